@@ -1,0 +1,1 @@
+//! What can be proved about a configuration's rule graph, and the findings that follow.

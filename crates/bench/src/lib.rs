@@ -1,0 +1,1 @@
+//! Load drivers, baselines and measurements.

@@ -1,0 +1,1 @@
+//! A topology compiled to a configuration for one engine.

@@ -1,0 +1,1 @@
+//! Source files, spans, codes and severities of findings, and how they are shown.

@@ -1,0 +1,1 @@
+//! YAML files as node trees with key and value spans.

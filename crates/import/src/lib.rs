@@ -1,0 +1,1 @@
+//! Rule sets of existing systems read back as configurations and topologies.

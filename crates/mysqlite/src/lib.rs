@@ -1,0 +1,1 @@
+//! SQLite answering over the MySQL protocol.

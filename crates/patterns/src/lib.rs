@@ -1,0 +1,1 @@
+//! What a query rule's regular expression means on each engine.

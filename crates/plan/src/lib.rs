@@ -1,0 +1,1 @@
+//! Desired minus observed: effects, hazards, saved plans and the apply protocol.

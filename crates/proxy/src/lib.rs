@@ -1,0 +1,1 @@
+//! The bundled proxy: sessions, pools, routing, and its admin port.

@@ -1,0 +1,1 @@
+//! The meaning of a rule graph, fast: a routing table that answers as the evaluator does.

@@ -1,0 +1,1 @@
+//! The meaning of a configuration: rule graph, hostgroups, and the reference evaluator.

@@ -1,0 +1,1 @@
+//! What a MySQL statement is: tokens, digest, comments, class, tables and keys.

@@ -1,0 +1,1 @@
+//! Where plans are applied: the bundled proxy, and files for ProxySQL.

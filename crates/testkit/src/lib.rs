@@ -1,0 +1,1 @@
+//! Real servers and a cleared command-line environment for tests.

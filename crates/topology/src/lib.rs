@@ -1,0 +1,1 @@
+//! What users write: documents resolved into a topology.

@@ -1,0 +1,3 @@
+//! Repository checks, generated files and benchmarks.
+
+fn main() {}
