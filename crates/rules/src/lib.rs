@@ -1,1 +1,33 @@
 //! The meaning of a configuration: rule graph, hostgroups, and the reference evaluator.
+//!
+//! A [`Configuration`] is what a compiler produces, a plan compares and a proxy runs. What it means for one statement
+//! of one session is what the evaluator says; everything else that routes (the routing table, the analyser, `route`,
+//! `test`) is held to that answer by differential tests.
+
+mod address;
+mod configuration;
+mod engine_rule;
+mod graph;
+mod hostgroups;
+mod map;
+mod profile;
+mod scope;
+mod steps;
+mod user;
+
+pub use address::Address;
+pub use configuration::{Configuration, FORMAT_VERSION};
+pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
+pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
+pub use hostgroups::{
+    Cluster, ClusterKind, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
+    WriterServesReads,
+};
+pub use map::{
+    CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, MissingAction,
+    MissingBegin, MissingKey, Remainder, Shard, UnknownKey, Unqualified,
+};
+pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
+pub use scope::{Names, Scope, StatementKind, glob_matches};
+pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
+pub use user::{SecretReference, User};

@@ -1,0 +1,84 @@
+//! Everything that one engine needs to route: the value that is compiled, compared, applied and run.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Cluster, EngineId, EngineSettings, Hostgroup, HostgroupId, RuleGraph, User};
+
+/// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A complete configuration of one engine. Lists are sorted by their key, so equal configurations serialize to equal
+/// bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub format: u32,
+    /// The engine that this configuration is for.
+    pub engine: EngineId,
+    /// Engine variables that change what rules mean.
+    pub settings: EngineSettings,
+    /// Clusters, by name.
+    pub clusters: Vec<Cluster>,
+    /// Hostgroups, by id.
+    pub hostgroups: Vec<Hostgroup>,
+    /// Frontend users, by name.
+    pub users: Vec<User>,
+    /// Rules and fast routing.
+    pub graph: RuleGraph,
+}
+
+impl Configuration {
+    /// A configuration that routes nothing: no user can log in.
+    pub fn empty(engine: EngineId) -> Self {
+        Self {
+            format: FORMAT_VERSION,
+            settings: engine.profile().default_settings(),
+            engine,
+            clusters: Vec::new(),
+            hostgroups: Vec::new(),
+            users: Vec::new(),
+            graph: RuleGraph::default(),
+        }
+    }
+
+    /// The cluster of this name.
+    pub fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.clusters.iter().find(|cluster| cluster.name == name)
+    }
+
+    /// The cluster that owns a hostgroup.
+    pub fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
+        self.clusters
+            .iter()
+            .find(|cluster| cluster.writer == hostgroup || cluster.reader == Some(hostgroup))
+    }
+
+    /// The hostgroup of this id.
+    pub fn hostgroup(&self, id: HostgroupId) -> Option<&Hostgroup> {
+        self.hostgroups.iter().find(|hostgroup| hostgroup.id == id)
+    }
+
+    /// The user of this name.
+    pub fn user(&self, name: &str) -> Option<&User> {
+        self.users.iter().find(|user| user.name == name)
+    }
+
+    /// The canonical serialized form: compact JSON, the same bytes for equal values.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a configuration has string keys only, so JSON can hold it")
+    }
+
+    /// SHA-256 of [`Configuration::to_json`] in lower-case hexadecimal: the identity that plans and proxies compare.
+    pub fn fingerprint(&self) -> String {
+        fingerprint(self.to_json().as_bytes())
+    }
+}
+
+fn fingerprint(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

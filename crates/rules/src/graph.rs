@@ -1,0 +1,77 @@
+//! Rules in evaluation order, and the rows of fast routing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, DelayStep, EngineRule, HostgroupId, MapStep, RoleStep, Scope};
+
+/// The rules of a configuration. Evaluation starts at flag 0 with the lowest id and only considers rules whose
+/// `flag_in` is the current flag.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleGraph {
+    /// Active rules in ascending order of id; ids are unique.
+    pub rules: Vec<Rule>,
+    /// Rows of `mysql_query_rules_fast_routing`, sorted by user, schema and flag; looked up after the rules.
+    pub fast_routing: Vec<FastRoute>,
+}
+
+/// One rule of a chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// `rule_id`: the order of evaluation, and the name of its hit counter.
+    pub id: u32,
+    /// The object of the topology that it came from.
+    pub address: Address,
+    /// The chain that it is part of.
+    pub flag_in: u32,
+    /// What it tests and does.
+    pub body: Body,
+}
+
+/// What a rule tests and does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// A row of `mysql_query_rules`.
+    Engine(Box<EngineRule>),
+    /// A step that only the bundled engine has; it is taken by the statements of its scope.
+    Native {
+        /// The statements that the step is about.
+        scope: Box<Scope>,
+        /// The step.
+        step: NativeStep,
+    },
+}
+
+/// What only the bundled engine can do. Steps accumulate: placement, then role, then effects, until
+/// [`NativeStep::StopIfPlaced`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NativeStep {
+    /// Finds a key and places the statement by it.
+    Map(Box<MapStep>),
+    /// Sends provable reads to the readers of the cluster that the statement was placed on.
+    Role(Box<RoleStep>),
+    /// Delays the statement.
+    Delay(DelayStep),
+    /// Ends the evaluation of a statement that a map or a policy has placed; the user's raw rules after it and the
+    /// default hostgroup are for the others.
+    StopIfPlaced,
+}
+
+/// A row of `mysql_query_rules_fast_routing`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FastRoute {
+    /// User name; empty: every user that has no row of its own for the schema and flag.
+    pub username: String,
+    /// Session schema, exact.
+    pub schemaname: String,
+    /// The flag at the end of the rules.
+    pub flag_in: u32,
+    /// Where the statement goes.
+    pub hostgroup: HostgroupId,
+    /// The object of the topology that it came from.
+    pub address: Address,
+}

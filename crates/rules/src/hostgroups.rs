@@ -1,0 +1,142 @@
+//! The hostgroup layout: clusters, their writer and reader hostgroups, and the servers in them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Address;
+
+/// The number of a hostgroup, pinned in the lock file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HostgroupId(pub u32);
+
+impl fmt::Display for HostgroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a statement needs of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The server that accepts writes.
+    Writer,
+    /// Servers that may answer reads.
+    Reader,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Writer => "writer",
+            Role::Reader => "reader",
+        })
+    }
+}
+
+/// A cluster and the hostgroups that it was given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Name in the topology.
+    pub name: String,
+    /// `clusters.NAME`.
+    pub address: Address,
+    /// How roles are known.
+    pub kind: ClusterKind,
+    /// Hostgroup of the writer.
+    pub writer: HostgroupId,
+    /// Hostgroup of the readers; `None` where the cluster has none of its own (type `single`).
+    pub reader: Option<HostgroupId>,
+    /// When the writer answers reads.
+    pub writer_serves_reads: WriterServesReads,
+}
+
+/// The type of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum ClusterKind {
+    /// One server.
+    Single,
+    /// A primary and asynchronous replicas.
+    Replication {
+        /// The server variable that makes a server a replica.
+        read_only_check: ReadOnlyCheck,
+    },
+}
+
+/// The `check_type` column of `mysql_replication_hostgroups`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadOnlyCheck {
+    /// `read_only`
+    ReadOnly,
+    /// `super_read_only`
+    SuperReadOnly,
+    /// `innodb_read_only`
+    InnodbReadOnly,
+}
+
+/// `writer_serves_reads` of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriterServesReads {
+    /// Reads fail when no reader is left.
+    Never,
+    /// Only when no reader is left.
+    LastResort,
+    /// With its read weight, beside the readers.
+    Always,
+}
+
+/// A hostgroup: the servers that serve one role of one cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hostgroup {
+    /// Number, pinned in the lock file.
+    pub id: HostgroupId,
+    /// `clusters.NAME`.
+    pub cluster: Address,
+    /// The role that its members serve.
+    pub role: Role,
+    /// Servers, in the order of preference.
+    pub members: Vec<Member>,
+}
+
+/// A server as a member of one hostgroup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// `clusters.NAME.servers.NAME`.
+    pub server: Address,
+    /// Host name, IP address, or the path of a unix socket when `port` is 0.
+    pub host: String,
+    /// TCP port; 0 for a unix socket.
+    pub port: u16,
+    /// Share of the hostgroup's statements; 0 takes none.
+    pub weight: u32,
+    /// Members of a higher tier serve only when no member of a lower one can: 0, or 1 for the writer as last resort.
+    pub tier: u8,
+    /// Most connections the proxy opens to it from this hostgroup.
+    pub max_connections: u32,
+    /// Replication lag in seconds past which it takes no statements; 0: not checked.
+    pub max_replication_lag_s: u32,
+    /// Whether TLS is used towards it.
+    pub use_tls: bool,
+    /// Whether it takes statements.
+    pub status: MemberStatus,
+}
+
+/// The state that the topology gives to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberStatus {
+    /// Takes statements.
+    Online,
+    /// Finishes what it has and takes nothing new (`OFFLINE_SOFT`).
+    Draining,
+    /// Takes nothing (`OFFLINE_HARD`).
+    Offline,
+}

@@ -1,0 +1,344 @@
+//! A shard map as the bundled engine runs it: how a key is found, and where each shard is.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Address;
+
+/// Finds a key and places the statement by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapStep {
+    /// Name of the map.
+    pub map: String,
+    /// Name of the key, as refusals and comments call it.
+    pub key: String,
+    /// How values of the key compare.
+    pub kind: KeyKind,
+    /// Ways to find the key; every one that yields a key must yield the same, or the first wins, as `conflict` says.
+    pub finders: Vec<Finder>,
+    /// What happens when finders disagree.
+    pub conflict: Conflict,
+    /// The schema name that clients use for what the shards hold under names of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logical_schema: Option<String>,
+    /// What happens to tables named without a schema while the session is in the logical schema.
+    pub unqualified: Unqualified,
+    /// Shards in written order. No value belongs to two of them.
+    pub shards: Vec<Shard>,
+    /// Placement by remainder instead of by value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remainder: Option<Remainder>,
+    /// What happens to statements without a key.
+    pub missing: MissingKey,
+    /// What happens to a key that no shard holds.
+    pub unknown: UnknownKey,
+    /// The map that takes statements without this map's key (`otherwise`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+}
+
+/// How values of a key compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// Exactly, as UTF-8.
+    Text,
+    /// As numbers: 017 is 17.
+    Integer,
+}
+
+/// A value of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KeyValue {
+    /// Of an integer key.
+    Integer(i64),
+    /// Of a text key.
+    Text(String),
+}
+
+impl KeyValue {
+    /// Reads a value of a key of this kind from the text that a finder found; `None` when it is not one.
+    /// Integers are an optional sign and decimal digits within 64 bits, leading zeros allowed.
+    pub fn parse(kind: KeyKind, text: &str) -> Option<Self> {
+        match kind {
+            KeyKind::Text => Some(KeyValue::Text(text.to_owned())),
+            KeyKind::Integer => {
+                let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                if decimal {
+                    text.parse().ok().map(KeyValue::Integer)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for KeyValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyValue::Integer(value) => value.fmt(f),
+            KeyValue::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+impl PartialOrd for KeyValue {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for KeyValue {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (KeyValue::Integer(a), KeyValue::Integer(b)) => a.cmp(b),
+            (KeyValue::Text(a), KeyValue::Text(b)) => a.cmp(b),
+            (KeyValue::Integer(_), KeyValue::Text(_)) => Ordering::Less,
+            (KeyValue::Text(_), KeyValue::Integer(_)) => Ordering::Greater,
+        }
+    }
+}
+
+/// A way to find the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finder {
+    /// In a comment.
+    Comment {
+        /// The word before `=`; compared without case.
+        word: String,
+        /// How the comment is written.
+        form: CommentForm,
+    },
+    /// In the name of the session's schema.
+    Schema {
+        /// The names.
+        template: KeyTemplate,
+    },
+    /// In a predicate on a column of the logical schema's tables.
+    Column {
+        /// Name of the column; compared without case.
+        column: String,
+        /// Whether the tables of the shards have it.
+        in_shards: InShards,
+    },
+}
+
+/// How a comment carries a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommentForm {
+    /// `word=value` among other text.
+    Pairs,
+    /// `word='value'` with percent signs decoded.
+    Sqlcommenter,
+    /// The whole trimmed comment is the key in this form.
+    Exact(KeyTemplate),
+}
+
+/// Text around a key: `tenant_$(key:03)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyTemplate {
+    /// Text before the key.
+    pub prefix: String,
+    /// Digits of an integer key, zero padded; a value in another width is not of this form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<u8>,
+    /// Text after the key.
+    pub suffix: String,
+}
+
+impl KeyTemplate {
+    /// The key's text in `name`, when `name` is of this form. Strict: with a width, exactly that many digits, or more
+    /// without a leading zero; without one, no leading zeros of an integer.
+    pub fn extract<'a>(&self, kind: KeyKind, name: &'a str) -> Option<&'a str> {
+        let text = name
+            .strip_prefix(self.prefix.as_str())?
+            .strip_suffix(self.suffix.as_str())?;
+        let value = KeyValue::parse(kind, text)?;
+        (self.render(&value).as_deref() == Some(name)).then_some(text)
+    }
+
+    /// The text with `value` in the key's place; `None` for a negative value in a padded form.
+    pub fn render(&self, value: &KeyValue) -> Option<String> {
+        let text = match (value, self.width) {
+            (KeyValue::Integer(n), Some(_)) if *n < 0 => return None,
+            (KeyValue::Integer(n), Some(width)) => format!("{n:0width$}", width = usize::from(width)),
+            (value, _) => value.to_string(),
+        };
+        Some(format!("{}{text}{}", self.prefix, self.suffix))
+    }
+}
+
+/// Whether the shards' tables have the key column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InShards {
+    /// They have it: the predicate stays.
+    Present,
+    /// They do not: the predicate is neutralised.
+    Absent,
+}
+
+/// What happens when finders disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conflict {
+    /// The statement is refused.
+    Reject,
+    /// The first finder that yields a key decides.
+    First,
+}
+
+/// What happens to tables named without a schema while the session is in the logical schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unqualified {
+    /// The statement is refused.
+    Reject,
+    /// They are taken to be of the logical schema.
+    Qualify,
+    /// Clients connect to the shard's own schema, and the map checks it.
+    SessionSchema,
+}
+
+/// One shard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// `shard_maps.MAP.shards.NAME`.
+    pub address: Address,
+    /// Cluster that holds it; `None` where the map places by schema only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Its schema; `None` where the map places by cluster only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Single values, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyValue>,
+    /// Ranges of integers, both ends included, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<(i64, i64)>,
+    /// Remainders, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remainders: Vec<u64>,
+}
+
+/// Placement by remainder: `key mod modulo`, or `xxhash64(key) mod modulo` over the UTF-8 of the canonical text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remainder {
+    /// Number of remainders; at least 1.
+    pub modulo: u64,
+    /// Whether the key is hashed first (XXH64, seed 0).
+    pub hashed: bool,
+}
+
+/// `missing_key` of a map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MissingKey {
+    /// Statements that are neither of the others.
+    pub statements: MissingAction,
+    /// SET, USE, SHOW, SELECT without a table, and what drivers send on connect.
+    pub session_setup: MissingAction,
+    /// BEGIN and START TRANSACTION.
+    pub begin: MissingBegin,
+}
+
+/// What happens to a statement without a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingAction {
+    /// It is refused.
+    Reject,
+    /// The map leaves it to what follows.
+    Allow,
+    /// It goes to the writer of this cluster.
+    Cluster(String),
+}
+
+/// What happens to BEGIN without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingBegin {
+    /// It is refused.
+    Reject,
+    /// The transaction opens where its first statement with a key goes.
+    FirstStatement,
+    /// The map leaves it to what follows.
+    Allow,
+}
+
+/// What happens to a key that no shard holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownKey {
+    /// The statement is refused.
+    Reject,
+    /// It goes to the writer of this cluster.
+    Cluster(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_compare_as_numbers() {
+        for (text, expected) in [
+            ("17", Some(17)),
+            ("017", Some(17)),
+            ("-3", Some(-3)),
+            ("+3", Some(3)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("17a", None),
+            ("", None),
+            ("-", None),
+            ("1_0", None),
+            ("１７", None),
+        ] {
+            assert_eq!(
+                KeyValue::parse(KeyKind::Integer, text),
+                expected.map(KeyValue::Integer),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn templates_are_strict_when_finding() {
+        let padded = KeyTemplate {
+            prefix: "tenant_".into(),
+            width: Some(3),
+            suffix: String::new(),
+        };
+        for (name, expected) in [
+            ("tenant_017", Some("017")),
+            ("tenant_17", None),
+            ("tenant_0017", None),
+            ("tenant_1234", Some("1234")),
+            ("tenant_", None),
+            ("xtenant_017", None),
+        ] {
+            assert_eq!(padded.extract(KeyKind::Integer, name), expected, "{name}");
+        }
+        let bare = KeyTemplate {
+            prefix: "s".into(),
+            width: None,
+            suffix: "_db".into(),
+        };
+        assert_eq!(bare.extract(KeyKind::Integer, "s17_db"), Some("17"));
+        assert_eq!(bare.extract(KeyKind::Integer, "s017_db"), None);
+        assert_eq!(bare.extract(KeyKind::Text, "sEurope_db"), Some("Europe"));
+    }
+}

@@ -1,0 +1,161 @@
+//! What differs between engines, as data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// An engine that configurations are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EngineId {
+    /// The proxy in this binary.
+    #[serde(rename = "bundled")]
+    Bundled,
+    /// ProxySQL 2.7.
+    #[serde(rename = "proxysql-2.7")]
+    Proxysql27,
+}
+
+impl EngineId {
+    /// Every engine, in the order in which they are listed to people.
+    pub const ALL: [EngineId; 2] = [EngineId::Bundled, EngineId::Proxysql27];
+
+    /// The name in project files and on the command line.
+    pub fn name(self) -> &'static str {
+        self.profile().name
+    }
+
+    /// The engine of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// What is particular to the engine.
+    pub fn profile(self) -> &'static EngineProfile {
+        match self {
+            EngineId::Bundled => &BUNDLED,
+            EngineId::Proxysql27 => &PROXYSQL_27,
+        }
+    }
+}
+
+impl fmt::Display for EngineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The facts about an engine that the compiler, the evaluator and the analyser need.
+/// Sources: `docs/engines.md` and the ProxySQL 2.7.1 behaviour described there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineProfile {
+    /// The engine.
+    pub id: EngineId,
+    /// Name in project files.
+    pub name: &'static str,
+    /// Whether rules can be native steps (dispatch on a key, roles, name rewriting) beside engine rules.
+    pub native_steps: bool,
+    /// When first-comment annotations are read.
+    pub annotations: Annotations,
+    /// Fast routing is skipped when the highest rule has `apply = 1`, matched or not (ProxySQL #5620).
+    pub trailing_apply_skips_fast_routing: bool,
+    /// Whether an open transaction keeps its hostgroup whatever rules say (`transaction_persistent`).
+    pub transactions_ignore_rules: bool,
+    /// The highest rule id; larger numbers wrap at load.
+    pub max_rule_id: u32,
+    /// Cost of the parts of a decision.
+    pub prices: Prices,
+}
+
+impl EngineProfile {
+    /// The engine's settings when nothing is configured.
+    pub fn default_settings(&self) -> EngineSettings {
+        EngineSettings {
+            query_processor_iterations: 0,
+            regex: RegexEngine::Pcre,
+        }
+    }
+}
+
+/// When `/* hostgroup=5 */` and its kin are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Annotations {
+    /// After the rules, for everyone; they override what rules decided (ProxySQL up to 3.0.5).
+    AfterRules,
+    /// Refused unless the user is allowed them; then they override what rules decided.
+    PerUser,
+}
+
+/// Prices in nanoseconds, measured with client, proxy and server on one core.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prices {
+    /// One evaluation of a pattern by PCRE.
+    pub pcre_evaluation_ns: f64,
+    /// One evaluation of a pattern by RE2.
+    pub re2_evaluation_ns: f64,
+    /// One visit to a rule of another chain.
+    pub visit_ns: f64,
+    /// One look-up in a hash table.
+    pub lookup_ns: f64,
+}
+
+impl Prices {
+    /// The price of one evaluation by `regex`.
+    pub fn evaluation_ns(&self, regex: RegexEngine) -> f64 {
+        match regex {
+            RegexEngine::Pcre => self.pcre_evaluation_ns,
+            RegexEngine::Re2 => self.re2_evaluation_ns,
+        }
+    }
+}
+
+/// Engine variables that change what rules mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineSettings {
+    /// `mysql-query_processor_iterations`: restarts after a jump; 0: jumps only reach later rules.
+    pub query_processor_iterations: u32,
+    /// `mysql-query_processor_regex`.
+    pub regex: RegexEngine,
+}
+
+/// The library that matches patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RegexEngine {
+    /// PCRE, byte mode.
+    Pcre,
+    /// RE2.
+    Re2,
+}
+
+static BUNDLED: EngineProfile = EngineProfile {
+    id: EngineId::Bundled,
+    name: "bundled",
+    native_steps: true,
+    annotations: Annotations::PerUser,
+    trailing_apply_skips_fast_routing: false,
+    transactions_ignore_rules: false,
+    max_rule_id: i32::MAX as u32,
+    prices: Prices {
+        pcre_evaluation_ns: 40.0,
+        re2_evaluation_ns: 40.0,
+        visit_ns: 0.0,
+        lookup_ns: 20.0,
+    },
+};
+
+static PROXYSQL_27: EngineProfile = EngineProfile {
+    id: EngineId::Proxysql27,
+    name: "proxysql-2.7",
+    native_steps: false,
+    annotations: Annotations::AfterRules,
+    trailing_apply_skips_fast_routing: true,
+    transactions_ignore_rules: true,
+    max_rule_id: i32::MAX as u32,
+    prices: Prices {
+        pcre_evaluation_ns: 46.5,
+        re2_evaluation_ns: 157.5,
+        visit_ns: 4.5,
+        lookup_ns: 40.0,
+    },
+};

@@ -1,0 +1,189 @@
+//! Which statements a native step is about: the vocabulary of `applies_to` and `match`.
+
+use serde::{Deserialize, Serialize};
+
+/// A conjunction of conditions; an empty list or `None` is no condition, the entries of a list are alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scope {
+    /// Frontend users.
+    #[serde(skip_serializing_if = "Names::is_any")]
+    pub users: Names,
+    /// Session schemas; a session without one matches only `*`.
+    #[serde(skip_serializing_if = "Names::is_any")]
+    pub schemas: Names,
+    /// Clusters that the statement is placed on so far; before any placement, the user's.
+    #[serde(skip_serializing_if = "Names::is_any")]
+    pub clusters: Names,
+    /// Client addresses: exact, or a prefix that ends in `%`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client_addrs: Vec<String>,
+    /// Kinds of statement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementKind>,
+    /// Patterns searched in the digest text, without case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub match_digest: Vec<String>,
+    /// Patterns searched in the statement, without case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub match_pattern: Vec<String>,
+    /// Digest hashes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub digests: Vec<u64>,
+    /// Names of functions that the statement calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// Tables that the statement names: `table` or `schema.table`, globs allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<String>,
+}
+
+/// A set of names: listed globs (`*` for any characters, `?` for one), less the excluded ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Names {
+    /// Alternatives; empty: every name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub any_of: Vec<String>,
+    /// Names that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+}
+
+impl Names {
+    /// Whether every name is in the set.
+    pub fn is_any(&self) -> bool {
+        self.any_of.is_empty() && self.except.is_empty()
+    }
+
+    /// Whether `name` is in the set. Names are compared as bytes.
+    pub fn contains(&self, name: &str) -> bool {
+        let listed = self.any_of.is_empty() || self.any_of.iter().any(|glob| glob_matches(glob, name));
+        listed && !self.except.iter().any(|glob| glob_matches(glob, name))
+    }
+}
+
+/// Whether `glob` matches the whole of `name`: `*` stands for any characters, `?` for one byte.
+/// Linear in the product of the lengths: only the last `*` is ever tried again.
+pub fn glob_matches(glob: &str, name: &str) -> bool {
+    let (glob, name) = (glob.as_bytes(), name.as_bytes());
+    let (mut g, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match glob.get(g) {
+            Some(b'*') => {
+                retry = Some((g, n));
+                g += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == name[n] => {
+                g += 1;
+                n += 1;
+            }
+            _ => match retry {
+                Some((star, from)) => {
+                    retry = Some((star, from + 1));
+                    g = star + 1;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[g..].iter().all(|&byte| byte == b'*')
+}
+
+/// The kinds of statement that `statements:` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementKind {
+    /// SELECT, also in parentheses or behind WITH; TABLE, VALUES.
+    Select,
+    /// INSERT
+    Insert,
+    /// UPDATE
+    Update,
+    /// DELETE
+    Delete,
+    /// REPLACE
+    Replace,
+    /// CREATE, ALTER, DROP, TRUNCATE, RENAME and other changes of definitions.
+    Ddl,
+    /// CALL
+    Call,
+    /// SHOW, DESCRIBE, EXPLAIN
+    Show,
+    /// SET
+    Set,
+    /// BEGIN, START TRANSACTION
+    Begin,
+    /// COMMIT, ROLLBACK
+    Commit,
+    /// LOCK TABLES, UNLOCK TABLES
+    Lock,
+    /// PREPARE, EXECUTE, DEALLOCATE as text
+    Prepare,
+    /// Everything else.
+    Other,
+}
+
+impl StatementKind {
+    /// Every kind with its word in the language.
+    pub const ALL: [(StatementKind, &'static str); 14] = [
+        (StatementKind::Select, "select"),
+        (StatementKind::Insert, "insert"),
+        (StatementKind::Update, "update"),
+        (StatementKind::Delete, "delete"),
+        (StatementKind::Replace, "replace"),
+        (StatementKind::Ddl, "ddl"),
+        (StatementKind::Call, "call"),
+        (StatementKind::Show, "show"),
+        (StatementKind::Set, "set"),
+        (StatementKind::Begin, "begin"),
+        (StatementKind::Commit, "commit"),
+        (StatementKind::Lock, "lock"),
+        (StatementKind::Prepare, "prepare"),
+        (StatementKind::Other, "other"),
+    ];
+
+    /// The kind of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|(_, name)| *name == word)
+            .map(|(kind, _)| kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (glob, name, expected) in [
+            ("shard-*", "shard-001", true),
+            ("shard-*", "shard-", true),
+            ("shard-*", "xshard-1", false),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*a*b", "xaxxbxb", true),
+            ("*a*b", "xaxxbx", false),
+            ("a", "ab", false),
+            ("", "", true),
+        ] {
+            assert_eq!(glob_matches(glob, name), expected, "{glob} on {name}");
+        }
+    }
+
+    #[test]
+    fn exceptions_win() {
+        let names = Names {
+            any_of: vec!["app*".into()],
+            except: vec!["app_admin".into()],
+        };
+        assert!(names.contains("app1"));
+        assert!(!names.contains("app_admin"));
+        assert!(!names.contains("other"));
+    }
+}
