@@ -6,17 +6,21 @@
 
 mod address;
 mod configuration;
+mod decision;
 mod engine_rule;
 mod graph;
 mod hostgroups;
 mod map;
 mod profile;
+pub mod refusal;
 mod scope;
+mod session;
 mod steps;
 mod user;
 
 pub use address::Address;
 pub use configuration::{Configuration, FORMAT_VERSION};
+pub use decision::{Decision, Effects, Outcome, Rejection, Route, Step};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
 pub use hostgroups::{
@@ -29,5 +33,6 @@ pub use map::{
 };
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
+pub use session::{SessionView, Transaction};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use user::{SecretReference, User};

@@ -1,0 +1,102 @@
+//! What the evaluator answers.
+
+use serde::Serialize;
+
+use crate::{Address, HostgroupId, Role};
+
+/// The decision about one statement, and how it came about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decision {
+    /// What happens to the statement.
+    pub outcome: Outcome,
+    /// Patterns that were run.
+    pub evaluations: u32,
+    /// Rules that were looked at, of other chains too.
+    pub visits: u32,
+    /// The rules that matched, in order.
+    pub path: Vec<Step>,
+}
+
+/// What happens to a statement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// It is sent to a hostgroup.
+    Route(Route),
+    /// The client gets an error.
+    Reject(Rejection),
+    /// The client gets OK with this text.
+    Answer {
+        /// The text of the OK packet.
+        message: String,
+    },
+    /// BEGIN is answered with OK; the transaction opens where the session's next statement with a key goes.
+    DeferBegin,
+}
+
+/// Where a statement goes, and as what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Route {
+    /// The hostgroup.
+    pub hostgroup: HostgroupId,
+    /// Its cluster; `None` when the configuration has no such hostgroup.
+    pub cluster: Option<String>,
+    /// Its role in that cluster.
+    pub role: Option<Role>,
+    /// The shard that a map placed it on; where maps compose, the one of the last map that matched.
+    pub shard: Option<Address>,
+    /// The text to send, when it differs from the statement's.
+    #[serde(skip)]
+    pub rewritten: Option<Vec<u8>>,
+    /// The schema that the backend session must be in, when it differs from the client session's.
+    pub backend_schema: Option<String>,
+    /// What else the rules ask for.
+    pub effects: Effects,
+}
+
+/// Effects on a statement that is sent; `None` where no rule said anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Effects {
+    /// Pause before it is sent, ms.
+    pub delay_ms: Option<u32>,
+    /// 0: keep the connection for the session; 1: do not; 2: variables in this statement do not keep it.
+    pub multiplex: Option<u8>,
+    /// Result cache, ms.
+    pub cache_ttl_ms: Option<u32>,
+    /// Execution time after which the statement is killed, ms.
+    pub timeout_ms: Option<u32>,
+    /// Retries after a lost connection.
+    pub retries: Option<u32>,
+    /// The flag that the session's next statements start at.
+    pub next_query_flag_in: Option<u32>,
+    /// Where a copy is sent.
+    pub mirror_hostgroup: Option<u32>,
+    /// Whether it is written to the event log.
+    pub log: Option<bool>,
+}
+
+/// The error that a client gets instead of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rejection {
+    /// MySQL error number.
+    pub code: u16,
+    /// SQLSTATE, five characters.
+    pub sqlstate: &'static str,
+    /// What is wrong, and what would be accepted.
+    pub message: String,
+    /// The object of the topology that asks for it.
+    pub address: Option<Address>,
+}
+
+/// A rule that matched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Its id.
+    pub rule_id: u32,
+    /// The object of the topology that it came from; for a map, the shard where one was found.
+    pub address: Address,
+    /// What made it match, for people.
+    pub why: String,
+    /// The chain that it jumped to.
+    pub flag_out: Option<u32>,
+}

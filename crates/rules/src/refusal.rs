@@ -1,0 +1,134 @@
+//! The refusals of shard maps: what is missing, what is accepted, and the code to look up.
+
+use crate::{CommentForm, Finder, KeyTemplate};
+
+/// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The statement has no key.
+    MissingKey,
+    /// No shard holds the key.
+    UnknownKey,
+    /// The statement has several keys.
+    ConflictingKeys,
+    /// It cannot be decided which one shard could answer.
+    NotOneShard,
+    /// The statement names the schema of another shard.
+    OtherShardsSchema,
+    /// The key belongs elsewhere than the open transaction.
+    OpenTransactionElsewhere,
+    /// An engine annotation that the user is not allowed.
+    Annotation,
+    /// Tables named without a schema.
+    Unqualified,
+    /// BEGIN without a key.
+    BeginWithoutKey,
+}
+
+impl Refusal {
+    /// The code to look up.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refusal::MissingKey => "SW351",
+            Refusal::UnknownKey => "SW352",
+            Refusal::ConflictingKeys => "SW353",
+            Refusal::NotOneShard => "SW354",
+            Refusal::OtherShardsSchema => "SW355",
+            Refusal::OpenTransactionElsewhere => "SW356",
+            Refusal::Annotation => "SW357",
+            Refusal::Unqualified => "SW358",
+            Refusal::BeginWithoutKey => "SW359",
+        }
+    }
+
+    /// `SW351: what`: the text that a client gets, on every engine.
+    pub fn message(self, what: &str) -> String {
+        format!("{}: {what}", self.code())
+    }
+}
+
+/// The forms in which a map accepts its key, for people: `/* tenant=VALUE */, or a session schema like tenant_VALUE`.
+pub fn accepted_forms(key: &str, finders: &[Finder]) -> String {
+    let forms: Vec<String> = finders.iter().map(|finder| accepted_form(key, finder)).collect();
+    forms.join(", or ")
+}
+
+fn accepted_form(key: &str, finder: &Finder) -> String {
+    match finder {
+        Finder::Comment { word, form } => match form {
+            CommentForm::Pairs => format!("/* {word}=VALUE */"),
+            CommentForm::Sqlcommenter => format!("/*{word}='VALUE'*/"),
+            CommentForm::Exact(template) => format!("/* {} */", placeholder(template)),
+        },
+        Finder::Schema { template } => format!("a session schema like {}", placeholder(template)),
+        Finder::Column { column, .. } => {
+            if column.eq_ignore_ascii_case(key) {
+                format!("WHERE {column} = VALUE")
+            } else {
+                format!("WHERE {column} = VALUE ({key})")
+            }
+        }
+    }
+}
+
+fn placeholder(template: &KeyTemplate) -> String {
+    let value = match template.width {
+        Some(width) => "N".repeat(usize::from(width)),
+        None => "VALUE".to_owned(),
+    };
+    format!("{}{value}{}", template.prefix, template.suffix)
+}
+
+/// `missing key` of a map, for people and for engines that can only send a fixed text.
+pub fn missing_key(map: &str, key: &str, finders: &[Finder]) -> String {
+    Refusal::MissingKey.message(&format!(
+        "no shard key: shard map {map} needs {key}; write {}",
+        accepted_forms(key, finders)
+    ))
+}
+
+/// BEGIN without a key.
+pub fn begin_without_key(map: &str, key: &str, finders: &[Finder]) -> String {
+    Refusal::BeginWithoutKey.message(&format!(
+        "BEGIN has no shard key: shard map {map} needs {key}; write {}",
+        accepted_forms(key, finders)
+    ))
+}
+
+/// A key that no shard holds; `value` is `None` where the engine can only send a fixed text.
+pub fn unknown_key(map: &str, key: &str, value: Option<&str>, shards: &[&str]) -> String {
+    let listed = match shards {
+        [] => String::new(),
+        few if few.len() <= 8 => format!("; shards: {}", few.join(", ")),
+        many => format!("; {} shards, {} to {}", many.len(), many[0], many[many.len() - 1]),
+    };
+    let value = value
+        .map(|value| format!(" {}", shortened(value)))
+        .unwrap_or_default();
+    Refusal::UnknownKey.message(&format!(
+        "unknown shard key: shard map {map} has no {key}{value}{listed}"
+    ))
+}
+
+/// Several keys; `values` is empty where the engine can only send a fixed text.
+pub fn conflicting_keys(map: &str, key: &str, values: &[&str]) -> String {
+    let values: Vec<String> = values.iter().map(|value| shortened(value)).collect();
+    let named = if values.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", values.join(", "))
+    };
+    Refusal::ConflictingKeys.message(&format!(
+        "more than one shard key: shard map {map} takes one {key} a statement{named}"
+    ))
+}
+
+/// Client-supplied text is repeated in errors only up to this many characters.
+fn shortened(value: &str) -> String {
+    const LIMIT: usize = 64;
+    if value.chars().count() <= LIMIT {
+        return value.to_owned();
+    }
+    let head: String = value.chars().take(LIMIT).collect();
+    format!("{head}…")
+}

@@ -1,0 +1,31 @@
+//! What a decision may know of a session and of a statement.
+
+use crate::HostgroupId;
+
+/// The part of a session's state that routing depends on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionView<'a> {
+    /// Name that the client logged in with.
+    pub user: &'a str,
+    /// Current schema.
+    pub schema: Option<&'a str>,
+    /// Client address without port; `localhost` on a unix socket; `None` where it is not known.
+    pub client_addr: Option<&'a str>,
+    /// Address and port of the listener as configured; `None` where it is not known.
+    pub listener: Option<(&'a str, u16)>,
+    /// The open transaction.
+    pub transaction: Option<Transaction>,
+    /// BEGIN was answered, and the transaction opens with the first statement that has a key.
+    pub transaction_pending: bool,
+    /// `next_query_flagIN` of an earlier statement.
+    pub next_query_flag_in: Option<u32>,
+    /// Milliseconds since the session's last write; `None`: no write yet.
+    pub since_write_ms: Option<u64>,
+}
+
+/// An open transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// The hostgroup that it runs on.
+    pub hostgroup: HostgroupId,
+}
