@@ -1,1 +1,28 @@
-//! What a MySQL statement is: tokens, digest, comments, class, tables and keys.
+//! What a MySQL or MariaDB statement is: tokens, digest, comments, class, tables and keys.
+//!
+//! Statements are bytes. [`lex`] reads them once and is what everything else stands on; [`comment`],
+//! [`annotation`], [`digest`], [`class`], [`set`] and [`schema`] answer from tokens, [`columns`] asks a parser that
+//! is fed with the same tokens, so that no two readers can see different statements.
+//!
+//! Character sets whose second byte can be an ASCII quote or backslash (gbk, sjis, big5, cp932, gb18030) are
+//! outside what these answers cover; [`set::charset_is_ascii_safe`] tells which they are.
+
+pub mod annotation;
+pub mod class;
+pub mod columns;
+pub mod comment;
+pub mod digest;
+mod functions;
+pub mod lex;
+mod parse;
+pub mod rewrite;
+pub mod schema;
+pub mod set;
+mod spooky;
+
+pub use class::{ReadHazards, SessionEffects, Shape, StatementClass, classify};
+pub use columns::{ColumnAnswer, ColumnQuestion, InShards, KeyLiteral, KeyUse, KeyValue};
+pub use comment::{CommentForm, CommentKey, comment_keys};
+pub use digest::{Digest, DigestOptions};
+pub use lex::{LexMode, Lexer, Span, Token, TokenKind};
+pub use schema::{Naming, Unqualified};

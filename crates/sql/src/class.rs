@@ -1,0 +1,95 @@
+//! What kind of statement a text is, whether it is provably a read, and what it leaves behind in its session.
+
+mod effects;
+mod keywords;
+mod shape;
+
+pub use effects::{ReadHazards, SessionEffects};
+pub use keywords::classify;
+pub use shape::{Shape, called_functions};
+
+/// The kind of a statement, from its leading keywords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StatementClass {
+    /// `SELECT`, `(SELECT`, `WITH … SELECT`, `TABLE t`, `VALUES ROW(…)`.
+    Select,
+    /// `INSERT`
+    Insert,
+    /// `UPDATE`, `WITH … UPDATE`
+    Update,
+    /// `DELETE`, `WITH … DELETE`
+    Delete,
+    /// `REPLACE`
+    Replace,
+    /// `LOAD DATA`, `LOAD XML`
+    Load,
+    /// `CREATE`, `ALTER`, `DROP`, `RENAME`, `TRUNCATE`
+    Ddl,
+    /// `CALL`
+    Call,
+    /// `SHOW`
+    Show,
+    /// `EXPLAIN`, `DESCRIBE`, `DESC`, and MariaDB's `ANALYZE SELECT …`, which executes.
+    Explain,
+    /// `SET …`, but not MariaDB's `SET STATEMENT … FOR …`.
+    Set,
+    /// `USE`
+    Use,
+    /// `BEGIN`, `START TRANSACTION`
+    Begin,
+    /// `COMMIT`
+    Commit,
+    /// `ROLLBACK`, also `ROLLBACK TO SAVEPOINT`
+    Rollback,
+    /// `SAVEPOINT`, `RELEASE SAVEPOINT`
+    Savepoint,
+    /// `XA …`
+    Xa,
+    /// `LOCK`, `UNLOCK`, `BACKUP LOCK`, `BACKUP STAGE`
+    Lock,
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE PREPARE`
+    Prepare,
+    /// `DO`
+    Do,
+    /// `HANDLER`
+    Handler,
+    /// `KILL`
+    Kill,
+    /// No token but blanks and comments.
+    Empty,
+    /// Everything else.
+    Other,
+}
+
+impl StatementClass {
+    /// The word that `statements:` in a match uses for this class.
+    pub fn match_name(self) -> &'static str {
+        match self {
+            StatementClass::Select => "select",
+            StatementClass::Insert => "insert",
+            StatementClass::Update => "update",
+            StatementClass::Delete => "delete",
+            StatementClass::Replace => "replace",
+            StatementClass::Ddl => "ddl",
+            StatementClass::Call => "call",
+            StatementClass::Show => "show",
+            StatementClass::Set => "set",
+            StatementClass::Begin => "begin",
+            StatementClass::Commit => "commit",
+            StatementClass::Lock => "lock",
+            StatementClass::Prepare => "prepare",
+            _ => "other",
+        }
+    }
+
+    /// COMMIT, ROLLBACK, SAVEPOINT and XA: they follow the open transaction. BEGIN opens one and is not among them.
+    pub fn is_transaction_control(self) -> bool {
+        matches!(
+            self,
+            StatementClass::Commit
+                | StatementClass::Rollback
+                | StatementClass::Savepoint
+                | StatementClass::Xa
+        )
+    }
+}

@@ -1,0 +1,268 @@
+//! Facts about a whole statement, collected in one pass over its tokens.
+
+use std::borrow::Cow;
+
+use super::{ReadHazards, SessionEffects, StatementClass, classify};
+use crate::functions::{Meaning, meaning_of};
+use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
+
+/// What one pass over the tokens of a statement tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The class of the first statement.
+    pub class: StatementClass,
+    /// There is a token behind a semicolon.
+    pub several: bool,
+    /// There is an executable comment.
+    pub executable_comment: bool,
+    /// The text ends inside a comment, string or quoted name.
+    pub unterminated: bool,
+    /// The word FROM stands somewhere, or TABLE leads: a SELECT may read a table.
+    pub names_table: bool,
+    /// Why it is not provably a read; empty if it is.
+    pub read_hazards: ReadHazards,
+    /// What it leaves in the session.
+    pub effects: SessionEffects,
+}
+
+impl Shape {
+    /// Reads `text` once.
+    pub fn of(text: &[u8], mode: LexMode) -> Self {
+        let class = classify(text, mode);
+        let mut shape = Shape {
+            class,
+            several: false,
+            executable_comment: false,
+            unterminated: false,
+            names_table: false,
+            read_hazards: ReadHazards::NONE,
+            effects: effects_of_class(class),
+        };
+        if class != StatementClass::Select {
+            shape.read_hazards |= ReadHazards::NOT_A_SELECT;
+        }
+        let mut window = Window::default();
+        let mut behind_semicolon = false;
+        for token in Lexer::new(text, mode) {
+            shape.unterminated |= !token.terminated;
+            if !token.is_significant() {
+                window.adjacent = false;
+                continue;
+            }
+            shape.several |= behind_semicolon && token.kind != TokenKind::Semicolon;
+            behind_semicolon |= token.kind == TokenKind::Semicolon;
+            shape.take(token, text, &window);
+            window.push(token);
+        }
+        shape.finish();
+        shape
+    }
+
+    /// True if the statement is provably a read: it may leave the writer.
+    pub fn is_safe_read(&self) -> bool {
+        self.read_hazards.is_empty()
+    }
+
+    /// COMMIT, ROLLBACK, SAVEPOINT, XA: they follow the open transaction.
+    pub fn is_transaction_control(&self) -> bool {
+        self.class.is_transaction_control() && !self.several
+    }
+
+    /// SET, USE, SHOW, and SELECT without a table: what drivers send on connect.
+    pub fn is_session_setup(&self) -> bool {
+        let select_without_table = self.class == StatementClass::Select
+            && !self.names_table
+            && !self
+                .read_hazards
+                .intersects(ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SEQUENCE | ReadHazards::INTO);
+        let by_class = matches!(
+            self.class,
+            StatementClass::Set | StatementClass::Use | StatementClass::Show
+        );
+        (by_class || select_without_table) && !self.several && !self.unterminated
+    }
+
+    fn take(&mut self, token: Token, text: &[u8], window: &Window) {
+        match token.kind {
+            TokenKind::ExecutableComment => self.executable_comment = true,
+            TokenKind::UserVariable => {
+                self.effects |= SessionEffects::USER_VARIABLE;
+                self.read_hazards |= ReadHazards::USER_VARIABLE;
+            }
+            TokenKind::SystemVariable => {
+                self.effects |= SessionEffects::READS_SYSTEM_VARIABLE;
+                if is_session_answer(token.span.of(text)) {
+                    self.effects |= SessionEffects::READS_SESSION;
+                    self.read_hazards |= ReadHazards::SESSION_FUNCTION;
+                }
+            }
+            TokenKind::LeftParen => {
+                if let Some(name) = window.previous
+                    && name.is_name()
+                    && let Some(called) = window.called(name, text)
+                {
+                    self.call(called);
+                }
+            }
+            TokenKind::Word => self.word(token, text, window),
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, token: Token, text: &[u8], window: &Window) {
+        let previous_is = |word| {
+            window
+                .previous
+                .is_some_and(|previous| previous.is_word(text, word))
+        };
+        let is = |word| token.is_word(text, word);
+        let word = token.span.of(text);
+        match word.len() {
+            4 if is("FROM") => self.names_table = true,
+            4 if is("INTO") => self.read_hazards |= ReadHazards::INTO,
+            4 if is("LOCK") && previous_is("READ") => self.effects |= SessionEffects::TABLE_LOCK,
+            6 if is("UPDATE") && previous_is("FOR") => self.read_hazards |= ReadHazards::LOCKING_READ,
+            5 if is("SHARE") && (previous_is("FOR") || previous_is("IN")) => {
+                self.read_hazards |= ReadHazards::LOCKING_READ;
+            }
+            5 if is("TABLE") && window.previous.is_none() => self.names_table = true,
+            5 if is("VALUE") && (previous_is("NEXT") || previous_is("PREVIOUS")) => self.sequence(),
+            6 if is("EXPORT") && previous_is("FOR") => self.effects |= SessionEffects::TABLE_LOCK,
+            7 if (is("NEXTVAL") || is("CURRVAL")) && window.is_behind_dot() => self.sequence(),
+            9 if is("TEMPORARY") && (previous_is("CREATE") || previous_is("REPLACE")) => {
+                self.effects |= SessionEffects::TEMPORARY_TABLE;
+            }
+            19 if is("SQL_CALC_FOUND_ROWS") => {
+                self.effects |= SessionEffects::FOUND_ROWS;
+                self.read_hazards |= ReadHazards::SESSION_FUNCTION;
+            }
+            _ => {}
+        }
+    }
+
+    fn sequence(&mut self) {
+        self.effects |= SessionEffects::SEQUENCE;
+        self.read_hazards |= ReadHazards::SEQUENCE;
+    }
+
+    fn call(&mut self, meaning: Meaning) {
+        match meaning {
+            Meaning::Pure => {}
+            Meaning::NamedLock => {
+                self.effects |= SessionEffects::NAMED_LOCK;
+                self.read_hazards |= ReadHazards::NAMED_LOCK;
+            }
+            Meaning::Session => {
+                self.effects |= SessionEffects::READS_SESSION;
+                self.read_hazards |= ReadHazards::SESSION_FUNCTION;
+            }
+            Meaning::InsertId => {
+                self.effects |= SessionEffects::READS_SESSION | SessionEffects::INSERT_ID;
+                self.read_hazards |= ReadHazards::SESSION_FUNCTION;
+            }
+            Meaning::Sequence => self.sequence(),
+            Meaning::Server => self.read_hazards |= ReadHazards::SERVER_FUNCTION,
+            Meaning::Unknown => {
+                self.read_hazards |= ReadHazards::UNKNOWN_FUNCTION;
+                // Only where an expression can stand: `INSERT INTO t (a)` and `CREATE TABLE t (a)` call nothing.
+                if matches!(
+                    self.class,
+                    StatementClass::Select | StatementClass::Do | StatementClass::Set
+                ) {
+                    self.effects |= SessionEffects::UNKNOWN;
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.executable_comment {
+            self.effects |= SessionEffects::UNKNOWN;
+            self.read_hazards |= ReadHazards::EXECUTABLE_COMMENT;
+        }
+        if self.several {
+            self.effects |= SessionEffects::UNKNOWN;
+            self.read_hazards |= ReadHazards::SEVERAL_STATEMENTS;
+        }
+        if self.unterminated {
+            self.read_hazards |= ReadHazards::UNTERMINATED;
+        }
+    }
+}
+
+fn effects_of_class(class: StatementClass) -> SessionEffects {
+    match class {
+        StatementClass::Set => SessionEffects::SET,
+        StatementClass::Use => SessionEffects::SCHEMA,
+        StatementClass::Lock => SessionEffects::TABLE_LOCK,
+        StatementClass::Prepare => SessionEffects::TEXT_PREPARE | SessionEffects::UNKNOWN,
+        StatementClass::Handler => SessionEffects::HANDLER,
+        StatementClass::Begin | StatementClass::Xa | StatementClass::Savepoint => SessionEffects::TRANSACTION,
+        StatementClass::Insert | StatementClass::Replace | StatementClass::Load => SessionEffects::INSERT_ID,
+        StatementClass::Call | StatementClass::Other => SessionEffects::UNKNOWN,
+        _ => SessionEffects::NONE,
+    }
+}
+
+/// System variables that answer for the statement before.
+fn is_session_answer(raw: &[u8]) -> bool {
+    let name = raw.rsplit(|&b| b == b'.' || b == b'@').next().unwrap_or_default();
+    let name: Vec<u8> = name
+        .iter()
+        .filter(|&&b| b != b'`')
+        .map(u8::to_ascii_lowercase)
+        .collect();
+    let names: [&[u8]; 8] = [
+        b"identity",
+        b"last_insert_id",
+        b"insert_id",
+        b"warning_count",
+        b"error_count",
+        b"last_gtid",
+        b"in_transaction",
+        b"pseudo_thread_id",
+    ];
+    names.contains(&name.as_slice())
+}
+
+/// The significant tokens just read.
+#[derive(Default)]
+struct Window {
+    previous: Option<Token>,
+    before: Option<Token>,
+    /// No blank and no comment since `previous`.
+    adjacent: bool,
+}
+
+impl Window {
+    fn push(&mut self, token: Token) {
+        self.before = self.previous.replace(token);
+        self.adjacent = true;
+    }
+
+    fn is_behind_dot(&self) -> bool {
+        self.previous
+            .is_some_and(|previous| previous.kind == TokenKind::Dot)
+    }
+
+    /// What calling `name` means, if `name (` is a call.
+    fn called(&self, name: Token, text: &[u8]) -> Option<Meaning> {
+        let qualified = self.before.is_some_and(|before| before.kind == TokenKind::Dot);
+        if qualified || name.kind == TokenKind::QuotedName {
+            return Some(Meaning::Unknown);
+        }
+        meaning_of(name.span.of(text), self.adjacent)
+    }
+}
+
+/// The names that stand before a `(` as functions do, quotes removed, in order, with repeats. Over-approximates: it
+/// also yields names of tables and types (`INSERT INTO t (a)`, `DECIMAL(10)`), never keywords such as `IN`.
+pub fn called_functions(text: &[u8], mode: LexMode) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    let mut previous: Option<Token> = None;
+    Lexer::new(text, mode).significant().filter_map(move |token| {
+        let name = previous.replace(token).filter(Token::is_name)?;
+        let is_call = token.kind == TokenKind::LeftParen
+            && (name.kind == TokenKind::QuotedName || meaning_of(name.span.of(text), true).is_some());
+        if is_call { identifier(&name, text) } else { None }
+    })
+}

@@ -1,0 +1,110 @@
+//! The shard key of a statement, read from its predicates or its INSERT columns.
+//!
+//! The answer is `Keys` only if every row that the statement reads or writes is known to carry one of the keys:
+//! every table it names belongs to the logical schema and is pinned by a top-level `column = literal` or
+//! `column IN (literals)`, all pinned alike. Whatever is not shown to be so is `Undecidable`, with the reason.
+
+mod decide;
+mod insert;
+mod pins;
+mod scope;
+
+use crate::lex::{LexMode, Span};
+use crate::rewrite::Edit;
+
+pub use decide::decide;
+
+/// What is asked of a statement.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnQuestion<'q> {
+    /// The schema that is spread over shards.
+    pub logical_schema: &'q str,
+    /// The column that holds the key in every table of that schema.
+    pub key_column: &'q str,
+    /// The session's default schema.
+    pub session_schema: Option<&'q str>,
+    /// Whether the tables on the shards have the column.
+    pub in_shards: InShards,
+    /// How the session's statements are lexed.
+    pub mode: LexMode,
+}
+
+/// Whether the tables on the shards have the key column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InShards {
+    /// They have it; predicates stay as they are.
+    #[default]
+    Present,
+    /// They lack it; a predicate on it is replaced by `1=1`.
+    Absent,
+}
+
+/// The value of a key literal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyValue {
+    /// A string, unescaped. Compare exactly with keys of type text. For an integer key accept it only if it is that
+    /// integer in canonical decimal form.
+    Text(String),
+    /// An integer. It must not place a key of type text: to the server `name = 0` is true for most names.
+    Integer(i128),
+}
+
+/// A key literal and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyLiteral {
+    /// Its value.
+    pub value: KeyValue,
+    /// Its place in the statement.
+    pub span: Span,
+}
+
+/// How a statement uses its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyRole {
+    /// Predicates select the rows.
+    Filter,
+    /// New rows carry the keys.
+    NewRows,
+}
+
+/// The keys of a statement and what placing it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The literals, distinct by value, in the order of their first place.
+    pub values: Vec<KeyLiteral>,
+    /// What they are for.
+    pub role: KeyRole,
+    /// Changes that make the statement run where the column is absent; empty if it is present.
+    pub neutralised: Vec<Edit>,
+}
+
+impl KeyUse {
+    /// True if a shard that holds exactly the keys `shard_keys` answers as the logical schema would. Where the column
+    /// is absent, a shard of several keys cannot tell their rows apart, so a filter must name all of them.
+    pub fn is_answered_by(&self, shard_keys: &[KeyValue]) -> bool {
+        let inside = self
+            .values
+            .iter()
+            .all(|literal| shard_keys.contains(&literal.value));
+        let whole = || {
+            shard_keys
+                .iter()
+                .all(|key| self.values.iter().any(|literal| literal.value == *key))
+        };
+        let filters_by_shard_alone = self.role == KeyRole::Filter && !self.neutralised.is_empty();
+        inside && (!filters_by_shard_alone || whole())
+    }
+}
+
+/// The answer to a [`ColumnQuestion`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnAnswer {
+    /// The statement names no table of the logical schema.
+    NotConcerned,
+    /// It does, and these are its keys.
+    Keys(KeyUse),
+    /// It names tables of the logical schema and nothing limits them to a key.
+    Missing,
+    /// It names or may name such tables, and no key can be shown to hold. The text says what and why, for people.
+    Undecidable(String),
+}

@@ -1,0 +1,205 @@
+//! Keys in comments: the comment grammar of the language, over real `/* … */` comments only.
+//!
+//! Inside a comment stand `key=value` pairs, separated by blanks, commas or semicolons, without blanks around the
+//! `=`; other text is ignored. A value ends at a separator, so `tenant=17a` has the value `17a` and `xtenant=17`
+//! never answers for `tenant`. A value is a bare word or quoted; a malformed quoted value is given as it stands,
+//! quote included, so that it equals no key.
+
+use std::borrow::Cow;
+
+use crate::lex::{LexMode, Lexer, Span, TokenKind};
+
+/// How a comment carries a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CommentForm {
+    /// `/* tenant=17 */`
+    #[default]
+    Pairs,
+    /// `/* primary */` means `primary=1`; pairs count too.
+    Flag,
+    /// The whole trimmed text of a comment is the value: `/* 017 */`.
+    Exact,
+    /// Pairs whose names and values are percent-encoded: `/*tenant='a%20b'*/`.
+    Sqlcommenter,
+}
+
+/// The name to look for and the form it has. Names compare without case (ASCII); `Exact` ignores the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommentKey<'k> {
+    /// The wanted key name.
+    pub name: &'k str,
+    /// The form of the comment.
+    pub form: CommentForm,
+}
+
+/// The real block comments of a statement: span with delimiters, and body without.
+///
+/// Ends early behind an executable comment whose body holds a quote or a comment opener, and at an unterminated
+/// token: from there on what is a comment depends on the server's version.
+pub fn comments(text: &[u8], mode: LexMode) -> impl Iterator<Item = (Span, &[u8])> {
+    Lexer::new(text, mode)
+        .take_while(move |token| {
+            let unsure = token.kind == TokenKind::ExecutableComment && hides_tokens(token.span.of(text));
+            token.terminated && !unsure
+        })
+        .filter(|token| token.kind == TokenKind::BlockComment)
+        .map(move |token| (token.span, &text[token.span.start + 2..token.span.end - 2]))
+}
+
+fn hides_tokens(comment: &[u8]) -> bool {
+    let body = &comment[2..];
+    body.iter().any(|b| matches!(b, b'\'' | b'"' | b'`' | b'#'))
+        || body.windows(2).any(|pair| pair == b"/*" || pair == b"--")
+}
+
+/// Every value of `key` in the comments of `text`, with the comment's span, in order.
+pub fn comment_keys<'a>(
+    text: &'a [u8],
+    mode: LexMode,
+    key: CommentKey<'a>,
+) -> impl Iterator<Item = (Cow<'a, [u8]>, Span)> {
+    comments(text, mode).flat_map(move |(span, body)| values_in(body, key).map(move |value| (value, span)))
+}
+
+/// Every value of `key` in one comment body, in order.
+pub fn values_in<'a>(body: &'a [u8], key: CommentKey<'a>) -> impl Iterator<Item = Cow<'a, [u8]>> {
+    let whole = (key.form == CommentForm::Exact).then(|| Cow::Borrowed(body.trim_ascii()));
+    let pairs = Items {
+        rest: body,
+        sqlcommenter: key.form == CommentForm::Sqlcommenter,
+    };
+    let pairs = if key.form == CommentForm::Exact {
+        None
+    } else {
+        Some(pairs)
+    };
+    let values = pairs
+        .into_iter()
+        .flatten()
+        .filter_map(move |item| item.value_of(key));
+    whole.into_iter().chain(values)
+}
+
+/// One `name`, `name=value` or piece of other text.
+struct Item<'a> {
+    name: &'a [u8],
+    value: Option<Cow<'a, [u8]>>,
+}
+
+impl<'a> Item<'a> {
+    fn value_of(self, key: CommentKey<'_>) -> Option<Cow<'a, [u8]>> {
+        let wanted = key.name.as_bytes();
+        match (self.value, key.form) {
+            (Some(value), CommentForm::Sqlcommenter) => percent_decoded(self.name)
+                .eq_ignore_ascii_case(wanted)
+                .then(|| match percent_decoded(&value) {
+                    Cow::Borrowed(_) => value.clone(),
+                    Cow::Owned(decoded) => Cow::Owned(decoded),
+                }),
+            (Some(value), _) => self.name.eq_ignore_ascii_case(wanted).then_some(value),
+            (None, CommentForm::Flag) => self
+                .name
+                .eq_ignore_ascii_case(wanted)
+                .then_some(Cow::Borrowed(b"1".as_slice())),
+            (None, _) => None,
+        }
+    }
+}
+
+struct Items<'a> {
+    rest: &'a [u8],
+    sqlcommenter: bool,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        let start = self.rest.iter().position(|&b| !is_separator(b))?;
+        let rest = &self.rest[start..];
+        let end = rest
+            .iter()
+            .position(|&b| is_separator(b) || b == b'=')
+            .unwrap_or(rest.len());
+        let name = &rest[..end];
+        if rest.get(end) != Some(&b'=') {
+            self.rest = &rest[end..];
+            return Some(Item { name, value: None });
+        }
+        let (value, used) = value_at(&rest[end + 1..], self.sqlcommenter);
+        self.rest = &rest[end + 1 + used..];
+        Some(Item {
+            name,
+            value: Some(value),
+        })
+    }
+}
+
+/// The value at the start of `rest` and how many bytes it takes.
+fn value_at(rest: &[u8], sqlcommenter: bool) -> (Cow<'_, [u8]>, usize) {
+    if let Some(&quote @ (b'\'' | b'"')) = rest.first()
+        && let Some(close) = closing_quote(rest, quote, sqlcommenter)
+        && rest.get(close + 1).is_none_or(|&b| is_separator(b))
+    {
+        let inner = &rest[1..close];
+        let value = if sqlcommenter && inner.contains(&b'\\') {
+            Cow::Owned(without_backslashes(inner))
+        } else {
+            Cow::Borrowed(inner)
+        };
+        return (value, close + 1);
+    }
+    let end = rest.iter().position(|&b| is_separator(b)).unwrap_or(rest.len());
+    (Cow::Borrowed(&rest[..end]), end)
+}
+
+fn closing_quote(rest: &[u8], quote: u8, sqlcommenter: bool) -> Option<usize> {
+    let mut at = 1;
+    while let Some(&byte) = rest.get(at) {
+        if byte == quote {
+            return Some(at);
+        }
+        at += if sqlcommenter && byte == b'\\' { 2 } else { 1 };
+    }
+    None
+}
+
+fn without_backslashes(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes.iter().copied();
+    while let Some(byte) = rest.next() {
+        plain.push(if byte == b'\\' {
+            rest.next().unwrap_or(byte)
+        } else {
+            byte
+        });
+    }
+    plain
+}
+
+/// Percent signs that stand before no two hexadecimal digits stay as they are.
+fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if !bytes.contains(&b'%') {
+        return Cow::Borrowed(bytes);
+    }
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = bytes
+            .get(at + 1..at + 3)
+            .and_then(hex_byte)
+            .filter(|_| bytes[at] == b'%');
+        decoded.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    Cow::Owned(decoded)
+}
+
+fn hex_byte(pair: &[u8]) -> Option<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16);
+    u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r' | b',' | b';')
+}

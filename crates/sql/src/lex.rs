@@ -1,0 +1,175 @@
+//! One-pass lexer for MySQL and MariaDB statements: tokens with byte spans that tile the text.
+
+pub(crate) mod scan;
+mod text;
+
+pub use text::{identifier, string_value};
+
+/// A half-open range of byte offsets into a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset behind the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes of `text` that the span covers.
+    pub fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.start..self.end]
+    }
+}
+
+/// The parts of `sql_mode` that change where tokens end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LexMode {
+    /// `ANSI_QUOTES`: `"…"` is an identifier.
+    pub ansi_quotes: bool,
+    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is a byte like any other.
+    pub no_backslash_escapes: bool,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenKind {
+    /// A run of blanks and line ends.
+    Whitespace,
+    /// `/* … */`
+    BlockComment,
+    /// `/*! … */` or `/*M! … */`: code to a server whose version takes it. Ends at the first `*/`, which is where
+    /// the server ends it only if no string inside holds `*/`.
+    ExecutableComment,
+    /// `/*+ … */`
+    OptimizerHint,
+    /// `# …` or `-- …`, without the line end.
+    LineComment,
+    /// An unquoted identifier or keyword.
+    Word,
+    /// `` `…` ``, or `"…"` under `ANSI_QUOTES`.
+    QuotedName,
+    /// `'…'`, or `"…"` without `ANSI_QUOTES`.
+    String,
+    /// `N'…'`
+    NationalString,
+    /// `x'…'`
+    HexString,
+    /// `b'…'`
+    BitString,
+    /// `_utf8mb4` directly before a string.
+    Introducer,
+    /// An integer, decimal, float, `0x…` or `0b…`.
+    Number,
+    /// `?`
+    Placeholder,
+    /// `@name`, `` @`name` ``, `@'name'`; also a bare `@`.
+    UserVariable,
+    /// `@@name`, `@@session.name`.
+    SystemVariable,
+    /// An operator of one to three bytes.
+    Operator,
+    /// `(`
+    LeftParen,
+    /// `)`
+    RightParen,
+    /// `,`
+    Comma,
+    /// `;`
+    Semicolon,
+    /// `.`
+    Dot,
+    /// A single byte that starts no token in any statement.
+    Unknown,
+}
+
+/// One token; its text is `span.of(text)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Where it stands.
+    pub span: Span,
+    /// False when the text ended inside a comment, string or quoted name.
+    pub terminated: bool,
+}
+
+impl Token {
+    /// True for tokens that mean something to the server: neither blanks nor comments. An executable comment does.
+    pub fn is_significant(&self) -> bool {
+        !matches!(
+            self.kind,
+            TokenKind::Whitespace
+                | TokenKind::BlockComment
+                | TokenKind::OptimizerHint
+                | TokenKind::LineComment
+        )
+    }
+
+    /// True for an unquoted word equal to `keyword` without case.
+    pub fn is_word(&self, text: &[u8], keyword: &str) -> bool {
+        self.kind == TokenKind::Word && self.span.of(text).eq_ignore_ascii_case(keyword.as_bytes())
+    }
+
+    /// True for the operator `operator`.
+    pub fn is_operator(&self, text: &[u8], operator: &str) -> bool {
+        self.kind == TokenKind::Operator && self.span.of(text) == operator.as_bytes()
+    }
+
+    /// True for a word or a quoted name.
+    pub fn is_name(&self) -> bool {
+        matches!(self.kind, TokenKind::Word | TokenKind::QuotedName)
+    }
+
+    /// True for string literals of every form.
+    pub fn is_string(&self) -> bool {
+        matches!(
+            self.kind,
+            TokenKind::String | TokenKind::NationalString | TokenKind::HexString | TokenKind::BitString
+        )
+    }
+}
+
+/// Reads tokens from a statement. Never fails: what is malformed becomes [`TokenKind::Unknown`] or an
+/// unterminated token. Allocates nothing.
+#[derive(Clone, Debug)]
+pub struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    mode: LexMode,
+    previous: Option<TokenKind>,
+}
+
+impl<'a> Lexer<'a> {
+    /// A lexer at the start of `text`.
+    pub fn new(text: &'a [u8], mode: LexMode) -> Self {
+        Lexer {
+            text,
+            at: 0,
+            mode,
+            previous: None,
+        }
+    }
+
+    /// The tokens that mean something, without blanks and comments.
+    pub fn significant(self) -> impl Iterator<Item = Token> + use<'a> {
+        self.filter(Token::is_significant)
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        let start = self.at;
+        let first = *self.text.get(start)?;
+        let (kind, end, terminated) = self.piece(first);
+        debug_assert!(end > start && end <= self.text.len());
+        self.at = end;
+        self.previous = Some(kind);
+        Some(Token {
+            kind,
+            span: Span { start, end },
+            terminated,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! SpookyHash V2, the hash behind ProxySQL's digests (algorithm by Bob Jenkins, public domain).
+
+const FILLER: u64 = 0xdead_beef_dead_beef;
+const BLOCK: usize = 96;
+/// Messages shorter than two blocks take the short path.
+const SHORT: usize = 2 * BLOCK;
+
+/// The first 64 of the 128 hash bits of `message`, with both seeds 0.
+pub(crate) fn hash64(message: &[u8]) -> u64 {
+    if message.len() < SHORT {
+        short(message)
+    } else {
+        long(message)
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn short(message: &[u8]) -> u64 {
+    let mut s = [0, 0, FILLER, FILLER];
+    let mut blocks = message.chunks_exact(32);
+    for block in &mut blocks {
+        absorb(&mut s, &block[..16]);
+        s[0] = s[0].wrapping_add(word(&block[16..24]));
+        s[1] = s[1].wrapping_add(word(&block[24..]));
+    }
+    let mut rest = blocks.remainder();
+    if rest.len() >= 16 {
+        absorb(&mut s, &rest[..16]);
+        rest = &rest[16..];
+    }
+    s[3] = s[3].wrapping_add((message.len() as u64) << 56);
+    if rest.is_empty() {
+        s[2] = s[2].wrapping_add(FILLER);
+        s[3] = s[3].wrapping_add(FILLER);
+    } else {
+        s[2] = s[2].wrapping_add(word(&rest[..rest.len().min(8)]));
+        s[3] = s[3].wrapping_add(word(rest.get(8..).unwrap_or_default()));
+    }
+    short_end(s)
+}
+
+fn absorb(s: &mut [u64; 4], half: &[u8]) {
+    s[2] = s[2].wrapping_add(word(&half[..8]));
+    s[3] = s[3].wrapping_add(word(&half[8..]));
+    for (step, rotation) in [50, 52, 30, 41, 54, 48, 38, 37, 62, 34, 5, 36]
+        .into_iter()
+        .enumerate()
+    {
+        let [turned, added, mixed] = [step + 2, step + 3, step].map(|i| i % 4);
+        s[turned] = s[turned].rotate_left(rotation).wrapping_add(s[added]);
+        s[mixed] ^= s[turned];
+    }
+}
+
+fn short_end(mut s: [u64; 4]) -> u64 {
+    for (step, rotation) in [15, 52, 26, 51, 28, 9, 47, 54, 32, 25, 63]
+        .into_iter()
+        .enumerate()
+    {
+        let [mixed, turned] = [step + 3, step + 2].map(|i| i % 4);
+        s[mixed] ^= s[turned];
+        s[turned] = s[turned].rotate_left(rotation);
+        s[mixed] = s[mixed].wrapping_add(s[turned]);
+    }
+    s[0]
+}
+
+fn long(message: &[u8]) -> u64 {
+    const MIX: [u32; 12] = [11, 32, 43, 31, 17, 28, 39, 57, 55, 54, 22, 46];
+    const END: [u32; 12] = [44, 15, 34, 21, 38, 33, 10, 13, 38, 53, 42, 54];
+    let mut s: [u64; 12] = std::array::from_fn(|i| if i % 3 == 2 { FILLER } else { 0 });
+    let mut blocks = message.chunks_exact(BLOCK);
+    for block in &mut blocks {
+        for (i, rotation) in MIX.into_iter().enumerate() {
+            let [two, ten, eleven, one] = [i + 2, i + 10, i + 11, i + 1].map(|j| j % 12);
+            s[i] = s[i].wrapping_add(word(&block[8 * i..8 * i + 8]));
+            s[two] ^= s[ten];
+            s[eleven] ^= s[i];
+            s[i] = s[i].rotate_left(rotation);
+            s[eleven] = s[eleven].wrapping_add(s[one]);
+        }
+    }
+    let rest = blocks.remainder();
+    let mut last = [0; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    last[BLOCK - 1] = u8::try_from(rest.len()).expect("a remainder is shorter than a block");
+    for (i, part) in last.chunks_exact(8).enumerate() {
+        s[i] = s[i].wrapping_add(word(part));
+    }
+    for _ in 0..3 {
+        for (i, rotation) in END.into_iter().enumerate() {
+            let [eleven, one, two] = [i + 11, i + 1, i + 2].map(|j| j % 12);
+            s[eleven] = s[eleven].wrapping_add(s[one]);
+            s[two] ^= s[eleven];
+            s[one] = s[one].rotate_left(rotation);
+        }
+    }
+    s[0]
+}
