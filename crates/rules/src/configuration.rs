@@ -45,7 +45,7 @@ impl Configuration {
 
     /// The cluster of this name.
     pub fn cluster(&self, name: &str) -> Option<&Cluster> {
-        self.clusters.iter().find(|cluster| cluster.name == name)
+        self.clusters.iter().find(|cluster| &*cluster.name == name)
     }
 
     /// The cluster that owns a hostgroup.

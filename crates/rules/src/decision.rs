@@ -1,5 +1,7 @@
 //! What the evaluator answers.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::{Address, HostgroupId, Role};
@@ -13,7 +15,9 @@ pub struct Decision {
     pub evaluations: u32,
     /// Rules that were looked at, of other chains too.
     pub visits: u32,
-    /// The rules that matched, in order.
+    /// Positions in [`crate::RuleGraph::rules`] of the rules that matched, in order.
+    pub hits: Vec<u32>,
+    /// The rules that matched, in order, for people; empty when nobody asked.
     pub path: Vec<Step>,
 }
 
@@ -40,7 +44,7 @@ pub struct Route {
     /// The hostgroup.
     pub hostgroup: HostgroupId,
     /// Its cluster; `None` when the configuration has no such hostgroup.
-    pub cluster: Option<String>,
+    pub cluster: Option<Arc<str>>,
     /// Its role in that cluster.
     pub role: Option<Role>,
     /// The shard that a map placed it on; where maps compose, the one of the last map that matched.
@@ -49,7 +53,7 @@ pub struct Route {
     #[serde(skip)]
     pub rewritten: Option<Vec<u8>>,
     /// The schema that the backend session must be in, when it differs from the client session's.
-    pub backend_schema: Option<String>,
+    pub backend_schema: Option<Arc<str>>,
     /// What else the rules ask for.
     pub effects: Effects,
 }

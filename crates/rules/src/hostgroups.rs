@@ -1,6 +1,7 @@
 //! The hostgroup layout: clusters, their writer and reader hostgroups, and the servers in them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,7 @@ impl fmt::Display for Role {
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// Name in the topology.
-    pub name: String,
+    pub name: Arc<str>,
     /// `clusters.NAME`.
     pub address: Address,
     /// How roles are known.

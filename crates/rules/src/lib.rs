@@ -6,8 +6,10 @@
 
 mod address;
 mod configuration;
+pub mod decide;
 mod decision;
 mod engine_rule;
+mod evaluator;
 mod graph;
 mod hostgroups;
 mod map;
@@ -15,13 +17,16 @@ mod profile;
 pub mod refusal;
 mod scope;
 mod session;
+mod statement;
 mod steps;
 mod user;
 
 pub use address::Address;
 pub use configuration::{Configuration, FORMAT_VERSION};
+pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{Decision, Effects, Outcome, Rejection, Route, Step};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
+pub use evaluator::Evaluator;
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
 pub use hostgroups::{
     Cluster, ClusterKind, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
@@ -34,5 +39,6 @@ pub use map::{
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
+pub use statement::Statement;
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use user::{SecretReference, User};

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -217,10 +218,10 @@ pub struct Shard {
     pub address: Address,
     /// Cluster that holds it; `None` where the map places by schema only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
+    pub cluster: Option<Arc<str>>,
     /// Its schema; `None` where the map places by cluster only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<String>,
+    pub schema: Option<Arc<str>>,
     /// Single values, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<KeyValue>,

@@ -33,9 +33,6 @@ pub struct Scope {
     /// Names of functions that the statement calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
-    /// Tables that the statement names: `table` or `schema.table`, globs allowed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tables: Vec<String>,
 }
 
 /// A set of names: listed globs (`*` for any characters, `?` for one), less the excluded ones.

@@ -1,0 +1,151 @@
+//! One row of `mysql_query_rules`, as ProxySQL 2.7.1 evaluates it.
+
+use crate::decide::patterns::{RulePatterns, matches};
+use crate::decide::walk::{Next, Walk};
+use crate::{EngineRule, Rule};
+
+pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<'_>) -> Next {
+    if !session_matches(row, walk) || !statement_matches(row, patterns, walk) {
+        return Next::Continue;
+    }
+    let flag_out = row.flag_out.or_else(|| weighted_choice(row));
+    walk.matched(rule, &rule.address, flag_out, |_| why(row));
+    act(rule, row, walk);
+    if let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.text.first())
+        && let Some(text) = pattern.replace(&walk.text, replacement.as_bytes())
+    {
+        walk.text = text.into();
+    }
+    if let Some(flag) = flag_out {
+        walk.flag = flag;
+    }
+    match (row.apply, flag_out) {
+        (true, _) => Next::Stop,
+        (false, Some(_)) => Next::Jumped,
+        (false, None) => Next::Continue,
+    }
+}
+
+fn session_matches(row: &EngineRule, walk: &Walk<'_>) -> bool {
+    let session = walk.session;
+    let equal = |wanted: &Option<String>, actual: Option<&str>| match wanted.as_deref() {
+        None | Some("") => true,
+        Some(wanted) => actual == Some(wanted),
+    };
+    equal(&row.username, Some(session.user))
+        && equal(&row.schemaname, session.schema)
+        && address_matches(row.client_addr.as_deref(), session.client_addr)
+        && match (row.proxy_addr.as_deref(), session.listener) {
+            (None | Some(""), _) | (_, None) => true,
+            (Some(wanted), Some((address, _))) => wanted == address,
+        }
+        && row
+            .proxy_port
+            .is_none_or(|wanted| wanted == session.listener.map_or(0, |(_, port)| port))
+}
+
+/// Exact, or a prefix that ends in `%`; a session whose address is not known passes.
+pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> bool {
+    match (wanted, actual) {
+        (None | Some(""), _) | (_, None) => true,
+        (Some(wanted), Some(actual)) => match wanted.split_once('%') {
+            Some((prefix, _)) => actual.starts_with(prefix),
+            None => wanted == actual,
+        },
+    }
+}
+
+fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
+    let statement = walk.statement;
+    if row.digest.is_some_and(|wanted| wanted != statement.digest_hash()) {
+        return false;
+    }
+    for (pattern, of_digest) in patterns
+        .digest
+        .iter()
+        .map(|pattern| (pattern, true))
+        .chain(patterns.text.iter().map(|pattern| (pattern, false)))
+    {
+        walk.evaluations += 1;
+        let subject = if of_digest {
+            statement.digest_text()
+        } else {
+            &walk.text
+        };
+        if matches(pattern, subject) == row.negate_match_pattern {
+            return false;
+        }
+    }
+    true
+}
+
+/// Later matches overwrite what they set; nothing can be unset.
+fn act(rule: &Rule, row: &EngineRule, walk: &mut Walk<'_>) {
+    fn set<T: Copy>(target: &mut Option<T>, value: Option<T>) {
+        if value.is_some() {
+            *target = value;
+        }
+    }
+    set(&mut walk.hostgroup, row.destination_hostgroup);
+    let effects = &mut walk.effects;
+    set(&mut effects.delay_ms, row.delay_ms);
+    set(&mut effects.multiplex, row.multiplex);
+    set(&mut effects.cache_ttl_ms, row.cache_ttl_ms);
+    set(&mut effects.timeout_ms, row.timeout_ms);
+    set(&mut effects.retries, row.retries);
+    set(&mut effects.next_query_flag_in, row.next_query_flag_in);
+    set(&mut effects.mirror_hostgroup, row.mirror_hostgroup);
+    set(&mut effects.log, row.log);
+    if let Some(text) = &row.error_msg {
+        walk.error_msg = Some((text.clone(), rule.address.clone()));
+    }
+    if let Some(text) = &row.ok_msg {
+        walk.ok_msg = Some(text.clone());
+    }
+}
+
+/// The engine picks at random; the evaluator takes the heaviest, the first of equals, so that answers repeat.
+fn weighted_choice(row: &EngineRule) -> Option<u32> {
+    let mut best: Option<crate::FlagOutChoice> = None;
+    for choice in row.flag_outs.iter().filter(|choice| choice.weight > 0) {
+        if best.is_none_or(|best| choice.weight > best.weight) {
+            best = Some(*choice);
+        }
+    }
+    best.map(|choice| choice.id)
+}
+
+fn why(row: &EngineRule) -> String {
+    let mut parts = Vec::new();
+    let negation = if row.negate_match_pattern { "not " } else { "" };
+    let texts = [
+        ("username", row.username.as_deref()),
+        ("schemaname", row.schemaname.as_deref()),
+        ("client_addr", row.client_addr.as_deref()),
+        ("proxy_addr", row.proxy_addr.as_deref()),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            parts.push(format!("{name} {value}"));
+        }
+    }
+    if let Some(port) = row.proxy_port {
+        parts.push(format!("proxy_port {port}"));
+    }
+    if let Some(digest) = row.digest {
+        parts.push(format!("digest 0x{digest:016X}"));
+    }
+    for (name, value) in [
+        ("match_digest", &row.match_digest),
+        ("match_pattern", &row.match_pattern),
+    ] {
+        if let Some(value) = value {
+            parts.push(format!("{negation}{name} {value}"));
+        }
+    }
+    if parts.is_empty() {
+        "no condition".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}

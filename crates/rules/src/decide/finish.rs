@@ -1,0 +1,184 @@
+//! What happens when the rules have been walked: fast routing, annotations, the open transaction, the route.
+
+use shardwright_sql::annotation;
+
+use crate::decide::Index;
+use crate::decide::walk::Walk;
+use crate::refusal::Refusal;
+use crate::{Annotations, Effects, HostgroupId, Outcome, Rejection, Role, Route, Transaction};
+
+/// Error 1148, SQLSTATE 42000: what ProxySQL sends for `error_msg`.
+pub(super) const REFUSED: (u16, &str) = (1148, "42000");
+
+pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
+    fast_routing(index, walk);
+    if let Some(message) = walk.ok_msg.take() {
+        return Outcome::Answer { message };
+    }
+    if let Some((message, address)) = walk.error_msg.take() {
+        let (code, sqlstate) = REFUSED;
+        return Outcome::Reject(Rejection {
+            code,
+            sqlstate,
+            message,
+            address: Some(address),
+        });
+    }
+    annotations(index, walk);
+    let user = index.user(walk.session.user);
+    let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
+    let mut hostgroup = walk.hostgroup.map_or(default, HostgroupId);
+    if let Some(transaction) = walk.session.transaction {
+        if index.configuration().engine.profile().transactions_ignore_rules {
+            if user.is_none_or(|user| user.transaction_persistent) {
+                hostgroup = transaction.hostgroup;
+            }
+        } else {
+            match stay_in_transaction(index, walk, transaction, hostgroup) {
+                Ok(same) => hostgroup = same,
+                Err(rejection) => return Outcome::Reject(*rejection),
+            }
+        }
+    }
+    let rewritten = (*walk.text != *walk.statement.text()).then(|| walk.text.to_vec());
+    Outcome::Route(Route {
+        shard: walk.shard.take(),
+        rewritten,
+        backend_schema: walk.backend_schema.take(),
+        effects: std::mem::take(&mut walk.effects),
+        ..route(index, hostgroup)
+    })
+}
+
+/// First the row of the user, then the row of every user; a hit overwrites what rules without `apply` decided.
+fn fast_routing(index: &impl Index, walk: &mut Walk<'_>) {
+    let skipped = if index
+        .configuration()
+        .engine
+        .profile()
+        .trailing_apply_skips_fast_routing
+    {
+        walk.last_rule_applies
+    } else {
+        walk.applied
+    };
+    let Some(schema) = walk.session.schema.filter(|_| !skipped) else {
+        return;
+    };
+    let row = |user: &str| index.fast_route(user, schema, walk.flag);
+    if let Some(row) = row(walk.session.user).or_else(|| row("")) {
+        walk.hostgroup = Some(row.hostgroup.0);
+        walk.path.push(crate::Step {
+            rule_id: 0,
+            address: row.address.clone(),
+            why: format!("fast routing of schema {schema}"),
+            flag_out: None,
+        });
+    }
+}
+
+fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
+    let obeyed = match index.configuration().engine.profile().annotations {
+        Annotations::AfterRules => true,
+        Annotations::PerUser => index
+            .user(walk.session.user)
+            .is_some_and(|user| user.annotations_allowed),
+    };
+    if !obeyed {
+        return;
+    }
+    for asked in annotation::annotations(walk.statement.text()) {
+        let Some(number) = asked.number().and_then(|number| u32::try_from(number).ok()) else {
+            continue;
+        };
+        if asked.is("hostgroup") {
+            walk.hostgroup = Some(number);
+        } else if asked.is("query_delay") {
+            walk.effects.delay_ms = Some(number);
+        } else if asked.is("query_timeout") {
+            walk.effects.timeout_ms = Some(number);
+        } else if asked.is("query_retries") {
+            walk.effects.retries = Some(number);
+        } else if asked.is("cache_ttl") {
+            walk.effects.cache_ttl_ms = Some(number);
+        } else if asked.is("mirror") {
+            walk.effects.mirror_hostgroup = Some(number);
+        }
+    }
+}
+/// Refuses a statement with an engine annotation from a user who is not allowed them.
+pub(super) fn denied_annotation(index: &impl Index, walk: &Walk<'_>) -> Option<Rejection> {
+    let user = index.user(walk.session.user);
+    if user.is_some_and(|user| user.annotations_allowed) {
+        return None;
+    }
+    let known =
+        |annotation: &annotation::Annotation<'_>| annotation::KNOWN_KEYS.iter().any(|key| annotation.is(key));
+    let denied = annotation::annotations(walk.statement.text()).find(known)?;
+    let key = String::from_utf8_lossy(denied.key).to_ascii_lowercase();
+    let what = format!(
+        "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",
+        walk.session.user, walk.session.user
+    );
+    let (code, sqlstate) = REFUSED;
+    let message = Refusal::Annotation.message(&what);
+    Some(Rejection {
+        code,
+        sqlstate,
+        message,
+        address: user.map(|user| user.address.clone()),
+    })
+}
+
+/// The hostgroup of a statement inside a transaction: the transaction's, when it is of the same cluster.
+fn stay_in_transaction(
+    index: &impl Index,
+    walk: &Walk<'_>,
+    transaction: Transaction,
+    wanted: HostgroupId,
+) -> Result<HostgroupId, Box<Rejection>> {
+    let cluster = |id| index.cluster_of(id).map(|cluster| &*cluster.name);
+    let (open, asked) = (cluster(transaction.hostgroup), cluster(wanted));
+    let same = wanted == transaction.hostgroup || (open.is_some() && open == asked);
+    if same || (walk.statement.is_session_setup() && !walk.placed) {
+        return Ok(transaction.hostgroup);
+    }
+    let name = |cluster: Option<&str>, id: HostgroupId| match cluster {
+        Some(name) => format!("cluster {name}"),
+        None => format!("hostgroup {id}"),
+    };
+    let what = format!(
+        "the statement belongs to {}, but the transaction is open on {}; commit or roll back first",
+        name(asked, wanted),
+        name(open, transaction.hostgroup)
+    );
+    let (code, sqlstate) = REFUSED;
+    let message = Refusal::OpenTransactionElsewhere.message(&what);
+    Err(Box::new(Rejection {
+        code,
+        sqlstate,
+        message,
+        address: walk.shard.clone(),
+    }))
+}
+
+/// A route to `hostgroup` without anything else.
+pub(super) fn route(index: &impl Index, hostgroup: HostgroupId) -> Route {
+    let cluster = index.cluster_of(hostgroup);
+    let role = cluster.map(|cluster| {
+        if cluster.writer == hostgroup {
+            Role::Writer
+        } else {
+            Role::Reader
+        }
+    });
+    Route {
+        hostgroup,
+        cluster: cluster.map(|cluster| cluster.name.clone()),
+        role,
+        shard: None,
+        rewritten: None,
+        backend_schema: None,
+        effects: Effects::default(),
+    }
+}

@@ -1,0 +1,98 @@
+//! How a decision looks things up.
+
+use crate::decide::RulePatterns;
+use crate::{
+    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyValue, MapStep, NativeStep, Remainder, Shard,
+    User,
+};
+
+/// Look-ups over a configuration. The provided methods go through its lists line by line; an implementation may
+/// answer the same by other means.
+pub trait Index {
+    /// The configuration.
+    fn configuration(&self) -> &Configuration;
+
+    /// The compiled patterns of the rule at `position`.
+    fn patterns(&self, position: usize) -> &RulePatterns;
+
+    /// The position of the first rule of chain `flag` at or behind `from`.
+    fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {
+        let rules = &self.configuration().graph.rules[from..];
+        rules
+            .iter()
+            .position(|rule| rule.flag_in == flag)
+            .map(|offset| from + offset)
+    }
+
+    /// The user of this name.
+    fn user(&self, name: &str) -> Option<&User> {
+        self.configuration().user(name)
+    }
+
+    /// The cluster of this name.
+    fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.configuration().cluster(name)
+    }
+
+    /// The cluster that owns a hostgroup.
+    fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
+        self.configuration().cluster_of(hostgroup)
+    }
+
+    /// The shard that holds `key` in the map at `position`.
+    fn shard(&self, position: usize, key: &KeyValue) -> Option<&Shard> {
+        let step = self.map(position)?;
+        step.shards.iter().find(|shard| holds(step, shard, key))
+    }
+
+    /// The shard whose own schema is `name` in the map at `position`.
+    fn shard_of_schema(&self, position: usize, name: &str) -> Option<&Shard> {
+        self.map(position)?
+            .shards
+            .iter()
+            .find(|shard| shard.schema.as_deref() == Some(name))
+    }
+
+    /// The row of fast routing for exactly this user, schema and flag.
+    fn fast_route(&self, user: &str, schema: &str, flag: u32) -> Option<&FastRoute> {
+        let rows = &self.configuration().graph.fast_routing;
+        rows.iter()
+            .find(|row| row.username == user && row.schemaname == schema && row.flag_in == flag)
+    }
+
+    /// The map that the rule at `position` is.
+    fn map(&self, position: usize) -> Option<&MapStep> {
+        match &self.configuration().graph.rules.get(position)?.body {
+            Body::Native {
+                step: NativeStep::Map(step),
+                ..
+            } => Some(step),
+            _ => None,
+        }
+    }
+}
+
+fn holds(step: &MapStep, shard: &Shard, key: &KeyValue) -> bool {
+    let in_range = match key {
+        KeyValue::Integer(n) => shard
+            .ranges
+            .iter()
+            .any(|(first, last)| (first..=last).contains(&n)),
+        KeyValue::Text(_) => false,
+    };
+    let by_remainder = step
+        .remainder
+        .as_ref()
+        .is_some_and(|by| shard.remainders.contains(&remainder(by, key)));
+    shard.keys.contains(key) || in_range || by_remainder
+}
+
+/// The remainder of a key: of the number itself, or of XXH64 (seed 0) over the UTF-8 of its canonical text.
+/// A text key is always hashed.
+pub fn remainder(by: &Remainder, key: &KeyValue) -> u64 {
+    match key {
+        KeyValue::Integer(n) if !by.hashed => u64::try_from(i128::from(*n).rem_euclid(i128::from(by.modulo)))
+            .expect("a remainder is below its modulus"),
+        key => twox_hash::XxHash64::oneshot(0, key.to_string().as_bytes()) % by.modulo,
+    }
+}

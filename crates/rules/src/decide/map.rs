@@ -1,0 +1,291 @@
+//! A shard map: the shard that holds a statement's keys, and the statement as that shard takes it.
+
+use std::sync::Arc;
+
+use shardwright_sql::rewrite::{self, Edit};
+use shardwright_sql::schema;
+
+use crate::decide::finish::REFUSED;
+use crate::decide::keys::{self, Keys, Search};
+use crate::decide::walk::{Next, Walk};
+use crate::decide::{Index, keys::Found};
+use crate::refusal::{self, Refusal};
+use crate::{
+    Address, Finder, KeyValue, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard,
+    UnknownKey, Unqualified,
+};
+
+type Refused = Box<Rejection>;
+
+pub(super) fn run(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>) -> Next {
+    if walk.statement.follows_transaction() {
+        return Next::Continue;
+    }
+    let next = if walk.statement.has_several() {
+        let what = "several statements in one text cannot be placed; send them one by one";
+        Err(refused(&rule.address, Refusal::NotOneShard.message(what)))
+    } else {
+        match keys::search(step, walk) {
+            Search::Refused(Refusal::NotOneShard, what) => {
+                Err(refused(&rule.address, Refusal::NotOneShard.message(&what)))
+            }
+            Search::Refused(_, message) => Err(refused(&rule.address, message)),
+            Search::Nothing => missing(index, rule, step, walk),
+            Search::Keys(keys) => found(index, rule, step, walk, &keys),
+        }
+    };
+    next.unwrap_or_else(|rejection| Next::Decided(Box::new(Outcome::Reject(*rejection))))
+}
+
+fn refused(address: &Address, message: String) -> Refused {
+    let (code, sqlstate) = REFUSED;
+    Box::new(Rejection {
+        code,
+        sqlstate,
+        message,
+        address: Some(address.clone()),
+    })
+}
+
+/// What `missing_key` says about a statement without a key.
+fn missing(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>) -> Result<Next, Refused> {
+    if step.otherwise.is_some() {
+        return Ok(Next::Continue);
+    }
+    let no_key = || refusal::missing_key(&step.map, &step.key, &step.finders);
+    let action = if walk.statement.begins() {
+        match step.missing.begin {
+            MissingBegin::Allow => return Ok(Next::Continue),
+            MissingBegin::FirstStatement => return Ok(Next::Decided(Box::new(Outcome::DeferBegin))),
+            MissingBegin::Reject => {
+                let message = refusal::begin_without_key(&step.map, &step.key, &step.finders);
+                return Err(refused(&rule.address, message));
+            }
+        }
+    } else if walk.statement.is_session_setup() {
+        &step.missing.session_setup
+    } else {
+        &step.missing.statements
+    };
+    match action {
+        MissingAction::Allow => Ok(Next::Continue),
+        MissingAction::Reject => Err(refused(&rule.address, no_key())),
+        MissingAction::Cluster(name) => {
+            to_cluster(index, walk, name);
+            walk.matched(rule, &rule.address, None, |_| {
+                format!("no {}, to cluster {name}", step.key)
+            });
+            Ok(Next::Continue)
+        }
+    }
+}
+
+/// Places the statement on a cluster's writer.
+fn to_cluster(index: &impl Index, walk: &mut Walk<'_>, name: &str) {
+    if let Some(cluster) = index.cluster(name) {
+        walk.hostgroup = Some(cluster.writer.0);
+    }
+    walk.placed = true;
+}
+
+fn found(
+    index: &impl Index,
+    rule: &Rule,
+    step: &MapStep,
+    walk: &mut Walk<'_>,
+    keys: &Keys,
+) -> Result<Next, Refused> {
+    let shard = match one_shard(index, rule, step, walk, &keys.found)? {
+        Ok(shard) => shard,
+        Err(cluster) => {
+            to_cluster(index, walk, cluster);
+            walk.matched(rule, &rule.address, None, |_| {
+                format!("{} is of no shard, to cluster {cluster}", keys.origin)
+            });
+            return Ok(Next::Continue);
+        }
+    };
+    named_schemas(index, rule, step, walk, shard)?;
+    let edits = edits(rule, step, walk, shard, keys)?;
+    if !edits.is_empty() {
+        walk.text = rewrite::apply(walk.statement.text(), &edits).into();
+    }
+    if step.logical_schema.is_some() && walk.session.schema == step.logical_schema.as_deref() {
+        walk.backend_schema = shard.schema.clone();
+    }
+    match &shard.cluster {
+        Some(cluster) => to_cluster(index, walk, cluster),
+        None => walk.placed = true,
+    }
+    walk.shard = Some(shard.address.clone());
+    walk.matched(rule, &shard.address, None, |_| keys.origin.clone());
+    Ok(Next::Continue)
+}
+
+/// The shard that holds all of the keys; the cluster of `unknown_key` when none of them has a shard.
+fn one_shard<'i>(
+    index: &'i impl Index,
+    rule: &Rule,
+    step: &'i MapStep,
+    walk: &Walk<'_>,
+    keys: &[Found],
+) -> Result<Result<&'i Shard, &'i str>, Refused> {
+    let shard_of = |key: &Found| {
+        key.value
+            .as_ref()
+            .and_then(|value| index.shard(walk.position, value))
+    };
+    let mut shards: Vec<&Shard> = Vec::with_capacity(1);
+    let mut unknown: Option<&Found> = None;
+    for key in keys {
+        match shard_of(key) {
+            None => unknown = unknown.or(Some(key)),
+            Some(shard) if shards.iter().any(|other| std::ptr::eq(*other, shard)) => {}
+            Some(shard) => shards.push(shard),
+        }
+    }
+    match (shards.as_slice(), unknown) {
+        ([shard], None) => Ok(Ok(shard)),
+        ([], Some(_)) if matches!(step.unknown, UnknownKey::Cluster(_)) => match &step.unknown {
+            UnknownKey::Cluster(name) => Ok(Err(name)),
+            UnknownKey::Reject => unreachable!("matched as a cluster in the guard"),
+        },
+        (_, Some(key)) => Err(refused(&rule.address, unknown_key(step, &key.text))),
+        (several, None) => {
+            let mut names: Vec<String> = several.iter().map(|shard| shard.address.short()).collect();
+            names.truncate(4);
+            let what = format!(
+                "the statement's keys are on {} shards: {}; ask each shard for its own keys",
+                several.len(),
+                names.join(", ")
+            );
+            Err(refused(&rule.address, Refusal::NotOneShard.message(&what)))
+        }
+    }
+}
+
+fn unknown_key(step: &MapStep, text: &str) -> String {
+    let names: Vec<&str> = step.shards.iter().map(shard_name).collect();
+    refusal::unknown_key(&step.map, &step.key, Some(text), &names)
+}
+
+fn shard_name(shard: &Shard) -> &str {
+    let address = shard.address.as_str();
+    address.rsplit_once('.').map_or(address, |(_, name)| name)
+}
+
+/// Refuses a statement that names the schema of another shard.
+fn named_schemas(
+    index: &impl Index,
+    rule: &Rule,
+    step: &MapStep,
+    walk: &Walk<'_>,
+    shard: &Shard,
+) -> Result<(), Refused> {
+    let templates = || {
+        step.finders.iter().filter_map(|finder| match finder {
+            Finder::Schema { template } => Some(template),
+            Finder::Comment { .. } | Finder::Column { .. } => None,
+        })
+    };
+    let names_shards = shard.schema.is_some() || templates().next().is_some();
+    if !names_shards {
+        return Ok(());
+    }
+    let other = |name: &str| -> bool {
+        if shard.schema.as_deref() == Some(name) {
+            return false;
+        }
+        let by_template = || {
+            templates().find_map(|template| {
+                let key = template.extract(step.kind, name)?;
+                index.shard(walk.position, &KeyValue::parse(step.kind, key)?)
+            })
+        };
+        let owner = index.shard_of_schema(walk.position, name).or_else(by_template);
+        owner.is_some_and(|owner| !std::ptr::eq(owner, shard))
+    };
+    let own = walk.session.schema.unwrap_or("the session's schema");
+    for reference in schema::references(walk.statement.text(), walk.statement.mode()) {
+        let name = String::from_utf8_lossy(&reference.name);
+        if other(&name) {
+            let what = format!(
+                "the statement belongs to shard {} ({own}) and names {name}, which is another shard's schema",
+                shard.address.short()
+            );
+            return Err(refused(&rule.address, Refusal::OtherShardsSchema.message(&what)));
+        }
+    }
+    Ok(())
+}
+
+/// The changes that make the statement the shard's own.
+fn edits(
+    rule: &Rule,
+    step: &MapStep,
+    walk: &Walk<'_>,
+    shard: &Shard,
+    keys: &Keys,
+) -> Result<Vec<Edit>, Refused> {
+    let not_one = |reason: &str| {
+        let what = format!("cannot be placed on one shard: shard map {}: {reason}", step.map);
+        refused(&rule.address, Refusal::NotOneShard.message(&what))
+    };
+    let mut edits = Vec::new();
+    if let Some(using) = &keys.column {
+        if !answers_whole(step, shard, using, &keys.found) {
+            return Err(not_one(
+                "the shard holds several keys and its tables cannot tell their rows apart",
+            ));
+        }
+        edits.extend(using.neutralised.iter().cloned());
+    }
+    if let (Some(logical), Some(own)) = (&step.logical_schema, &shard.schema) {
+        edits.extend(in_own_schema(rule, step, walk, logical, own)?);
+    }
+    if !edits.is_empty() && *walk.text != *walk.statement.text() {
+        return Err(not_one("an earlier rule has rewritten the statement"));
+    }
+    Ok(edits)
+}
+
+/// Where the key column is absent, a shard of several keys must be asked for all of them.
+fn answers_whole(step: &MapStep, shard: &Shard, using: &shardwright_sql::KeyUse, found: &[Found]) -> bool {
+    let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
+    if !filters {
+        return true;
+    }
+    let enumerable = shard.ranges.is_empty() && step.remainder.is_none();
+    enumerable
+        && shard
+            .keys
+            .iter()
+            .all(|key| found.iter().any(|found| found.value.as_ref() == Some(key)))
+}
+
+fn in_own_schema(
+    rule: &Rule,
+    step: &MapStep,
+    walk: &Walk<'_>,
+    logical: &str,
+    own: &Arc<str>,
+) -> Result<Vec<Edit>, Refused> {
+    let unqualified = match step.unqualified {
+        Unqualified::Reject => schema::Unqualified::Reject,
+        Unqualified::Qualify => schema::Unqualified::Qualify,
+        Unqualified::SessionSchema => schema::Unqualified::Keep,
+    };
+    let statement = walk.statement;
+    schema::place(
+        statement.text(),
+        statement.mode(),
+        logical,
+        walk.session.schema,
+        own,
+        unqualified,
+    )
+    .map_err(|reason| {
+        let what = format!("shard map {}: {reason}", step.map);
+        refused(&rule.address, Refusal::Unqualified.message(&what))
+    })
+}

@@ -1,0 +1,88 @@
+//! The state of one evaluation.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::{Address, Effects, Outcome, Rule, SessionView, Statement, Step};
+
+/// What is known so far about one statement.
+pub(super) struct Walk<'a> {
+    pub(super) session: &'a SessionView<'a>,
+    pub(super) statement: &'a Statement<'a>,
+    pub(super) flag: u32,
+    /// The text as rewritten so far.
+    pub(super) text: Cow<'a, [u8]>,
+    pub(super) hostgroup: Option<u32>,
+    /// A map or a policy has placed the statement, or settled that it stays where it is.
+    pub(super) placed: bool,
+    pub(super) shard: Option<Address>,
+    pub(super) backend_schema: Option<Arc<str>>,
+    pub(super) effects: Effects,
+    pub(super) error_msg: Option<(String, Address)>,
+    pub(super) ok_msg: Option<String>,
+    /// A rule ended the evaluation.
+    pub(super) applied: bool,
+    /// `apply` of the rule that was looked at last, whether it matched or not.
+    pub(super) last_rule_applies: bool,
+    pub(super) evaluations: u32,
+    pub(super) visits: u32,
+    pub(super) hits: Vec<u32>,
+    pub(super) path: Vec<Step>,
+    /// Position of the rule that is being looked at.
+    pub(super) position: usize,
+    explain: bool,
+}
+
+/// How the walk goes on after a rule.
+pub(super) enum Next {
+    Continue,
+    Jumped,
+    Stop,
+    Decided(Box<Outcome>),
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(session: &'a SessionView<'a>, statement: &'a Statement<'a>, explain: bool) -> Self {
+        Self {
+            session,
+            statement,
+            flag: session.next_query_flag_in.unwrap_or(0),
+            text: Cow::Borrowed(statement.text()),
+            hostgroup: None,
+            placed: false,
+            shard: None,
+            backend_schema: None,
+            effects: Effects::default(),
+            error_msg: None,
+            ok_msg: None,
+            applied: false,
+            last_rule_applies: false,
+            evaluations: 0,
+            visits: 0,
+            hits: Vec::new(),
+            path: Vec::new(),
+            position: 0,
+            explain,
+        }
+    }
+
+    /// Records that the rule being looked at matched; `why` is only asked for when somebody wants to know.
+    pub(super) fn matched(
+        &mut self,
+        rule: &Rule,
+        address: &Address,
+        flag_out: Option<u32>,
+        why: impl FnOnce(&Self) -> String,
+    ) {
+        self.hits.push(self.position as u32);
+        if self.explain {
+            let why = why(self);
+            self.path.push(Step {
+                rule_id: rule.id,
+                address: address.clone(),
+                why,
+                flag_out,
+            });
+        }
+    }
+}

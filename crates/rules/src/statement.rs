@@ -1,0 +1,124 @@
+//! A statement and what the lexer knows of it, found out at most once.
+
+use std::cell::OnceCell;
+
+use shardwright_sql::class::called_functions;
+use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, StatementClass};
+
+use crate::StatementKind;
+
+/// A statement as the client sent it.
+#[derive(Debug)]
+pub struct Statement<'a> {
+    text: &'a [u8],
+    mode: LexMode,
+    shape: OnceCell<Shape>,
+    digest: OnceCell<Digest>,
+}
+
+impl<'a> Statement<'a> {
+    /// Wraps a text; nothing is read yet.
+    pub fn new(text: &'a [u8], mode: LexMode) -> Self {
+        Self {
+            text,
+            mode,
+            shape: OnceCell::new(),
+            digest: OnceCell::new(),
+        }
+    }
+
+    /// The text as the client sent it.
+    pub fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// How the session's SQL mode changes the lexer.
+    pub fn mode(&self) -> LexMode {
+        self.mode
+    }
+
+    /// What one pass over the tokens tells.
+    pub fn shape(&self) -> &Shape {
+        self.shape.get_or_init(|| Shape::of(self.text, self.mode))
+    }
+
+    /// The digest text, as ProxySQL makes it.
+    pub fn digest_text(&self) -> &[u8] {
+        &self.digest().text
+    }
+
+    /// The hash of the digest text.
+    pub fn digest_hash(&self) -> u64 {
+        self.digest().hash
+    }
+
+    fn digest(&self) -> &Digest {
+        self.digest.get_or_init(|| Digest::of(self.text))
+    }
+
+    /// The kind that `statements:` in a match names.
+    pub fn kind(&self) -> StatementKind {
+        StatementKind::from_word(self.shape().class.match_name())
+            .expect("the words of classes are the words of kinds; a test compares them")
+    }
+
+    /// COMMIT, ROLLBACK, SAVEPOINT, XA: these go where the open transaction is.
+    pub fn follows_transaction(&self) -> bool {
+        self.shape().is_transaction_control()
+    }
+
+    /// BEGIN, START TRANSACTION.
+    pub fn begins(&self) -> bool {
+        self.shape().class == StatementClass::Begin
+    }
+
+    /// SET, USE, SHOW, SELECT without a table.
+    pub fn is_session_setup(&self) -> bool {
+        self.shape().is_session_setup()
+    }
+
+    /// There is a second statement behind a semicolon.
+    pub fn has_several(&self) -> bool {
+        self.shape().several
+    }
+
+    /// Provably a read, so that it may leave the writer. With `session_functions`, reads of session state count too.
+    pub fn is_safe_read(&self, session_functions: bool) -> bool {
+        let opened = if session_functions {
+            ReadHazards::SESSION_FUNCTION | ReadHazards::USER_VARIABLE
+        } else {
+            ReadHazards::NONE
+        };
+        self.shape().read_hazards.without(opened).is_empty()
+    }
+
+    /// Whether the statement calls one of these functions; names compare without case.
+    pub fn calls_any_of(&self, functions: &[String]) -> bool {
+        called_functions(self.text, self.mode).any(|called| {
+            functions
+                .iter()
+                .any(|name| name.as_bytes().eq_ignore_ascii_case(&called))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_has_a_kind() {
+        for text in [
+            "SELECT 1",
+            "BEGIN",
+            "COMMIT",
+            "ROLLBACK",
+            "XA END 'x'",
+            "KILL 1",
+            "",
+            "LOAD DATA INFILE 'x' INTO TABLE t",
+        ] {
+            Statement::new(text.as_bytes(), LexMode::default()).kind();
+        }
+    }
+}
