@@ -68,11 +68,8 @@ fn fast_routing(index: &impl Index, walk: &mut Walk<'_>) {
     let row = |user: &str| index.fast_route(user, schema, walk.flag);
     if let Some(row) = row(walk.session.user).or_else(|| row("")) {
         walk.hostgroup = Some(row.hostgroup.0);
-        walk.path.push(crate::Step {
-            rule_id: 0,
-            address: row.address.clone(),
-            why: format!("fast routing of schema {schema}"),
-            flag_out: None,
+        walk.note(0, &row.address, None, |_| {
+            format!("fast routing of schema {schema}")
         });
     }
 }

@@ -75,10 +75,21 @@ impl<'a> Walk<'a> {
         why: impl FnOnce(&Self) -> String,
     ) {
         self.hits.push(self.position as u32);
+        self.note(rule.id, address, flag_out, why);
+    }
+
+    /// Adds a line to the path.
+    pub(super) fn note(
+        &mut self,
+        rule_id: u32,
+        address: &Address,
+        flag_out: Option<u32>,
+        why: impl FnOnce(&Self) -> String,
+    ) {
         if self.explain {
             let why = why(self);
             self.path.push(Step {
-                rule_id: rule.id,
+                rule_id,
                 address: address.clone(),
                 why,
                 flag_out,

@@ -1,0 +1,171 @@
+//! The routing table answers as the evaluator does: same outcome, same rules, same counts.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Value, json};
+use shardwright_routing::RoutingTable;
+use shardwright_rules::{Configuration, Evaluator, HostgroupId, SessionView, Statement, Transaction};
+
+const PATTERNS: [&str; 8] = [
+    "^SELECT", "t1", "tenant=1", "FROM", "^$", "(broken", "a|b", "UPDATE",
+];
+const USERS: [&str; 3] = ["app", "geo", "dba"];
+const SCHEMAS: [Option<&str>; 4] = [None, Some("app"), Some("tenant_017"), Some("world")];
+const PIECES: [&str; 18] = [
+    "SELECT a FROM t1",
+    "UPDATE t1 SET a=1",
+    "BEGIN",
+    "COMMIT",
+    "SET @x=1",
+    "SELECT 1",
+    " FOR UPDATE",
+    "DELETE FROM world.c",
+    "/* tenant=17 */",
+    "/* tenant=18 */",
+    "/* tenant=1500 */",
+    "/* tenant=x */",
+    "/* region=Asia */",
+    "'/* tenant=17 */'",
+    " FROM world.City",
+    "/* hostgroup=20 */",
+    "; SELECT 2",
+    " WHERE b",
+];
+
+fn optional<T: Clone + std::fmt::Debug + 'static>(values: Vec<T>) -> impl Strategy<Value = Option<T>> {
+    prop_oneof![2 => Just(None), 1 => select(values).prop_map(Some)]
+}
+
+fn engine_rule() -> impl Strategy<Value = Value> {
+    let conditions = (
+        optional(USERS.to_vec()),
+        optional(vec!["app", "world"]),
+        optional(PATTERNS.to_vec()),
+        optional(PATTERNS.to_vec()),
+        any::<bool>(),
+    );
+    let actions = (
+        optional(vec![0_u32, 1, 2]),
+        optional(vec![10_u32, 11, 20, 77]),
+        optional(vec!["x", "\\1y"]),
+        optional(vec!["refused"]),
+        optional(vec!["fine"]),
+        optional(vec![0_u32, 1, 2]),
+        any::<bool>(),
+    );
+    (0_u32..3, conditions, actions).prop_map(|(flag_in, conditions, actions)| {
+        let (username, schemaname, match_digest, match_pattern, negate) = conditions;
+        let (flag_out, hostgroup, replace, error_msg, ok_msg, next_flag, apply) = actions;
+        let replace = match_pattern.and(replace);
+        json!({"flag_in": flag_in, "body": {"engine": {
+            "username": username, "schemaname": schemaname, "match_digest": match_digest, "match_pattern": match_pattern,
+            "negate_match_pattern": negate, "re_modifiers": {"caseless": true, "global": apply},
+            "flag_out": flag_out, "destination_hostgroup": hostgroup, "replace_pattern": replace,
+            "error_msg": error_msg, "ok_msg": ok_msg, "next_query_flag_in": next_flag, "apply": apply}}})
+    })
+}
+
+fn native_step() -> impl Strategy<Value = Value> {
+    let shards = json!([
+        {"address": "shard_maps.m.shards.t17", "cluster": "a", "keys": [17]},
+        {"address": "shard_maps.m.shards.t18", "cluster": "b", "keys": [18], "schema": "tenant_018"},
+        {"address": "shard_maps.m.shards.big", "cluster": "b", "ranges": [[1000, 1999], [-5, -1]]}]);
+    let finders = json!([
+        {"comment": {"word": "tenant", "form": "pairs"}},
+        {"schema": {"template": {"prefix": "tenant_", "width": 3, "suffix": ""}}}]);
+    let map = (
+        subsequence(finders.as_array().cloned().unwrap_or_default(), 1..=2),
+        select(vec!["reject", "first"]),
+        select(vec!["reject", "allow"]),
+        select(vec![json!("reject"), json!({"cluster": "b"})]),
+    )
+        .prop_map(move |(finders, conflict, statements, unknown)| {
+            json!({"map": {"map": "m", "key": "tenant", "kind": "integer", "finders": finders, "conflict": conflict,
+                "unqualified": "reject", "shards": shards.clone(), "unknown": unknown,
+                "missing": {"statements": statements, "session_setup": "allow", "begin": "first_statement"}}})
+        });
+    let step = prop_oneof![
+        map,
+        Just(json!({"role": {"reads": "all", "after_write_ms": 500}})),
+        Just(json!({"role": {"reads": {"only": ["t1"]}}})),
+        Just(json!({"delay": {"delay_ms": 7}})),
+        Just(json!("stop_if_placed")),
+    ];
+    (0_u32..2, step, optional(USERS.to_vec())).prop_map(|(flag_in, step, user)| {
+        let scope = user.map_or(json!({}), |user| json!({"users": {"any_of": [user]}}));
+        json!({"flag_in": flag_in, "body": {"native": {"scope": scope, "step": step}}})
+    })
+}
+
+fn configuration() -> impl Strategy<Value = Configuration> {
+    let rules = prop::collection::vec(prop_oneof![engine_rule(), native_step()], 0..10);
+    let fast = prop::collection::vec(
+        (select(vec!["", "app"]), select(vec!["app", "world"]), 0_u32..3),
+        0..4,
+    );
+    (rules, fast, select(vec!["bundled", "proxysql-2.7"]), 0_u32..4).prop_map(|(mut rules, fast, engine, iterations)| {
+        for (position, rule) in rules.iter_mut().enumerate() {
+            rule["id"] = json!(position * 10 + 1);
+            rule["address"] = json!(format!("rule.{position}"));
+        }
+        let fast: Vec<Value> = fast
+            .iter()
+            .map(|(user, schema, flag)| {
+                json!({"username": user, "schemaname": schema, "flag_in": flag, "hostgroup": 20 + flag, "address": "f"})
+            })
+            .collect();
+        let cluster = |name: &str, writer: u32| {
+            json!({"name": name, "address": format!("clusters.{name}"), "kind": {"type": "single"}, "writer": writer,
+                   "reader": writer + 1, "writer_serves_reads": "never"})
+        };
+        let user = |name: &str| {
+            json!({"name": name, "address": format!("users.{name}"), "password": null, "default_hostgroup": 10,
+                   "default_schema": null, "max_connections": 1, "transaction_persistent": name == "app",
+                   "annotations_allowed": name == "dba"})
+        };
+        serde_json::from_value(json!({
+            "format": 1, "engine": engine, "settings": {"query_processor_iterations": iterations, "regex": "pcre"},
+            "clusters": [cluster("a", 10), cluster("b", 20)], "hostgroups": [],
+            "users": USERS.map(user), "graph": {"rules": rules, "fast_routing": fast}}))
+        .unwrap_or_else(|error| panic!("the strategy writes configurations: {error}"))
+    })
+}
+
+fn statement() -> impl Strategy<Value = String> {
+    prop::collection::vec(select(PIECES.to_vec()), 1..5).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn the_table_answers_as_the_evaluator(
+        configuration in configuration(),
+        sql in prop::collection::vec(statement(), 1..6),
+        user in select(USERS.to_vec()),
+        schema in select(SCHEMAS.to_vec()),
+        transaction in optional(vec![10_u32, 20, 99]),
+        since_write_ms in optional(vec![10_u64, 9_000]),
+    ) {
+        let configuration = Arc::new(configuration);
+        let evaluator = Evaluator::new(configuration.clone());
+        let table = RoutingTable::new(configuration);
+        let session = SessionView {
+            user,
+            schema,
+            client_addr: Some("10.0.0.1"),
+            transaction: transaction.map(|id| Transaction { hostgroup: HostgroupId(id) }),
+            since_write_ms,
+            ..SessionView::default()
+        };
+        for text in &sql {
+            let ask = || Statement::new(text.as_bytes(), Default::default());
+            let expected = evaluator.decide(&session, &ask());
+            prop_assert_eq!(&table.explain(&session, &ask()), &expected, "{}", text);
+            let mut quick = expected;
+            quick.path.clear();
+            prop_assert_eq!(&table.decide(&session, &ask()), &quick, "{}", text);
+        }
+    }
+}
