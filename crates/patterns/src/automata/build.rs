@@ -1,0 +1,216 @@
+//! From patterns to minimal automata.
+
+use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::{Input, MatchKind};
+use rustc_hash::FxHashMap;
+
+use super::{Automaton, Limits, Undecided};
+use crate::pattern::Pattern;
+
+/// Before minimization: absorbing states first, then those of the determinized pattern.
+const ACCEPT: u32 = 0;
+const DEAD: u32 = 1;
+
+impl Automaton {
+    /// The texts that contain a match of `pattern`.
+    ///
+    /// # Errors
+    /// If the pattern is opaque or its automaton exceeds `limits`.
+    pub fn of(pattern: &Pattern, limits: &Limits) -> Result<Self, Undecided> {
+        Self::of_any(&[pattern], limits)
+    }
+
+    /// The texts that contain a match of at least one of `patterns`: far smaller than asking about each.
+    ///
+    /// # Errors
+    /// If a pattern is opaque or the automaton exceeds `limits`.
+    pub fn of_any(patterns: &[&Pattern], limits: &Limits) -> Result<Self, Undecided> {
+        if let Some(reason) = patterns.iter().find_map(|pattern| pattern.opaque()) {
+            return Err(Undecided::Opaque(reason));
+        }
+        let texts: Vec<&str> = patterns
+            .iter()
+            .filter_map(|pattern| pattern.regular_text())
+            .collect();
+        let too_large = || Undecided::TooLarge {
+            states: limits.states,
+            bytes: limits.bytes,
+        };
+        let config = dense::Config::new()
+            .start_kind(StartKind::Unanchored)
+            .match_kind(MatchKind::LeftmostFirst)
+            .minimize(false)
+            .accelerate(false)
+            .dfa_size_limit(Some(limits.bytes))
+            .determinize_size_limit(Some(limits.bytes));
+        let dfa = dense::Builder::new()
+            .configure(config)
+            .thompson(
+                thompson::Config::new()
+                    .utf8(false)
+                    .which_captures(thompson::WhichCaptures::None)
+                    .nfa_size_limit(Some(limits.bytes)),
+            )
+            .syntax(Pattern::syntax())
+            .build_many(&texts)
+            .map_err(|_| too_large())?;
+        let raw = Raw::explore(&dfa, limits.states).ok_or_else(too_large)?;
+        Ok(raw.minimized())
+    }
+}
+
+/// A complete automaton over representative bytes.
+struct Raw {
+    /// One byte of each class, without NUL.
+    bytes: Vec<u8>,
+    classes: [u8; 256],
+    start: u32,
+    next: Vec<u32>,
+    accepting: Vec<bool>,
+}
+
+impl Raw {
+    /// Walks `dfa` from its start. Matches are reported one byte late, so a state also accepts if the end of the text
+    /// makes it match; a reported match is never left again. `None` beyond `limit` states.
+    fn explore(dfa: &dense::DFA<Vec<u32>>, limit: usize) -> Option<Self> {
+        let bytes: Vec<u8> = dfa
+            .byte_classes()
+            .representatives(1..=255)
+            .filter_map(|unit| unit.as_u8())
+            .collect();
+        let mut classes = [0; 256];
+        for byte in 1..=255_u8 {
+            let class = dfa.byte_classes().get(byte);
+            let position = bytes.iter().position(|&b| dfa.byte_classes().get(b) == class)?;
+            classes[usize::from(byte)] = u8::try_from(position).ok()?;
+        }
+        let mut walk = Walk {
+            numbers: FxHashMap::default(),
+            queue: Vec::new(),
+        };
+        let start = dfa.start_state_forward(&Input::new(b"")).ok()?;
+        let start = walk.number(dfa, start);
+        let mut raw = Raw {
+            next: [vec![ACCEPT; bytes.len()], vec![DEAD; bytes.len()]].concat(),
+            accepting: vec![true, false],
+            bytes,
+            classes,
+            start,
+        };
+        let mut done = 0;
+        while let Some(&state) = walk.queue.get(done) {
+            done += 1;
+            if done > limit {
+                return None;
+            }
+            raw.accepting.push(dfa.is_match_state(dfa.next_eoi_state(state)));
+            for &byte in &raw.bytes {
+                raw.next.push(walk.number(dfa, dfa.next_state(state, byte)));
+            }
+        }
+        Some(raw)
+    }
+
+    /// Refines the partition by acceptance until successors agree, then numbers what is reachable breadth first.
+    fn minimized(&self) -> Automaton {
+        let width = self.bytes.len();
+        let mut block: Vec<u32> = self.accepting.iter().map(|&accepts| u32::from(accepts)).collect();
+        let mut blocks = 0;
+        loop {
+            let mut seen: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+            let refined: Vec<u32> = (0..block.len())
+                .map(|state| {
+                    let row = &self.next[state * width..(state + 1) * width];
+                    let signature =
+                        std::iter::once(block[state]).chain(row.iter().map(|&n| block[n as usize]));
+                    let fresh = u32::try_from(seen.len()).expect("states are numbered by u32");
+                    *seen.entry(signature.collect()).or_insert(fresh)
+                })
+                .collect();
+            let refined_blocks = seen.len();
+            block = refined;
+            if refined_blocks == blocks {
+                break;
+            }
+            blocks = refined_blocks;
+        }
+        let mut member = vec![0; blocks];
+        for (state, &of) in block.iter().enumerate() {
+            member[of as usize] = state;
+        }
+        self.numbered(&block, &member)
+    }
+
+    fn numbered(&self, block: &[u32], member: &[usize]) -> Automaton {
+        let width = self.bytes.len();
+        // Columns that agree in every block are one class; classes are numbered by their lowest byte.
+        let column = |class: usize| -> Vec<u32> {
+            member
+                .iter()
+                .map(|&state| block[self.next[state * width + class] as usize])
+                .collect()
+        };
+        let mut merged: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
+        let mut kept = Vec::new();
+        let mut class_of = vec![0; width];
+        let mut classes = Box::new([0; 256]);
+        let mut known = vec![false; width];
+        for byte in 1..256 {
+            let old = usize::from(self.classes[byte]);
+            if !std::mem::replace(&mut known[old], true) {
+                let fresh = u8::try_from(merged.len()).expect("there are fewer classes than bytes");
+                class_of[old] = *merged.entry(column(old)).or_insert_with(|| {
+                    kept.push(old);
+                    fresh
+                });
+            }
+            classes[byte] = class_of[old];
+        }
+        let mut order = vec![block[self.start as usize]];
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::from_iter([(order[0], 0)]);
+        let (mut next, mut accepting) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while let Some(&of) = order.get(at) {
+            at += 1;
+            let state = member[of as usize];
+            accepting.push(self.accepting[state]);
+            for &class in &kept {
+                let target = block[self.next[state * width + class] as usize];
+                let fresh = u32::try_from(order.len()).expect("states are numbered by u32");
+                next.push(*numbers.entry(target).or_insert_with(|| {
+                    order.push(target);
+                    fresh
+                }));
+            }
+        }
+        Automaton {
+            classes,
+            width: kept.len(),
+            next,
+            accepting,
+        }
+    }
+}
+
+struct Walk {
+    numbers: FxHashMap<StateID, u32>,
+    queue: Vec<StateID>,
+}
+
+impl Walk {
+    fn number(&mut self, dfa: &dense::DFA<Vec<u32>>, state: StateID) -> u32 {
+        if dfa.is_match_state(state) {
+            return ACCEPT;
+        }
+        if dfa.is_dead_state(state) {
+            return DEAD;
+        }
+        let fresh = u32::try_from(self.queue.len() + 2).expect("states are numbered by u32");
+        *self.numbers.entry(state).or_insert_with(|| {
+            self.queue.push(state);
+            fresh
+        })
+    }
+}

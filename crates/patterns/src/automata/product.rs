@@ -1,0 +1,150 @@
+//! Walks several automata in step: inclusion, intersection, conjunctions, with shortest readable witnesses.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Automaton, Limits, Undecided};
+
+/// An automaton, or everything outside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Literal<'a> {
+    /// The automaton.
+    pub automaton: &'a Automaton,
+    /// False for the texts without a match: `negate_match_pattern`.
+    pub positive: bool,
+}
+
+/// Whether one language lies within another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inclusion {
+    /// It does.
+    Holds,
+    /// This text is in the first and not in the second; none is shorter.
+    Refuted {
+        /// The text.
+        witness: Vec<u8>,
+    },
+}
+
+/// Asks whether every text that `inner` accepts is accepted by `outer`.
+///
+/// # Errors
+/// [`Undecided::TooManyTuples`].
+pub fn included(inner: &Automaton, outer: &Automaton, limits: &Limits) -> Result<Inclusion, Undecided> {
+    let literals = [
+        Literal {
+            automaton: inner,
+            positive: true,
+        },
+        Literal {
+            automaton: outer,
+            positive: false,
+        },
+    ];
+    Ok(witness(&literals, limits)?.map_or(Inclusion::Holds, |witness| Inclusion::Refuted { witness }))
+}
+
+/// A shortest text that both accept, if there is one.
+///
+/// # Errors
+/// [`Undecided::TooManyTuples`].
+pub fn intersects(a: &Automaton, b: &Automaton, limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
+    witness(
+        &[a, b].map(|automaton| Literal {
+            automaton,
+            positive: true,
+        }),
+        limits,
+    )
+}
+
+/// A shortest text that satisfies every literal, if there is one; among the shortest, the most readable. Holds no
+/// NUL byte.
+///
+/// # Errors
+/// [`Undecided::TooManyTuples`].
+pub fn witness(literals: &[Literal<'_>], limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
+    let alphabet = alphabet(literals);
+    let start: Box<[u32]> = vec![0; literals.len()].into();
+    if is_hopeless(literals, &start) {
+        return Ok(None);
+    }
+    let mut tuples = vec![start.clone()];
+    let mut came_from: Vec<(usize, u8)> = vec![(0, 0)];
+    let mut numbers: FxHashMap<Box<[u32]>, usize> = FxHashMap::from_iter([(start, 0)]);
+    let mut queue = VecDeque::from([0]);
+    while let Some(at) = queue.pop_front() {
+        if satisfies(literals, &tuples[at]) {
+            return Ok(Some(path(&came_from, at)));
+        }
+        for &byte in &alphabet {
+            let next: Box<[u32]> = literals
+                .iter()
+                .zip(&tuples[at])
+                .map(|(literal, &state)| literal.automaton.step(state, byte))
+                .collect();
+            if is_hopeless(literals, &next) {
+                continue;
+            }
+            if let Entry::Vacant(entry) = numbers.entry(next) {
+                if tuples.len() >= limits.tuples {
+                    return Err(Undecided::TooManyTuples(limits.tuples));
+                }
+                tuples.push(entry.key().clone());
+                came_from.push((at, byte));
+                queue.push_back(tuples.len() - 1);
+                entry.insert(tuples.len() - 1);
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn satisfies(literals: &[Literal<'_>], tuple: &[u32]) -> bool {
+    let mut pairs = literals.iter().zip(tuple);
+    pairs.all(|(literal, &state)| literal.automaton.accepting[state as usize] == literal.positive)
+}
+
+/// True if no text behind `tuple` can satisfy every literal.
+fn is_hopeless(literals: &[Literal<'_>], tuple: &[u32]) -> bool {
+    literals
+        .iter()
+        .zip(tuple)
+        .any(|(literal, &state)| match literal.positive {
+            true => literal.automaton.is_dead(state),
+            false => literal.automaton.is_full(state),
+        })
+}
+
+fn path(came_from: &[(usize, u8)], mut at: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while at != 0 {
+        let (previous, byte) = came_from[at];
+        bytes.push(byte);
+        at = previous;
+    }
+    bytes.reverse();
+    bytes
+}
+
+/// One byte, the most readable, of every class that the automata tell apart together.
+fn alphabet(literals: &[Literal<'_>]) -> Vec<u8> {
+    let mut seen = FxHashSet::default();
+    let readable = (b'A'..=b'Z')
+        .chain(b'a'..=b'z')
+        .chain(b'0'..=b'9')
+        .chain(b' '..=b'~')
+        .chain([b'\n', b'\t']);
+    readable
+        .chain(1..=255)
+        .filter(|&byte| {
+            let class: Vec<u8> = literals
+                .iter()
+                .map(|l| l.automaton.classes[usize::from(byte)])
+                .collect();
+            seen.insert(class)
+        })
+        .collect()
+}
