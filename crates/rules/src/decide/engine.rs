@@ -12,7 +12,7 @@ pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: 
     walk.matched(rule, &rule.address, flag_out, |_| why(row));
     act(rule, row, walk);
     if let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.text.first())
-        && let Some(text) = pattern.replace(&walk.text, replacement.as_bytes())
+        && let Some(text) = pattern.rewrite(&walk.text, replacement.as_bytes())
     {
         walk.text = text.into();
     }
