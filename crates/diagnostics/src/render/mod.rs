@@ -1,0 +1,4 @@
+//! How problems are shown: one module per format, each a function from problems and sources to text.
+
+pub mod json;
+pub mod text;
