@@ -1,1 +1,25 @@
 //! YAML files as node trees with key and value spans.
+//!
+//! [`read`] takes bytes and gives a [`Document`] with its problems: it never fails and never panics, whatever
+//! the bytes. Types follow the YAML 1.2 core schema; scalars keep what was written, since the language warns
+//! about words that YAML 1.1 tools read differently. Aliases and merge keys are expanded within a budget.
+
+mod builder;
+mod codes;
+mod core_schema;
+mod document;
+mod inside;
+mod json;
+mod mapping;
+mod node;
+mod pointer;
+mod read;
+
+pub use codes::CODES;
+pub use document::{Comment, Document, Placement};
+pub use inside::part_of_text;
+pub use json::to_json;
+pub use mapping::{Entry, Key, Mapping};
+pub use node::{Node, Style, Value};
+pub use pointer::Found;
+pub use read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, read, unreadable};
