@@ -1,1 +1,48 @@
-//! The MySQL client/server protocol without I/O.
+//! The MySQL client/server protocol without I/O: bytes in, values out, and back.
+//!
+//! Nothing here owns a socket or a clock. A caller hands over the bytes it has; the answer is a value, a payload to
+//! send, or "more bytes are needed". Every decoder takes hostile input: it has a limit and it never panics.
+//!
+//! Two layers are worth knowing apart:
+//! * whole packets ([`take_packet`], [`Command`], [`Greeting`], [`ServerLogin`], [`ClientLogin`]) for what is small,
+//! * streams ([`PacketScanner`], [`ResponseScanner`]) for responses that are forwarded as they arrive and are never
+//!   held in memory.
+
+pub mod auth;
+
+mod bytes;
+pub mod capability;
+pub mod charset;
+mod client_login;
+mod column;
+mod command;
+pub mod errors;
+mod handshake;
+mod login;
+mod packet;
+mod response;
+mod response_scanner;
+mod result_set;
+mod scan;
+mod server_login;
+mod session_track;
+pub mod statement;
+
+pub use bytes::{DecodeError, put_lenenc_bytes, put_lenenc_int, take_lenenc_bytes, take_lenenc_int};
+pub use client_login::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, ConnectError};
+pub use column::ColumnDefinition;
+pub use command::{ChangeUser, Command, ResponseShape};
+pub use errors::{ErrorCode, MysqlError};
+pub use handshake::Greeting;
+pub use login::{Attributes, ClientHello, LoginRequest};
+pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
+pub use packet::{
+    HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketHeader, append_packet,
+    take_packet, write_packet,
+};
+pub use response::{EofPacket, OkPacket, PrepareOk};
+pub use response_scanner::{Feed, Outcome, OutcomeKind, ResponseScanner, ScanError, ScanEvent};
+pub use result_set::ResultSetWriter;
+pub use scan::{PacketHead, PacketScanner, Piece};
+pub use server_login::{LoginAttempt, LoginStep, ServerLogin};
+pub use session_track::{SessionChange, session_changes};

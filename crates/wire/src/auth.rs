@@ -1,0 +1,316 @@
+//! `mysql_native_password`: challenges, answers, verification; and the packets that change the method.
+//!
+//! The answer is `SHA1(password) XOR SHA1(challenge ‖ SHA1(SHA1(password)))`
+//! (MySQL internals, "Native Authentication").
+
+use std::fmt;
+
+use sha1::{Digest, Sha1};
+use subtle::ConstantTimeEq;
+
+use crate::bytes::{DecodeError, Reader, put_nul_bytes};
+
+/// Name of the one method spoken on both sides.
+pub const NATIVE: &str = "mysql_native_password";
+
+/// Name of MySQL 8's default method.
+pub const CACHING_SHA2: &str = "caching_sha2_password";
+
+/// Bytes of a challenge and of a SHA1.
+pub const SCRAMBLE_LEN: usize = 20;
+
+/// A challenge: 20 bytes that a client must combine with its password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scramble(pub [u8; SCRAMBLE_LEN]);
+
+impl Scramble {
+    /// A fresh challenge from the operating system's generator.
+    ///
+    /// Bytes are 1 to 127 and never `$`: a NUL ends the challenge for old clients, and servers avoid `$` as well
+    /// (MySQL `generate_user_salt`).
+    ///
+    /// # Errors
+    /// The operating system has no random bytes to give.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; SCRAMBLE_LEN];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes.map(|byte| match byte & 0x7F {
+            0 | b'$' => (byte & 0x7F) + 1,
+            usable => usable,
+        })))
+    }
+
+    /// Reads a challenge of a handshake or of an auth switch: 20 bytes, then perhaps a NUL.
+    pub(crate) fn from_wire(data: &[u8]) -> Result<Self, DecodeError> {
+        match data.split_first_chunk::<SCRAMBLE_LEN>() {
+            Some((bytes, [] | [0])) => Ok(Self(*bytes)),
+            _ => Err(DecodeError::Malformed("the challenge is not 20 bytes")),
+        }
+    }
+}
+
+/// `SHA1(password)`: enough to answer a challenge in a user's name. Never printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PasswordHash([u8; SCRAMBLE_LEN]);
+
+impl PasswordHash {
+    /// The hash of `password`; `None` for an empty one, which is answered with nothing.
+    #[must_use]
+    pub fn of(password: &[u8]) -> Option<Self> {
+        (!password.is_empty()).then(|| Self(sha1(&[password])))
+    }
+
+    /// The answer to `scramble`.
+    #[must_use]
+    pub fn answer(&self, scramble: &Scramble) -> [u8; SCRAMBLE_LEN] {
+        xor(self.0, sha1(&[&scramble.0, &sha1(&[&self.0])]))
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(..)")
+    }
+}
+
+/// The answer to `scramble` with a password in the clear; empty for an empty password.
+#[must_use]
+pub fn native_answer(password: &[u8], scramble: &Scramble) -> Vec<u8> {
+    PasswordHash::of(password).map_or_else(Vec::new, |hash| hash.answer(scramble).to_vec())
+}
+
+/// What a server keeps of a user's password: nothing for an empty one, else `SHA1(SHA1(password))`. Never printed.
+#[derive(Clone, Copy)]
+pub enum NativeVerifier {
+    /// The user has no password and must send none.
+    NoPassword,
+    /// The double hash.
+    DoubleHash([u8; SCRAMBLE_LEN]),
+}
+
+/// What a correct answer gave away about the password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// There was no password.
+    NoPassword,
+    /// The client knows the password; with its hash the same user can be logged in elsewhere.
+    Hash(PasswordHash),
+}
+
+impl NativeVerifier {
+    /// From a password in the clear.
+    #[must_use]
+    pub fn from_password(password: &[u8]) -> Self {
+        PasswordHash::of(password).map_or(Self::NoPassword, |hash| Self::DoubleHash(sha1(&[&hash.0])))
+    }
+
+    /// From `*` and 40 hexadecimal digits, as `PASSWORD()` and `mysql.user` write it.
+    ///
+    /// # Errors
+    /// The text has another shape.
+    pub fn from_hash_text(text: &str) -> Result<Self, DecodeError> {
+        const SHAPE: DecodeError = DecodeError::Malformed("a password hash is * and 40 hexadecimal digits");
+        let digits = text.strip_prefix('*').ok_or(SHAPE)?.as_bytes();
+        let digits: &[u8; 2 * SCRAMBLE_LEN] = digits.try_into().map_err(|_| SHAPE)?;
+        let mut hash = [0; SCRAMBLE_LEN];
+        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or(SHAPE);
+            *byte = (digit(0)? * 16 + digit(1)?) as u8;
+        }
+        Ok(Self::DoubleHash(hash))
+    }
+
+    /// From either form: `*` and 40 hexadecimal digits is a hash, everything else a password.
+    #[must_use]
+    pub fn from_secret(secret: &str) -> Self {
+        Self::from_hash_text(secret).unwrap_or_else(|_| Self::from_password(secret.as_bytes()))
+    }
+
+    /// Checks a client's answer to `scramble`, in time that does not depend on where it is wrong.
+    #[must_use]
+    pub fn verify(&self, answer: &[u8], scramble: &Scramble) -> Option<Proof> {
+        match self {
+            Self::NoPassword => answer.is_empty().then_some(Proof::NoPassword),
+            Self::DoubleHash(expected) => {
+                let answer: [u8; SCRAMBLE_LEN] = answer.try_into().ok()?;
+                let hash = xor(answer, sha1(&[&scramble.0, expected]));
+                let is_right = sha1(&[&hash]).ct_eq(expected);
+                bool::from(is_right).then_some(Proof::Hash(PasswordHash(hash)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for NativeVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativeVerifier(..)")
+    }
+}
+
+/// A server's wish to authenticate by another method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthSwitch<'a> {
+    /// The method to use.
+    pub plugin: &'a [u8],
+    /// The challenge for it, a final NUL included.
+    pub data: &'a [u8],
+}
+
+impl<'a> AuthSwitch<'a> {
+    /// Reads a payload whose first byte is `0xFE`.
+    ///
+    /// # Errors
+    /// [`DecodeError`]; the short form without a method (`mysql_old_password`) is unsupported.
+    pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(payload);
+        if reader.u8()? != 0xFE {
+            return Err(DecodeError::Malformed("not an authentication switch"));
+        }
+        if reader.is_empty() {
+            return Err(DecodeError::Unsupported("mysql_old_password"));
+        }
+        Ok(Self {
+            plugin: reader.nul_bytes()?,
+            data: reader.take_rest(),
+        })
+    }
+
+    /// The payload.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![0xFE];
+        put_nul_bytes(&mut out, self.plugin);
+        out.extend_from_slice(self.data);
+        out
+    }
+
+    /// A switch to `mysql_native_password` with this challenge.
+    #[must_use]
+    pub fn to_native(scramble: &Scramble) -> Vec<u8> {
+        let mut data = scramble.0.to_vec();
+        data.push(0);
+        AuthSwitch {
+            plugin: NATIVE.as_bytes(),
+            data: &data,
+        }
+        .encode()
+    }
+}
+
+fn sha1(parts: &[&[u8]]) -> [u8; SCRAMBLE_LEN] {
+    let mut hasher = Sha1::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+fn xor(mut left: [u8; SCRAMBLE_LEN], right: [u8; SCRAMBLE_LEN]) -> [u8; SCRAMBLE_LEN] {
+    for (byte, other) in left.iter_mut().zip(right) {
+        *byte ^= other;
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRAMBLE: Scramble = Scramble(*b"0123456789abcdefghij");
+
+    #[test]
+    fn the_hash_text_is_what_password_gives() {
+        // SELECT PASSWORD('password') on MariaDB.
+        let verifier = NativeVerifier::from_hash_text("*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19").unwrap();
+        let answer = native_answer(b"password", &SCRAMBLE);
+        assert!(verifier.verify(&answer, &SCRAMBLE).is_some());
+        assert!(verifier.verify(&answer, &Scramble([1; 20])).is_none());
+    }
+
+    #[test]
+    fn a_right_answer_gives_a_hash_that_answers_other_challenges() {
+        let verifier = NativeVerifier::from_password(b"secret");
+        let Some(Proof::Hash(hash)) = verifier.verify(&native_answer(b"secret", &SCRAMBLE), &SCRAMBLE) else {
+            panic!("the answer is right");
+        };
+        let other = Scramble([7; 20]);
+        assert_eq!(hash.answer(&other).to_vec(), native_answer(b"secret", &other));
+    }
+
+    #[test]
+    fn only_the_right_answer_of_the_right_length_passes() {
+        let verifier = NativeVerifier::from_password(b"secret");
+        let right = native_answer(b"secret", &SCRAMBLE);
+        for at in 0..right.len() {
+            let mut wrong = right.clone();
+            wrong[at] ^= 1;
+            assert!(verifier.verify(&wrong, &SCRAMBLE).is_none());
+            assert!(verifier.verify(&right[..at], &SCRAMBLE).is_none());
+        }
+        assert!(
+            verifier
+                .verify(&[right.as_slice(), &[0]].concat(), &SCRAMBLE)
+                .is_none()
+        );
+        assert!(verifier.verify(&[], &SCRAMBLE).is_none());
+    }
+
+    #[test]
+    fn no_password_means_no_answer() {
+        let verifier = NativeVerifier::from_secret("");
+        assert_eq!(
+            verifier.verify(&native_answer(b"", &SCRAMBLE), &SCRAMBLE),
+            Some(Proof::NoPassword)
+        );
+        assert_eq!(verifier.verify(&native_answer(b"x", &SCRAMBLE), &SCRAMBLE), None);
+    }
+
+    #[test]
+    fn malformed_hash_text_is_refused() {
+        for text in [
+            "",
+            "*",
+            "2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+            "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E1",
+            "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E1G",
+        ] {
+            assert!(NativeVerifier::from_hash_text(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scramble_survives_clients_that_stop_at_nul() {
+        for _ in 0..200 {
+            let Scramble(bytes) = Scramble::generate().unwrap();
+            assert!(
+                bytes
+                    .iter()
+                    .all(|&byte| (1..=127).contains(&byte) && byte != b'$')
+            );
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        assert_eq!(
+            format!("{:?}", NativeVerifier::from_password(b"x")),
+            "NativeVerifier(..)"
+        );
+        assert_eq!(
+            format!("{:?}", PasswordHash::of(b"x").unwrap()),
+            "PasswordHash(..)"
+        );
+    }
+
+    #[test]
+    fn auth_switches_survive_the_trip() {
+        let payload = AuthSwitch::to_native(&SCRAMBLE);
+        let switch = AuthSwitch::decode(&payload).unwrap();
+        assert_eq!(switch.plugin, NATIVE.as_bytes());
+        assert_eq!(Scramble::from_wire(switch.data).unwrap(), SCRAMBLE);
+        assert_eq!(
+            AuthSwitch::decode(&[0xFE]),
+            Err(DecodeError::Unsupported("mysql_old_password"))
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Column definitions of protocol 4.1.
+
+use mysql_common::constants::{ColumnFlags, ColumnType};
+
+use crate::bytes::{DecodeError, Reader, put_lenenc_bytes};
+use crate::charset;
+
+/// What a result set or a statement says about one column. Names are in the connection's character set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnDefinition {
+    /// Schema, or empty.
+    pub schema: Vec<u8>,
+    /// Table as the statement calls it.
+    pub table: Vec<u8>,
+    /// Table as it is stored.
+    pub org_table: Vec<u8>,
+    /// Column as the statement calls it.
+    pub name: Vec<u8>,
+    /// Column as it is stored.
+    pub org_name: Vec<u8>,
+    /// Collation id; 63 is binary.
+    pub collation: u16,
+    /// Largest length of a value in bytes.
+    pub length: u32,
+    /// Type.
+    pub column_type: ColumnType,
+    /// Flags.
+    pub flags: ColumnFlags,
+    /// Digits after the point; 31 is "as many as there are".
+    pub decimals: u8,
+}
+
+impl ColumnDefinition {
+    /// A column of this name and type, with the collation, length and flags that servers give the type.
+    #[must_use]
+    pub fn new(name: impl Into<Vec<u8>>, column_type: ColumnType) -> Self {
+        let (collation, length, flags, decimals) = match column_type {
+            ColumnType::MYSQL_TYPE_LONGLONG | ColumnType::MYSQL_TYPE_LONG => {
+                (charset::BINARY, 20, ColumnFlags::BINARY_FLAG, 0)
+            }
+            ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT => {
+                (charset::BINARY, 23, ColumnFlags::BINARY_FLAG, 31)
+            }
+            ColumnType::MYSQL_TYPE_BLOB => (
+                charset::BINARY,
+                u32::MAX,
+                ColumnFlags::BINARY_FLAG | ColumnFlags::BLOB_FLAG,
+                0,
+            ),
+            ColumnType::MYSQL_TYPE_NULL => (charset::BINARY, 0, ColumnFlags::BINARY_FLAG, 0),
+            _ => (
+                u16::from(charset::UTF8MB4_GENERAL_CI),
+                65_535 * 4,
+                ColumnFlags::empty(),
+                31,
+            ),
+        };
+        Self {
+            schema: Vec::new(),
+            table: Vec::new(),
+            org_table: Vec::new(),
+            name: name.into(),
+            org_name: Vec::new(),
+            collation,
+            length,
+            column_type,
+            flags,
+            decimals,
+        }
+    }
+
+    /// Reads a payload.
+    ///
+    /// # Errors
+    /// [`DecodeError`]. Bytes after the fixed part (defaults of COM_FIELD_LIST) are allowed.
+    pub fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(payload);
+        reader.lenenc_bytes()?;
+        let schema = reader.lenenc_bytes()?.to_vec();
+        let table = reader.lenenc_bytes()?.to_vec();
+        let org_table = reader.lenenc_bytes()?.to_vec();
+        let name = reader.lenenc_bytes()?.to_vec();
+        let org_name = reader.lenenc_bytes()?.to_vec();
+        let mut fixed = Reader::new(reader.lenenc_bytes()?);
+        let collation = fixed.u16()?;
+        let length = fixed.u32()?;
+        let column_type = ColumnType::try_from(fixed.u8()?)
+            .map_err(|_| DecodeError::Malformed("a column type that does not exist"))?;
+        let flags = ColumnFlags::from_bits_retain(fixed.u16()?);
+        let decimals = fixed.u8()?;
+        Ok(Self {
+            schema,
+            table,
+            org_table,
+            name,
+            org_name,
+            collation,
+            length,
+            column_type,
+            flags,
+            decimals,
+        })
+    }
+
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_lenenc_bytes(out, b"def");
+        for name in [
+            &self.schema,
+            &self.table,
+            &self.org_table,
+            &self.name,
+            &self.org_name,
+        ] {
+            put_lenenc_bytes(out, name);
+        }
+        out.push(12);
+        out.extend_from_slice(&self.collation.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.push(self.column_type as u8);
+        out.extend_from_slice(&self.flags.bits().to_le_bytes());
+        out.extend_from_slice(&[self.decimals, 0, 0]);
+    }
+}

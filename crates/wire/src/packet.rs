@@ -1,0 +1,178 @@
+//! Packets in a buffer: headers, splitting and joining at 16 MiB − 1, and limits.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+/// Bytes of a packet header: three of length, one of sequence.
+pub const HEADER_LEN: usize = 4;
+
+/// The largest payload of one packet; a packet of exactly this size is continued by the next one.
+pub const MAX_CHUNK: usize = 0xFF_FFFF;
+
+/// What a peer may send in one payload before it has proved who it is.
+pub const PRE_AUTH_MAX_PAYLOAD: usize = 64 * 1024;
+
+/// Why a stream is no sequence of packets that this side accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PacketError {
+    /// The payload announced is larger than the limit (MySQL error 1153).
+    #[error("the packet is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Sequence numbers are not consecutive (MySQL error 1156).
+    #[error("packet {found} came where packet {expected} belongs")]
+    OutOfOrder {
+        /// The sequence number that follows.
+        expected: u8,
+        /// The sequence number that came.
+        found: u8,
+    },
+}
+
+/// The four bytes in front of each payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketHeader {
+    /// Payload bytes that follow, at most [`MAX_CHUNK`].
+    pub len: u32,
+    /// Sequence number; starts at 0 with each command and wraps.
+    pub seq: u8,
+}
+
+impl PacketHeader {
+    /// Reads a header.
+    #[must_use]
+    pub const fn parse(bytes: [u8; HEADER_LEN]) -> Self {
+        let [a, b, c, seq] = bytes;
+        Self {
+            len: u32::from_le_bytes([a, b, c, 0]),
+            seq,
+        }
+    }
+
+    /// Writes a header; bits of `len` above 24 are lost, so `len` is at most [`MAX_CHUNK`].
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let [a, b, c, _] = self.len.to_le_bytes();
+        [a, b, c, self.seq]
+    }
+}
+
+/// One logical packet at the front of a buffer: a payload and how it was framed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The payload; borrowed unless it was joined from several chunks.
+    pub payload: Cow<'a, [u8]>,
+    /// Sequence number of the first chunk.
+    pub first_seq: u8,
+    /// Sequence number of the last chunk; the answer goes on with the next.
+    pub last_seq: u8,
+    /// Bytes of the buffer that the packet takes, headers included.
+    pub consumed: usize,
+}
+
+/// Takes the logical packet at the front of `buffer`, or `None` while it is incomplete.
+///
+/// The limit is applied to what the headers announce, so a peer cannot make the caller collect more than
+/// `max_payload` bytes plus headers.
+///
+/// # Errors
+/// [`PacketError`] when the payload is larger than `max_payload`, or chunks are out of order.
+pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_>>, PacketError> {
+    let mut at = 0;
+    let mut total = 0;
+    let mut seqs: Option<(u8, u8)> = None;
+    loop {
+        let Some(header) = buffer[at..]
+            .first_chunk::<HEADER_LEN>()
+            .map(|bytes| PacketHeader::parse(*bytes))
+        else {
+            return Ok(None);
+        };
+        let first = match seqs {
+            None => header.seq,
+            Some((_, last)) if last.wrapping_add(1) != header.seq => {
+                return Err(PacketError::OutOfOrder {
+                    expected: last.wrapping_add(1),
+                    found: header.seq,
+                });
+            }
+            Some((first, _)) => first,
+        };
+        seqs = Some((first, header.seq));
+        total += header.len as usize;
+        if total > max_payload {
+            return Err(PacketError::TooLarge { limit: max_payload });
+        }
+        let end = at + HEADER_LEN + header.len as usize;
+        if buffer.len() < end {
+            return Ok(None);
+        }
+        if (header.len as usize) < MAX_CHUNK {
+            let payload = if at == 0 {
+                Cow::Borrowed(&buffer[HEADER_LEN..end])
+            } else {
+                join(&buffer[..end], total)
+            };
+            return Ok(Some(Packet {
+                payload,
+                first_seq: first,
+                last_seq: header.seq,
+                consumed: end,
+            }));
+        }
+        at = end;
+    }
+}
+
+/// Joins chunks, all but the last of which are full.
+fn join(chunks: &[u8], total: usize) -> Cow<'_, [u8]> {
+    let mut payload = Vec::with_capacity(total);
+    for chunk in chunks.chunks(HEADER_LEN + MAX_CHUNK) {
+        payload.extend_from_slice(&chunk[HEADER_LEN..]);
+    }
+    Cow::Owned(payload)
+}
+
+/// Appends `payload` as one logical packet, split where it must be; `seq` is used and advanced.
+pub fn write_packet(out: &mut Vec<u8>, seq: &mut u8, payload: &[u8]) {
+    let mut rest = payload;
+    loop {
+        let (chunk, tail) = rest.split_at(rest.len().min(MAX_CHUNK));
+        let header = PacketHeader {
+            len: chunk.len() as u32,
+            seq: *seq,
+        };
+        *seq = seq.wrapping_add(1);
+        out.extend_from_slice(&header.to_bytes());
+        out.extend_from_slice(chunk);
+        if chunk.len() < MAX_CHUNK {
+            return;
+        }
+        rest = tail;
+    }
+}
+
+/// Appends one logical packet whose payload `build` writes in place, at the end of `out`.
+///
+/// `build` must only append.
+pub fn append_packet(out: &mut Vec<u8>, seq: &mut u8, build: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_LEN]);
+    build(out);
+    let len = out.len() - start - HEADER_LEN;
+    if len < MAX_CHUNK {
+        let header = PacketHeader {
+            len: len as u32,
+            seq: *seq,
+        };
+        out[start..start + HEADER_LEN].copy_from_slice(&header.to_bytes());
+        *seq = seq.wrapping_add(1);
+    } else {
+        let payload = out.split_off(start + HEADER_LEN);
+        out.truncate(start);
+        write_packet(out, seq, &payload);
+    }
+}

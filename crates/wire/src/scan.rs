@@ -1,0 +1,118 @@
+//! Walking packet boundaries over a stream, chunk by chunk, without copying payloads.
+
+use crate::packet::{HEADER_LEN, MAX_CHUNK, PacketHeader};
+
+/// The start of a packet: its header and the first byte of its payload, which classifies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketHead {
+    /// Payload bytes of this packet.
+    pub len: u32,
+    /// Sequence number.
+    pub seq: u8,
+    /// First payload byte; 0 when `len` is 0.
+    pub first: u8,
+    /// This packet continues the payload of the one before: `first` is then data and classifies nothing.
+    pub continuation: bool,
+}
+
+impl PacketHead {
+    /// The next packet continues this payload.
+    #[must_use]
+    pub const fn is_continued(&self) -> bool {
+        self.len as usize == MAX_CHUNK
+    }
+}
+
+/// What [`PacketScanner::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// A packet begins.
+    Head(PacketHead),
+    /// Payload bytes of the packet that began last; `end` is true with the last of them (an empty packet has one
+    /// empty body).
+    Body {
+        /// The bytes, borrowed from the input.
+        bytes: &'a [u8],
+        /// The packet is complete.
+        end: bool,
+    },
+}
+
+/// Finds packets in a byte stream. Memory is constant; payload bytes are looked at only to read the first one.
+#[derive(Debug, Clone, Default)]
+pub struct PacketScanner {
+    header: [u8; HEADER_LEN],
+    header_len: u8,
+    /// Payload bytes still to come of the packet that began last.
+    left: u32,
+    in_body: bool,
+    continued: bool,
+}
+
+impl PacketScanner {
+    /// A scanner at a packet boundary.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The stream is at a boundary between logical packets.
+    #[must_use]
+    pub fn at_boundary(&self) -> bool {
+        !self.in_body && self.header_len == 0 && !self.continued
+    }
+
+    /// Takes the next piece off the front of `input`, or `None` when `input` is used up.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Piece<'a>> {
+        if self.in_body {
+            return self.body(input);
+        }
+        let header = match (self.header_len, input.first_chunk::<HEADER_LEN>()) {
+            (0, Some(header)) if input.len() > HEADER_LEN || header[..3] == [0; 3] => {
+                *input = &input[HEADER_LEN..];
+                *header
+            }
+            _ => self.slow_header(input)?,
+        };
+        let PacketHeader { len, seq } = PacketHeader::parse(header);
+        let first = if len == 0 { 0 } else { *input.first()? };
+        let head = PacketHead {
+            len,
+            seq,
+            first,
+            continuation: self.continued,
+        };
+        self.header_len = 0;
+        self.left = len;
+        self.in_body = true;
+        self.continued = head.is_continued();
+        Some(Piece::Head(head))
+    }
+
+    /// Collects a header that came in parts; gives it once the first payload byte is there too.
+    #[cold]
+    fn slow_header(&mut self, input: &mut &[u8]) -> Option<[u8; HEADER_LEN]> {
+        let have = usize::from(self.header_len);
+        let (taken, rest) = input.split_at(input.len().min(HEADER_LEN - have));
+        self.header[have..have + taken.len()].copy_from_slice(taken);
+        self.header_len += taken.len() as u8;
+        *input = rest;
+        let complete = usize::from(self.header_len) == HEADER_LEN;
+        let classifiable = !input.is_empty() || self.header[..3] == [0; 3];
+        (complete && classifiable).then_some(self.header)
+    }
+
+    #[inline]
+    fn body<'a>(&mut self, input: &mut &'a [u8]) -> Option<Piece<'a>> {
+        if input.is_empty() && self.left > 0 {
+            return None;
+        }
+        let (bytes, rest) = input.split_at(input.len().min(self.left as usize));
+        *input = rest;
+        self.left -= bytes.len() as u32;
+        let end = self.left == 0;
+        self.in_body = !end;
+        Some(Piece::Body { bytes, end })
+    }
+}

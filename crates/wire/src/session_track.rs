@@ -1,0 +1,100 @@
+//! Session state changes that OK packets carry under `CLIENT_SESSION_TRACK`.
+
+use crate::bytes::{DecodeError, Reader};
+
+/// One change. Names and values are in the connection's character set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionChange<'a> {
+    /// A tracked system variable has a new value.
+    SystemVariable {
+        /// Its name.
+        name: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+    },
+    /// The current schema is another.
+    Schema(&'a [u8]),
+    /// Something of the session changed, whatever it was.
+    State {
+        /// `true` when it did.
+        changed: bool,
+    },
+    /// Executed GTIDs, after one byte of encoding specification.
+    Gtids(&'a [u8]),
+    /// Statements that would start an equal transaction.
+    TransactionCharacteristics(&'a [u8]),
+    /// Eight characters that say what the transaction has done so far.
+    TransactionState(&'a [u8]),
+    /// A kind that came after this was written.
+    Other {
+        /// Its number.
+        kind: u8,
+        /// Its bytes.
+        data: &'a [u8],
+    },
+}
+
+/// Reads the changes of an OK packet one after another; the iterator ends after the first error.
+pub fn session_changes(block: &[u8]) -> impl Iterator<Item = Result<SessionChange<'_>, DecodeError>> {
+    let mut reader = Reader::new(block);
+    std::iter::from_fn(move || {
+        if reader.is_empty() {
+            return None;
+        }
+        let change = read_change(&mut reader);
+        if change.is_err() {
+            reader.take_rest();
+        }
+        Some(change)
+    })
+}
+
+fn read_change<'a>(reader: &mut Reader<'a>) -> Result<SessionChange<'a>, DecodeError> {
+    let kind = reader.u8()?;
+    let data = reader.lenenc_bytes()?;
+    let mut inner = Reader::new(data);
+    Ok(match kind {
+        0 => SessionChange::SystemVariable {
+            name: inner.lenenc_bytes()?,
+            value: inner.lenenc_bytes()?,
+        },
+        1 => SessionChange::Schema(inner.lenenc_bytes()?),
+        2 => SessionChange::State {
+            changed: inner.lenenc_bytes()? == b"1",
+        },
+        3 => SessionChange::Gtids(data),
+        4 => SessionChange::TransactionCharacteristics(inner.lenenc_bytes()?),
+        5 => SessionChange::TransactionState(inner.lenenc_bytes()?),
+        _ => SessionChange::Other { kind, data },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_the_manual_are_read() {
+        // MySQL internals, "Session State Information": autocommit=OFF, schema test, state changed.
+        let block = b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04test\x02\x02\x011";
+        let changes: Result<Vec<_>, _> = session_changes(block).collect();
+        assert_eq!(
+            changes.unwrap(),
+            [
+                SessionChange::SystemVariable {
+                    name: b"autocommit",
+                    value: b"OFF"
+                },
+                SessionChange::Schema(b"test"),
+                SessionChange::State { changed: true },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_broken_block_ends_with_one_error() {
+        let mut changes = session_changes(b"\x01\x05\x04te");
+        assert!(changes.next().is_some_and(|change| change.is_err()));
+        assert!(changes.next().is_none());
+    }
+}
