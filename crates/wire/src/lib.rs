@@ -10,6 +10,7 @@
 
 pub mod auth;
 
+pub mod binary;
 mod bytes;
 pub mod capability;
 pub mod charset;
@@ -19,6 +20,7 @@ mod command;
 pub mod errors;
 mod handshake;
 mod login;
+mod outcome;
 mod packet;
 mod response;
 mod response_scanner;
@@ -36,12 +38,13 @@ pub use errors::{ErrorCode, MysqlError};
 pub use handshake::Greeting;
 pub use login::{Attributes, ClientHello, LoginRequest};
 pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
+pub use outcome::{Outcome, OutcomeKind};
 pub use packet::{
     HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketHeader, append_packet,
     take_packet, write_packet,
 };
 pub use response::{EofPacket, OkPacket, PrepareOk};
-pub use response_scanner::{Feed, Outcome, OutcomeKind, ResponseScanner, ScanError, ScanEvent};
+pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};
 pub use result_set::ResultSetWriter;
 pub use scan::{PacketHead, PacketScanner, Piece};
 pub use server_login::{LoginAttempt, LoginStep, ServerLogin};

@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::bytes::{DecodeError, Reader};
 use crate::command::ResponseShape;
 use crate::errors::MysqlError;
+use crate::outcome::{Outcome, OutcomeKind};
 use crate::packet::MAX_CHUNK;
 use crate::response::{EofPacket, OkPacket, PrepareOk};
 use crate::scan::{PacketHead, PacketScanner, Piece};
@@ -22,57 +23,6 @@ const MAX_COLUMNS: u64 = 65_535;
 /// Below this length a packet that starts with `0xFE` among rows is an EOF packet; a row that starts with `0xFE` has
 /// an eight-byte length after it.
 const OLD_EOF_LIMIT: u32 = 9;
-
-/// What the response was. Values are those of the last result of the response.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// What it was.
-    pub kind: OutcomeKind,
-    /// The session's status after it, when the response said.
-    pub status: Option<StatusFlags>,
-    /// Rows changed.
-    pub affected_rows: u64,
-    /// First generated `AUTO_INCREMENT` value, or 0.
-    pub last_insert_id: u64,
-    /// Number of warnings.
-    pub warnings: u16,
-    /// Results in the response, the last included.
-    pub results: u32,
-    /// Columns of the last result set.
-    pub columns: u16,
-    /// Rows of all result sets.
-    pub rows: u64,
-    /// The error that ended the response.
-    pub error: Option<MysqlError>,
-    /// The answer to COM_STMT_PREPARE.
-    pub prepared: Option<PrepareOk>,
-    /// The file that the server asked the client for.
-    pub infile: Option<Vec<u8>>,
-    /// Session state changes of all OK packets, for [`crate::session_changes`].
-    pub session_state: Vec<u8>,
-    /// `session_state` is incomplete: it was longer than the limit.
-    pub session_state_truncated: bool,
-}
-
-/// What a response was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OutcomeKind {
-    /// It has not ended.
-    #[default]
-    Pending,
-    /// There is no response to this command.
-    Nothing,
-    /// OK (or the EOF that some commands are answered with).
-    Ok,
-    /// An error, perhaps after rows.
-    Error,
-    /// A result set, or rows of a cursor, or definitions of columns.
-    ResultSet,
-    /// A prepared statement.
-    Prepared,
-    /// A bare string.
-    Text,
-}
 
 /// What [`ResponseScanner::feed`] has to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
