@@ -1,1 +1,3 @@
 //! SQLite answering over the MySQL protocol.
+
+pub mod world;

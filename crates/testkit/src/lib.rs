@@ -1,1 +1,36 @@
 //! Real servers and a cleared command-line environment for tests.
+//!
+//! Everything started here ends with the value that owns it, and with the test process if that dies first:
+//! see [`GuardedProcess`]. Nothing here uses a fixed port or a fixed time to wait.
+
+mod client;
+mod command;
+mod eventually;
+mod guarded;
+mod mariadb;
+mod normalise;
+mod output;
+mod proxy;
+mod world;
+
+pub use client::{ClientOptions, TextRow, connect, text_rows};
+pub use command::{CommandEnvironment, CommandOutput, RunningCommand};
+pub use eventually::{DeadlineExceeded, eventually, poll_until};
+pub use guarded::GuardedProcess;
+pub use mariadb::{LaunchError, MariaDb, Options, three_shards};
+pub use normalise::Normaliser;
+pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
+pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+
+/// A loopback port that was free a moment ago.
+///
+/// Another process can take it before the caller binds it, so a launcher that uses it retries with another.
+///
+/// # Errors
+/// Fails when no port can be bound at all.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

@@ -1,0 +1,300 @@
+//! The command line: every command and flag, with the help that people read.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::ui::{Color, Format};
+
+/// Write MySQL routing as YAML, check it, and apply it.
+///
+/// shardwright compiles a topology (clusters, users, shard maps, read/write policies, throttles) to query rules and
+/// hostgroups, proves what can be proved about them, shows what would change, and applies it in one step to the bundled
+/// proxy. Commands about files never open a socket.
+#[derive(Debug, Parser)]
+#[command(name = "shardwright", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Start here:\n  shardwright demo                 see it work, nothing to install\n  \
+    shardwright -C DIR validate      check the project in DIR\n  \
+    shardwright -C DIR plan          what an apply would change\n\n\
+    Exit codes: 0 done, 1 failed, 2 changes present, 3 findings, 4 refused by policy, 5 stale or contended,\n\
+    6 apply failed and undone, 7 apply failed and mixed, 64 bad command line, 65 bad document, 78 bad project file.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The project's directory
+    #[arg(short = 'C', long = "directory", global = true, default_value = ".", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Sets a variable of the topology
+    #[arg(long = "var", global = true, value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// How results are written
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub(crate) color: Color,
+    /// Only results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    Validate(Validate),
+    Lint(Lint),
+    Explain(Explain),
+    Compile(Compile),
+    Route(Route),
+    Diff(Diff),
+    Plan(Plan),
+    Show(Show),
+    Apply(Apply),
+    Proxy(Proxy),
+    Schema(Schema),
+}
+
+/// Shows it working: embedded servers, the bundled proxy, a plan, an apply, and a dozen statements
+///
+/// Starts three SQLite-backed servers that speak the MySQL protocol and the bundled proxy, plans and applies
+/// examples/world, sends statements through the proxy, and shows for each the shard it reached, the text that was sent,
+/// the rows, and the rule that decided. No database has to be installed.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright demo\n  shardwright demo --keep     # then connect with the mysql command that it prints")]
+pub(crate) struct Demo {
+    /// Leaves everything running and prints how to connect, until interrupted
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// Checks syntax, schema and references of the project's files
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json")]
+pub(crate) struct Validate {}
+
+/// Analyses the compiled rules: loops, unreachable rules, dangling jumps, empty hostgroups
+///
+/// Exits 3 when there are findings at or above --fail-on.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright lint\n  shardwright lint --engine proxysql-2.7 --fail-on error\n  \
+    shardwright lint --select SW2,SW7 --format json")]
+pub(crate) struct Lint {
+    /// Engines to compile for; every one that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Vec<String>,
+    /// Codes or ranges of codes to report, such as SW2 or SW201
+    #[arg(long, value_delimiter = ',', value_name = "CODES")]
+    pub(crate) select: Vec<String>,
+    /// Codes or ranges of codes to leave out
+    #[arg(long, value_delimiter = ',', value_name = "CODES")]
+    pub(crate) ignore: Vec<String>,
+    /// The least severity that makes the command exit 3
+    #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
+    pub(crate) fail_on: FailOn,
+}
+
+/// `--fail-on`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Errors
+    Error,
+    /// Warnings and errors
+    #[default]
+    Warning,
+    /// Everything
+    Info,
+}
+
+/// Explains a finding's code, or how an address was compiled
+///
+/// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it was
+/// written, what it compiled to, and which layouts were weighed.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
+    shardwright explain tenants/t137 --engine proxysql-2.7")]
+pub(crate) struct Explain {
+    /// A code or an address
+    pub(crate) what: String,
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}
+
+/// Compiles the topology to rules and hostgroups
+///
+/// Writes shardwright.lock beside the project file, unless --locked or --check.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright compile --engine proxysql-2.7 --emit sql -o rules.sql\n  \
+    shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check")]
+pub(crate) struct Compile {
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// What to write
+    #[arg(long, value_enum)]
+    pub(crate) emit: Option<Emit>,
+    /// The file to write instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Prints rules, chains and evaluations of each shard map
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Exits 2 when shardwright.lock or the output file is not up to date; writes nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Refuses to change shardwright.lock
+    #[arg(long)]
+    pub(crate) locked: bool,
+}
+
+/// `--emit`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// Statements for the ProxySQL admin port
+    Sql,
+    /// The configuration as data
+    Json,
+    /// Chains and rules for people
+    Tree,
+}
+
+/// Shows where a statement goes, and why
+///
+/// Answers from the evaluator, without a server. Without SQL, reads one statement from standard input.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
+    shardwright route --user geo --schema world --format json \"SELECT 1 FROM City WHERE Continent='Asia'\"")]
+pub(crate) struct Route {
+    /// The statement
+    pub(crate) sql: Option<String>,
+    /// The user that the session logged in as; may be left out when there is one
+    #[arg(long)]
+    pub(crate) user: Option<String>,
+    /// The session's schema; the user's when absent
+    #[arg(long)]
+    pub(crate) schema: Option<String>,
+    /// The client's address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) client: Option<String>,
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}
+
+/// Which targets a command is about.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Selection {
+    /// Targets by name; every target of the project when absent
+    #[arg(long = "target", value_name = "NAME")]
+    pub(crate) targets: Vec<String>,
+}
+
+/// Shows what differs between the project and its targets; exits 2 when something does
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright diff\n  shardwright diff --target local --format json")]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+}
+
+/// Shows what an apply would change, and can save it
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright plan\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
+    shardwright plan --detailed-exitcode --format json")]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Saves the plan
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exits 2 when there are changes
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+    /// Refuses to change shardwright.lock
+    #[arg(long)]
+    pub(crate) locked: bool,
+}
+
+/// Shows a saved plan
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown")]
+pub(crate) struct Show {
+    /// The plan's file
+    pub(crate) plan: PathBuf,
+}
+
+/// Applies a saved plan, or plans, asks and applies
+///
+/// A saved plan is applied exactly, or refused with exit 5 when the target has moved since. Without a plan and without
+/// a terminal, --auto-approve is needed.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright apply\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
+    shardwright apply --auto-approve --target local")]
+pub(crate) struct Apply {
+    /// A plan saved by `shardwright plan -o`
+    pub(crate) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Applies without asking
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Lifts one safety limit, with the reason
+    #[arg(long, value_name = "CODE=REASON")]
+    pub(crate) allow: Vec<String>,
+}
+
+/// Runs the bundled proxy
+///
+/// Starts with the configuration that was last applied to the data directory, or empty. The admin password comes from
+/// --admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD. Prints `ready listen=ADDR admin=ADDR` once it serves.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  SHARDWRIGHT_ADMIN_PASSWORD=… shardwright proxy --data-dir /var/lib/shardwright\n  \
+    shardwright proxy --listen 127.0.0.1:6033 --admin 127.0.0.1:6032 --data-dir ./data --admin-password-file admin.pw")]
+pub(crate) struct Proxy {
+    /// Where clients connect
+    #[arg(long, default_value = "127.0.0.1:6033", value_name = "ADDR")]
+    pub(crate) listen: SocketAddr,
+    /// Where administrators connect
+    #[arg(long, default_value = "127.0.0.1:6032", value_name = "ADDR")]
+    pub(crate) admin: SocketAddr,
+    /// Where applied configurations are kept
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: PathBuf,
+    /// A file that holds the password of the user `admin`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_password_file: Option<PathBuf>,
+    /// Lets configurations name commands that print a password
+    #[arg(long)]
+    pub(crate) allow_secret_commands: bool,
+    /// Worker threads; one for each core when absent
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+}
+
+/// Prints the JSON Schema of the project's files
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright schema topology > topology.v1.json")]
+pub(crate) struct Schema {
+    /// Which file's
+    #[arg(value_enum, default_value_t)]
+    pub(crate) document: Document,
+}
+
+/// A kind of file with a published schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Document {
+    /// topology/**/*.yaml
+    #[default]
+    Topology,
+    /// shardwright.yaml
+    Project,
+}

@@ -1,0 +1,74 @@
+//! The exit codes, in one table.
+
+use std::process::ExitCode;
+
+/// How a command ended. The order of the variants is the order of precedence where several apply: the first listed
+/// wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Apply failed and the state is mixed; the run must be resumed or rolled back.
+    Mixed,
+    /// Apply failed and every touched target is back at its former state.
+    RolledBack,
+    /// The job could not be done: I/O, target unreachable, internal.
+    Failed,
+    /// Live state moved, rows staged by others, lease held.
+    Stale,
+    /// Refused by policy: threshold, protected object, missing approval.
+    Refused,
+    /// Findings at or above `--fail-on`; a test failed; a property refuted.
+    Findings,
+    /// Changes are present.
+    Changes,
+    /// A bad command line.
+    Usage,
+    /// A bad input document.
+    BadDocument,
+    /// A bad project file.
+    BadProject,
+    /// Done; nothing found; no changes.
+    Done,
+}
+
+impl Exit {
+    /// Every exit with its code and meaning, as `docs/exit-codes.md` and `--help` show them.
+    pub(crate) const TABLE: [(Exit, u8, &'static str); 11] = [
+        (Exit::Done, 0, "done; nothing found; no changes"),
+        (Exit::Failed, 1, "could not do the job: I/O, target unreachable, internal"),
+        (Exit::Changes, 2, "changes present: diff, plan --detailed-exitcode, compile --check"),
+        (Exit::Findings, 3, "findings at or above --fail-on"),
+        (Exit::Refused, 4, "refused by policy: a limit, a protected object, a missing approval"),
+        (Exit::Stale, 5, "stale or contended: live state moved, another apply is running"),
+        (Exit::RolledBack, 6, "apply failed and every touched target is back at its former state"),
+        (Exit::Mixed, 7, "apply failed and state is mixed: the run id is printed"),
+        (Exit::Usage, 64, "bad command line"),
+        (Exit::BadDocument, 65, "bad input document"),
+        (Exit::BadProject, 78, "bad project file"),
+    ];
+
+    /// The code that the process ends with.
+    pub(crate) fn code(self) -> u8 {
+        let (_, code, _) = Self::TABLE
+            .into_iter()
+            .find(|(exit, _, _)| *exit == self)
+            .expect("every exit stands in the table");
+        code
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_ascending() {
+        let codes: Vec<u8> = Exit::TABLE.iter().map(|(_, code, _)| *code).collect();
+        assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Starting `mariadbd` on a data directory and knowing when it answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mysql::Conn;
+use nix::unistd::geteuid;
+
+use super::{LaunchError, Options, READY_WITHIN};
+use crate::client::ClientOptions;
+use crate::eventually::poll_until;
+use crate::free_port;
+use crate::guarded::GuardedProcess;
+
+/// How often another free port is tried when somebody took the first.
+const PORT_ATTEMPTS: usize = 8;
+
+/// Small memory, and no waiting for disks: a test server's data need not survive the machine, only the process. (A log
+/// that is written but not synced at commit, 2, does; 0 would lose the last second when the process is killed.)
+const ARGUMENTS: &[&str] = &[
+    "--bind-address=127.0.0.1",
+    "--skip-name-resolve",
+    "--character-set-server=utf8mb4",
+    "--collation-server=utf8mb4_general_ci",
+    "--innodb-buffer-pool-size=32M",
+    "--innodb-flush-log-at-trx-commit=2",
+    "--skip-innodb-doublewrite",
+    "--key-buffer-size=1M",
+    "--aria-pagecache-buffer-size=8M",
+    "--max-connections=2000",
+    "--max-connect-errors=1000000",
+    "--max-allowed-packet=64M",
+];
+
+pub(super) fn socket_path(directory: &Path) -> PathBuf {
+    directory.join("data/m.sock")
+}
+
+pub(super) fn log_path(directory: &Path) -> PathBuf {
+    directory.join("data/error.log")
+}
+
+pub(super) fn launch_on_free_port(
+    directory: &Path,
+    options: &Options,
+) -> Result<(GuardedProcess, u16), LaunchError> {
+    let mut attempt = 1;
+    loop {
+        let port = free_port().map_err(LaunchError::io("looking for a free port"))?;
+        match launch(directory, port, options) {
+            Ok(process) => return Ok((process, port)),
+            Err(LaunchError::Ended { log, .. })
+                if log.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+pub(super) fn launch(directory: &Path, port: u16, options: &Options) -> Result<GuardedProcess, LaunchError> {
+    let log = log_path(directory);
+    if log.exists() {
+        fs::remove_file(&log).map_err(LaunchError::io("removing the log of an earlier start"))?;
+    }
+    let mut words = options.wrapper.iter().map(String::as_str).chain(["mariadbd"]);
+    let mut command = Command::new(words.next().expect("the program is always there"));
+    command
+        .args(words)
+        .arg("--no-defaults")
+        .args(geteuid().is_root().then_some("--user=mysql"))
+        .arg(format!("--datadir={}", directory.join("data").display()))
+        .arg(format!("--tmpdir={}", directory.join("data").display()))
+        .arg(format!("--socket={}", socket_path(directory).display()))
+        .arg(format!("--pid-file={}", directory.join("data/m.pid").display()))
+        .arg(format!("--log-error={}", log.display()))
+        .arg(format!("--port={port}"))
+        .args(ARGUMENTS)
+        .args(&options.extra_args)
+        .env("PATH", program_path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut process =
+        GuardedProcess::spawn(&mut command, directory).map_err(LaunchError::io("starting mariadbd"))?;
+    wait_until_ready(&mut process, directory)?;
+    Ok(process)
+}
+
+/// Servers live in `sbin`, which is not on every user's path.
+pub(super) fn program_path() -> String {
+    let inherited = std::env::var("PATH").unwrap_or_default();
+    format!("{inherited}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")
+}
+
+/// The unix socket is in the server's own directory, so an answer there is this server's; its TCP port was bound
+/// before it answers anywhere.
+fn wait_until_ready(process: &mut GuardedProcess, directory: &Path) -> Result<(), LaunchError> {
+    let options = ClientOptions {
+        user: "root",
+        ..ClientOptions::default()
+    }
+    .unix(&socket_path(directory));
+    let log = || fs::read_to_string(log_path(directory)).unwrap_or_else(|error| format!("no log: {error}"));
+    let answer = poll_until(READY_WITHIN, || match process.try_wait() {
+        Ok(Some(status)) => Some(Err(LaunchError::Ended { status, log: log() })),
+        Ok(None) => Conn::new(options.clone()).is_ok().then_some(Ok(())),
+        Err(error) => Some(Err(LaunchError::io("waiting for mariadbd")(error))),
+    });
+    answer.unwrap_or_else(|_| Err(LaunchError::NotReady { log: log() }))
+}

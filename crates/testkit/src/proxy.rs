@@ -1,0 +1,338 @@
+//! `shardwright proxy` as a process: started on free ports, ended in every way, started again on the same data.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use nix::sys::signal::Signal;
+
+use crate::client::{ClientOptions, connect};
+use crate::command::CommandEnvironment;
+use crate::guarded::GuardedProcess;
+use crate::output::CollectedLines;
+
+const READY_WITHIN: Duration = Duration::from_secs(60);
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+/// Why a proxy did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// It could not be run.
+    #[error("running the proxy: {0}")]
+    Io(#[from] io::Error),
+    /// It ended before it said that it was ready.
+    #[error("the proxy ended before it was ready ({status}):\n{output}")]
+    Ended {
+        /// Its exit status.
+        status: ExitStatus,
+        /// What it printed.
+        output: String,
+    },
+    /// It never said that it was ready.
+    #[error("the proxy printed no `ready listen=ADDR admin=ADDR` within {READY_WITHIN:?}:\n{output}")]
+    NotReady {
+        /// What it printed.
+        output: String,
+    },
+}
+
+/// Where a proxy listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoints {
+    /// For clients.
+    pub listen: SocketAddr,
+    /// For administration.
+    pub admin: SocketAddr,
+}
+
+impl Endpoints {
+    /// The endpoints a line of output announces: it has the word `ready` and the fields `listen=` and `admin=`, in any
+    /// order, in any log format that writes fields as `name=value`.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let is_quote = |c: char| matches!(c, '"' | '\'' | ',' | ';' | '`');
+        let words = line.split_whitespace().map(|word| word.trim_matches(is_quote));
+        words.clone().find(|word| word.trim_end_matches(':') == "ready")?;
+        let field = |name: &str| {
+            let value = words
+                .clone()
+                .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
+            value.trim_matches(is_quote).parse().ok()
+        };
+        Some(Self {
+            listen: field("listen")?,
+            admin: field("admin")?,
+        })
+    }
+}
+
+/// Which ports a restarted proxy listens on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ports {
+    /// The same as before, as clients of a restarted proxy expect.
+    Same,
+    /// Free ones, chosen by the proxy.
+    Free,
+}
+
+/// How to start a proxy.
+#[derive(Debug, Clone)]
+pub struct ProxyOptions {
+    /// Where it keeps its state.
+    pub data_dir: PathBuf,
+    /// Arguments after the kit's own.
+    pub extra_args: Vec<String>,
+    /// Variables of this process only, for example to inject a failure.
+    pub variables: Vec<(String, String)>,
+}
+
+impl ProxyOptions {
+    /// A proxy with its state in `data_dir` and nothing else set.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            extra_args: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+}
+
+/// A running proxy; killed when dropped.
+#[derive(Debug)]
+pub struct ProxyProcess {
+    process: GuardedProcess,
+    endpoints: Endpoints,
+    options: ProxyOptions,
+    output: CollectedLines,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl ProxyProcess {
+    /// Starts a proxy on free ports and waits until it is ready.
+    ///
+    /// # Errors
+    /// [`ProxyError`] with everything the proxy printed.
+    pub fn start(environment: &CommandEnvironment, options: ProxyOptions) -> Result<Self, ProxyError> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::start_at(
+            environment,
+            options,
+            Endpoints {
+                listen: any,
+                admin: any,
+            },
+        )
+    }
+
+    fn start_at(
+        environment: &CommandEnvironment,
+        options: ProxyOptions,
+        wanted: Endpoints,
+    ) -> Result<Self, ProxyError> {
+        let mut command = environment.command();
+        command
+            .args([
+                "proxy",
+                "--listen",
+                &wanted.listen.to_string(),
+                "--admin",
+                &wanted.admin.to_string(),
+            ])
+            .arg("--data-dir")
+            .arg(&options.data_dir)
+            .args(&options.extra_args)
+            .envs(options.variables.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut process = GuardedProcess::spawn(&mut command, &environment.outside(""))?;
+        let output = CollectedLines::default();
+        let (sender, lines) = channel();
+        let stdout = process.take_stdout().expect("stdout was piped");
+        let stderr = process.take_stderr().expect("stderr was piped");
+        let readers = vec![
+            output.read_from(stdout, sender.clone()),
+            output.read_from(stderr, sender),
+        ];
+        let endpoints = wait_until_ready(&mut process, &lines, &output)?;
+        Ok(Self {
+            process,
+            endpoints,
+            options,
+            output,
+            readers,
+        })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn listen(&self) -> SocketAddr {
+        self.endpoints.listen
+    }
+
+    /// Where the admin port is.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.endpoints.admin
+    }
+
+    /// Where the state is.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.options.data_dir
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Everything printed so far, both streams in order of arrival.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.output.text()
+    }
+
+    /// A client connection.
+    ///
+    /// # Errors
+    /// The proxy's or the network's, as the `mysql` crate gives it.
+    pub fn connect(&self, options: ClientOptions<'_>) -> mysql::Result<Conn> {
+        connect(self.listen(), options)
+    }
+
+    /// The exit status if the proxy has ended.
+    ///
+    /// # Errors
+    /// Fails when the process cannot be waited for.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.process.try_wait()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// Fails when it may not be sent.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Ends the proxy with `SIGKILL` and waits for it.
+    ///
+    /// # Errors
+    /// Fails when the process cannot be signalled.
+    pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        let status = self.process.kill()?;
+        self.join_readers();
+        Ok(status)
+    }
+
+    /// Ends the proxy with `SIGTERM` and waits for it; its output is complete afterwards.
+    ///
+    /// # Errors
+    /// Fails when the process cannot be signalled or does not end.
+    pub fn stop(&mut self) -> io::Result<ExitStatus> {
+        self.process.signal(Signal::SIGTERM)?;
+        let status = self.process.wait(ENDS_WITHIN)?;
+        self.join_readers();
+        Ok(status)
+    }
+
+    /// Waits for the proxy to end by itself.
+    ///
+    /// # Errors
+    /// Fails when it does not end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.process.wait(ENDS_WITHIN)?;
+        self.join_readers();
+        Ok(status)
+    }
+
+    /// Ends the proxy if it runs (`SIGKILL`) and starts one on the same data directory.
+    ///
+    /// # Errors
+    /// [`ProxyError`], also when another process has taken a port that must stay the same.
+    pub fn restart(&mut self, environment: &CommandEnvironment, ports: Ports) -> Result<(), ProxyError> {
+        self.kill()?;
+        let options = self.options.clone();
+        *self = match ports {
+            Ports::Same => Self::start_at(environment, options, self.endpoints)?,
+            Ports::Free => Self::start(environment, options)?,
+        };
+        Ok(())
+    }
+
+    fn join_readers(&mut self) {
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a reading thread has nothing that panics");
+        }
+    }
+}
+
+fn wait_until_ready(
+    process: &mut GuardedProcess,
+    lines: &Receiver<String>,
+    output: &CollectedLines,
+) -> Result<Endpoints, ProxyError> {
+    let deadline = Instant::now() + READY_WITHIN;
+    loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                if let Some(endpoints) = Endpoints::parse(&line) {
+                    return Ok(endpoints);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(ProxyError::NotReady {
+                    output: output.text(),
+                });
+            }
+            // Both outputs are closed: the process has ended or is about to.
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = process.wait(ENDS_WITHIN)?;
+                return Err(ProxyError::Ended {
+                    status,
+                    output: output.text(),
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_is_found_in_any_log_format() {
+        let expected = Endpoints {
+            listen: "127.0.0.1:4001".parse().unwrap(),
+            admin: "[::1]:4002".parse().unwrap(),
+        };
+        for line in [
+            "ready listen=127.0.0.1:4001 admin=[::1]:4002\n",
+            "2026-01-01T00:00:00Z  INFO shardwright: ready admin=[::1]:4002 listen=127.0.0.1:4001 generation=3",
+            "ready: listen=\"127.0.0.1:4001\", admin=\"[::1]:4002\"",
+        ] {
+            assert_eq!(Endpoints::parse(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_announce_nothing() {
+        for line in [
+            "",
+            "listening listen=127.0.0.1:4001 admin=127.0.0.1:4002",
+            "ready listen=127.0.0.1:4001",
+            "ready listen=127.0.0.1 admin=127.0.0.1:4002",
+            "not already listen=127.0.0.1:4001 admin=127.0.0.1:4002",
+        ] {
+            assert_eq!(Endpoints::parse(line), None, "{line}");
+        }
+    }
+}
