@@ -1,3 +1,71 @@
 //! Repository checks, generated files and benchmarks.
 
-fn main() {}
+mod bench;
+mod edges;
+mod sources;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Runs from anywhere in the repository as `cargo xtask`.
+#[derive(Parser)]
+#[command(about, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Who depends on whom, file lengths, module docs, lints.
+    Check,
+    /// Measure: `cargo xtask bench --help` lists what.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Passed on to the bench program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Check => check(&root()),
+        Task::Bench { arguments } => bench::run(&root(), &arguments),
+    };
+    done.unwrap_or_else(|error| {
+        report(io::stderr(), &format!("xtask: {error}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn check(root: &Path) -> io::Result<ExitCode> {
+    let mut problems = edges::problems(&edges::workspace(root)?);
+    problems.extend(sources::problems(root)?);
+    for problem in &problems {
+        report(io::stderr(), problem);
+    }
+    report(io::stdout(), &format!("xtask check: {} problems", problems.len()));
+    Ok(if problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn report(mut to: impl Write, line: &str) {
+    // Nobody is left to tell when the terminal is gone.
+    let _written = writeln!(to, "{line}");
+}
+
+/// The repository this program was built in.
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest
+        .parent()
+        .expect("xtask is a folder of the repository")
+        .to_owned()
+}
