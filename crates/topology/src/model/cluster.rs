@@ -1,0 +1,165 @@
+//! Clusters and their servers.
+
+use std::sync::Arc;
+
+use super::{OriginId, Table};
+
+/// A place in [`super::Topology::clusters`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u32);
+
+/// Servers that hold the same data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// The name after `clusters.`.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// How its servers relate.
+    pub kind: ClusterKind,
+    /// Its servers in the order of definition; at least one.
+    pub servers: Table<Server>,
+    /// Places in `servers`, the most wanted writer first; servers not named follow in order of definition.
+    /// Empty where not said: then the first server written is the writer until a monitor has spoken.
+    pub writer_preference: Vec<u32>,
+    /// What readers fall back to.
+    pub writer_serves_reads: WriterServesReads,
+    /// Hostgroup numbers that must be kept.
+    pub hostgroups: HostgroupPins,
+    /// How many servers write at once (galera, group_replication); 1 where not said.
+    pub writers: u32,
+    /// Whether a better writer that came back takes over.
+    pub failback: Failback,
+    /// How far behind a server may be before it is taken out (galera, group_replication).
+    pub max_transactions_behind: Option<u32>,
+    /// Who moves servers between roles.
+    pub roles_by: RolesBy,
+    /// Encryption towards its servers.
+    pub tls: Tls,
+}
+
+/// How the servers of a cluster relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterKind {
+    /// One server, or several that are not to be told apart: no reader hostgroup by role.
+    Single,
+    /// A writer and asynchronous replicas.
+    Replication {
+        /// Which flag of a server makes it a replica.
+        read_only_check: ReadOnlyCheck,
+    },
+    /// Galera (PXC, MariaDB): not built by any engine profile yet.
+    Galera,
+    /// MySQL group replication: not built by any engine profile yet.
+    GroupReplication,
+}
+
+/// Which flag of a server makes it a replica.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadOnlyCheck {
+    /// `read_only`
+    #[default]
+    ReadOnly,
+    /// `super_read_only`
+    SuperReadOnly,
+    /// `innodb_read_only`
+    InnodbReadOnly,
+}
+
+/// What readers fall back to when no reader is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriterServesReads {
+    /// Nothing: reads fail.
+    Never,
+    /// The writer, when no reader is up.
+    #[default]
+    LastResort,
+    /// The writer takes its share of reads at any time.
+    Always,
+}
+
+/// Hostgroup numbers that must be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostgroupPins {
+    /// The hostgroup of writers.
+    pub writer: Option<u32>,
+    /// The hostgroup of readers.
+    pub reader: Option<u32>,
+    /// The hostgroup of servers that could write.
+    pub backup_writer: Option<u32>,
+    /// The hostgroup of servers that are out.
+    pub offline: Option<u32>,
+}
+
+/// Whether a better writer that came back takes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Failback {
+    /// Only when asked.
+    #[default]
+    Manual,
+    /// By itself.
+    Automatic,
+}
+
+/// Who moves servers between roles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RolesBy {
+    /// The engine's own monitor.
+    #[default]
+    Engine,
+    /// A scheduler or operator outside; drift of roles is masked.
+    External,
+}
+
+/// Encryption towards the servers of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tls {
+    /// Plain TCP.
+    #[default]
+    Disabled,
+    /// TLS where the server offers it.
+    Preferred,
+    /// TLS or no connection.
+    Required,
+    /// TLS with a verified certificate or no connection.
+    Verify,
+}
+
+/// A database server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// The name after `servers.`.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Host name or address; a path for a unix socket (then `port` is 0).
+    pub host: Arc<str>,
+    /// TCP port; 3306 where not said.
+    pub port: u16,
+    /// Share of connections among writers; 1 where not said.
+    pub weight: u32,
+    /// Share of reads among readers; `weight` where not said.
+    pub read_weight: Option<u32>,
+    /// Most connections of one proxy; the engine's default where not said.
+    pub max_connections: Option<u32>,
+    /// Replicas further behind take no reads, in milliseconds.
+    pub max_replication_lag_ms: Option<u64>,
+    /// Whether it takes traffic.
+    pub state: ServerState,
+    /// Until when the state is meant (RFC 3339); a finding after that time.
+    pub until: Option<Arc<str>>,
+    /// Why it is in that state.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Whether a server takes traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerState {
+    /// It takes traffic.
+    #[default]
+    Online,
+    /// Running transactions end, nothing new starts.
+    Draining,
+    /// It takes none.
+    Offline,
+}

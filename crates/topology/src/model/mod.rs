@@ -1,0 +1,84 @@
+//! What users mean, after generators, merging and references are resolved: plain data for the compiler.
+//!
+//! Objects carry an [`OriginId`]; where they were written, and by which generator instance, stands in [`Origins`].
+
+mod cluster;
+mod key;
+mod origins;
+mod policy;
+mod project;
+mod query_rules;
+mod scope;
+mod shard_map;
+mod table;
+mod throttle;
+mod user;
+
+pub use cluster::{
+    Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
+    Tls, WriterServesReads,
+};
+pub use key::{HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, Placement, parse_integer_key};
+pub use origins::{DefinitionId, FieldId, OriginId, Origins};
+pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
+pub use project::{
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, LintSettings, Manage, ProjectFile,
+    RegexDialect, Safety, StateSettings, Target, Unmanaged, Wave,
+};
+pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+pub use scope::{NamePattern, Names, Scope, StatementClass};
+pub use shard_map::{
+    CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,
+    RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey, Unqualified,
+};
+pub use table::{Named, Table};
+pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+pub use user::{Annotations, PlainText, Secret, SecretSource, User};
+
+/// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Topology {
+    /// Groups of servers that hold the same data.
+    pub clusters: Table<Cluster>,
+    /// Accounts of clients.
+    pub users: Table<User>,
+    /// How keys are found in statements, and where each shard is.
+    pub shard_maps: Table<ShardMap>,
+    /// Which statements may leave the writer.
+    pub read_write_policies: Table<ReadWritePolicy>,
+    /// Which statements are slowed, and when.
+    pub throttles: Table<Throttle>,
+    /// Rules in the engine's own columns.
+    pub query_rules: Table<RuleBlock>,
+}
+
+impl Topology {
+    /// The cluster that a resolved reference means.
+    ///
+    /// # Panics
+    /// When `id` comes from another topology.
+    #[must_use]
+    pub fn cluster(&self, id: ClusterId) -> &Cluster {
+        &self.clusters[id.0 as usize]
+    }
+
+    /// The shard map that a resolved reference means.
+    ///
+    /// # Panics
+    /// When `id` comes from another topology.
+    #[must_use]
+    pub fn shard_map(&self, id: ShardMapId) -> &ShardMap {
+        &self.shard_maps[id.0 as usize]
+    }
+}
+
+/// A whole project: its project file, its topology, and where everything was written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Project {
+    /// What `shardwright.yaml` says.
+    pub file: ProjectFile,
+    /// What the files under `topology/` say.
+    pub topology: Topology,
+    /// Addresses and places of all objects of both.
+    pub origins: Origins,
+}

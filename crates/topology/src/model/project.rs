@@ -1,0 +1,213 @@
+//! The project file: engines, targets, ids, ownership; and what later stages keep of waves, gates and safety.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::{NamePattern, OriginId, SecretSource, Table};
+
+/// What `shardwright.yaml` says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProjectFile {
+    /// The engines that must be served rightly, in the order written; never empty.
+    pub engines: Vec<EngineEntry>,
+    /// Numbers that may be used.
+    pub ids: IdRanges,
+    /// What of a live system is ours.
+    pub manage: Manage,
+    /// What becomes of rows that are not.
+    pub unmanaged: Unmanaged,
+    /// Proxies that configurations are applied to.
+    pub targets: Table<Target>,
+    /// The order in which targets are changed.
+    pub waves: Vec<Wave>,
+    /// What must hold between waves.
+    pub gates: Vec<GateLimit>,
+    /// Where the state of runs is kept.
+    pub state: StateSettings,
+    /// Limits of an apply.
+    pub safety: Safety,
+    /// Which findings count.
+    pub lint: LintSettings,
+    /// Names of environments.
+    pub environments: Vec<Environment>,
+}
+
+/// An engine that is served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineEntry {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Which engine.
+    pub name: EngineName,
+    /// The dialect of its regular expressions, where not its default.
+    pub regex: Option<RegexDialect>,
+    /// Its `query_processor_iterations`, where not its default.
+    pub iterations: Option<u32>,
+}
+
+/// An engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EngineName {
+    /// The proxy in this program: `bundled`.
+    Bundled,
+    /// `proxysql-2.7`
+    ProxySql27,
+}
+
+impl EngineName {
+    /// Every engine.
+    pub const ALL: [Self; 2] = [Self::Bundled, Self::ProxySql27];
+
+    /// The word of the language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bundled => "bundled",
+            Self::ProxySql27 => "proxysql-2.7",
+        }
+    }
+}
+
+/// The dialect of regular expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegexDialect {
+    /// PCRE.
+    Pcre,
+    /// RE2.
+    Re2,
+}
+
+/// Numbers that may be used; both ends included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdRanges {
+    /// Hostgroups.
+    pub hostgroups: RangeInclusive<u32>,
+    /// Query rules.
+    pub rules: RangeInclusive<u32>,
+    /// Flags.
+    pub flags: RangeInclusive<u32>,
+}
+
+impl Default for IdRanges {
+    fn default() -> Self {
+        Self {
+            hostgroups: 1000..=2999,
+            rules: 100_000..=199_999,
+            flags: 20_000..=29_999,
+        }
+    }
+}
+
+/// What of a live system is ours; `None` is everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manage {
+    /// Numbers of query rules.
+    pub query_rules: Option<RangeInclusive<u32>>,
+    /// Names of users.
+    pub users: Option<Vec<NamePattern>>,
+    /// Names of clusters.
+    pub clusters: Option<Vec<NamePattern>>,
+}
+
+/// What becomes of rows of a live system that are not ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unmanaged {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They stay and are reported.
+    Report,
+    /// They are deleted.
+    Delete,
+}
+
+/// A proxy that configurations are applied to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The name after `targets.`.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// What it runs; one of [`ProjectFile::engines`].
+    pub engine: EngineName,
+    /// `host:port` of its admin interface.
+    pub admin: Arc<str>,
+    /// The admin account.
+    pub user: Arc<str>,
+    /// Its password.
+    pub password: SecretSource,
+    /// What waves select by.
+    pub labels: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// Targets that are changed together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wave {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Labels that targets must have; empty for all that are left.
+    pub select: Vec<(Arc<str>, Arc<str>)>,
+    /// Most targets of the wave.
+    pub max: Option<u32>,
+    /// Most targets at once.
+    pub parallel: Option<u32>,
+    /// Time to watch before the next wave, in milliseconds.
+    pub bake_ms: Option<u64>,
+}
+
+/// A measure that may not exceed a limit between waves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateLimit {
+    /// The measure, such as `error_rate_rise`.
+    pub measure: Arc<str>,
+    /// The limit; a percentage as a share (0.2% is 0.002).
+    pub limit: f64,
+}
+
+/// Where the state of runs is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateSettings {
+    /// A directory, relative to the project.
+    pub dir: Arc<str>,
+}
+
+impl Default for StateSettings {
+    fn default() -> Self {
+        Self {
+            dir: ".shardwright".into(),
+        }
+    }
+}
+
+/// Limits of an apply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Safety {
+    /// Most objects that one apply deletes.
+    pub deletes_max: Option<u32>,
+    /// Largest share of traffic that one apply moves (2% is 0.02).
+    pub traffic_moved: Option<f64>,
+    /// Addresses that need approval; globs are allowed.
+    pub protect: Vec<NamePattern>,
+    /// How long a plan may be applied, in milliseconds.
+    pub plan_expiry_ms: Option<u64>,
+    /// Whether targets that cannot be reached are left out.
+    pub skip_unreachable: bool,
+}
+
+/// Which findings count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LintSettings {
+    /// Codes, or beginnings of codes; empty for all.
+    pub select: Vec<Arc<str>>,
+    /// Codes, or beginnings of codes, that do not count.
+    pub ignore: Vec<Arc<str>>,
+    /// Whether a suppression needs a reason.
+    pub require_reason: bool,
+}
+
+/// An environment; its overlay is `env/NAME.yaml`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Environment {
+    /// Its name.
+    pub name: Arc<str>,
+}

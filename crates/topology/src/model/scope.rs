@@ -1,0 +1,177 @@
+//! Which statements something is about: the vocabulary of `applies_to` and `match`.
+
+use std::sync::Arc;
+
+/// Conditions that must all hold; each is a list of alternatives, and an empty one is no condition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scope {
+    /// Names of users.
+    pub users: Names,
+    /// Names of session schemas.
+    pub schemas: Names,
+    /// Names of clusters that the statement is placed on.
+    pub clusters: Names,
+    /// Names of listeners.
+    pub listeners: Names,
+    /// Addresses of clients: an address, or a prefix that ends with `%`.
+    pub client_addr: Vec<Arc<str>>,
+    /// Addresses of clients that it is not about.
+    pub except_client_addr: Vec<Arc<str>>,
+    /// Classes of statements.
+    pub statements: Vec<StatementClass>,
+    /// Classes of statements that it is not about.
+    pub except_statements: Vec<StatementClass>,
+    /// Names of tables.
+    pub tables: Names,
+    /// Names of SQL functions, compared without case.
+    pub functions: Names,
+    /// Regular expressions over the digest text.
+    pub match_digest: Vec<Arc<str>>,
+    /// Regular expressions over the digest text of statements that it is not about.
+    pub except_match_digest: Vec<Arc<str>>,
+    /// Regular expressions over the statement.
+    pub match_pattern: Vec<Arc<str>>,
+    /// Regular expressions over statements that it is not about.
+    pub except_match_pattern: Vec<Arc<str>>,
+    /// Digest hashes.
+    pub digest: Vec<u64>,
+    /// Digest hashes that it is not about.
+    pub except_digest: Vec<u64>,
+}
+
+impl Scope {
+    /// Whether it is about every statement.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Names that are meant, and names that are not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names {
+    /// Alternatives; empty means every name.
+    pub include: Vec<NamePattern>,
+    /// Exceptions.
+    pub except: Vec<NamePattern>,
+}
+
+impl Names {
+    /// Whether every name is meant.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.include.is_empty() && self.except.is_empty()
+    }
+
+    /// Whether the name is meant.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(name)))
+            && !self.except.iter().any(|pattern| pattern.matches(name))
+    }
+}
+
+/// A name, or a glob in which `*` stands for any characters and `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NamePattern(Arc<str>);
+
+impl NamePattern {
+    /// A pattern as it was written.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name, if the pattern is one; none for a glob.
+    #[must_use]
+    pub fn exact(&self) -> Option<&str> {
+        if self.0.contains(['*', '?']) {
+            None
+        } else {
+            Some(&self.0)
+        }
+    }
+
+    /// Whether the name is meant. Takes time in the product of both lengths at most.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let pattern: Vec<char> = self.0.chars().collect();
+        let name: Vec<char> = name.chars().collect();
+        let (mut at, mut in_name) = (0, 0);
+        // Where to go on after the last `*`: behind it, and one character further in the name each time.
+        let mut star: Option<(usize, usize)> = None;
+        while in_name < name.len() {
+            match pattern.get(at) {
+                Some('*') => {
+                    star = Some((at + 1, in_name));
+                    at += 1;
+                }
+                Some(wanted) if *wanted == '?' || *wanted == name[in_name] => {
+                    at += 1;
+                    in_name += 1;
+                }
+                _ => match star {
+                    Some((after, taken)) => {
+                        star = Some((after, taken + 1));
+                        at = after;
+                        in_name = taken + 1;
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern[at..].iter().all(|rest| *rest == '*')
+    }
+}
+
+/// A class of statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the variants are the words of the language")]
+pub enum StatementClass {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Replace,
+    Ddl,
+    Call,
+    Show,
+    Set,
+    Begin,
+    Commit,
+    Lock,
+    Prepare,
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("shard-*", "shard-001", true),
+            ("shard-*", "shard-", true),
+            ("shard-*", "xshard-1", false),
+            ("*-eu-*", "a-eu-b-eu-c", true),
+            ("*", "", true),
+            ("a?c", "aüc", true),
+            ("a?c", "ac", false),
+            ("app", "app2", false),
+            ("**a", "ba", true),
+        ] {
+            assert_eq!(
+                NamePattern::new(pattern).matches(name),
+                expected,
+                "{pattern} on {name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Accounts of clients, and references to their secrets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{ClusterId, OriginId};
+
+/// An account that clients log in with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User {
+    /// The account name, which is the name after `users.`.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Its password.
+    pub password: Secret,
+    /// Where statements go that nothing else places.
+    pub cluster: ClusterId,
+    /// The schema of sessions that name none.
+    pub schema: Option<Arc<str>>,
+    /// Most sessions of one proxy; the engine's default where not said.
+    pub max_connections: Option<u32>,
+    /// Whether statements of a transaction stay where it began; true where not said.
+    pub transaction_persistent: bool,
+    /// Whether `/* hostgroup=5 */` and kin are obeyed.
+    pub annotations: Annotations,
+}
+
+/// Whether engine annotations in comments are obeyed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Annotations {
+    /// They are refused.
+    #[default]
+    Deny,
+    /// They are obeyed.
+    Allow,
+}
+
+/// A reference to a secret, and to its predecessor during rotation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Secret {
+    /// Where the secret comes from.
+    pub source: SecretSource,
+    /// The old secret that stays valid.
+    pub previous: Option<SecretSource>,
+}
+
+/// Where a secret comes from; resolved only inside a target or by the proxy itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SecretSource {
+    /// An environment variable.
+    Env(Arc<str>),
+    /// The first line of a file, relative to the project.
+    File(Arc<str>),
+    /// The first line that a program prints; no shell is involved.
+    Command(Vec<Arc<str>>),
+    /// Written into the topology, which is a finding.
+    Literal(PlainText),
+}
+
+/// A secret in the clear; does not show itself in debug output.
+#[derive(Clone, PartialEq)]
+pub struct PlainText(Arc<str>);
+
+impl PlainText {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PlainText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"…\"")
+    }
+}
