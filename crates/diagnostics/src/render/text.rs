@@ -1,19 +1,10 @@
 //! Problems for people: code and message, the place with the offending text underlined, then note lines.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{
-    Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str,
-};
+use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 
-use crate::source::floor_boundary;
-use crate::{Diagnostic, Label, NoteKind, Problems, Severity, Sources};
-
-/// Labels of one file that are no further apart than this share an excerpt.
-const LINES_BETWEEN_LABELS: u32 = 8;
-/// Of a line, no more bytes than this before and behind a label are shown.
-const CONTEXT_BYTES: usize = 100;
-/// A label underlines no more bytes than this.
-const LABEL_BYTES: usize = 200;
+use super::excerpt::excerpts;
+use crate::{Diagnostic, NoteKind, Problems, Severity, Sources};
 
 /// All kept problems in file order, a blank line between them, and a closing line where more were found than kept.
 #[must_use]
@@ -24,10 +15,12 @@ pub fn render(problems: &Problems, sources: &Sources, colour: bool) -> String {
         text.push('\n');
     }
     if problems.unkept() > 0 {
-        text.push_str(&format!(
-            "and {} more problems that are not shown\n",
-            problems.unkept()
-        ));
+        let noun = if problems.unkept() == 1 {
+            "problem"
+        } else {
+            "problems"
+        };
+        text.push_str(&format!("and {} more {noun}, not shown\n", problems.unkept()));
     }
     text
 }
@@ -45,7 +38,7 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
         .id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(diagnostic, sources) {
-        group = group.element(excerpt.origin).element(excerpt.snippet);
+        group = group.elements(excerpt.origin).element(excerpt.snippet);
     }
     for (name, text) in note_lines(diagnostic) {
         group = group.element(Level::NOTE.with_name(name).message(text));
@@ -58,113 +51,6 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
     let mut text = renderer.decor_style(DecorStyle::Unicode).render(&[group]);
     text.push('\n');
     text
-}
-
-/// A part of a file with its header.
-struct Excerpt<'a> {
-    origin: Origin<'a>,
-    snippet: Snippet<'a, Annotation<'a>>,
-}
-
-/// A label, the line it starts on, and whether it is the primary one.
-struct Mark<'a> {
-    label: &'a Label,
-    line: u32,
-    primary: bool,
-}
-
-/// One excerpt per group of near labels, the one with the primary label first.
-fn excerpts<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Vec<Excerpt<'a>> {
-    let mark = |label: &'a Label, primary| Mark {
-        label,
-        line: sources.position(label.span).line,
-        primary,
-    };
-    let mut marks: Vec<Mark<'a>> = diagnostic.primary.iter().map(|label| mark(label, true)).collect();
-    marks.extend(diagnostic.secondary.iter().map(|label| mark(label, false)));
-    marks.sort_by_key(|mark| (mark.label.span, !mark.primary));
-    let mut groups: Vec<Vec<Mark<'a>>> = Vec::new();
-    for mark in marks {
-        match groups.last_mut() {
-            Some(group) if near(&group[group.len() - 1], &mark) => group.push(mark),
-            _ => groups.push(vec![mark]),
-        }
-    }
-    groups.sort_by_key(|group| !group.iter().any(|mark| mark.primary));
-    groups.iter().map(|group| excerpt(group, sources)).collect()
-}
-
-fn near(before: &Mark<'_>, after: &Mark<'_>) -> bool {
-    before.label.span.file == after.label.span.file && after.line - before.line <= LINES_BETWEEN_LABELS
-}
-
-/// Copies the lines of the group, each cut to what surrounds its labels, so that a file of one endless line
-/// costs no more than any other.
-fn excerpt<'a>(marks: &[Mark<'a>], sources: &'a Sources) -> Excerpt<'a> {
-    let file = marks[0].label.span.file;
-    let text = sources.text(file);
-    let (first, last) = (marks[0].line, marks[marks.len() - 1].line);
-    let mut shown = String::new();
-    let mut annotations = Vec::new();
-    for line in first..=last {
-        let range = sources.line_range(file, line);
-        let on_line: Vec<(&Mark<'a>, usize, usize)> = marks
-            .iter()
-            .filter(|mark| mark.line == line)
-            .map(|mark| {
-                let start =
-                    floor_boundary(text, mark.label.span.start as usize).clamp(range.start, range.end);
-                let end = (mark.label.span.end as usize)
-                    .min(range.end)
-                    .min(start + LABEL_BYTES);
-                (mark, start, floor_boundary(text, end).max(start))
-            })
-            .collect();
-        let from = on_line
-            .iter()
-            .map(|(_, start, _)| *start)
-            .min()
-            .unwrap_or(range.start);
-        let from = floor_boundary(text, from.saturating_sub(CONTEXT_BYTES)).max(range.start);
-        let from = if from - range.start <= CONTEXT_BYTES {
-            range.start
-        } else {
-            from
-        };
-        let to = on_line
-            .iter()
-            .map(|(_, _, end)| *end)
-            .max()
-            .unwrap_or(range.start)
-            + CONTEXT_BYTES;
-        let to = floor_boundary(
-            text,
-            to.min(range.end).min(from + 3 * CONTEXT_BYTES + LABEL_BYTES),
-        )
-        .max(from);
-        for (mark, start, end) in on_line {
-            let kind = if mark.primary {
-                AnnotationKind::Primary
-            } else {
-                AnnotationKind::Context
-            };
-            let place = |at: usize| shown.len() + at.min(to) - from;
-            let label = (!mark.label.text.is_empty()).then(|| normalize_untrusted_str(&mark.label.text));
-            annotations.push(kind.span(place(start)..place(end)).label(label));
-        }
-        shown.push_str(&text[from..to]);
-        shown.push('\n');
-    }
-    let place = marks.iter().find(|mark| mark.primary).unwrap_or(&marks[0]);
-    let position = sources.position(place.label.span);
-    let origin = Origin::path(normalize_untrusted_str(sources.path(file)))
-        .line(position.line as usize)
-        .char_column(position.column as usize);
-    let snippet = Snippet::source(shown)
-        .line_start(first as usize)
-        .path(None::<&str>)
-        .annotations(annotations);
-    Excerpt { origin, snippet }
 }
 
 /// The note lines, their texts aligned behind the longest kind.
@@ -204,6 +90,8 @@ fn note_lines(diagnostic: &Diagnostic) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{Code, Span};
 
@@ -225,7 +113,20 @@ mod tests {
                 .with_note(NoteKind::Example, "user=app SELECT 1")
                 .with_note(NoteKind::GoesTo, "shop-14 readers")
                 .instance("tenants/t137")
-        }), @"");
+        }), @r#"
+        error[SW999]: rule never matches: earlier rules take all of it
+          ╭▸ topology/split.yaml:2:4
+          │
+        1 │ a: 1
+          │ ─ the earlier one
+        2 │ b: {all: true}
+          │    ━━━━━━━━━━━
+          │
+          ├ example: user=app SELECT 1
+          ├ goes to: shop-14 readers
+          ├ note:    in instance tenants/t137
+          ╰ more:    shardwright explain SW999
+        "#);
     }
 
     #[test]
@@ -237,7 +138,25 @@ mod tests {
             .at(Span::new(two, 0, 1), "again here")
             .also(Span::new(one, 0, 1), "first here")
             .also(Span::new(one, 205, 206), "and this");
-        insta::assert_snapshot!(render_one(&diagnostic, &sources, false), @"");
+        insta::assert_snapshot!(render_one(&diagnostic, &sources, false), @r#"
+        warning[SW999]: `a` is defined twice
+           ╭▸ two.yaml:1:1
+           │
+         1 │ a: 3
+           │ ━ again here
+           │
+           ⸬  one.yaml:1:1
+           │
+         1 │ a: 1
+           │ ─ first here
+           │
+           ⸬  one.yaml:52:1
+           │
+        52 │ b: 2
+           │ ─ and this
+           │
+           ╰ more: shardwright explain SW999
+        "#);
     }
 
     #[test]
@@ -246,7 +165,18 @@ mod tests {
         let end = u32::try_from(text.len()).expect("small");
         insta::assert_snapshot!(shown("big.yaml", &text, |file| {
             Diagnostic::info(CODE, "long").at(Span::new(file, 200_000, 200_002), "here").also(Span::new(file, end - 10, end), "block")
-        }), @"");
+        }), @r#"
+        info[SW999]: long
+          ╭▸ big.yaml:1:150002
+          │
+          ⸬  
+        1 │ …ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä, ä,…
+          │                                                                             ━ here
+        2 │ x:
+          │ ── block
+          │
+          ╰ more: shardwright explain SW999
+        "#);
     }
 
     #[test]
@@ -257,5 +187,25 @@ mod tests {
                 .help("\u{1b}[3m")
         });
         assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_span_of_any_text_is_shown(
+            text in "([aü☃\u{301}\t\r\n\0 \u{1b}]|\\PC){0,60}",
+            spans in proptest::collection::vec((0u32..120, 0u32..120), 1..5),
+            colour: bool,
+        ) {
+            let mut sources = Sources::new();
+            let file = sources.add("f", text);
+            let mut diagnostic = Diagnostic::error(CODE, "message");
+            for (start, end) in spans {
+                let span = Span::new(file, start, end);
+                diagnostic = diagnostic.at(span, "here").also(span, "");
+            }
+            let shown = render_one(&diagnostic, &sources, colour);
+            prop_assert!(shown.contains("message"));
+            let _ = crate::render::json::render(&[diagnostic].into_iter().collect(), &sources);
+        }
     }
 }
