@@ -1,44 +1,15 @@
 //! From the parser's events to a tree, without recursion: open collections are frames on a stack.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use serde_saphyr::granit_parser::{self as granit, Event, ScalarStyle, Tag};
-use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span, did_you_mean};
+use shardwright_diagnostics::{Diagnostic, FileId, MAX_KEPT, Problems, Span};
 
-use crate::codes::{DUPLICATE_KEY, NOT_IN_LANGUAGE, SEVERAL_DOCUMENTS, TOO_LARGE, UNKNOWN_ALIAS};
-use crate::read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, offset, too_deep};
-use crate::{Comment, Document, Entry, Key, Mapping, Node, Placement, Style, Value, core_schema};
-
-/// What a subtree costs to copy, and how deep it is.
-#[derive(Clone, Copy, Default)]
-struct Size {
-    nodes: usize,
-    bytes: usize,
-    height: usize,
-}
-
-impl Size {
-    fn of_text(text: &str) -> Self {
-        Self {
-            nodes: 1,
-            bytes: text.len(),
-            height: 0,
-        }
-    }
-
-    fn add(&mut self, child: Self) {
-        self.nodes += child.nodes;
-        self.bytes += child.bytes;
-        self.height = self.height.max(child.height + 1);
-    }
-
-    /// Counts one more copy; true where it is one too many.
-    fn is_past_budget_with(&mut self, copy: Self) -> bool {
-        self.add(copy);
-        self.nodes > MAX_ALIASED_NODES || self.bytes > MAX_ALIASED_BYTES
-    }
-}
+use crate::anchors::{Anchors, Refused, Size};
+use crate::codes::{NOT_IN_LANGUAGE, SEVERAL_DOCUMENTS, TOO_LARGE, UNKNOWN_ALIAS};
+use crate::merge::unique_and_merged;
+use crate::read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_VALUES, NOT_READ, offset, too_deep};
+use crate::{Comment, Document, Entry, Key, Node, Placement, Style, Value, core_schema};
 
 /// A collection whose end has not come.
 struct Frame {
@@ -67,11 +38,10 @@ pub(crate) struct Builder<'text> {
     text: &'text str,
     problems: Problems,
     stack: Vec<Frame>,
-    /// Finished subtrees that have an anchor, by the parser's number for it.
-    anchored: HashMap<usize, (Node, Size)>,
-    anchor_names: Vec<String>,
-    copied: Size,
+    anchors: Anchors,
     documents: usize,
+    /// Values so far; what aliases copy is bounded by `copied`.
+    values: usize,
 }
 
 impl<'text> Builder<'text> {
@@ -86,20 +56,23 @@ impl<'text> Builder<'text> {
             text,
             problems,
             stack: Vec::new(),
-            anchored: HashMap::new(),
-            anchor_names: Vec::new(),
-            copied: Size::default(),
+            anchors: Anchors::default(),
             documents: 0,
+            values: 0,
         }
     }
 
     /// Takes the next event; breaks where the rest is not to be read.
     pub(crate) fn event(&mut self, event: Event<'_>, span: &granit::Span) -> ControlFlow<()> {
         let at = self.span(span);
+        if let Some(excess) = self.excess() {
+            self.stop_at(Diagnostic::error(TOO_LARGE, excess).at(at, NOT_READ));
+            return ControlFlow::Break(());
+        }
         match event {
             Event::DocumentStart(..) => return self.document_start(at),
             Event::Comment(..) => self.comment(at),
-            Event::Anchor(_, name) => self.anchor_names.push(name.into_owned()),
+            Event::Anchor(_, name) => self.anchors.name(name.into_owned()),
             Event::Scalar(text, style, anchor, tag) => {
                 let tag = tag
                     .as_deref()
@@ -108,6 +81,11 @@ impl<'text> Builder<'text> {
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "seq", span, at);
+                let at = if style == granit::StructureStyle::Block {
+                    self.at_dash(at)
+                } else {
+                    at
+                };
                 return self.open(Open::Sequence(Vec::new()), style, anchor, at);
             }
             Event::MappingStart(style, anchor, tag) => {
@@ -131,6 +109,15 @@ impl<'text> Builder<'text> {
         ControlFlow::Continue(())
     }
 
+    /// What there is more of than one file may hold.
+    fn excess(&self) -> Option<String> {
+        if self.values > MAX_VALUES {
+            return Some(format!("more than {MAX_VALUES} values in one file"));
+        }
+        (self.problems.counts().error >= MAX_KEPT)
+            .then(|| format!("more than {MAX_KEPT} problems in one file"))
+    }
+
     /// Reports why reading stops here.
     pub(crate) fn stop_at(&mut self, diagnostic: Diagnostic) {
         self.problems.push(diagnostic);
@@ -139,11 +126,11 @@ impl<'text> Builder<'text> {
 
     /// The document, with the collections that were still open when reading stopped.
     pub(crate) fn finish(mut self) -> (Document, Problems) {
-        while let Some(frame) = self.stack.last() {
+        while let Some(frame) = self.stack.last_mut() {
+            // Nothing refers to it any more, so that nothing is copied and closing cannot be refused.
+            frame.anchor = 0;
             let end = frame.end;
-            if self.close(end).is_break() {
-                self.stack.pop();
-            }
+            let _ = self.close(end);
         }
         (self.document, self.problems)
     }
@@ -292,10 +279,7 @@ impl<'text> Builder<'text> {
             return ControlFlow::Break(());
         }
         let flow = style == granit::StructureStyle::Flow;
-        let size = Size {
-            nodes: 1,
-            ..Size::default()
-        };
+        let size = Size::of_text("");
         self.stack.push(Frame {
             open,
             start: at.start,
@@ -307,6 +291,28 @@ impl<'text> Builder<'text> {
         ControlFlow::Continue(())
     }
 
+    /// The parser starts a list in the column of its key behind the first dash; here it starts at the dash.
+    fn at_dash(&self, at: Span) -> Span {
+        let before = self.text[..at.start as usize].trim_end_matches(' ');
+        match before.strip_suffix('-') {
+            Some(line) if line.is_empty() || line.ends_with(['\n', ' ', '\r']) => {
+                let in_mapping = matches!(
+                    self.stack.last(),
+                    Some(Frame {
+                        open: Open::Mapping { .. },
+                        ..
+                    })
+                );
+                if in_mapping {
+                    Span::new(at.file, offset(line.len()), at.end)
+                } else {
+                    at
+                }
+            }
+            _ => at,
+        }
+    }
+
     fn close(&mut self, end: u32) -> ControlFlow<()> {
         let Some(frame) = self.stack.pop() else {
             return ControlFlow::Continue(());
@@ -315,87 +321,34 @@ impl<'text> Builder<'text> {
         let span = Span::new(self.document.file, frame.start, end);
         let value = match frame.open {
             Open::Sequence(items) => Value::Sequence(items),
-            Open::Mapping { entries, .. } => Value::Mapping(self.mapping(entries)),
+            Open::Mapping { entries, .. } => Value::Mapping(unique_and_merged(entries, &mut self.problems)),
         };
         self.finished(Node { value, span }, span, frame.size, frame.anchor)
     }
 
-    fn mapping(&mut self, entries: Vec<Entry>) -> Mapping {
-        let (mapping, duplicates) = Mapping::new(entries);
-        for (first, duplicate) in duplicates {
-            let first = &mapping.entries()[first].key;
-            self.problems.push(
-                Diagnostic::error(DUPLICATE_KEY, format!("key `{}` is given twice", first.text))
-                    .at(duplicate.key.span, "given again here")
-                    .also(first.span, "first given here"),
-            );
-        }
-        match mapping.entry("<<") {
-            Some(merge) if merge.key.style == Style::Plain => self.merged(mapping),
-            _ => mapping,
-        }
-    }
-
-    /// Expands the merge key: keys of the mapping itself stand before merged ones, earlier sources before later.
-    fn merged(&mut self, mapping: Mapping) -> Mapping {
-        let (merges, mut entries): (Vec<_>, Vec<_>) = mapping
-            .into_entries()
-            .into_iter()
-            .partition(|entry| &*entry.key.text == "<<");
-        for merge in merges {
-            let sources = match merge.value.value {
-                Value::Sequence(items) => items,
-                value => vec![Node {
-                    value,
-                    span: merge.value.span,
-                }],
-            };
-            for source in sources {
-                match source.value {
-                    Value::Mapping(source) => entries.extend(source.into_entries()),
-                    other => {
-                        let message = format!("`<<` merges mappings, not {}", other.type_name());
-                        let diagnostic = Diagnostic::error(NOT_IN_LANGUAGE, message)
-                            .at(source.span, "")
-                            .also(merge.key.span, "merged here");
-                        self.problems.push(diagnostic);
-                    }
-                }
-            }
-        }
-        entries.into_iter().collect()
-    }
-
     fn alias(&mut self, anchor: usize, at: Span) -> ControlFlow<()> {
-        let Some((node, size)) = self.anchored.get(&anchor) else {
-            let diagnostic = Diagnostic::error(UNKNOWN_ALIAS, "an alias cannot stand inside its own anchor");
-            self.problems.push(diagnostic.at(at, ""));
-            self.place_null(at);
-            return ControlFlow::Continue(());
-        };
-        let size = *size;
-        if self.stack.len() + size.height > MAX_DEPTH {
-            self.stop_at(too_deep(at));
-            return ControlFlow::Break(());
+        match self.anchors.copy(anchor, MAX_DEPTH - self.stack.len()) {
+            Ok((node, size)) => self.place(node, at, size),
+            Err(Refused::Unfinished) => {
+                let diagnostic =
+                    Diagnostic::error(UNKNOWN_ALIAS, "an alias cannot stand inside its own anchor");
+                self.problems.push(diagnostic.at(at, ""));
+                self.place_null(at);
+            }
+            Err(Refused::TooDeep) => {
+                self.stop_at(too_deep(at));
+                return ControlFlow::Break(());
+            }
+            Err(Refused::PastBudget) => return self.refuse_copies(at),
         }
-        if self.copied.is_past_budget_with(size) {
-            return self.refuse_copies(at);
-        }
-        let node = node.clone();
-        self.place(node, at, size);
         ControlFlow::Continue(())
     }
 
     fn unresolved_alias(&mut self, name: &str, at: Span) {
-        let near = did_you_mean(name, self.anchor_names.iter().map(String::as_str));
-        let diagnostic = Diagnostic::error(
-            UNKNOWN_ALIAS,
-            format!("no anchor `&{name}` stands before this alias"),
-        )
-        .at(at, "")
-        .did_you_mean(near.map(|near| format!("*{near}")).as_deref());
-        self.problems.push(match near {
-            Some(_) => diagnostic,
+        let message = format!("no anchor `&{name}` stands before this alias");
+        let diagnostic = Diagnostic::error(UNKNOWN_ALIAS, message).at(at, "");
+        self.problems.push(match self.anchors.near(name) {
+            Some(near) => diagnostic.did_you_mean(Some(&format!("*{near}"))),
             None => diagnostic.help("text that starts with `*` must be in quotes"),
         });
         self.place_null(at);
@@ -411,7 +364,7 @@ impl<'text> Builder<'text> {
             "anchors and aliases stand for more than {MAX_ALIASED_NODES} values or {MAX_ALIASED_BYTES} bytes of text"
         );
         let diagnostic = Diagnostic::error(TOO_LARGE, message)
-            .at(at, "the rest of the file is not read")
+            .at(at, NOT_READ)
             .help("a generator (`for_each`) writes many alike objects once");
         self.stop_at(diagnostic);
         ControlFlow::Break(())
@@ -419,11 +372,8 @@ impl<'text> Builder<'text> {
 
     /// Puts a finished value in its place, and keeps a copy where it has an anchor.
     fn finished(&mut self, node: Node, at: Span, size: Size, anchor: usize) -> ControlFlow<()> {
-        if anchor != 0 {
-            if self.copied.is_past_budget_with(size) {
-                return self.refuse_copies(at);
-            }
-            self.anchored.insert(anchor, (node.clone(), size));
+        if anchor != 0 && self.anchors.keep(anchor, &node, size).is_err() {
+            return self.refuse_copies(at);
         }
         self.place(node, at, size);
         ControlFlow::Continue(())
@@ -431,6 +381,7 @@ impl<'text> Builder<'text> {
 
     /// `at` is where the value stands, which for an alias is not where it was written.
     fn place(&mut self, node: Node, at: Span, size: Size) {
+        self.values += 1;
         let Some(frame) = self.stack.last_mut() else {
             self.document.root = Some(node);
             return;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use shardwright_diagnostics::{Sources, Span};
 
+use crate::read::offset;
 use crate::{Node, Style, Value};
 
 /// The place of the bytes `part` of a scalar's text. The whole scalar where the text was not written letter by
@@ -21,7 +22,7 @@ fn exact(sources: &Sources, node: &Node, part: Range<usize>) -> Option<Span> {
         Value::Text {
             style: Style::Literal,
             ..
-        } => return in_literal_block(written, text, node.span, part),
+        } => return in_literal_block(sources, text, node.span, part),
         Value::Text {
             style: Style::SingleQuoted | Style::DoubleQuoted,
             ..
@@ -33,23 +34,24 @@ fn exact(sources: &Sources, node: &Node, part: Range<usize>) -> Option<Span> {
     same.then(|| node.span.within(part.start + shift, part.end + shift))
 }
 
-/// Line n of a literal block's text stands, behind the indentation, on line n + 1 of what was written (the first
-/// holds the `|`). A part over several lines is cut at the end of its first.
-fn in_literal_block(written: &str, text: &str, span: Span, part: Range<usize>) -> Option<Span> {
+/// Every line of a literal block stands behind the indentation on a line of its own. The span starts at the first
+/// line, or past the empty ones in front. A part over several lines is cut at the end of its first.
+fn in_literal_block(sources: &Sources, text: &str, span: Span, part: Range<usize>) -> Option<Span> {
     let before = &text[..part.start];
-    let line = before.matches('\n').count();
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let line_text = text[line_start..].split('\n').next()?;
-    let mut at = 0;
-    let mut written_lines = written.split_inclusive('\n');
-    for _ in 0..=line {
-        at += written_lines.next()?.len();
-    }
-    let written_line = written_lines.next()?.trim_end_matches(['\n', '\r']);
-    let indent = written_line.len().checked_sub(line_text.len())?;
-    let indented =
-        written_line.ends_with(line_text) && written_line[..indent].bytes().all(|byte| byte == b' ');
-    let start = at + indent + (part.start - line_start);
-    let end = (at + indent + (part.end - line_start)).min(at + written_line.len());
-    indented.then(|| span.within(start, end.max(start)))
+    let line = before.matches('\n').count();
+    let empty = text.len() - text.trim_start_matches('\n').len();
+    let first = sources.position(span).line as usize;
+    [Some(line), line.checked_sub(empty)]
+        .into_iter()
+        .flatten()
+        .find_map(|line| {
+            let range = sources.line_range(span.file, u32::try_from(first + line).ok()?);
+            let indent = sources.text(span.file)[range.clone()].strip_suffix(line_text)?;
+            let start = range.start + indent.len() + (part.start - line_start);
+            let end = (start + part.len()).min(range.end);
+            let indented = indent.bytes().all(|byte| byte == b' ') && end <= span.end as usize;
+            indented.then(|| Span::new(span.file, offset(start), offset(end)))
+        })
 }

@@ -4,6 +4,7 @@
 //! the bytes. Types follow the YAML 1.2 core schema; scalars keep what was written, since the language warns
 //! about words that YAML 1.1 tools read differently. Aliases and merge keys are expanded within a budget.
 
+mod anchors;
 mod builder;
 mod codes;
 mod core_schema;
@@ -11,6 +12,7 @@ mod document;
 mod inside;
 mod json;
 mod mapping;
+mod merge;
 mod node;
 mod pointer;
 mod read;
@@ -22,4 +24,6 @@ pub use json::to_json;
 pub use mapping::{Entry, Key, Mapping};
 pub use node::{Node, Style, Value};
 pub use pointer::Found;
-pub use read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, read, unreadable};
+pub use read::{
+    MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, read, unreadable,
+};

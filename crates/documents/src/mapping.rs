@@ -42,18 +42,16 @@ impl Mapping {
         let duplicates = duplicates(&entries);
         let mut removed = Vec::with_capacity(duplicates.len());
         if !duplicates.is_empty() {
-            let mut at = 0;
             let mut next = duplicates.iter().peekable();
             let mut places = Vec::with_capacity(entries.len());
             let mut kept = Vec::with_capacity(entries.len() - duplicates.len());
-            for entry in entries {
+            for (at, entry) in entries.into_iter().enumerate() {
                 match next.next_if(|(place, _)| *place == at) {
                     Some((_, first)) => removed.push((places[*first], entry)),
                     None => kept.push(entry),
                 }
                 // A first entry is kept, so its place is the last one when it is recorded.
                 places.push(kept.len().saturating_sub(1));
-                at += 1;
             }
             entries = kept;
         }

@@ -10,7 +10,9 @@ use crate::mapping::Mapping;
 pub struct Node {
     /// What was written.
     pub value: Value,
-    /// From the first to the last character, with quotes and brackets, without anchors, tags and comments.
+    /// From the first to the last character, with quotes and brackets, without anchors and tags. For a block
+    /// scalar, its text without the `|`; for a block list or mapping, from the first item or key to the end of
+    /// the last value.
     pub span: Span,
 }
 

@@ -13,6 +13,10 @@ use crate::codes::{MALFORMED, NOT_UTF8, TOO_LARGE, UNREADABLE};
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 /// Lists and mappings inside each other, aliases expanded.
 pub const MAX_DEPTH: usize = 64;
+/// Scalars, lists and mappings in one file, without keys; bounds the memory of a file of many small values.
+pub const MAX_VALUES: usize = 1_000_000;
+/// Comment lines in front of one value; the parser holds them back until it has seen what follows.
+const MAX_COMMENTS_IN_A_ROW: usize = 100_000;
 /// Values that the anchors and aliases of one file may copy.
 pub const MAX_ALIASED_NODES: usize = 200_000;
 /// Bytes of text that the anchors and aliases of one file may copy.
@@ -67,8 +71,7 @@ fn parser_options() -> Options {
     options! {
         emit_unresolved_aliases: true,
         emit_anchor_events: true,
-        // One comment costs two bytes at least, so the file's size is the bound.
-        max_buffered_comment_events: MAX_FILE_BYTES,
+        max_buffered_comment_events: MAX_COMMENTS_IN_A_ROW,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     }
@@ -119,8 +122,13 @@ fn malformed(error: &ScanError, file: FileId, text: &str) -> Diagnostic {
         offset(start),
         offset(start + next.map_or(0, char::len_utf8)),
     );
-    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-        return too_deep(span);
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => return too_deep(span),
+        ErrorKind::TooManyComments => {
+            let message = format!("more than {MAX_COMMENTS_IN_A_ROW} comment lines in a row");
+            return Diagnostic::error(TOO_LARGE, message).at(span, NOT_READ);
+        }
+        _ => {}
     }
     let diagnostic = Diagnostic::error(MALFORMED, format!("malformed YAML: {}", error.info())).at(span, "");
     match advice(error.kind()) {
@@ -129,9 +137,11 @@ fn malformed(error: &ScanError, file: FileId, text: &str) -> Diagnostic {
     }
 }
 
+pub(crate) const NOT_READ: &str = "the rest of the file is not read";
+
 pub(crate) fn too_deep(span: Span) -> Diagnostic {
     let message = format!("lists and mappings are nested more than {MAX_DEPTH} deep");
-    Diagnostic::error(TOO_LARGE, message).at(span, "the rest of the file is not read")
+    Diagnostic::error(TOO_LARGE, message).at(span, NOT_READ)
 }
 
 const fn advice(kind: &ErrorKind) -> Option<&'static str> {
@@ -150,8 +160,9 @@ const fn advice(kind: &ErrorKind) -> Option<&'static str> {
             Some("a line of a mapping is `key: value`, with a space behind the colon")
         }
         E::UnexpectedCharacter { .. } => Some("text that starts with this character must be in quotes"),
-        E::UnclosedQuotedScalar => Some("the closing quote is missing"),
+        E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => Some("is a closing quote missing above?"),
         E::UnknownQuotedScalarEscape => Some("in single quotes a backslash is an ordinary character"),
+        E::UnclosedFlowCollection { .. } => Some("the closing bracket is missing"),
         E::UnexpectedEofFlowSequence | E::ExpectedFlowSequenceSeparator => Some("is a `]` or a `,` missing?"),
         E::UnexpectedEofFlowMapping | E::ExpectedFlowMappingSeparator => Some("is a `}` or a `,` missing?"),
         _ => None,
