@@ -1,3 +1,20 @@
 //! SQLite answering over the MySQL protocol.
+//!
+//! A [`Server`] speaks the protocol with one thread per connection; a [`Backend`] says what statements mean. The
+//! backend that is ready to use, [`sqlite::SqliteBackend`], runs MySQL-flavoured SQL on SQLite. The proxy's admin port
+//! puts its own commands in front of it; the demo and the tests use it as a database that needs no installation.
 
+mod answer;
+mod backend;
+mod connection;
+mod prepared;
+mod responder;
+mod server;
+pub mod sqlite;
+mod transport;
 pub mod world;
+
+pub use answer::{Answer, Cell, Completion, RowSink, Table, Value};
+pub use backend::{Backend, Interrupt, Session, SessionContext, StatementShape};
+pub use server::{Config, Limits, OnQuery, Server, User};
+pub use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags};

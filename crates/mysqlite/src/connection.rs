@@ -1,0 +1,366 @@
+//! One client: login, then commands until it goes.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use shardwright_wire::auth::{AuthSwitch, Scramble};
+use shardwright_wire::{
+    CapabilityFlags, ChangeUser, Command, EofPacket, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
+    PRE_AUTH_MAX_PAYLOAD, PrepareOk, ResultSetWriter, ServerLogin, append_packet, capability, charset,
+    errors,
+};
+
+use crate::answer::Answer;
+use crate::backend::{Session, SessionContext};
+use crate::prepared::Statements;
+use crate::responder::{Layout, Responder};
+use crate::server::Shared;
+use crate::transport::{Transport, TransportError};
+
+/// How a connection came to its end.
+enum Ended {
+    /// The client is gone or is to be left.
+    Silently,
+    /// Tell the client first.
+    With(MysqlError),
+}
+
+impl From<TransportError> for Ended {
+    fn from(error: TransportError) -> Self {
+        error.farewell().map_or(Self::Silently, Self::With)
+    }
+}
+
+impl From<MysqlError> for Ended {
+    fn from(error: MysqlError) -> Self {
+        Self::With(error)
+    }
+}
+
+/// Serves a client to its end.
+pub(crate) fn run(shared: &Shared, id: u32, stream: TcpStream, peer: SocketAddr) {
+    // Without these the connection works, only slower or less guarded.
+    let _ = stream.set_nodelay(true);
+    let _ = stream.set_write_timeout(Some(
+        shared.config.limits.idle_timeout.max(Duration::from_millis(1)),
+    ));
+    let mut transport = Transport::new(stream);
+    if let Err(Ended::With(error)) = serve(shared, id, peer, &mut transport) {
+        transport.queue_error(&error);
+        // The client may be gone; the connection ends either way.
+        let _ = transport.flush();
+    }
+}
+
+fn serve(shared: &Shared, id: u32, peer: SocketAddr, transport: &mut Transport) -> Result<(), Ended> {
+    let attempt = login(shared, id, transport)?;
+    let capabilities = attempt.capabilities;
+    let schema = attempt.request.database.clone().unwrap_or_default();
+    let session = open(shared, id, peer, &attempt, &schema)?;
+    let mut connection = Connection {
+        shared,
+        id,
+        peer,
+        user: String::from_utf8_lossy(&attempt.request.user).into_owned(),
+        transport,
+        capabilities,
+        session,
+        statements: Statements::default(),
+    };
+    connection.ok()?;
+    connection.commands()
+}
+
+fn login(shared: &Shared, id: u32, transport: &mut Transport) -> Result<LoginAttempt, Ended> {
+    let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
+    let greeting = Greeting::native(
+        shared.config.server_version.as_str(),
+        id,
+        scramble,
+        capability::SERVER_BASE,
+        charset::UTF8MB4_GENERAL_CI,
+    );
+    transport.queue(&greeting.encode());
+    transport.flush()?;
+    let deadline = Instant::now() + shared.config.limits.handshake_timeout;
+    let mut machine = ServerLogin::new(&greeting);
+    loop {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let payload = transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)?;
+        match machine.on_payload(&payload)? {
+            LoginStep::Send(payload) => {
+                transport.queue(&payload);
+                transport.flush()?;
+            }
+            LoginStep::Attempt(attempt) => return Ok(attempt),
+        }
+    }
+}
+
+/// Opens a session for a login whose password is right.
+fn open(
+    shared: &Shared,
+    id: u32,
+    peer: SocketAddr,
+    attempt: &LoginAttempt,
+    schema: &[u8],
+) -> Result<Box<dyn Session>, MysqlError> {
+    let denied = || attempt.denied(&peer.ip().to_string());
+    let user = std::str::from_utf8(&attempt.request.user).map_err(|_| denied())?;
+    let verifier = shared.verifier(user).ok_or_else(denied)?;
+    attempt.verify(verifier).ok_or_else(denied)?;
+    session(shared, id, peer, user, schema)
+}
+
+fn session(
+    shared: &Shared,
+    id: u32,
+    peer: SocketAddr,
+    user: &str,
+    schema: &[u8],
+) -> Result<Box<dyn Session>, MysqlError> {
+    let context = SessionContext {
+        connection_id: id,
+        user: user.to_owned(),
+        peer,
+    };
+    let mut session = shared.backend.open_session(&context)?;
+    if !schema.is_empty() {
+        session.use_schema(text(schema)?)?;
+    }
+    shared.set_interrupt(id, session.interrupt());
+    Ok(session)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, MysqlError> {
+    std::str::from_utf8(bytes).map_err(|_| MysqlError::general(1300, "Invalid utf8mb4 character string"))
+}
+
+struct Connection<'s> {
+    shared: &'s Shared,
+    id: u32,
+    peer: SocketAddr,
+    user: String,
+    transport: &'s mut Transport,
+    capabilities: CapabilityFlags,
+    session: Box<dyn Session>,
+    statements: Statements,
+}
+
+impl Connection<'_> {
+    fn commands(&mut self) -> Result<(), Ended> {
+        loop {
+            self.transport.flush()?;
+            if self.shared.is_stopping() {
+                return Err(errors::SERVER_SHUTDOWN.with("Server shutdown in progress").into());
+            }
+            let limits = &self.shared.config.limits;
+            self.transport.seq = 0;
+            let payload = self.transport.read(limits.max_packet, limits.idle_timeout)?;
+            let Ok(command) = Command::decode(&payload) else {
+                self.transport
+                    .queue_error(&errors::MALFORMED_PACKET.with("Malformed communication packet."));
+                continue;
+            };
+            if command == Command::Quit {
+                return Ok(());
+            }
+            self.command(command)?;
+        }
+    }
+
+    fn command(&mut self, command: Command<'_>) -> Result<(), Ended> {
+        match command {
+            Command::Query(sql) => {
+                self.log(sql);
+                self.answer(Layout::Text, |session, rows| session.query(sql, rows))
+            }
+            Command::InitDb(schema) => self.answer(Layout::Text, |session, _| {
+                session.use_schema(text(schema)?)?;
+                Ok(Answer::ok())
+            }),
+            Command::Ping => self.ok(),
+            Command::FieldList { table, wildcard: _ } => self.field_list(table),
+            Command::StmtPrepare(sql) => self.prepare(sql),
+            Command::StmtExecute {
+                statement_id,
+                flags: _,
+                parameters,
+            } => match self.statements.bind(statement_id, parameters) {
+                Ok((sql, values)) => {
+                    self.log(&sql);
+                    self.answer(Layout::Binary, |session, rows| {
+                        session.execute(&sql, &values, rows)
+                    })
+                }
+                Err(error) => self.error(&error),
+            },
+            Command::StmtSendLongData {
+                statement_id,
+                parameter,
+                data,
+            } => {
+                self.statements.send_long_data(statement_id, parameter, data);
+                Ok(())
+            }
+            Command::StmtClose(id) => {
+                self.statements.remove(id);
+                Ok(())
+            }
+            Command::StmtReset(id) => match self.statements.reset(id) {
+                Ok(()) => self.ok(),
+                Err(error) => self.error(&error),
+            },
+            Command::StmtFetch { statement_id, .. } => {
+                let message = format!("The statement ({statement_id}) has no open cursor.");
+                self.error(&MysqlError::general(1421, message))
+            }
+            Command::ResetConnection => {
+                let user = self.user.clone();
+                let schema = self.session.schema().unwrap_or_default().to_owned();
+                self.replace_session(&user, schema.as_bytes())
+            }
+            Command::ChangeUser(body) => self.change_user(body),
+            Command::SetOption {
+                multi_statements: false,
+            } => {
+                let status = self.session.status();
+                self.append(|out| EofPacket { warnings: 0, status }.encode(out));
+                Ok(())
+            }
+            Command::Statistics => {
+                let line = format!("Uptime: {}", self.shared.started.elapsed().as_secs());
+                self.append(|out| out.extend_from_slice(line.as_bytes()));
+                Ok(())
+            }
+            Command::ProcessKill(id) if self.shared.kill(id) => self.ok(),
+            Command::ProcessKill(id) => {
+                self.error(&errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}")))
+            }
+            Command::Quit
+            | Command::Debug
+            | Command::ProcessInfo
+            | Command::SetOption {
+                multi_statements: true,
+            }
+            | Command::Unknown(_) => self.error(&errors::UNKNOWN_COM.with("Unknown command")),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        layout: Layout,
+        run: impl FnOnce(&mut dyn Session, &mut Responder<'_>) -> Result<Answer, MysqlError>,
+    ) -> Result<(), Ended> {
+        let status = self.session.status();
+        let mut responder = Responder::new(self.transport, self.capabilities, status, layout);
+        let answer = run(self.session.as_mut(), &mut responder);
+        Ok(responder.finish(answer, self.session.status())?)
+    }
+
+    fn prepare(&mut self, sql: &[u8]) -> Result<(), Ended> {
+        let added = self
+            .session
+            .prepare(sql)
+            .and_then(|shape| Ok((self.statements.add(sql, shape.parameters)?, shape)));
+        let (statement_id, shape) = match added {
+            Ok(added) => added,
+            Err(error) => return self.error(&error),
+        };
+        let Ok(columns) = u16::try_from(shape.columns.len()) else {
+            return self.error(&errors::UNKNOWN.with("too many columns"));
+        };
+        let reply = PrepareOk {
+            statement_id,
+            columns,
+            parameters: shape.parameters,
+            warnings: 0,
+        };
+        self.append(|out| reply.encode(out));
+        let parameter =
+            shardwright_wire::ColumnDefinition::new("?", shardwright_wire::ColumnType::MYSQL_TYPE_VAR_STRING);
+        let parameters = vec![parameter; usize::from(shape.parameters)];
+        let status = self.session.status();
+        self.transport.seq = ResultSetWriter::prepared(
+            &mut self.transport.outbound,
+            self.transport.seq,
+            self.capabilities,
+            &[&parameters, &shape.columns],
+            status,
+        );
+        Ok(())
+    }
+
+    fn field_list(&mut self, table: &[u8]) -> Result<(), Ended> {
+        let columns = match text(table).and_then(|table| self.session.field_list(table)) {
+            Ok(columns) => columns,
+            Err(error) => return self.error(&error),
+        };
+        for column in columns {
+            self.append(|out| {
+                column.encode(out);
+                // The default value, which this command has behind each definition: NULL.
+                out.push(0xFB);
+            });
+        }
+        let status = self.session.status();
+        self.append(|out| EofPacket { warnings: 0, status }.encode(out));
+        Ok(())
+    }
+
+    fn change_user(&mut self, body: &[u8]) -> Result<(), Ended> {
+        let change = ChangeUser::decode(body, self.capabilities)
+            .map_err(|_| errors::MALFORMED_PACKET.with("Malformed communication packet."))?;
+        let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
+        self.transport.queue(&AuthSwitch::to_native(&scramble));
+        self.transport.flush()?;
+        let patience = self.shared.config.limits.handshake_timeout;
+        let answer = self.transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)?;
+        let user = String::from_utf8_lossy(change.user).into_owned();
+        let is_right = self
+            .shared
+            .verifier(&user)
+            .is_some_and(|verifier| verifier.verify(&answer, &scramble).is_some());
+        if !is_right {
+            let host = self.peer.ip();
+            return Err(errors::ACCESS_DENIED
+                .with(format_args!(
+                    "Access denied for user '{user}'@'{host}' (using password: YES)"
+                ))
+                .into());
+        }
+        self.replace_session(&user, change.database)
+    }
+
+    fn replace_session(&mut self, user: &str, schema: &[u8]) -> Result<(), Ended> {
+        self.statements.clear();
+        self.session = session(self.shared, self.id, self.peer, user, schema)?;
+        user.clone_into(&mut self.user);
+        self.ok()
+    }
+
+    fn log(&self, sql: &[u8]) {
+        if let Some(on_query) = &self.shared.config.on_query {
+            on_query(self.id, self.session.schema(), sql);
+        }
+    }
+
+    fn ok(&mut self) -> Result<(), Ended> {
+        let ok = OkPacket {
+            status: self.session.status(),
+            ..OkPacket::default()
+        };
+        let capabilities = self.capabilities;
+        self.append(|out| ok.encode(out, capabilities));
+        Ok(self.transport.flush()?)
+    }
+
+    fn error(&mut self, error: &MysqlError) -> Result<(), Ended> {
+        self.transport.queue_error(error);
+        Ok(())
+    }
+
+    fn append(&mut self, build: impl FnOnce(&mut Vec<u8>)) {
+        append_packet(&mut self.transport.outbound, &mut self.transport.seq, build);
+    }
+}
