@@ -81,6 +81,14 @@ pub trait Session {
         Err(errors::UNKNOWN_COM.with("Unknown command"))
     }
 
+    /// Gives up the transaction and its locks, because another session takes this one's place on the connection.
+    ///
+    /// # Errors
+    /// The connection is ended with the error.
+    fn close(&mut self) -> Result<(), MysqlError> {
+        Ok(())
+    }
+
     /// A handle that stops a running statement when the server goes down.
     fn interrupt(&self) -> Option<Interrupt> {
         None

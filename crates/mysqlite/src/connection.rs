@@ -334,6 +334,7 @@ impl Connection<'_> {
 
     fn replace_session(&mut self, user: &str, schema: &[u8]) -> Result<(), Ended> {
         self.statements.clear();
+        self.session.close()?;
         self.session = session(self.shared, self.id, self.peer, user, schema)?;
         user.clone_into(&mut self.user);
         self.ok()

@@ -96,7 +96,11 @@ impl Transport {
     ) -> Result<Vec<u8>, TransportError> {
         let deadline = Instant::now().checked_add(patience);
         loop {
-            if let Some(packet) = take_packet(&self.inbound, max_payload)? {
+            let taken = take_packet(&self.inbound, max_payload);
+            if let Err(PacketError::TooLarge { seq, .. }) = &taken {
+                self.seq = seq.wrapping_add(1);
+            }
+            if let Some(packet) = taken? {
                 let expected = number.unwrap_or(0);
                 if packet.first_seq != expected {
                     return Err(PacketError::OutOfOrder {

@@ -21,6 +21,8 @@ pub enum PacketError {
     TooLarge {
         /// The limit in bytes.
         limit: usize,
+        /// Sequence number of the packet that goes over it; an error is sent with the next.
+        seq: u8,
     },
     /// Sequence numbers are not consecutive (MySQL error 1156).
     #[error("packet {found} came where packet {expected} belongs")]
@@ -104,7 +106,7 @@ pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_
         seqs = Some((first, header.seq));
         total += header.len as usize;
         if total > max_payload {
-            return Err(PacketError::TooLarge { limit: max_payload });
+            return Err(PacketError::TooLarge { limit: max_payload, seq: header.seq });
         }
         let end = at + HEADER_LEN + header.len as usize;
         if buffer.len() < end {

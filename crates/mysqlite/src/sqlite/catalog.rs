@@ -1,13 +1,14 @@
 //! Which schemas there are and where each one is kept.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use shardwright_wire::{MysqlError, errors};
+use tempfile::TempDir;
 
 /// Schemas that a server may have.
 const MAX_SCHEMAS: usize = 10_000;
@@ -16,107 +17,126 @@ const MAX_SCHEMAS: usize = 10_000;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Catalog {
-    /// Keeps databases in memory apart from those of other catalogs of the process.
-    prefix: u64,
-    schemas: Mutex<BTreeMap<String, Schema>>,
+    /// Where schemas without a file of their own are kept. Files in WAL mode rather than memory: there, a transaction
+    /// that writes would keep every reader waiting (sqlite3 memdb.c), which MySQL's does not.
+    directory: TempDir,
+    schemas: Mutex<Schemas>,
 }
 
-struct Schema {
-    uri: String,
-    /// A database in memory lives as long as a connection to it is open.
-    _keeper: Connection,
+#[derive(Default)]
+struct Schemas {
+    by_name: BTreeMap<String, Schema>,
+    /// Temporary files made so far; a name that comes again gets a new file.
+    made: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Schema {
+    pub(super) name: String,
+    pub(super) uri: String,
+    /// The schema goes with the server and need not survive a power failure.
+    pub(super) is_temporary: bool,
 }
 
 impl Catalog {
-    pub(super) fn new() -> Self {
-        Self {
-            prefix: RandomState::new().hash_one(0),
+    pub(super) fn new() -> io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("mysqlite-").tempdir()?;
+        Ok(Self {
+            directory,
             schemas: Mutex::default(),
-        }
+        })
     }
 
-    pub(super) fn add_memory(&self, name: &str) -> Result<(), MysqlError> {
+    pub(super) fn add_temporary(&self, name: &str) -> Result<(), MysqlError> {
         let mut schemas = self.lock();
-        if find(&schemas, name).is_some() {
+        if schemas.find(name).is_some() {
             return Ok(());
         }
-        // The `memdb` VFS shares a database by its name, which starts with a slash (sqlite3 3.36, memdb.c).
-        let uri = format!("file:/mysqlite-{:016x}-{}?vfs=memdb", self.prefix, escape(name));
-        add(&mut schemas, name, uri)
+        schemas.made += 1;
+        let path = self.directory.path().join(format!("{}.db", schemas.made));
+        schemas.add(name, &path, true)
     }
 
     pub(super) fn add_file(&self, name: &str, path: &Path) -> Result<(), MysqlError> {
         let mut schemas = self.lock();
-        if find(&schemas, name).is_some() {
+        if schemas.find(name).is_some() {
             return Err(MysqlError::general(
                 1007,
                 format!("Can't create database '{name}'; database exists"),
             ));
         }
-        let path = path
-            .to_str()
-            .ok_or_else(|| errors::UNKNOWN.with("a database path that is not UTF-8"))?;
-        let uri = format!("file:{}", escape(path));
-        add(&mut schemas, name, uri)?;
-        if let Some(schema) = schemas.get(name) {
-            schema
-                ._keeper
-                .pragma_update(None, "journal_mode", "wal")
-                .map_err(|error| super::errors::open(&error))?;
-        }
-        Ok(())
+        schemas.add(name, path, false)
     }
 
     /// `true` when there was such a schema. Sessions that use it keep it until they leave it.
     pub(super) fn remove(&self, name: &str) -> bool {
         let mut schemas = self.lock();
-        let known = find(&schemas, name).map(|(name, _)| name.to_owned());
-        known.is_some_and(|name| schemas.remove(&name).is_some())
+        let known = schemas.find(name).map(|schema| schema.name.clone());
+        known.is_some_and(|name| schemas.by_name.remove(&name).is_some())
     }
 
-    /// A schema's name as it was created and its URI. Names are found in any case.
-    pub(super) fn get(&self, name: &str) -> Option<(String, String)> {
-        find(&self.lock(), name).map(|(name, schema)| (name.to_owned(), schema.uri.clone()))
+    /// A schema, whose name is found in any case.
+    pub(super) fn get(&self, name: &str) -> Option<Schema> {
+        self.lock().find(name).cloned()
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        self.lock().keys().cloned().collect()
+        self.lock().by_name.keys().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Schema>> {
+    fn lock(&self) -> MutexGuard<'_, Schemas> {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn find<'s>(schemas: &'s BTreeMap<String, Schema>, name: &str) -> Option<(&'s str, &'s Schema)> {
-    let exact = schemas.get_key_value(name);
-    let found = exact.or_else(|| schemas.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)));
-    found.map(|(name, schema)| (name.as_str(), schema))
+impl Schemas {
+    fn find(&self, name: &str) -> Option<&Schema> {
+        let exact = self.by_name.get(name);
+        exact.or_else(|| {
+            self.by_name
+                .values()
+                .find(|schema| schema.name.eq_ignore_ascii_case(name))
+        })
+    }
+
+    fn add(&mut self, name: &str, path: &Path, is_temporary: bool) -> Result<(), MysqlError> {
+        // SQLite has these names for itself.
+        let is_reserved = ["main", "temp"]
+            .iter()
+            .any(|reserved| reserved.eq_ignore_ascii_case(name));
+        if is_reserved || name.is_empty() || name.len() > 64 || name.contains('\0') {
+            let message = format!("Incorrect database name '{name}'");
+            return Err(MysqlError {
+                code: 1102,
+                sqlstate: *b"42000",
+                message,
+            });
+        }
+        if self.by_name.len() >= MAX_SCHEMAS {
+            return Err(errors::UNKNOWN.with("too many schemas"));
+        }
+        let path = path
+            .to_str()
+            .ok_or_else(|| errors::UNKNOWN.with("a database path that is not UTF-8"))?;
+        let uri = format!("file:{}", escape(path));
+        make(&uri).map_err(|error| super::errors::open(&error))?;
+        self.by_name.insert(
+            name.to_owned(),
+            Schema {
+                name: name.to_owned(),
+                uri,
+                is_temporary,
+            },
+        );
+        Ok(())
+    }
 }
 
-fn add(schemas: &mut BTreeMap<String, Schema>, name: &str, uri: String) -> Result<(), MysqlError> {
-    // SQLite has these names for itself.
-    let is_reserved = ["main", "temp"]
-        .iter()
-        .any(|reserved| reserved.eq_ignore_ascii_case(name));
-    if is_reserved || name.is_empty() || name.len() > 64 || name.contains('\0') {
-        return Err(MysqlError {
-            code: 1102,
-            sqlstate: *b"42000",
-            message: format!("Incorrect database name '{name}'"),
-        });
-    }
-    if schemas.len() >= MAX_SCHEMAS {
-        return Err(errors::UNKNOWN.with("too many schemas"));
-    }
-    let keeper = Connection::open_with_flags(&uri, OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI)
-        .map_err(|error| super::errors::open(&error))?;
-    // The database exists from the first access on.
-    keeper
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
-        .map_err(|error| super::errors::open(&error))?;
-    schemas.insert(name.to_owned(), Schema { uri, _keeper: keeper });
-    Ok(())
+/// Makes the file, unless it is there, and switches it to WAL, which stays with it.
+fn make(uri: &str) -> rusqlite::Result<()> {
+    let connection = Connection::open_with_flags(uri, OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "wal")
 }
 
 /// Escapes what has a meaning in the path of a URI.

@@ -39,6 +39,11 @@ pub(super) fn syntax(message: &str) -> MysqlError {
 fn failure(error: ffi::Error, message: &str, schema: Option<&str>) -> MysqlError {
     match error.code {
         ErrorCode::ConstraintViolation => return constraint(error.extended_code, message),
+        // The transaction has read what another has changed since, and now wants to write.
+        ErrorCode::DatabaseBusy if error.extended_code == ffi::SQLITE_BUSY_SNAPSHOT => {
+            return errors::LOCK_DEADLOCK
+                .with("Deadlock found when trying to get lock; try restarting transaction");
+        }
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             return errors::LOCK_WAIT_TIMEOUT.with("Lock wait timeout exceeded; try restarting transaction");
         }

@@ -1,4 +1,4 @@
-//! A backend that runs MySQL-flavoured SQL on SQLite: each schema is a database, in memory or in a file.
+//! A backend that runs MySQL-flavoured SQL on SQLite: each schema is a database file, temporary or kept.
 
 mod access;
 mod catalog;
@@ -12,6 +12,7 @@ mod show;
 mod translate;
 mod variables;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use catalog::Catalog;
 
 /// Schemas on SQLite, shared by all sessions of a server.
 ///
-/// Schemas in memory live as long as the backend.
+/// Temporary schemas live as long as the backend and its sessions.
 #[derive(Clone)]
 pub struct SqliteBackend {
     catalog: Arc<Catalog>,
@@ -33,20 +34,22 @@ pub struct SqliteBackend {
 
 impl SqliteBackend {
     /// A backend without schemas. `server_version` is what `VERSION()` answers; it should be the server's.
-    #[must_use]
-    pub fn new(server_version: impl Into<String>) -> Self {
-        Self {
-            catalog: Arc::new(Catalog::new()),
+    ///
+    /// # Errors
+    /// There is no temporary directory to be had.
+    pub fn new(server_version: impl Into<String>) -> io::Result<Self> {
+        Ok(Self {
+            catalog: Arc::new(Catalog::new()?),
             server_version: server_version.into(),
-        }
+        })
     }
 
-    /// Adds a schema in memory; one that exists is left as it is.
+    /// Adds a temporary schema; one that exists is left as it is.
     ///
     /// # Errors
     /// SQLite cannot open it, or there are too many.
     pub fn add_schema(&self, name: &str) -> Result<(), MysqlError> {
-        self.catalog.add_memory(name)
+        self.catalog.add_temporary(name)
     }
 
     /// Adds a schema that is kept in a file, which is created when it is missing.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Statement};
 use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags, errors};
 
 use super::access::SharedAccess;
-use super::catalog::{BUSY_TIMEOUT, Catalog};
+use super::catalog::{BUSY_TIMEOUT, Catalog, Schema};
 use super::errors as sqlite_errors;
 use super::functions::{self, Identity, SharedFacts};
 use super::lexer::{self, Kind, Token};
@@ -181,10 +181,10 @@ impl SqliteSession {
         let translated = translate(tokens, self.schema.as_deref())?;
         let mut databases: Vec<String> = self.schema.clone().into_iter().collect();
         for qualifier in &translated.qualifiers {
-            if let Some((name, _)) = self.catalog.get(qualifier)
-                && !databases.contains(&name)
+            if let Some(schema) = self.catalog.get(qualifier)
+                && !databases.contains(&schema.name)
             {
-                databases.push(name);
+                databases.push(schema.name);
             }
         }
         for name in &databases {
@@ -221,7 +221,7 @@ impl SqliteSession {
         if self.attached.iter().any(|attached| attached == name) {
             return Ok(());
         }
-        let (_, uri) = self.catalog.get(name).ok_or_else(|| unknown_schema(name))?;
+        let schema = self.catalog.get(name).ok_or_else(|| unknown_schema(name))?;
         if self.attached.len() >= MAX_ATTACHED
             && let Some(other) = self
                 .attached
@@ -232,9 +232,14 @@ impl SqliteSession {
             self.detach(&other)?;
         }
         let sql = format!("ATTACH ? AS {}", quote_name(name));
-        self.access
-            .internally(|| self.connection.execute(&sql, [uri]))
-            .map_err(|error| sqlite_errors::statement(&error, None, None))?;
+        let attached = self.access.internally(|| {
+            self.connection.execute(&sql, [schema.uri])?;
+            if schema.is_temporary {
+                self.connection.pragma_update(Some(name), "synchronous", "off")?;
+            }
+            Ok(())
+        });
+        attached.map_err(|error: rusqlite::Error| sqlite_errors::statement(&error, None, None))?;
         self.attached.push(name.to_owned());
         Ok(())
     }
@@ -303,7 +308,7 @@ impl SqliteSession {
                 format!("Can't create database '{name}'; database exists"),
             )),
             ("CREATE", _) => {
-                self.catalog.add_memory(&name)?;
+                self.catalog.add_temporary(&name)?;
                 done()
             }
             (_, false) if is_conditional => Ok(Answer::ok()),
@@ -458,17 +463,22 @@ impl SqliteSession {
         let name = schema
             .or_else(|| self.schema.clone())
             .ok_or_else(|| errors::NO_DB.with("No database selected"))?;
-        let (name, _) = self.catalog.get(&name).ok_or_else(|| unknown_schema(&name))?;
+        let Schema { name, .. } = self.catalog.get(&name).ok_or_else(|| unknown_schema(&name))?;
         let needed: Vec<String> = self.schema.iter().chain([&name]).cloned().collect();
         self.attach(&name, &needed)?;
         Ok(name)
     }
 
     fn internal(&self, sql: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        let prepared = self.access.internally(|| self.connection.prepare(sql));
-        let mut statement = prepared.map_err(|error| self.failure(&error))?;
-        send(&mut statement, &Translated::default(), rows, |error| {
-            self.failure(error)
+        // Table-valued pragmas run statements of their own while they are stepped through.
+        self.access.internally(|| {
+            let mut statement = self
+                .connection
+                .prepare(sql)
+                .map_err(|error| self.failure(&error))?;
+            send(&mut statement, &Translated::default(), rows, |error| {
+                self.failure(error)
+            })
         })
     }
 
@@ -486,7 +496,7 @@ impl SqliteSession {
 
 impl Session for SqliteSession {
     fn use_schema(&mut self, schema: &str) -> Result<(), MysqlError> {
-        let (name, _) = self.catalog.get(schema).ok_or_else(|| unknown_schema(schema))?;
+        let Schema { name, .. } = self.catalog.get(schema).ok_or_else(|| unknown_schema(schema))?;
         if self.attached.first() != Some(&name) {
             // SQLite looks in the order of attachment: the current schema must come first.
             for attached in self.attached.clone() {
@@ -516,8 +526,7 @@ impl Session for SqliteSession {
     }
 
     fn query(&mut self, sql: &[u8], rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        let tokens = lexer::tokens(utf8(sql)?)?;
-        self.dispatch(&tokens, &[], rows)
+        self.execute(sql, &[], rows)
     }
 
     fn prepare(&mut self, sql: &[u8]) -> Result<StatementShape, MysqlError> {
@@ -557,7 +566,15 @@ impl Session for SqliteSession {
         rows: &mut dyn RowSink,
     ) -> Result<Answer, MysqlError> {
         let tokens = lexer::tokens(utf8(sql)?)?;
-        self.dispatch(&tokens, values, rows)
+        let answer = self.dispatch(&tokens, values, rows);
+        if answer
+            .as_ref()
+            .is_err_and(|error| error.code == errors::LOCK_DEADLOCK.code)
+        {
+            // The victim of a deadlock has lost its transaction.
+            self.end("ROLLBACK")?;
+        }
+        answer
     }
 
     fn field_list(&mut self, table: &str) -> Result<Vec<ColumnDefinition>, MysqlError> {
@@ -576,6 +593,11 @@ impl Session for SqliteSession {
             _ => None,
         };
         Ok(found.rows.iter().filter_map(column).collect())
+    }
+
+    fn close(&mut self) -> Result<(), MysqlError> {
+        self.end("ROLLBACK")?;
+        Ok(())
     }
 
     fn interrupt(&self) -> Option<Interrupt> {

@@ -11,6 +11,8 @@ pub(super) struct Translated {
     pub(super) sql: String,
     /// Texts that were replaced, new and old: SQLite names columns by their text.
     pub(super) renamed: Vec<(String, String)>,
+    /// String literals as SQLite has them, and their contents.
+    literals: Vec<(String, String)>,
     /// Names before a `.`: they may be schemas.
     pub(super) qualifiers: Vec<String>,
 }
@@ -18,16 +20,17 @@ pub(super) struct Translated {
 impl Translated {
     /// The name that MySQL would give a column that SQLite calls `name`.
     pub(super) fn column_name(&self, name: &str) -> String {
+        // A string literal names its column by its contents.
+        if let Some((_, contents)) = self.literals.iter().find(|(literal, _)| literal == name) {
+            return contents.clone();
+        }
         let mut name = name.to_owned();
         for (new, old) in &self.renamed {
             if name.contains(new.as_str()) {
                 name = name.replace(new.as_str(), old);
             }
         }
-        match name.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-            Some(inner) if !inner.contains('\'') => inner.to_owned(),
-            _ => name,
-        }
+        name
     }
 }
 
@@ -91,6 +94,9 @@ fn put(out: &mut Translated, token: &Token<'_>, previous: Option<&Token<'_>>, ne
         }
         _ => token.text.to_owned(),
     };
+    if let Some(contents) = token.string() {
+        out.literals.push((replacement.clone(), contents));
+    }
     if replacement != token.text {
         out.renamed.push((replacement.clone(), token.text.to_owned()));
     }
@@ -215,14 +221,14 @@ mod tests {
                 "INSERT OR IGNORE INTO t VALUES (1)",
             ),
             ("SELECT _utf8mb4'x'", "SELECT 'x'"),
-            ("CREATE TABLE t (a INT)", "CREATE TABLE \"world\".t (a INTEGER)"),
+            ("CREATE TABLE t (a INT)", "CREATE TABLE \"world\".t (a INTEGER )"),
             (
                 "CREATE TABLE IF NOT EXISTS u.t (a INT)",
-                "CREATE TABLE IF NOT EXISTS u.t (a INTEGER)",
+                "CREATE TABLE IF NOT EXISTS u.t (a INTEGER )",
             ),
             (
                 "CREATE TEMPORARY TABLE t (a INT)",
-                "CREATE TEMPORARY TABLE t (a INTEGER)",
+                "CREATE TEMPORARY TABLE t (a INTEGER )",
             ),
             (
                 "CREATE UNIQUE INDEX i ON t (a)",
@@ -241,7 +247,7 @@ mod tests {
             translated.column_name("mysql_system_variable('version_comment')"),
             "@@version_comment"
         );
-        assert_eq!(translated.column_name("'x'"), "\"x\"");
+        assert_eq!(translated.column_name("'x'"), "x");
         assert_eq!(translated.column_name("plain"), "plain");
     }
 
