@@ -1,1 +1,56 @@
 //! Load drivers, baselines and measurements.
+//!
+//! A benchmark is a function that gives a [`Report`]: a table for people and every raw figure for a file. The `bench`
+//! program is the only place that prints or writes them.
+
+mod cpu_time;
+mod endpoint;
+mod machine;
+pub mod passthrough;
+pub mod pinned_serial;
+mod report;
+mod statistics;
+mod sysbench;
+
+pub use cpu_time::{cpu_time_of_children, cpu_time_of_group, processes_of_group};
+pub use endpoint::Endpoint;
+pub use machine::Machine;
+pub use report::{Report, Table};
+pub use statistics::Summary;
+pub use sysbench::{PointSelect, SysbenchRun};
+
+use std::io;
+
+/// Why a benchmark has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A program or file could not be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was attempted.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A program failed or printed something else than expected.
+    #[error("{what}:\n{output}")]
+    Output {
+        /// Which program, and what is wrong.
+        what: String,
+        /// What it printed.
+        output: String,
+    },
+    /// The server did not start.
+    #[error(transparent)]
+    Server(#[from] shardwright_testkit::LaunchError),
+    /// The server refused a statement.
+    #[error("preparing the server: {0}")]
+    Sql(#[from] mysql::Error),
+}
+
+impl BenchError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}

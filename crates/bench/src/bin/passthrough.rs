@@ -1,0 +1,26 @@
+//! The raw TCP passthrough as a process of its own.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+
+use clap::Parser;
+
+/// Joins every connection with one to the server and copies bytes both ways.
+#[derive(Parser)]
+struct Arguments {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where to connect to.
+    #[arg(long)]
+    server: SocketAddr,
+}
+
+fn main() -> io::Result<()> {
+    let arguments = Arguments::parse();
+    let listener = TcpListener::bind(arguments.listen)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "ready listen={}", listener.local_addr()?)?;
+    out.flush()?;
+    shardwright_bench::passthrough::serve(&listener, arguments.server)
+}
