@@ -2,10 +2,10 @@
 
 CARGO ?= cargo
 TOOLS := $(CURDIR)/target/tools
-DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+MACHETE_VERSION := 0.9.2
 
-.PHONY: help demo test check fmt deny bench long packages
+.PHONY: help demo test check fmt deny machete bench long packages
 
 help: ## This list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -17,20 +17,33 @@ demo: ## Build in release mode and show a topology becoming routed statements; n
 test: packages check ## Install what tests need, then run the checks and every test.
 	$(CARGO) test --workspace --locked --no-fail-fast
 
-check: fmt deny ## Format, lints, licences and advisories, the repository's own rules.
+check: fmt deny machete ## Format, lints, licences, advisories, unused crates, the repository's own rules.
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) xtask check
 
 fmt:
 	$(CARGO) fmt --all --check
 
-# Unoptimised: it runs for a second and would take minutes more to build.
-$(DENY):
-	CARGO_TARGET_DIR=$(TOOLS)/build $(CARGO) install --locked --debug --quiet --root $(TOOLS) --version $(DENY_VERSION) cargo-deny
-	rm -rf $(TOOLS)/build
-
-deny: $(DENY) ## Licences, banned and duplicate crates, sources, known vulnerabilities.
+deny: $(TOOLS)/cargo-deny-$(DENY_VERSION) ## Licences, banned and duplicate crates, sources, known vulnerabilities.
 	PATH="$(TOOLS)/bin:$$PATH" scripts/deny
+
+machete: $(TOOLS)/cargo-machete-$(MACHETE_VERSION) ## Crates that a manifest names and no source uses.
+	$(TOOLS)/bin/cargo-machete --skip-target-dir
+
+$(TOOLS)/cargo-deny-$(DENY_VERSION):
+	$(call install-tool,cargo-deny,$(DENY_VERSION))
+
+$(TOOLS)/cargo-machete-$(MACHETE_VERSION):
+	$(call install-tool,cargo-machete,$(MACHETE_VERSION))
+
+# Unoptimised: a tool runs for seconds and would take minutes more to build. The target is a mark with the version, so
+# that another version is installed when it changes here.
+define install-tool
+env -u CARGO_BUILD_BUILD_DIR CARGO_TARGET_DIR=$(TOOLS)/build \
+	$(CARGO) install --locked --debug --quiet --force --root $(TOOLS) --version $(2) $(1)
+rm -rf $(TOOLS)/build
+touch $@
+endef
 
 bench: ## Measure; tables on the terminal, raw figures in docs/benchmarks/.
 	$(CARGO) xtask bench proxy $(ARGS)

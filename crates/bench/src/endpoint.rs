@@ -48,7 +48,10 @@ impl Endpoint {
     /// Fails when it cannot be started or ends or says nothing before the deadline.
     pub fn start(name: &str, command: &mut Command) -> Result<Self, BenchError> {
         let what = format!("starting {name} ({command:?})");
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         // The endpoint has no directory of its own that its guard could have to remove.
         let mut process =
             GuardedProcess::spawn(command, Path::new("/nonexistent")).map_err(BenchError::io(&*what))?;

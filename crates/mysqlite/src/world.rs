@@ -292,4 +292,26 @@ mod tests {
             World::parse("Code,Name,Continent,Region,Population\nITA,Italy,Europe\n", "").unwrap_err();
         assert!(error.to_string().contains("line: 2"), "{error}");
     }
+
+    #[test]
+    fn sqlite_takes_a_shards_statements_and_gives_the_published_rows() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        connection.execute("ATTACH ':memory:' AS world", []).unwrap();
+        for statement in World::sample().shard_sql("world", &["Asia"]) {
+            connection.execute(&statement, []).unwrap();
+        }
+        let cities = "SELECT City.Name || ' ' || City.Population FROM world.Country \
+                      JOIN world.City ON City.CountryCode = Country.Code WHERE Country.Code = 'IND' LIMIT 3";
+        let mut query = connection.prepare(cities).unwrap();
+        let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let rows: Vec<String> = rows.map(Result::unwrap).collect();
+        assert_eq!(
+            rows,
+            [
+                "Mumbai (Bombay) 10500000",
+                "Delhi 7206704",
+                "Calcutta [Kolkata] 4399819"
+            ]
+        );
+    }
 }

@@ -1,9 +1,10 @@
 //! The `shardwright` program run in a directory and environment of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
@@ -13,6 +14,9 @@ use tempfile::TempDir;
 
 use crate::guarded::GuardedProcess;
 use crate::normalise::Normaliser;
+
+/// The admin password of every proxy started in a [`CommandEnvironment`], and of every command run in it.
+pub const ADMIN_PASSWORD: &str = "test-admin-password";
 
 /// Where a command that hangs stops a test.
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
@@ -49,7 +53,7 @@ impl CommandEnvironment {
             ("TERM", "dumb"),
             ("COLUMNS", "110"),
             ("NO_COLOR", "1"),
-            ("SHARDWRIGHT_ADMIN_PASSWORD", "test-admin-password"),
+            ("SHARDWRIGHT_ADMIN_PASSWORD", ADMIN_PASSWORD),
         ];
         let mut variables: BTreeMap<String, String> = fixed
             .into_iter()
@@ -125,27 +129,44 @@ impl CommandEnvironment {
     ///
     /// # Errors
     /// Fails when it cannot be started or does not end.
-    pub fn run<S: AsRef<std::ffi::OsStr>>(
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> io::Result<CommandOutput> {
+        self.start(arguments)?.finish()
+    }
+
+    /// Runs the program with `arguments` and `input` on its standard input, which is otherwise empty.
+    ///
+    /// # Errors
+    /// Fails when it cannot be started or does not end.
+    pub fn run_with_input<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
+        input: &[u8],
     ) -> io::Result<CommandOutput> {
-        self.start(arguments)?.finish()
+        // A file, not a pipe: a command that does not read its input cannot stop the test.
+        let mut file = tempfile::tempfile_in(self.directory.path())?;
+        file.write_all(input)?;
+        file.rewind()?;
+        let mut command = self.command();
+        command.args(arguments).stdin(file);
+        self.start_command(&mut command)?.finish()
     }
 
     /// Starts the program with `arguments`; several can run at once.
     ///
     /// # Errors
     /// Fails when it cannot be started.
-    pub fn start<S: AsRef<std::ffi::OsStr>>(
+    pub fn start<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> io::Result<RunningCommand> {
         let mut command = self.command();
-        command
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut process = GuardedProcess::spawn(&mut command, self.directory.path())?;
+        command.args(arguments).stdin(Stdio::null());
+        self.start_command(&mut command)
+    }
+
+    fn start_command(&self, command: &mut Command) -> io::Result<RunningCommand> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = GuardedProcess::spawn(command, self.directory.path())?;
         let stdout = collect(process.take_stdout().expect("stdout was piped"));
         let stderr = collect(process.take_stderr().expect("stderr was piped"));
         Ok(RunningCommand {

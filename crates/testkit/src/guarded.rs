@@ -28,12 +28,12 @@ pub struct GuardedProcess {
 }
 
 impl GuardedProcess {
-    /// Starts `command` with no input; `directory` is removed by the guard if the owner dies first.
+    /// Starts `command` with the streams it is set to; `directory` is removed by the guard if the owner dies first.
     ///
     /// # Errors
     /// Fails when the program or the guard's shell cannot be started.
     pub fn spawn(command: &mut Command, directory: &Path) -> io::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+        let mut child = command.process_group(0).spawn()?;
         let guard = Command::new("/bin/sh")
             .args(["-c", GUARD, "guard", &child.id().to_string()])
             .arg(directory)

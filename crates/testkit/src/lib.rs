@@ -14,7 +14,7 @@ mod proxy;
 mod world;
 
 pub use client::{ClientOptions, TextRow, connect, text_rows};
-pub use command::{CommandEnvironment, CommandOutput, RunningCommand};
+pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningCommand};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use guarded::GuardedProcess;
 pub use mariadb::{LaunchError, MariaDb, Options, three_shards};

@@ -147,6 +147,7 @@ impl ProxyProcess {
             .arg(&options.data_dir)
             .args(&options.extra_args)
             .envs(options.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut process = GuardedProcess::spawn(&mut command, &environment.outside(""))?;

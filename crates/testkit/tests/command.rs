@@ -50,6 +50,20 @@ fn output_and_exit_code_are_captured_and_normalised() {
 }
 
 #[test]
+fn input_is_what_the_test_gives_and_otherwise_empty() {
+    let environment = CommandEnvironment::new("/bin/cat").unwrap();
+    assert_eq!(
+        environment
+            .run_with_input([""; 0], b"one\ntwo\n")
+            .unwrap()
+            .success()
+            .stdout,
+        "one\ntwo\n"
+    );
+    assert_eq!(environment.run([""; 0]).unwrap().success().stdout, "");
+}
+
+#[test]
 fn commands_run_side_by_side() {
     let environment = CommandEnvironment::new("/bin/sh").unwrap();
     // Each waits for the other, so neither would end if they ran one after the other.

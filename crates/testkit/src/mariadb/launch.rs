@@ -80,6 +80,7 @@ pub(super) fn launch(directory: &Path, port: u16, options: &Options) -> Result<G
         .args(ARGUMENTS)
         .args(&options.extra_args)
         .env("PATH", program_path())
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut process =
