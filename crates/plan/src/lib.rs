@@ -1,1 +1,32 @@
 //! Desired minus observed: effects, hazards, saved plans and the apply protocol.
+//!
+//! A [`Plan`] is plain data: it holds the complete desired configuration of every target, what would change in the
+//! words of the files, and the base that it was computed from. [`apply`] does exactly that plan to one [`Target`] or
+//! says why not; nothing here does I/O besides the methods of that trait.
+
+mod apply;
+mod counts;
+mod diff;
+mod digest;
+mod effect;
+mod kind;
+mod objects;
+mod outcome;
+mod plan;
+pub mod render;
+pub mod safety;
+mod saved;
+mod schema;
+mod target;
+
+pub use apply::apply;
+pub use counts::{Count, Counts};
+pub use diff::{Difference, compare, diff};
+pub use effect::{Action, Effect, Facts, RowChange, RowKey};
+pub use jiff::Timestamp;
+pub use kind::ObjectKind;
+pub use outcome::{Outcome, Problem, Report};
+pub use plan::{Base, Change, Cost, Hazard, Meaning, Plan, SCHEMA_VERSION, Severity, Step, TargetPlan};
+pub use saved::{LoadError, MAX_PLAN_BYTES};
+pub use schema::schemas;
+pub use target::{Applied, ApplyError, Observed, Target, TargetError};

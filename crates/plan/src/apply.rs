@@ -1,0 +1,239 @@
+//! Does a plan to a target: compare, send, read back; and finds out what happened when no answer comes.
+
+use shardwright_rules::Configuration;
+
+use crate::{Applied, ApplyError, Change, Observed, Outcome, Plan, Problem, Report, Target, diff};
+
+/// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
+const MAX_SENDS: usize = 2;
+
+/// How many differences a report lists.
+const MAX_PROBLEMS: usize = 20;
+
+/// Does the target's part of `plan`, exactly, or nothing. The target is observed before and after; where it does not
+/// run the base of the plan nothing is sent.
+pub fn apply(plan: &Plan, target: &mut dyn Target) -> Report {
+    let mut run = Run {
+        report: Report {
+            target: target.name().to_owned(),
+            plan: plan.id.clone(),
+            outcome: Outcome::NotSent,
+            before: None,
+            after: None,
+            message: String::new(),
+            problems: Vec::new(),
+        },
+        target,
+    };
+    let (outcome, message) = match plan.change(&run.report.target) {
+        Some(change) => run.execute(&change),
+        None => (
+            Outcome::NotSent,
+            format!(
+                "plan {} has no part for target {}",
+                plan.short_id(),
+                run.report.target
+            ),
+        ),
+    };
+    Report {
+        outcome,
+        message,
+        ..run.report
+    }
+}
+
+type Ending = (Outcome, String);
+
+/// What a target runs after something was sent to it.
+enum Live {
+    /// The base of the plan.
+    Base,
+    /// The desired configuration.
+    Desired,
+    /// Something else.
+    Other,
+}
+
+struct Run<'a> {
+    report: Report,
+    target: &'a mut dyn Target,
+}
+
+impl Run<'_> {
+    fn execute(&mut self, change: &Change<'_>) -> Ending {
+        let observed = match self.target.observe() {
+            Ok(observed) => observed,
+            Err(error) => return (Outcome::NotSent, error.to_string()),
+        };
+        self.report.before = Some(observed.base());
+        self.report.after = Some(observed.base());
+        if observed.base() != change.plan.base {
+            return (Outcome::Stale, moved(change, &observed));
+        }
+        if change.plan.effects.is_empty() {
+            let generation = observed.generation;
+            return (
+                Outcome::Unchanged,
+                format!("no changes: generation {generation} is what the plan wants"),
+            );
+        }
+        self.send(change)
+    }
+
+    fn send(&mut self, change: &Change<'_>) -> Ending {
+        let mut lost = None;
+        for _ in 0..MAX_SENDS {
+            match self.target.apply(change) {
+                Ok(applied) => return self.verify(change, &applied),
+                Err(ApplyError::Lost(error)) => match self.look(change) {
+                    Ok(Live::Desired) => return applied_without_answer(&error.to_string()),
+                    Ok(Live::Base) => lost = Some(error),
+                    Ok(Live::Other) => return superseded(&error.to_string()),
+                    Err(unreadable) => return unknown(&error.to_string(), &unreadable),
+                },
+                // The first request may have landed between reading the target and sending the second one.
+                Err(ApplyError::Stale(_)) if lost.is_some() => return self.after_lost_race(change),
+                Err(error) => return self.refused(change, error),
+            }
+        }
+        let reason = lost.map(|error| error.to_string()).unwrap_or_default();
+        (
+            Outcome::Mixed,
+            format!(
+                "no answer came {MAX_SENDS} times and the base is still live; \
+                 the change may yet arrive, observe again: {reason}"
+            ),
+        )
+    }
+
+    fn after_lost_race(&mut self, change: &Change<'_>) -> Ending {
+        let reason = "the answer was lost";
+        match self.look(change) {
+            Ok(Live::Desired) => applied_without_answer(reason),
+            Ok(Live::Base | Live::Other) => superseded(reason),
+            Err(unreadable) => unknown(reason, &unreadable),
+        }
+    }
+
+    fn refused(&mut self, change: &Change<'_>, error: ApplyError) -> Ending {
+        let message = error.to_string();
+        match error {
+            ApplyError::NotSent(_) => (Outcome::NotSent, message),
+            ApplyError::Stale(_) => (Outcome::Stale, message),
+            ApplyError::Contended(_) => (Outcome::Contended, message),
+            ApplyError::Invalid { address, reason } => {
+                self.report.problems.push(Problem { address, reason });
+                (Outcome::Rejected, message)
+            }
+            ApplyError::Failed(_) | ApplyError::Lost(_) => match self.look(change) {
+                Ok(Live::Base) => (Outcome::Restored, message),
+                Ok(Live::Desired) => (
+                    Outcome::Applied,
+                    format!("the plan is live, although the target said: {message}"),
+                ),
+                Ok(Live::Other) => (Outcome::Mixed, message),
+                Err(unreadable) => unknown(&message, &unreadable),
+            },
+        }
+    }
+
+    /// The target's word is compared with what it says it runs.
+    fn verify(&mut self, change: &Change<'_>, applied: &Applied) -> Ending {
+        let generation = applied.generation;
+        let observed = match self.target.observe() {
+            Ok(observed) => observed,
+            Err(error) => {
+                self.report.after = None;
+                let message =
+                    format!("generation {generation} was acknowledged but cannot be read back: {error}");
+                return (Outcome::Unverified, message);
+            }
+        };
+        self.report.after = Some(observed.base());
+        let problems = differences(&observed, change.desired);
+        if problems.is_empty() {
+            return (
+                Outcome::Applied,
+                format!("generation {} is live", observed.generation),
+            );
+        }
+        if observed.generation > generation {
+            let message = format!(
+                "generation {generation} was applied, and another change made it {} since",
+                observed.generation
+            );
+            return (Outcome::Contended, message);
+        }
+        let count = problems.len();
+        self.report.problems = problems;
+        self.report.problems.truncate(MAX_PROBLEMS);
+        (
+            Outcome::Mixed,
+            format!("generation {generation} was acknowledged, and {count} objects differ from the plan"),
+        )
+    }
+
+    fn look(&mut self, change: &Change<'_>) -> Result<Live, String> {
+        self.report.after = None;
+        let observed = self.target.observe().map_err(|error| error.to_string())?;
+        self.report.after = Some(observed.base());
+        Ok(if observed.base() == change.plan.base {
+            Live::Base
+        } else if differences(&observed, change.desired).is_empty() {
+            Live::Desired
+        } else {
+            Live::Other
+        })
+    }
+}
+
+fn differences(observed: &Observed, desired: &Configuration) -> Vec<Problem> {
+    let Some(live) = &observed.configuration else {
+        return vec![Problem {
+            address: None,
+            reason: "the target runs no configuration".into(),
+        }];
+    };
+    let effects = diff(live, desired).into_iter();
+    let said = effects.map(|effect| Problem {
+        reason: format!("is not as planned ({} missing)", effect.action.sign()),
+        address: Some(effect.address),
+    });
+    said.collect()
+}
+
+fn moved(change: &Change<'_>, observed: &Observed) -> String {
+    let base = &change.plan.base;
+    let mut message = format!(
+        "the plan was made for generation {}, the target runs generation {}",
+        base.generation, observed.generation
+    );
+    if observed.generation == base.generation {
+        message.push_str(" with another configuration");
+    } else if observed.fingerprint == change.plan.desired {
+        message.push_str(", which is what the plan wants");
+    }
+    message
+}
+
+fn applied_without_answer(reason: &str) -> Ending {
+    (
+        Outcome::Applied,
+        format!("the plan is live; its answer did not come: {reason}"),
+    )
+}
+
+fn superseded(reason: &str) -> Ending {
+    (
+        Outcome::Contended,
+        format!("another change is live; whether this one was in between is not known: {reason}"),
+    )
+}
+
+fn unknown(reason: &str, unreadable: &str) -> Ending {
+    (
+        Outcome::Mixed,
+        format!("what the target runs is not known: {reason}; then: {unreadable}"),
+    )
+}

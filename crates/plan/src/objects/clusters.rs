@@ -1,0 +1,86 @@
+//! Clusters, their hostgroups and their servers.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shardwright_rules::{Address, Cluster, Configuration, Hostgroup, Member, Role};
+
+use super::{Object, Objects, facts_of};
+use crate::Facts;
+
+/// The keys under which the order of a cluster's servers is kept.
+pub(crate) const SERVER_ORDER: [&str; 2] = ["writer_order", "reader_order"];
+
+pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
+    for cluster in &configuration.clusters {
+        objects.entry(cluster.address.clone()).or_default().facts = cluster_facts(cluster);
+    }
+    let mut memberships: BTreeMap<&Address, Vec<(&Hostgroup, &Member)>> = BTreeMap::new();
+    for hostgroup in &configuration.hostgroups {
+        let object: &mut Object = objects.entry(hostgroup.cluster.clone()).or_default();
+        let number = match hostgroup.role {
+            Role::Writer => "writer_hostgroup",
+            Role::Reader => "reader_hostgroup",
+        };
+        object.facts.entry(number).or_insert_with(|| json!(hostgroup.id));
+        let order: Vec<&str> = hostgroup
+            .members
+            .iter()
+            .map(|member| last_part(&member.server))
+            .collect();
+        if order.len() > 1 {
+            let key = SERVER_ORDER[usize::from(hostgroup.role == Role::Reader)];
+            object.facts.insert(key.into(), json!(order));
+        }
+        for member in &hostgroup.members {
+            memberships
+                .entry(&member.server)
+                .or_default()
+                .push((hostgroup, member));
+        }
+    }
+    for (server, memberships) in memberships {
+        objects.entry(server.clone()).or_default().facts = server_facts(&memberships);
+    }
+}
+
+fn cluster_facts(cluster: &Cluster) -> Facts {
+    let mut facts = facts_of(&cluster.kind);
+    facts.insert("writer_serves_reads".into(), json!(cluster.writer_serves_reads));
+    facts.insert("writer_hostgroup".into(), json!(cluster.writer));
+    if let Some(reader) = cluster.reader {
+        facts.insert("reader_hostgroup".into(), json!(reader));
+    }
+    facts
+}
+
+/// A server's values are kept once where its memberships agree, and per role (`reader_weight`) where they do not.
+fn server_facts(memberships: &[(&Hostgroup, &Member)]) -> Facts {
+    let each: Vec<(Role, Facts)> = memberships
+        .iter()
+        .map(|(hostgroup, member)| {
+            let mut facts = facts_of(*member);
+            facts.shift_remove("server");
+            (hostgroup.role, facts)
+        })
+        .collect();
+    let mut facts = Facts::new();
+    for (key, value) in each.first().into_iter().flat_map(|(_, first)| first) {
+        if each.iter().all(|(_, other)| other.get(key) == Some(value)) {
+            facts.insert(key.clone(), value.clone());
+            continue;
+        }
+        for (role, own) in &each {
+            if let Some(value) = own.get(key) {
+                facts.insert(format!("{role}_{key}"), value.clone());
+            }
+        }
+    }
+    let roles: Vec<Value> = each.iter().map(|(role, _)| json!(role)).collect();
+    facts.insert("roles".into(), Value::Array(roles));
+    facts
+}
+
+fn last_part(address: &Address) -> &str {
+    address.as_str().rsplit('.').next().unwrap_or_default()
+}

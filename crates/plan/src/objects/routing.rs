@@ -1,0 +1,166 @@
+//! Shard maps, policies, throttles and raw rules, with the rows that they became.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use shardwright_rules::{
+    Address, Body, Configuration, EngineRule, HostgroupId, MapStep, Modifiers, NativeStep, Rule, Scope,
+};
+
+use super::{Objects, Places, facts_of};
+use crate::{Facts, ObjectKind, RowKey};
+
+/// Where the rows of one object send statements.
+#[derive(Default)]
+struct Destinations {
+    hostgroups: BTreeSet<HostgroupId>,
+    schemas: BTreeSet<String>,
+}
+
+pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, objects: &mut Objects) {
+    let mut destinations: BTreeMap<&Address, Destinations> = BTreeMap::new();
+    for rule in &configuration.graph.rules {
+        let row = match &rule.body {
+            Body::Engine(engine) => {
+                if let Some(hostgroup) = engine.destination_hostgroup {
+                    let destination = destinations.entry(&rule.address).or_default();
+                    destination.hostgroups.insert(HostgroupId(hostgroup));
+                }
+                engine_row(rule, engine)
+            }
+            Body::Native { scope, step } => native_step(rule, scope, step, objects),
+        };
+        let object = objects.entry(rule.address.clone()).or_default();
+        object.rows.insert(RowKey::Rule(rule.id), row);
+    }
+    for route in &configuration.graph.fast_routing {
+        let destination = destinations.entry(&route.address).or_default();
+        destination.hostgroups.insert(route.hostgroup);
+        destination.schemas.insert(route.schemaname.clone());
+        let key = RowKey::FastRoute {
+            username: route.username.clone(),
+            schemaname: route.schemaname.clone(),
+            flag_in: route.flag_in,
+        };
+        let row = [("destination_hostgroup".to_owned(), json!(route.hostgroup))];
+        let object = objects.entry(route.address.clone()).or_default();
+        object.rows.insert(key, Facts::from_iter(row));
+    }
+    for (address, destination) in destinations {
+        let kind = ObjectKind::of(address);
+        if matches!(kind, ObjectKind::Shard | ObjectKind::QueryRule) {
+            let facts = &mut objects.entry(address.clone()).or_default().facts;
+            facts.extend(destination_facts(kind, &destination, places));
+        }
+    }
+}
+
+fn engine_row(rule: &Rule, engine: &EngineRule) -> Facts {
+    let mut row = facts_of(engine);
+    if engine.re_modifiers == Modifiers::default() {
+        row.shift_remove("re_modifiers");
+    }
+    row.insert("flag_in".into(), json!(rule.flag_in));
+    row
+}
+
+/// The row of a native step. What the step says becomes facts of its object; only where an object has several steps
+/// of one sort do the later ones say it in their rows.
+fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Objects) -> Facts {
+    let mut row = Facts::from_iter([("flag_in".to_owned(), json!(rule.flag_in))]);
+    let (name, mut facts) = match step {
+        NativeStep::Map(map) => {
+            shards(map, objects);
+            ("map", map_facts(map))
+        }
+        NativeStep::Role(role) => ("role", facts_of(role.as_ref())),
+        NativeStep::Delay(delay) => ("delay", facts_of(delay)),
+        NativeStep::StopIfPlaced => ("stop_if_placed", Facts::new()),
+    };
+    row.insert("step".into(), json!(name));
+    if *scope != Scope::default() {
+        facts.insert("applies_to".into(), Value::Object(facts_of(scope)));
+    }
+    let object = objects.entry(rule.address.clone()).or_default();
+    if object.facts.is_empty() {
+        object.facts = facts;
+    } else {
+        row.extend(facts);
+    }
+    row
+}
+
+fn map_facts(map: &MapStep) -> Facts {
+    let mut facts = Facts::from_iter([
+        ("key".to_owned(), json!(map.key)),
+        ("type".to_owned(), json!(map.kind)),
+        ("key_from".to_owned(), json!(map.finders)),
+        ("conflict".to_owned(), json!(map.conflict)),
+        ("unqualified".to_owned(), json!(map.unqualified)),
+        ("missing_key".to_owned(), json!(map.missing)),
+        ("unknown_key".to_owned(), json!(map.unknown)),
+    ]);
+    let optional = [
+        ("logical_schema", json!(map.logical_schema)),
+        ("remainder", json!(map.remainder)),
+        ("otherwise", json!(map.otherwise)),
+    ];
+    for (key, value) in optional {
+        if !value.is_null() {
+            facts.insert(key.into(), value);
+        }
+    }
+    facts
+}
+
+fn shards(map: &MapStep, objects: &mut Objects) {
+    for shard in &map.shards {
+        let mut facts = facts_of(shard);
+        facts.shift_remove("address");
+        objects.entry(shard.address.clone()).or_default().facts = facts;
+    }
+}
+
+fn destination_facts(kind: ObjectKind, destination: &Destinations, places: &Places<'_>) -> Facts {
+    let mut clusters = BTreeSet::new();
+    let mut roles = BTreeSet::new();
+    let mut unknown = BTreeSet::new();
+    for hostgroup in &destination.hostgroups {
+        match places.get(hostgroup) {
+            Some((cluster, role)) => {
+                clusters.insert(json!(cluster).to_string());
+                roles.insert(json!(role).to_string());
+            }
+            None => {
+                unknown.insert(json!(hostgroup).to_string());
+            }
+        }
+    }
+    let schemas = destination.schemas.iter().map(|schema| json!(schema).to_string());
+    let mut facts = Facts::new();
+    let mut put = |key: &str, values: BTreeSet<String>| {
+        if let Some(value) = one_or_list(values) {
+            facts.insert(key.into(), value);
+        }
+    };
+    put("cluster", clusters);
+    if kind == ObjectKind::QueryRule {
+        put("role", roles);
+    }
+    put("hostgroup", unknown);
+    put("schema", schemas.collect());
+    facts
+}
+
+/// `values` are serialized JSON, so that they sort and compare.
+fn one_or_list(values: BTreeSet<String>) -> Option<Value> {
+    let mut parsed: Vec<Value> = values
+        .iter()
+        .map(|text| serde_json::from_str(text).expect("it was serialized just before"))
+        .collect();
+    match parsed.len() {
+        0 => None,
+        1 => parsed.pop(),
+        _ => Some(Value::Array(parsed)),
+    }
+}

@@ -1,0 +1,306 @@
+//! A plan: plain data that can be saved, read, reviewed, refused when stale, and applied.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shardwright_rules::{Address, Configuration, EngineId};
+
+use crate::digest::sha256_hex;
+use crate::{Counts, Difference, Effect, Observed, compare};
+
+/// The version of the saved form; raised when an old reader would misread a new plan.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What would be done to one or several targets. Its fields are what [`Plan::id`] covers: a plan that was changed after
+/// [`Plan::new`] is refused when it is loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(
+    title = "shardwright plan",
+    description = "A saved plan, as `plan -o FILE` writes it."
+)]
+pub struct Plan {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// SHA-256 in hexadecimal of the plan's compact JSON with an empty id.
+    pub id: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stops being applicable.
+    pub expires_at: Timestamp,
+    /// Name of the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Digest of what will be true on all targets: what an approval is bound to.
+    pub effect_digest: String,
+    /// Whether statements route differently, where that was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<Meaning>,
+    /// What would be done, per target, sorted by name.
+    pub targets: Vec<TargetPlan>,
+    /// The desired configurations by fingerprint, complete and without secrets.
+    #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
+    pub configurations: BTreeMap<String, Arc<Configuration>>,
+}
+
+/// What would be done to one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetPlan {
+    /// Name in the project file.
+    pub name: String,
+    /// Its engine.
+    #[schemars(with = "String")]
+    pub engine: EngineId,
+    /// What it ran when the plan was made.
+    pub base: Base,
+    /// Fingerprint of what it shall run.
+    pub desired: String,
+    /// What will be different.
+    pub effects: Vec<Effect>,
+    /// How much that is.
+    pub counts: Counts,
+    /// Digest of what will be true: target, engine and effects without reasons.
+    pub effect_digest: String,
+    /// What is risky, and what the target cannot hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hazards: Vec<Hazard>,
+    /// What routing a statement costs before and after, where that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// What is done, in order; empty when nothing changes.
+    pub steps: Vec<Step>,
+}
+
+/// A state of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// Generation; 0 before the first configuration.
+    pub generation: u64,
+    /// Fingerprint of the configuration; empty before the first one.
+    pub fingerprint: String,
+}
+
+/// Whether statements route differently.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Meaning {
+    /// `same`, `changed` or `undecided`.
+    pub answer: String,
+    /// Whether that is a proof.
+    pub proved: bool,
+    /// What changes, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// How grave a hazard is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Worth a decision.
+    Warning,
+    /// Wrong.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+/// Something risky about the desired configuration, or something that the target cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hazard {
+    /// The finding's code.
+    pub code: String,
+    /// How grave it is.
+    pub severity: Severity,
+    /// What it is, for people.
+    pub message: String,
+    /// The object that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub address: Option<Address>,
+}
+
+/// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Mean before, in thousandths of an evaluation.
+    pub mean_before_milli: u64,
+    /// Mean after, in thousandths of an evaluation.
+    pub mean_after_milli: u64,
+    /// Most before.
+    pub worst_before: u64,
+    /// Most after.
+    pub worst_after: u64,
+}
+
+/// One thing that is done to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Read what the target runs and compare it with the base.
+    CompareBase,
+    /// Replace everything in one request that names the base.
+    Swap,
+    /// Read the target again: nothing may differ from the desired configuration.
+    Verify,
+}
+
+/// A target's part of a plan with the configuration that it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// What would be done.
+    pub plan: &'a TargetPlan,
+    /// What the target shall run.
+    pub desired: &'a Configuration,
+}
+
+impl Plan {
+    /// Makes a plan from the targets' parts and the configurations that they name. `created_at` is the time of the
+    /// observation; the plan can be applied for `expiry` after it.
+    pub fn new(
+        environment: Option<String>,
+        created_at: Timestamp,
+        expiry: Duration,
+        meaning: Option<Meaning>,
+        mut parts: Vec<(TargetPlan, Arc<Configuration>)>,
+    ) -> Self {
+        parts.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let mut configurations = BTreeMap::new();
+        let mut targets = Vec::with_capacity(parts.len());
+        for (target, desired) in parts {
+            configurations.entry(target.desired.clone()).or_insert(desired);
+            targets.push(target);
+        }
+        let mut plan = Self {
+            schema_version: SCHEMA_VERSION,
+            id: String::new(),
+            created_at,
+            expires_at: created_at.checked_add(expiry).unwrap_or(Timestamp::MAX),
+            environment,
+            effect_digest: effect_digest_of_all(&targets),
+            meaning,
+            targets,
+            configurations,
+        };
+        plan.id = plan.computed_id();
+        plan
+    }
+
+    /// The part of the target of this name.
+    pub fn change(&self, target: &str) -> Option<Change<'_>> {
+        let plan = self.targets.iter().find(|plan| plan.name == target)?;
+        let desired = self.configurations.get(&plan.desired)?;
+        Some(Change { plan, desired })
+    }
+
+    /// Whether anything would be different anywhere.
+    pub fn has_changes(&self) -> bool {
+        self.targets.iter().any(|target| !target.effects.is_empty())
+    }
+
+    /// The id as people write it: its first eight digits.
+    pub fn short_id(&self) -> &str {
+        short(&self.id)
+    }
+
+    /// What the id must be.
+    pub(crate) fn computed_id(&self) -> String {
+        let unnamed = Self {
+            id: String::new(),
+            ..self.clone()
+        };
+        sha256_hex(unnamed.to_json().as_bytes())
+    }
+
+    /// What [`Plan::effect_digest`] must be.
+    pub(crate) fn computed_effect_digest(&self) -> String {
+        effect_digest_of_all(&self.targets)
+    }
+}
+
+impl TargetPlan {
+    /// Plans the way from what was observed of a target to `desired`; before its first configuration a target counts
+    /// as empty.
+    pub fn new(name: &str, observed: &Observed, desired: &Configuration, hazards: Vec<Hazard>) -> Self {
+        let empty;
+        let current = match &observed.configuration {
+            Some(configuration) => configuration,
+            None => {
+                empty = Configuration::empty(desired.engine);
+                &empty
+            }
+        };
+        let Difference { effects, counts } = compare(current, desired);
+        let steps = if effects.is_empty() {
+            Vec::new()
+        } else {
+            vec![Step::CompareBase, Step::Swap, Step::Verify]
+        };
+        Self {
+            name: name.to_owned(),
+            engine: desired.engine,
+            base: observed.base(),
+            desired: desired.fingerprint(),
+            effect_digest: effect_digest(name, desired.engine, &effects),
+            effects,
+            counts,
+            hazards,
+            cost: None,
+            steps,
+        }
+    }
+
+    /// What [`TargetPlan::effect_digest`] must be.
+    pub(crate) fn computed_effect_digest(&self) -> String {
+        effect_digest(&self.name, self.engine, &self.effects)
+    }
+}
+
+/// The first eight digits of a digest.
+pub(crate) fn short(digest: &str) -> &str {
+    digest.get(..8).unwrap_or(digest)
+}
+
+fn effect_digest(target: &str, engine: EngineId, effects: &[Effect]) -> String {
+    let effects: Vec<_> = effects
+        .iter()
+        .map(|effect| {
+            (
+                effect.action,
+                &effect.address,
+                &effect.old,
+                &effect.new,
+                &effect.rows,
+            )
+        })
+        .collect();
+    let said = serde_json::to_vec(&(1, target, engine, effects));
+    sha256_hex(&said.expect("effects have string keys only, so JSON can hold them"))
+}
+
+fn effect_digest_of_all(targets: &[TargetPlan]) -> String {
+    let digests: Vec<&str> = targets
+        .iter()
+        .map(|target| target.effect_digest.as_str())
+        .collect();
+    sha256_hex(digests.join("\n").as_bytes())
+}

@@ -1,0 +1,117 @@
+//! A plan as a comment on a merge request.
+
+use super::{Line, View, cost, groups, lines, no_changes, objects, safety, value};
+use crate::{Plan, TargetPlan};
+
+/// The first line of every rendering: a bot finds the comment that it has to update by it.
+pub const MARKER: &str = "<!-- shardwright:plan -->";
+
+/// GitHub refuses comments over 65,536 characters.
+const MAX_CHARS: usize = 60_000;
+
+/// Listings with more lines are folded.
+const MAX_OPEN: usize = 20;
+
+/// The plan as Markdown; longer listings than a comment can hold are cut, and say so.
+pub fn markdown(plan: &Plan, view: &View<'_>) -> String {
+    let mut out = format!("{MARKER}\n### Plan `{}`", plan.short_id());
+    if let Some(environment) = &plan.environment {
+        out.push_str(&format!(" for {}", inline(environment)));
+    }
+    out.push_str("\n\n");
+    if !plan.has_changes() {
+        for line in no_changes(plan) {
+            out.push_str(&format!("{}\n", inline(&line)));
+        }
+        return out;
+    }
+    for group in groups(plan) {
+        let names: Vec<String> = group.names.iter().map(|name| inline(name)).collect();
+        out.push_str(&format!("**{}**\n\n", names.join(", ")));
+        listing(&mut out, group.first, view);
+        out.push_str(&format!("* objects: {}\n", objects(group.first)));
+        if let Some(cost) = cost(group.first) {
+            out.push_str(&format!("* cost: {cost}\n"));
+        }
+        for hazard in &group.first.hazards {
+            let about = hazard
+                .address
+                .as_ref()
+                .map(|address| format!("{}: ", address.short()));
+            let text = format!("{}{}", about.unwrap_or_default(), hazard.message);
+            out.push_str(&format!(
+                "* **{}** `{}` {}\n",
+                hazard.severity,
+                code(&hazard.code),
+                inline(&text)
+            ));
+        }
+        out.push('\n');
+    }
+    for part in safety(plan, view) {
+        out.push_str(&format!("* {}\n", inline(&part)));
+    }
+    out
+}
+
+fn listing(out: &mut String, target: &TargetPlan, view: &View<'_>) {
+    let lines = lines(&target.effects, view);
+    let folded = lines.len() > MAX_OPEN;
+    if folded {
+        out.push_str(&format!(
+            "<details><summary>{} objects</summary>\n\n",
+            target.effects.len()
+        ));
+    }
+    out.push_str("| | object | change | where |\n|---|---|---|---|\n");
+    let mut left = MAX_CHARS.saturating_sub(out.chars().count());
+    for (shown, line) in lines.iter().enumerate() {
+        let row = table_row(line);
+        let length = row.chars().count();
+        if length > left {
+            out.push_str(&format!(
+                "\n{} more lines; see the plan file\n",
+                lines.len() - shown
+            ));
+            break;
+        }
+        left -= length;
+        out.push_str(&row);
+    }
+    out.push('\n');
+    if folded {
+        out.push_str("</details>\n\n");
+    }
+}
+
+fn table_row(line: &Line) -> String {
+    let subject = inline(&line.subject);
+    format!(
+        "| {} | {subject} | {} | {} |\n",
+        line.sign,
+        inline(&line.what),
+        inline(&line.origin)
+    )
+}
+
+/// Text that Markdown and HTML leave as it is, also in a table.
+fn inline(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in value::plain(text).chars() {
+        match c {
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '&' => shown.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' | '@' => {
+                shown.push('\\');
+                shown.push(c);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn code(text: &str) -> String {
+    value::plain(text).replace('`', "'")
+}

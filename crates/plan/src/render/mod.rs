@@ -1,0 +1,262 @@
+//! A plan for reviewers: as text, as Markdown for comments, and as JSON for programs.
+
+mod json;
+mod markdown;
+mod summary;
+mod text;
+mod value;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shardwright_rules::Address;
+
+use crate::safety::Refusal;
+use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan};
+
+pub use json::json;
+pub use markdown::{MARKER, markdown};
+pub(crate) use summary::Summary;
+pub use text::text;
+
+/// What a rendering is told besides the plan.
+pub struct View<'a> {
+    /// The time that the expiry is compared with.
+    pub now: Timestamp,
+    /// Where an object is written: `topology/shop.yaml:31`.
+    pub origin: &'a dyn Fn(&Address) -> Option<String>,
+    /// What [`crate::safety::check`] found; `None` where limits were not checked.
+    pub refusals: Option<&'a [Refusal]>,
+    /// Every object and every row, instead of one line for many alike.
+    pub full: bool,
+}
+
+/// More objects than this that share kind and action are shown as one line.
+const FOLD_OVER: usize = 12;
+
+/// Targets whose effects are the same, which are shown once.
+struct Group<'a> {
+    names: Vec<&'a str>,
+    first: &'a TargetPlan,
+}
+
+fn groups(plan: &Plan) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for target in &plan.targets {
+        let alike = groups
+            .iter_mut()
+            .find(|group| group.first.desired == target.desired && group.first.effects == target.effects);
+        match alike {
+            Some(group) => group.names.push(&target.name),
+            None => groups.push(Group {
+                names: vec![&target.name],
+                first: target,
+            }),
+        }
+    }
+    groups
+}
+
+/// One line of a listing.
+struct Line {
+    sign: char,
+    subject: String,
+    what: String,
+    origin: String,
+}
+
+fn lines(effects: &[Effect], view: &View<'_>) -> Vec<Line> {
+    let mut alike: BTreeMap<(ObjectKind, Action), Vec<&Effect>> = BTreeMap::new();
+    for effect in effects {
+        alike
+            .entry((effect.kind(), effect.action))
+            .or_default()
+            .push(effect);
+    }
+    let mut lines = Vec::new();
+    for effect in effects {
+        let key = (effect.kind(), effect.action);
+        let Some(many) = alike.get(&key) else { continue };
+        if view.full || many.len() <= FOLD_OVER {
+            lines.push(line(effect, view));
+        } else {
+            lines.push(folded(key.0, many));
+            alike.remove(&key);
+        }
+    }
+    lines
+}
+
+fn line(effect: &Effect, view: &View<'_>) -> Line {
+    let mut what = describe(effect);
+    if let Some(reason) = &effect.reason {
+        what.push_str(&format!(" ({})", value::plain(reason)));
+    }
+    Line {
+        sign: effect.action.sign(),
+        subject: value::plain(&effect.address.short()),
+        what,
+        origin: (view.origin)(&effect.address)
+            .map(|origin| value::plain(&origin))
+            .unwrap_or_default(),
+    }
+}
+
+fn folded(kind: ObjectKind, many: &[&Effect]) -> Line {
+    let name = |effect: Option<&&Effect>| {
+        let short = effect.map(|effect| effect.address.short());
+        value::plain(&short.unwrap_or_default())
+    };
+    Line {
+        sign: many[0].action.sign(),
+        subject: format!("{} {}", many.len(), kind.noun(many.len())),
+        what: format!("{} … {}", name(many.first()), name(many.last())),
+        origin: String::new(),
+    }
+}
+
+/// What changes of an object, in one line.
+fn describe(effect: &Effect) -> String {
+    let mut parts = changes(effect.action, &effect.old, &effect.new);
+    match effect.rows.as_slice() {
+        [row] if effect.kind() == ObjectKind::QueryRule => {
+            let said = |key: &str| key != "destination_hostgroup" && key != "flag_in";
+            let shown = |facts: &Facts| -> Facts {
+                let facts = facts.iter().filter(|(key, _)| said(key));
+                facts.map(|(key, value)| (key.clone(), value.clone())).collect()
+            };
+            parts.extend(changes(effect.action, &shown(&row.old), &shown(&row.new)));
+            if parts.is_empty() {
+                parts.extend(row_counts(effect));
+            }
+        }
+        _ => parts.extend(row_counts(effect)),
+    }
+    parts.join(", ")
+}
+
+fn changes(action: Action, old: &Facts, new: &Facts) -> Vec<String> {
+    let come = new.iter().map(|(key, value)| match old.get(key) {
+        Some(before) => format!("{} {} → {}", key, value::show(before), value::show(value)),
+        None if action == Action::Change => format!("{key} none → {}", value::show(value)),
+        None => format!("{key} {}", value::show(value)),
+    });
+    let gone = old
+        .iter()
+        .filter(|(key, _)| !new.contains_key(*key))
+        .map(|(key, value)| match action {
+            Action::Change => format!("{key} {} → none", value::show(value)),
+            _ => format!("{key} {}", value::show(value)),
+        });
+    come.chain(gone).collect()
+}
+
+/// `3 rules (+1 ~2)`, for each table.
+fn row_counts(effect: &Effect) -> Vec<String> {
+    let is_rule = |row: &RowKey| matches!(row, RowKey::Rule(_));
+    let mut parts = Vec::new();
+    for (rules, one, many) in [(true, "rule", "rules"), (false, "fast route", "fast routes")] {
+        let mut counts: BTreeMap<Action, usize> = BTreeMap::new();
+        for row in effect.rows.iter().filter(|row| is_rule(&row.row) == rules) {
+            *counts.entry(row.action).or_default() += 1;
+        }
+        let total: usize = counts.values().sum();
+        if total == 0 {
+            continue;
+        }
+        let signed: Vec<String> = counts
+            .iter()
+            .map(|(action, count)| format!("{}{count}", action.sign()))
+            .collect();
+        let noun = if total == 1 { one } else { many };
+        parts.push(format!("{total} {noun} ({})", signed.join(" ")));
+    }
+    parts
+}
+
+/// `6 h`, `90 s`: the largest unit that leaves no fraction of an hour worth telling.
+fn duration(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// What stands about limits, approval and expiry; empty parts are left out.
+fn safety(plan: &Plan, view: &View<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
+    match view.refusals {
+        Some([]) => parts.push("inside limits".to_owned()),
+        Some(refusals) => parts.extend(refusals.iter().map(|refusal| value::plain(&refusal.message))),
+        None => {}
+    }
+    let left = plan.expires_at.duration_since(view.now);
+    parts.push(match Duration::try_from(left) {
+        Ok(left) if !left.is_zero() => format!("expires in {}", duration(left)),
+        _ => format!("expired {} ago", duration(left.unsigned_abs())),
+    });
+    parts
+}
+
+/// `2 rules of 412, 0 hostgroups, 0 servers, 0 users`
+fn objects(target: &TargetPlan) -> String {
+    let counts = &target.counts;
+    let mut parts = vec![format!(
+        "{} of {}",
+        counted(counts.rules.different(), "rule", "rules"),
+        counts.rules.total
+    )];
+    if counts.fast_routes.total > 0 {
+        parts.push(format!(
+            "{} of {}",
+            counted(counts.fast_routes.different(), "fast route", "fast routes"),
+            counts.fast_routes.total
+        ));
+    }
+    if counts.shards.total > 0 {
+        parts.push(format!(
+            "{} of {}",
+            counted(counts.shards.different(), "shard", "shards"),
+            counts.shards.total
+        ));
+    }
+    parts.push(counted(counts.hostgroups.different(), "hostgroup", "hostgroups"));
+    parts.push(counted(counts.servers.different(), "server", "servers"));
+    parts.push(counted(counts.users.different(), "user", "users"));
+    parts.join(", ")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `regex evaluations per statement, mean 4.1 → 4.1, worst 9 → 9`
+fn cost(target: &TargetPlan) -> Option<String> {
+    let cost = target.cost?;
+    let mean = |milli: u64| format!("{}.{}", milli / 1000, milli % 1000 / 100);
+    Some(format!(
+        "regex evaluations per statement, mean {} → {}, worst {} → {}",
+        mean(cost.mean_before_milli),
+        mean(cost.mean_after_milli),
+        cost.worst_before,
+        cost.worst_after
+    ))
+}
+
+/// `no changes: local runs generation 12 already`, for each target of a plan without effects.
+fn no_changes(plan: &Plan) -> Vec<String> {
+    plan.targets
+        .iter()
+        .map(|target| {
+            format!(
+                "no changes: {} runs this configuration as generation {}",
+                value::plain(&target.name),
+                target.base.generation
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! A plan as a reviewer sees it in a terminal or a log.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::{Group, Line, View, cost, groups, lines, no_changes, objects, safety, value};
+use crate::plan::short;
+use crate::{Plan, RowKey, TargetPlan};
+
+/// Widest columns of a listing; longer entries push what follows to the right.
+const MAX_SUBJECT: usize = 44;
+const MAX_WHAT: usize = 60;
+
+/// The plan as text, with a line break at its end.
+pub fn text(plan: &Plan, view: &View<'_>) -> String {
+    let mut out = header(plan);
+    out.push('\n');
+    if !plan.has_changes() {
+        for line in no_changes(plan) {
+            push_line(&mut out, &format!("  {line}"));
+        }
+        hazards(&mut out, plan);
+        return out;
+    }
+    let groups = groups(plan);
+    for group in &groups {
+        if groups.len() > 1 {
+            push_line(&mut out, &format!("  on {}", names(group)));
+        }
+        target(&mut out, group.first, view);
+    }
+    if let Some(summary) = plan.meaning.as_ref().and_then(|meaning| meaning.summary.as_ref()) {
+        field(&mut out, "routing", &value::plain(summary));
+    }
+    hazards(&mut out, plan);
+    field(&mut out, "safety", &safety(plan, view).join("; "));
+    out
+}
+
+/// `plan 7f3a1c20  prod  14 targets  base 9c1e0a77  engines proxysql-2.7, bundled`
+fn header(plan: &Plan) -> String {
+    let mut parts = vec![format!("plan {}", plan.short_id())];
+    parts.extend(plan.environment.as_deref().map(value::plain));
+    parts.push(match plan.targets.as_slice() {
+        [only] => value::plain(&only.name),
+        several => format!("{} targets", several.len()),
+    });
+    let bases: BTreeSet<&str> = plan
+        .targets
+        .iter()
+        .map(|target| short(&target.base.fingerprint))
+        .collect();
+    let bases: Vec<&str> = bases.into_iter().collect();
+    parts.push(match bases.as_slice() {
+        [] | [""] => "base empty".to_owned(),
+        [base] => format!("base {base}"),
+        several => format!("{} bases", several.len()),
+    });
+    let engines: BTreeSet<&str> = plan.targets.iter().map(|target| target.engine.name()).collect();
+    let engines: Vec<&str> = engines.into_iter().collect();
+    let noun = if engines.len() == 1 { "engine" } else { "engines" };
+    parts.push(format!("{noun} {}", engines.join(", ")));
+    parts.join("  ")
+}
+
+fn names(group: &Group<'_>) -> String {
+    let names: Vec<String> = group.names.iter().map(|name| value::plain(name)).collect();
+    names.join(", ")
+}
+
+fn target(out: &mut String, target: &TargetPlan, view: &View<'_>) {
+    let lines = lines(&target.effects, view);
+    let subject_width = width(&lines, MAX_SUBJECT, |line| &line.subject);
+    let what_width = width(&lines, MAX_WHAT, |line| &line.what);
+    for line in &lines {
+        let text = format!(
+            "  {} {:subject_width$}  {:what_width$}  {}",
+            line.sign, line.subject, line.what, line.origin
+        );
+        push_line(out, &text);
+    }
+    if view.full {
+        rows(out, target);
+    }
+    field(out, "objects", &objects(target));
+    if let Some(cost) = cost(target) {
+        field(out, "cost", &cost);
+    }
+}
+
+fn rows(out: &mut String, target: &TargetPlan) {
+    for effect in &target.effects {
+        for row in &effect.rows {
+            let key = match &row.row {
+                RowKey::Rule(id) => format!("rule {id}"),
+                RowKey::FastRoute {
+                    username,
+                    schemaname,
+                    flag_in,
+                } => format!(
+                    "fast route ({}, {}, {flag_in})",
+                    value::plain(username),
+                    value::plain(schemaname)
+                ),
+            };
+            let columns = super::changes(row.action, &row.old, &row.new).join(", ");
+            let address = value::plain(&effect.address.short());
+            push_line(
+                out,
+                &format!("    {} {key} of {address}: {columns}", row.action.sign()),
+            );
+        }
+    }
+}
+
+fn hazards(out: &mut String, plan: &Plan) {
+    for group in groups(plan) {
+        for hazard in &group.first.hazards {
+            let about = hazard
+                .address
+                .as_ref()
+                .map(|address| format!("{}: ", address.short()));
+            let text = format!(
+                "{}[{}] {}{}",
+                hazard.severity,
+                value::plain(&hazard.code),
+                value::plain(&about.unwrap_or_default()),
+                value::plain(&hazard.message)
+            );
+            field(out, "hazard", &text);
+        }
+    }
+}
+
+fn width(lines: &[Line], most: usize, column: impl Fn(&Line) -> &String) -> usize {
+    let longest = lines.iter().map(|line| column(line).chars().count()).max();
+    longest.unwrap_or(0).min(most)
+}
+
+fn field(out: &mut String, name: &str, text: &str) {
+    push_line(out, &format!("  {name:<9} {text}"));
+}
+
+fn push_line(out: &mut String, line: &str) {
+    writeln!(out, "{}", line.trim_end()).expect("writing to a String does not fail");
+}

@@ -1,0 +1,147 @@
+//! The limits of the project file, as a check on a plan.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use shardwright_rules::{Address, glob_matches};
+
+use crate::{Action, Effect, Plan};
+
+/// `safety:` of the project file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// `deletes.max`: the most objects that one plan may remove from a target.
+    pub max_deletes: Option<usize>,
+    /// `protect`: globs of addresses. An object that matches, and everything under it, may not be changed or removed.
+    pub protect: Vec<String>,
+    /// `plan_expiry`: the greatest age of a plan that is applied.
+    pub plan_expiry: Option<Duration>,
+}
+
+/// A limit that a plan breaks, and how it can be allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// The word for `--allow`: `deletes`, `protect`, `plan_expiry`.
+    pub code: &'static str,
+    /// The line of the project file.
+    pub rule: &'static str,
+    /// The target; `None` where the refusal is about the whole plan.
+    pub target: Option<String>,
+    /// What was counted: objects, or seconds of age.
+    pub number: u64,
+    /// How many would be inside the limit.
+    pub limit: u64,
+    /// The objects, in listing order.
+    pub subjects: Vec<Address>,
+    /// What is wrong, and what would allow it.
+    pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Every limit that `plan` breaks and `allowed` (the codes of `--allow CODE=REASON`) does not lift.
+pub fn check(plan: &Plan, limits: &Limits, now: Timestamp, allowed: &[String]) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> = expired(plan, limits, now).into_iter().collect();
+    for target in &plan.targets {
+        refusals.extend(deletes(&target.name, &target.effects, limits));
+        refusals.extend(protected(&target.name, &target.effects, limits));
+    }
+    refusals.retain(|refusal| !allowed.iter().any(|code| code == refusal.code));
+    refusals
+}
+
+fn expired(plan: &Plan, limits: &Limits, now: Timestamp) -> Option<Refusal> {
+    let limit = limits.plan_expiry?;
+    let age = now.duration_since(plan.created_at).as_secs();
+    let age = u64::try_from(age).unwrap_or(0);
+    (age > limit.as_secs()).then(|| Refusal {
+        code: "plan_expiry",
+        rule: "safety.plan_expiry",
+        target: None,
+        number: age,
+        limit: limit.as_secs(),
+        subjects: Vec::new(),
+        message: format!(
+            "safety.plan_expiry: the plan is {age} s old, the limit is {} s; make a new plan, \
+             or allow it with --allow plan_expiry=REASON",
+            limit.as_secs()
+        ),
+    })
+}
+
+fn deletes(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusal> {
+    let limit = limits.max_deletes?;
+    let removed = effects.iter().filter(|effect| effect.action == Action::Remove);
+    let subjects: Vec<Address> = removed.map(|effect| effect.address.clone()).collect();
+    let number = subjects.len();
+    (number > limit).then(|| Refusal {
+        code: "deletes",
+        rule: "safety.deletes.max",
+        target: Some(target.to_owned()),
+        number: number as u64,
+        limit: limit as u64,
+        message: format!(
+            "safety.deletes.max: {number} objects would be removed from {target}, the limit is {limit} ({}); \
+             allow it with --allow deletes=REASON, or raise safety.deletes.max in shardwright.yaml",
+            listed(&subjects)
+        ),
+        subjects,
+    })
+}
+
+fn protected(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusal> {
+    if limits.protect.is_empty() {
+        return None;
+    }
+    let added: BTreeSet<&str> = effects
+        .iter()
+        .filter(|effect| effect.action == Action::Add)
+        .map(|effect| effect.address.as_str())
+        .collect();
+    let subjects: Vec<Address> = effects
+        .iter()
+        .filter(|effect| {
+            guard_of(effect.address.as_str(), &limits.protect).is_some_and(|it| !added.contains(it))
+        })
+        .map(|effect| effect.address.clone())
+        .collect();
+    let number = subjects.len();
+    (number > 0).then(|| Refusal {
+        code: "protect",
+        rule: "safety.protect",
+        target: Some(target.to_owned()),
+        number: number as u64,
+        limit: 0,
+        message: format!(
+            "safety.protect: {number} protected objects would be different on {target} ({}); \
+             allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml",
+            listed(&subjects)
+        ),
+        subjects,
+    })
+}
+
+/// The outermost object that is `address` or holds it and that a glob names. An object that the plan itself adds has
+/// nothing to protect yet.
+fn guard_of<'a>(address: &'a str, protect: &[String]) -> Option<&'a str> {
+    let ends = address.match_indices('.').map(|(at, _)| at);
+    ends.chain([address.len()])
+        .map(|end| &address[..end])
+        .find(|outer| protect.iter().any(|glob| glob_matches(glob, outer)))
+}
+
+fn listed(subjects: &[Address]) -> String {
+    const FEW: usize = 5;
+    let mut names: Vec<&str> = subjects.iter().take(FEW).map(Address::as_str).collect();
+    if subjects.len() > FEW {
+        names.push("…");
+    }
+    names.join(", ")
+}

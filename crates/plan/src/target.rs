@@ -1,0 +1,89 @@
+//! What a plan is applied to.
+
+use shardwright_rules::{Address, Configuration};
+use thiserror::Error;
+
+use crate::{Base, Change};
+
+/// Something that runs a configuration and can be given another one.
+pub trait Target {
+    /// Its name in the project file.
+    fn name(&self) -> &str;
+
+    /// Reads what it runs.
+    fn observe(&mut self) -> Result<Observed, TargetError>;
+
+    /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
+    /// and giving the same change again is harmless.
+    fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
+}
+
+/// What a target runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Counts the configurations that the target has run; 0 before the first one.
+    pub generation: u64,
+    /// [`Configuration::fingerprint`] of what it runs; empty before the first one.
+    pub fingerprint: String,
+    /// What it runs; `None` before the first one.
+    pub configuration: Option<Configuration>,
+}
+
+impl Observed {
+    /// What a plan is computed from.
+    pub fn base(&self) -> Base {
+        Base {
+            generation: self.generation,
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
+}
+
+/// A target's word that it runs the desired configuration and will after a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The generation that it became.
+    pub generation: u64,
+    /// Its fingerprint.
+    pub fingerprint: String,
+}
+
+/// A target cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("target {target} at {address}: {reason}")]
+pub struct TargetError {
+    /// Name in the project file.
+    pub target: String,
+    /// Where it was sought.
+    pub address: String,
+    /// What went wrong, without secrets.
+    pub reason: String,
+}
+
+/// Why a target did not confirm a change.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ApplyError {
+    /// Nothing was sent.
+    #[error(transparent)]
+    NotSent(TargetError),
+    /// It no longer runs the base of the plan; nothing was changed.
+    #[error("the target has moved: {0}")]
+    Stale(String),
+    /// Another change is being made; nothing was changed.
+    #[error("another change is being made: {0}")]
+    Contended(String),
+    /// The configuration is not one that the target can run; nothing was changed.
+    #[error("the target rejects the configuration: {reason}")]
+    Invalid {
+        /// The object that is wrong.
+        address: Option<Address>,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The target tried and could not.
+    #[error("the target failed: {0}")]
+    Failed(String),
+    /// The request was sent, at least in part, and no answer came.
+    #[error("no answer came: {0}")]
+    Lost(TargetError),
+}
