@@ -2,7 +2,7 @@
 
 use shardwright_rules::Configuration;
 
-use crate::{Applied, ApplyError, Change, Observed, Outcome, Plan, Problem, Report, Target, diff};
+use crate::{Action, Applied, ApplyError, Change, Observed, Outcome, Plan, Problem, Report, Target, diff};
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
 const MAX_SENDS: usize = 2;
@@ -197,7 +197,11 @@ fn differences(observed: &Observed, desired: &Configuration) -> Vec<Problem> {
     };
     let effects = diff(live, desired).into_iter();
     let said = effects.map(|effect| Problem {
-        reason: format!("is not as planned ({} missing)", effect.action.sign()),
+        reason: match effect.action {
+            Action::Add => "is missing".into(),
+            Action::Change => "has other values".into(),
+            Action::Remove => "is still there".into(),
+        },
         address: Some(effect.address),
     });
     said.collect()

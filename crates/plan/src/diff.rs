@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use shardwright_rules::{Address, Configuration};
 
 use crate::kind::listing_order;
-use crate::objects::clusters::SERVER_ORDER;
+use crate::objects::clusters::{SERVER_ORDER, aligned};
 use crate::objects::{Object, Objects, objects};
-use crate::{Action, Counts, Effect, Facts, RowChange, RowKey};
+use crate::{Action, Counts, Effect, Facts, ObjectKind, RowChange, RowKey};
 
 /// What would be different, and how much of the whole that is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,7 +94,13 @@ fn removal(address: &Address, object: &Object) -> Effect {
 }
 
 fn change(address: &Address, before: &Object, after: &Object) -> Option<Effect> {
-    let (mut old, mut new) = differing(&before.facts, &after.facts);
+    let (mut old, mut new) = match ObjectKind::of(address) {
+        ObjectKind::Server => differing(
+            &aligned(&before.facts, &after.facts),
+            &aligned(&after.facts, &before.facts),
+        ),
+        _ => differing(&before.facts, &after.facts),
+    };
     for key in SERVER_ORDER {
         if order_follows(old.get(key), new.get(key)) {
             old.shift_remove(key);
@@ -153,11 +159,9 @@ fn differing(old: &Facts, new: &Facts) -> (Facts, Facts) {
 /// Whether an order of servers changed only because servers went, or because one came at the end: their own effects
 /// say that already.
 fn order_follows(old: Option<&Value>, new: Option<&Value>) -> bool {
-    let names = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let (old, new) = (names(old), names(new));
-    if old.is_empty() || new.is_empty() {
+    let (Some(old), Some(new)) = (old.and_then(Value::as_array), new.and_then(Value::as_array)) else {
         return false;
-    }
+    };
     let stayed: Vec<&Value> = old.iter().filter(|name| new.contains(name)).collect();
     let kept = new.iter().filter(|name| old.contains(name));
     let come = new.len() - stayed.len();

@@ -88,8 +88,9 @@ fn deletes(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusal>
         number: number as u64,
         limit: limit as u64,
         message: format!(
-            "safety.deletes.max: {number} objects would be removed from {target}, the limit is {limit} ({}); \
+            "safety.deletes.max: {} would be removed from {target}, the limit is {limit} ({}); \
              allow it with --allow deletes=REASON, or raise safety.deletes.max in shardwright.yaml",
+            counted(number, "object"),
             listed(&subjects)
         ),
         subjects,
@@ -120,8 +121,9 @@ fn protected(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusa
         number: number as u64,
         limit: 0,
         message: format!(
-            "safety.protect: {number} protected objects would be different on {target} ({}); \
+            "safety.protect: {} would be different on {target} ({}); \
              allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml",
+            counted(number, "protected object"),
             listed(&subjects)
         ),
         subjects,
@@ -135,6 +137,11 @@ fn guard_of<'a>(address: &'a str, protect: &[String]) -> Option<&'a str> {
     ends.chain([address.len()])
         .map(|end| &address[..end])
         .find(|outer| protect.iter().any(|glob| glob_matches(glob, outer)))
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 fn listed(subjects: &[Address]) -> String {

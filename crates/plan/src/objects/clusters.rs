@@ -8,8 +8,11 @@ use shardwright_rules::{Address, Cluster, Configuration, Hostgroup, Member, Role
 use super::{Object, Objects, facts_of};
 use crate::Facts;
 
-/// The keys under which the order of a cluster's servers is kept.
-pub(crate) const SERVER_ORDER: [&str; 2] = ["writer_order", "reader_order"];
+/// The key under which a server's roles stand.
+const ROLES: &str = "roles";
+
+/// The keys under which a cluster's servers stand in their order of preference.
+pub(crate) const SERVER_ORDER: [&str; 2] = ["writers", "readers"];
 
 pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
     for cluster in &configuration.clusters {
@@ -28,10 +31,8 @@ pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
             .iter()
             .map(|member| last_part(&member.server))
             .collect();
-        if order.len() > 1 {
-            let key = SERVER_ORDER[usize::from(hostgroup.role == Role::Reader)];
-            object.facts.insert(key.into(), json!(order));
-        }
+        let key = SERVER_ORDER[usize::from(hostgroup.role == Role::Reader)];
+        object.facts.insert(key.into(), json!(order));
         for member in &hostgroup.members {
             memberships
                 .entry(&member.server)
@@ -64,7 +65,8 @@ fn server_facts(memberships: &[(&Hostgroup, &Member)]) -> Facts {
             (hostgroup.role, facts)
         })
         .collect();
-    let mut facts = Facts::new();
+    let roles: Vec<Value> = each.iter().map(|(role, _)| json!(role)).collect();
+    let mut facts = Facts::from_iter([(ROLES.to_owned(), Value::Array(roles))]);
     for (key, value) in each.first().into_iter().flat_map(|(_, first)| first) {
         if each.iter().all(|(_, other)| other.get(key) == Some(value)) {
             facts.insert(key.clone(), value.clone());
@@ -76,9 +78,27 @@ fn server_facts(memberships: &[(&Hostgroup, &Member)]) -> Facts {
             }
         }
     }
-    let roles: Vec<Value> = each.iter().map(|(role, _)| json!(role)).collect();
-    facts.insert("roles".into(), Value::Array(roles));
+    facts.retain(|key, value| {
+        let is_default = *value == json!(0) || *value == json!(false);
+        !(is_default && (key.ends_with("tier") || key.ends_with("use_tls")))
+    });
     facts
+}
+
+/// `facts` of a server with every value per role that `other` keeps per role.
+pub(crate) fn aligned(facts: &Facts, other: &Facts) -> Facts {
+    let roles = facts.get(ROLES).and_then(Value::as_array);
+    let roles: Vec<&str> = roles.into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut aligned = Facts::new();
+    for (key, value) in facts {
+        let is_split = |role| other.contains_key(&format!("{role}_{key}"));
+        if is_split(Role::Writer) || is_split(Role::Reader) {
+            aligned.extend(roles.iter().map(|role| (format!("{role}_{key}"), value.clone())));
+        } else {
+            aligned.insert(key.clone(), value.clone());
+        }
+    }
+    aligned
 }
 
 fn last_part(address: &Address) -> &str {

@@ -58,6 +58,8 @@ fn user_facts(user: &User, places: &Places<'_>) -> Facts {
     for key in ["name", "address", "default_hostgroup"] {
         facts.shift_remove(key);
     }
+    // Said, because nobody should have to notice its absence.
+    facts.entry("password").or_insert(Value::Null);
     match places.get(&user.default_hostgroup) {
         Some((cluster, Role::Writer)) => facts.insert("cluster".into(), json!(cluster)),
         Some((cluster, Role::Reader)) => facts.insert("cluster".into(), json!(format!("{cluster} readers"))),

@@ -79,7 +79,7 @@ fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Obje
     };
     row.insert("step".into(), json!(name));
     if *scope != Scope::default() {
-        facts.insert("applies_to".into(), Value::Object(facts_of(scope)));
+        facts.insert("applies_to".into(), Value::Object(scope_facts(scope)));
     }
     let object = objects.entry(rule.address.clone()).or_default();
     if object.facts.is_empty() {
@@ -88,6 +88,25 @@ fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Obje
         row.extend(facts);
     }
     row
+}
+
+/// A scope as it is written: a list of names, and `except_…` beside it.
+fn scope_facts(scope: &Scope) -> Facts {
+    let mut facts = facts_of(scope);
+    for (key, names) in [
+        ("users", &scope.users),
+        ("schemas", &scope.schemas),
+        ("clusters", &scope.clusters),
+    ] {
+        facts.shift_remove(key);
+        if !names.any_of.is_empty() {
+            facts.insert(key.into(), json!(names.any_of));
+        }
+        if !names.except.is_empty() {
+            facts.insert(format!("except_{key}"), json!(names.except));
+        }
+    }
+    facts
 }
 
 fn map_facts(map: &MapStep) -> Facts {

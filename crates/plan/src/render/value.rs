@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::plan::short;
+
 /// More characters than this of one value are cut.
 const MAX_CHARS: usize = 80;
 
@@ -13,6 +15,7 @@ pub(crate) fn show(value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) if is_digest(text) => format!("{}…", short(text)),
         Value::String(text) if is_word(text) => text.clone(),
         Value::String(text) => plain(&Value::String(text.clone()).to_string()),
         Value::Array(items) => list(items),
@@ -39,6 +42,10 @@ fn list(items: &[Value]) -> String {
         text(last),
         items.len()
     )
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_word(text: &str) -> bool {

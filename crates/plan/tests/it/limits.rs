@@ -1,0 +1,96 @@
+//! The limits of the project file.
+
+use insta::assert_snapshot;
+use shardwright_plan::safety::{Limits, check};
+use shardwright_plan::{Plan, Timestamp};
+use shardwright_rules::*;
+
+use crate::fixtures::*;
+
+fn plan(change: impl FnOnce(&mut Configuration)) -> Plan {
+    let mut desired = bundled();
+    change(&mut desired);
+    plan_for(&["local"], &running(12, &bundled()), &desired)
+}
+
+fn refusals(plan: &Plan, limits: &Limits, allowed: &[&str]) -> String {
+    let allowed: Vec<String> = allowed.iter().map(|code| (*code).to_owned()).collect();
+    let later: Timestamp = "2026-03-01T13:00:00Z".parse().unwrap();
+    let refusals = check(plan, limits, later, &allowed);
+    refusals
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn deletes() {
+    let plan = plan(|c| map_of(c).shards.clear());
+    let max = |max_deletes| Limits {
+        max_deletes: Some(max_deletes),
+        ..Limits::default()
+    };
+    assert_eq!(refusals(&plan, &max(2), &[]), "");
+    assert_snapshot!(refusals(&plan, &max(1), &[]), @"safety.deletes.max: 2 objects would be removed from local, the limit is 1 (shard_maps.tenants.shards.t136, shard_maps.tenants.shards.t137); allow it with --allow deletes=REASON, or raise safety.deletes.max in shardwright.yaml");
+    assert_eq!(refusals(&plan, &max(1), &["deletes"]), "");
+    assert_eq!(refusals(&plan, &Limits::default(), &[]), "");
+}
+
+#[test]
+fn protected_objects() {
+    let protect = |globs: &[&str]| Limits {
+        protect: globs.iter().map(|glob| (*glob).to_owned()).collect(),
+        ..Limits::default()
+    };
+    let drained = plan(|c| c.hostgroups[0].members[0].status = MemberStatus::Draining);
+    assert_snapshot!(refusals(&drained, &protect(&["clusters.shop-14"]), &[]), @"safety.protect: 1 protected object would be different on local (clusters.shop-14.servers.s1); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml");
+    assert_eq!(
+        refusals(
+            &drained,
+            &protect(&["clusters.shop-1", "users.*", "shop-14"]),
+            &[]
+        ),
+        ""
+    );
+    assert_eq!(
+        refusals(&drained, &protect(&["clusters.shop-14"]), &["protect"]),
+        ""
+    );
+
+    let new_user = |c: &mut Configuration| {
+        let geo = User {
+            name: "geo".into(),
+            address: "users.geo".into(),
+            ..c.users[0].clone()
+        };
+        c.users.push(geo);
+    };
+    assert_eq!(refusals(&plan(new_user), &protect(&["users.*"]), &[]), "");
+    let other_users = plan(|c| {
+        new_user(c);
+        c.users[0].max_connections = 1;
+    });
+    assert_snapshot!(refusals(&other_users, &protect(&["users.*"]), &[]), @"safety.protect: 1 protected object would be different on local (users.app); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml");
+}
+
+#[test]
+fn a_server_added_to_a_protected_cluster_changes_the_cluster() {
+    let grown = plan(|c| c.hostgroups[1].members.push(member("shop-14", "s3", 1, 0)));
+    let limits = Limits {
+        protect: vec!["clusters.shop-14".into()],
+        ..Limits::default()
+    };
+    assert_snapshot!(refusals(&grown, &limits, &[]), @"safety.protect: 1 protected object would be different on local (clusters.shop-14.servers.s3); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml");
+}
+
+#[test]
+fn old_plans() {
+    let limits = |seconds| Limits {
+        plan_expiry: Some(std::time::Duration::from_secs(seconds)),
+        ..Limits::default()
+    };
+    let plan = plan(|c| map_of(c).shards.reverse());
+    assert_eq!(refusals(&plan, &limits(3600), &[]), "");
+    assert_snapshot!(refusals(&plan, &limits(3599), &[]), @"safety.plan_expiry: the plan is 3600 s old, the limit is 3599 s; make a new plan, or allow it with --allow plan_expiry=REASON");
+}

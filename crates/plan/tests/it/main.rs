@@ -1,0 +1,10 @@
+//! What plans say, how they are saved, and how they are applied.
+
+mod applying;
+mod diffs;
+mod fixtures;
+mod laws;
+mod limits;
+mod renderings;
+mod saving;
+mod schemas;

@@ -1,0 +1,474 @@
+//! Plans as reviewers and programs see them.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use shardwright_plan::render::{View, json, markdown, text};
+use shardwright_plan::safety::{Limits, check};
+use shardwright_plan::{Cost, Hazard, Meaning, Plan, Severity, TargetPlan};
+use shardwright_rules::*;
+
+use crate::fixtures::*;
+
+/// One tenant moves; two proxies of each engine, one of which is behind.
+fn fleet() -> Plan {
+    let mut bundled_desired = bundled();
+    map_of(&mut bundled_desired).shards[1].cluster = Some("shop-20".into());
+    let mut proxysql_desired = proxysql();
+    columns_of(&mut proxysql_desired, 100_137).destination_hostgroup = Some(1002);
+    let hazard = Hazard {
+        code: "SW412".into(),
+        severity: Severity::Warning,
+        message: "rules are ignored inside a transaction".into(),
+        address: Some("shard_maps.tenants".into()),
+    };
+    let (bundled_desired, proxysql_desired) = (Arc::new(bundled_desired), Arc::new(proxysql_desired));
+    let mut part = TargetPlan::new("px-a1", &running(12, &bundled()), &bundled_desired, Vec::new());
+    part.effects[0].reason = Some("OPS-4411".into());
+    part.cost = Some(Cost {
+        mean_before_milli: 4120,
+        mean_after_milli: 4100,
+        worst_before: 9,
+        worst_after: 9,
+    });
+    let twin = TargetPlan {
+        name: "px-a2".into(),
+        ..part.clone()
+    };
+    let other = TargetPlan::new("px-b1", &running(4, &proxysql()), &proxysql_desired, vec![hazard]);
+    let meaning = Meaning {
+        answer: "changed".into(),
+        proved: true,
+        summary: Some("only tenant=137 changes; every other statement routes as before (proved)".into()),
+    };
+    let parts = vec![
+        (other, proxysql_desired),
+        (part, bundled_desired.clone()),
+        (twin, bundled_desired),
+    ];
+    Plan::new(Some("prod".into()), noon(), SIX_HOURS, Some(meaning), parts)
+}
+
+fn origin(address: &Address) -> Option<String> {
+    (address.as_str() == "shard_maps.tenants.shards.t137").then(|| "topology/tenants.yaml:31".to_owned())
+}
+
+fn reviewed<'a>() -> View<'a> {
+    View {
+        now: noon(),
+        origin: &origin,
+        refusals: Some(&[]),
+        full: false,
+    }
+}
+
+#[test]
+fn a_fleet_as_text() {
+    assert_snapshot!(text(&fleet(), &reviewed()), @"
+    plan e152e7b1  prod  3 targets  2 bases  engines bundled, proxysql-2.7
+      on px-a1, px-a2
+      ~ tenants/t137  cluster shop-14 → shop-20 (OPS-4411)  topology/tenants.yaml:31
+      objects   0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
+      cost      regex evaluations per statement, mean 4.1 → 4.1, worst 9 → 9
+      on px-b1
+      ~ tenants/t137  cluster shop-14 → shop-20, 1 rule (~1)  topology/tenants.yaml:31
+      objects   1 rule of 4, 0 fast routes of 1, 1 shard of 3, 0 hostgroups, 0 servers, 0 users
+      routing   only tenant=137 changes; every other statement routes as before (proved)
+      hazard    warning[SW412] shard_maps.tenants: rules are ignored inside a transaction
+      safety    inside limits; expires in 6 h
+    ");
+}
+
+#[test]
+fn a_fleet_as_markdown() {
+    assert_snapshot!(markdown(&fleet(), &reviewed()), @r"
+    <!-- shardwright:plan -->
+    ### Plan `e152e7b1` for prod
+
+    **px-a1, px-a2**
+
+    | | object | change | where |
+    |---|---|---|---|
+    | ~ | tenants/t137 | cluster shop-14 → shop-20 (OPS-4411) | topology/tenants.yaml:31 |
+
+    * objects: 0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
+    * cost: regex evaluations per statement, mean 4.1 → 4.1, worst 9 → 9
+
+    **px-b1**
+
+    | | object | change | where |
+    |---|---|---|---|
+    | ~ | tenants/t137 | cluster shop-14 → shop-20, 1 rule (\~1) | topology/tenants.yaml:31 |
+
+    * objects: 1 rule of 4, 0 fast routes of 1, 1 shard of 3, 0 hostgroups, 0 servers, 0 users
+    * **warning** `SW412` shard\_maps.tenants: rules are ignored inside a transaction
+
+    * inside limits
+    * expires in 6 h
+    ");
+}
+
+#[test]
+fn a_fleet_as_json() {
+    assert_snapshot!(json(&fleet()), @r#"
+    {
+      "schema_version": 1,
+      "id": "e152e7b1bb9457bf2ea1ca1034d36488b4c684e5db3f2308daabfe66cb595bb4",
+      "created_at": "2026-03-01T12:00:00Z",
+      "expires_at": "2026-03-01T18:00:00Z",
+      "environment": "prod",
+      "base": null,
+      "targets": [
+        "px-a1",
+        "px-a2",
+        "px-b1"
+      ],
+      "generation": null,
+      "effects": [
+        {
+          "action": "change",
+          "address": "shard_maps.tenants.shards.t137",
+          "old": {
+            "cluster": "shop-14"
+          },
+          "new": {
+            "cluster": "shop-20"
+          },
+          "reason": "OPS-4411",
+          "targets": [
+            "px-a1",
+            "px-a2"
+          ]
+        },
+        {
+          "action": "change",
+          "address": "shard_maps.tenants.shards.t137",
+          "old": {
+            "cluster": "shop-14"
+          },
+          "new": {
+            "cluster": "shop-20"
+          },
+          "rows": [
+            {
+              "action": "change",
+              "row": {
+                "rule": 100137
+              },
+              "old": {
+                "destination_hostgroup": 1000
+              },
+              "new": {
+                "destination_hostgroup": 1002
+              }
+            }
+          ],
+          "targets": [
+            "px-b1"
+          ]
+        }
+      ],
+      "meaning": {
+        "answer": "changed",
+        "proved": true,
+        "summary": "only tenant=137 changes; every other statement routes as before (proved)"
+      },
+      "hazards": [
+        {
+          "code": "SW412",
+          "severity": "warning",
+          "message": "rules are ignored inside a transaction",
+          "address": "shard_maps.tenants"
+        }
+      ],
+      "steps": 3,
+      "effect_digest": "8c88ba415d3f3abdc501051fb1a519c99a33526fa9a4e91ee74de80ad8f94acb",
+      "per_target": [
+        {
+          "name": "px-a1",
+          "engine": "bundled",
+          "base": {
+            "generation": 12,
+            "fingerprint": "c720fbf458dbec91a1e66a0ca1c12a1933acc31a05895987841af68ff855a6ce"
+          },
+          "desired": "1d63d09ee009b43ddbfcb653500c33ac9eb8725b83fb63a16bc28fb7781023a0",
+          "counts": {
+            "rules": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 3
+            },
+            "fast_routes": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 0
+            },
+            "hostgroups": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "clusters": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 2
+            },
+            "servers": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "users": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 1
+            },
+            "shards": {
+              "added": 0,
+              "changed": 1,
+              "removed": 0,
+              "total": 2
+            }
+          },
+          "cost": {
+            "mean_before_milli": 4120,
+            "mean_after_milli": 4100,
+            "worst_before": 9,
+            "worst_after": 9
+          },
+          "effect_digest": "cf5f86f6d96d54933c60fc931ef6209d65f9b5ba038ad8d32b62cfe4c5b8f2fd"
+        },
+        {
+          "name": "px-a2",
+          "engine": "bundled",
+          "base": {
+            "generation": 12,
+            "fingerprint": "c720fbf458dbec91a1e66a0ca1c12a1933acc31a05895987841af68ff855a6ce"
+          },
+          "desired": "1d63d09ee009b43ddbfcb653500c33ac9eb8725b83fb63a16bc28fb7781023a0",
+          "counts": {
+            "rules": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 3
+            },
+            "fast_routes": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 0
+            },
+            "hostgroups": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "clusters": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 2
+            },
+            "servers": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "users": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 1
+            },
+            "shards": {
+              "added": 0,
+              "changed": 1,
+              "removed": 0,
+              "total": 2
+            }
+          },
+          "cost": {
+            "mean_before_milli": 4120,
+            "mean_after_milli": 4100,
+            "worst_before": 9,
+            "worst_after": 9
+          },
+          "effect_digest": "cf5f86f6d96d54933c60fc931ef6209d65f9b5ba038ad8d32b62cfe4c5b8f2fd"
+        },
+        {
+          "name": "px-b1",
+          "engine": "proxysql-2.7",
+          "base": {
+            "generation": 4,
+            "fingerprint": "36713440cb2b8a4eaeb5b1edabfa8299b045eefb270d026246dbd0af9660c3b3"
+          },
+          "desired": "80fbcf2b26956eb319229248dc31903db705e0c86d7b44c71b55d6f081b25035",
+          "counts": {
+            "rules": {
+              "added": 0,
+              "changed": 1,
+              "removed": 0,
+              "total": 4
+            },
+            "fast_routes": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 1
+            },
+            "hostgroups": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "clusters": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 2
+            },
+            "servers": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 4
+            },
+            "users": {
+              "added": 0,
+              "changed": 0,
+              "removed": 0,
+              "total": 1
+            },
+            "shards": {
+              "added": 0,
+              "changed": 1,
+              "removed": 0,
+              "total": 3
+            }
+          },
+          "cost": null,
+          "effect_digest": "2e2e411bdab18ec9ce1bf522ca19b3cc2b83c2a9eaf0c9deab1db57ed8cead52"
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn no_changes() {
+    let plan = plan_for(&["local"], &running(12, &bundled()), &bundled());
+    assert!(!plan.has_changes());
+    assert_snapshot!(text(&plan, &view(false)), @"
+    plan 861e7176  local  base c720fbf4  engine bundled
+      no changes: local runs this configuration as generation 12
+    ");
+    assert_snapshot!(markdown(&plan, &view(false)), @"
+    <!-- shardwright:plan -->
+    ### Plan `861e7176`
+
+    no changes: local runs this configuration as generation 12
+    ");
+    let printed: serde_json::Value = serde_json::from_str(&json(&plan)).unwrap();
+    assert_eq!(printed["effects"], serde_json::json!([]));
+    assert_eq!(printed["steps"], 0);
+}
+
+#[test]
+fn a_first_plan_that_breaks_a_limit_and_has_expired() {
+    let plan = plan_for(&["local"], &blank(), &bundled());
+    let limits = Limits {
+        protect: vec!["*".into()],
+        ..Limits::default()
+    };
+    let now = "2026-03-01T20:30:00Z".parse().unwrap();
+    let gone = plan_for(
+        &["local"],
+        &running(3, &bundled()),
+        &Configuration::empty(EngineId::Bundled),
+    );
+    let refusals = check(&gone, &limits, now, &[]);
+    let view = View {
+        now,
+        refusals: Some(&refusals),
+        ..reviewed()
+    };
+    assert_snapshot!(text(&plan, &View { refusals: Some(&[]), ..reviewed() }), @"
+    plan 21d938b6  local  base empty  engine bundled
+      + clusters.shop-14             type replication, read_only_check read_only, writer_serves_reads last_resort, writer_hostgroup 1000, reader_hostgroup 1001, writers [s1], readers [s2, s1]
+      + clusters.shop-14.servers.s1  roles [writer, reader], host shop-14-s1.db, port 3306, weight 1, reader_tier 1, max_connections 400, max_replication_lag_s 5, status online
+      + clusters.shop-14.servers.s2  roles [reader], host shop-14-s2.db, port 3306, weight 1, max_connections 400, max_replication_lag_s 5, status online
+      + clusters.shop-20             type replication, read_only_check read_only, writer_serves_reads last_resort, writer_hostgroup 1002, reader_hostgroup 1003, writers [s1], readers [s2, s1]
+      + clusters.shop-20.servers.s1  roles [writer, reader], host shop-20-s1.db, port 3306, weight 1, reader_tier 1, max_connections 400, max_replication_lag_s 5, status online
+      + clusters.shop-20.servers.s2  roles [reader], host shop-20-s2.db, port 3306, weight 1, max_connections 400, max_replication_lag_s 5, status online
+      + users.app                    password {env: APP_PASSWORD}, default_schema app, max_connections 2000, transaction_persistent true, annotations_allowed false, cluster shop-14
+      + shard_maps.tenants           key tenant, type integer, key_from [{comment: {word: tenant, form: pairs}}], conflict reject, unqualified reject, missing_key {statements: reject, session_setup: allow, begin: reject}, unknown_key reject, applies_to {users: [app]}, 1 rule (+1)
+      + tenants/t136                 cluster shop-14, keys [136]
+      + tenants/t137                 cluster shop-14, keys [137]                                   topology/tenants.yaml:31
+      + read_write_policies.default  reads all, after_write_ms 500, session_functions_on_readers false, applies_to {users: [app]}, 1 rule (+1)
+      + throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (+1)
+      objects   3 rules of 3, 2 shards of 2, 4 hostgroups, 4 servers, 1 user
+      safety    inside limits; expires in 6 h
+    ");
+    assert_snapshot!(text(&gone, &view), @"
+    plan 58ef3932  local  base c720fbf4  engine bundled
+      - clusters.shop-14             type replication, read_only_check read_only, writer_serves_reads last_resort, writer_hostgroup 1000, reader_hostgroup 1001, writers [s1], readers [s2, s1]
+      - clusters.shop-14.servers.s1  roles [writer, reader], host shop-14-s1.db, port 3306, weight 1, reader_tier 1, max_connections 400, max_replication_lag_s 5, status online
+      - clusters.shop-14.servers.s2  roles [reader], host shop-14-s2.db, port 3306, weight 1, max_connections 400, max_replication_lag_s 5, status online
+      - clusters.shop-20             type replication, read_only_check read_only, writer_serves_reads last_resort, writer_hostgroup 1002, reader_hostgroup 1003, writers [s1], readers [s2, s1]
+      - clusters.shop-20.servers.s1  roles [writer, reader], host shop-20-s1.db, port 3306, weight 1, reader_tier 1, max_connections 400, max_replication_lag_s 5, status online
+      - clusters.shop-20.servers.s2  roles [reader], host shop-20-s2.db, port 3306, weight 1, max_connections 400, max_replication_lag_s 5, status online
+      - users.app                    password {env: APP_PASSWORD}, default_schema app, max_connections 2000, transaction_persistent true, annotations_allowed false, cluster shop-14
+      - shard_maps.tenants           key tenant, type integer, key_from [{comment: {word: tenant, form: pairs}}], conflict reject, unqualified reject, missing_key {statements: reject, session_setup: allow, begin: reject}, unknown_key reject, applies_to {users: [app]}, 1 rule (-1)
+      - tenants/t136                 cluster shop-14, keys [136]
+      - tenants/t137                 cluster shop-14, keys [137]                                   topology/tenants.yaml:31
+      - read_write_policies.default  reads all, after_write_ms 500, session_functions_on_readers false, applies_to {users: [app]}, 1 rule (-1)
+      - throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (-1)
+      objects   3 rules of 3, 2 shards of 2, 4 hostgroups, 4 servers, 1 user
+      safety    safety.protect: 12 protected objects would be different on local (clusters.shop-14, clusters.shop-14.servers.s1, clusters.shop-14.servers.s2, clusters.shop-20, clusters.shop-20.servers.s1, …); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml; expired 2 h ago
+    ");
+}
+
+#[test]
+fn what_stands_in_files_cannot_break_out_of_a_rendering() {
+    let mut desired = proxysql();
+    columns_of(&mut desired, 100).error_msg = Some("</details>| x\n# <!-- \u{1b}[2J @all `".into());
+    desired.users[0].default_schema = Some("a|b".into());
+    let plan = plan_for(&["local"], &running(1, &proxysql()), &desired);
+    assert_snapshot!(markdown(&plan, &view(false)), @r#"
+    <!-- shardwright:plan -->
+    ### Plan `737917a3`
+
+    **local**
+
+    | | object | change | where |
+    |---|---|---|---|
+    | ~ | users.app | default\_schema app → "a\|b" |  |
+    | ~ | query\_rules.legacy.rules\[0\] | error\_msg none → "&lt;/details&gt;\| x\\n\# &lt;\!-- \\u001b\[2J \@all \`" |  |
+
+    * objects: 1 rule of 4, 0 fast routes of 1, 0 shards of 3, 0 hostgroups, 0 servers, 1 user
+
+    * expires in 6 h
+    "#);
+    assert!(!text(&plan, &view(true)).contains('\u{1b}'));
+}
+
+#[test]
+fn a_comment_stays_below_its_limit() {
+    let mut desired = bundled();
+    map_of(&mut desired).shards = (1..=5000).map(|key| shard(key, "shop-14")).collect();
+    let plan = plan_for(&["local"], &running(1, &bundled()), &desired);
+    let comment = markdown(&plan, &view(true));
+    assert!(comment.chars().count() < 65_536, "{}", comment.chars().count());
+    assert!(comment.contains("more lines; see the plan file"));
+    assert!(comment.contains("</details>"));
+}

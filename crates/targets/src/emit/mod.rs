@@ -1,0 +1,45 @@
+//! Configurations as files: SQL for the admin port of ProxySQL, and JSON.
+
+mod rows;
+mod sql;
+
+use shardwright_rules::{Address, Configuration};
+use thiserror::Error;
+
+pub use rows::{Cell, PLACEHOLDER_PASSWORD, Row, Table, rows};
+pub use sql::sql;
+
+/// Why a configuration cannot be written for ProxySQL.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EmitError {
+    /// It is for an engine that has more than rules.
+    #[error(
+        "{address}: rule {rule_id} is a {step} step, which only the bundled engine has; compile with --engine proxysql-2.7"
+    )]
+    NativeStep {
+        /// The object that the rule came from.
+        address: Address,
+        /// The rule.
+        rule_id: u32,
+        /// The sort of step.
+        step: &'static str,
+    },
+    /// A value is outside what the engine's table accepts.
+    #[error("{address}: {column} {reason}")]
+    Value {
+        /// The object that the row came from.
+        address: Address,
+        /// The column.
+        column: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The configuration as indented JSON, with a line break at its end.
+pub fn json(configuration: &Configuration) -> String {
+    let mut text = serde_json::to_string_pretty(configuration)
+        .expect("a configuration has string keys only, so JSON can hold it");
+    text.push('\n');
+    text
+}
