@@ -1,1 +1,264 @@
-//! To come.
+//! The parser's view of a statement, made from this crate's own tokens so that both see the same statement.
+//!
+//! Positions in the tree are byte offsets: every token stands on line 1 in column offset + 1.
+
+use sqlparser::ast;
+use sqlparser::dialect::MySqlDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Location, Span as TreeSpan, Token as TreeToken, TokenWithSpan};
+
+use crate::class::{StatementClass, classify};
+use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, string_value};
+
+/// Longer statements are not looked into.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+/// Operators and keywords that can pile up one node on another, along one path of parentheses. Trees are walked and
+/// dropped by recursion, so their depth must stay bounded.
+const MAX_CHAIN: usize = 300;
+/// Nesting that the parser follows.
+const MAX_DEPTH: usize = 50;
+
+/// A single statement whose tokens are all sound.
+pub(crate) struct Reading<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) mode: LexMode,
+    pub(crate) class: StatementClass,
+    /// Significant tokens, without trailing semicolons.
+    pub(crate) tokens: Vec<Token>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads the tokens of `text`; the error says why it is not looked into.
+    pub(crate) fn of(text: &'a [u8], mode: LexMode) -> Result<Self, String> {
+        if text.len() > MAX_BYTES {
+            return Err(format!(
+                "statements longer than {} KiB are not looked into",
+                MAX_BYTES >> 10
+            ));
+        }
+        let mut tokens = Vec::new();
+        for token in Lexer::new(text, mode) {
+            if !token.terminated {
+                return Err("the statement ends inside a comment, string or quoted name".to_owned());
+            }
+            if token.kind == TokenKind::ExecutableComment {
+                return Err("what an executable comment means depends on the server's version".to_owned());
+            }
+            if token.is_significant() {
+                tokens.push(token);
+            }
+        }
+        while tokens
+            .last()
+            .is_some_and(|token| token.kind == TokenKind::Semicolon)
+        {
+            tokens.pop();
+        }
+        if tokens.iter().any(|token| token.kind == TokenKind::Semicolon) {
+            return Err("there are several statements in one text".to_owned());
+        }
+        Ok(Reading {
+            text,
+            mode,
+            class: classify(text, mode),
+            tokens,
+        })
+    }
+
+    pub(crate) fn is_word(&self, index: usize, word: &str) -> bool {
+        self.tokens
+            .get(index)
+            .is_some_and(|token| token.is_word(self.text, word))
+    }
+
+    pub(crate) fn is_kind(&self, index: usize, kind: TokenKind) -> bool {
+        self.tokens.get(index).is_some_and(|token| token.kind == kind)
+    }
+
+    /// The index of the token that begins at byte `offset`.
+    pub(crate) fn index_at(&self, offset: usize) -> Option<usize> {
+        self.tokens
+            .binary_search_by_key(&offset, |token| token.span.start)
+            .ok()
+    }
+
+    /// True if the token is a name equal to `name` without case.
+    pub(crate) fn is_name(&self, token: &Token, name: &str) -> bool {
+        identifier(token, self.text).is_some_and(|found| same_but_for_case(&found, name))
+    }
+
+    /// The tree of the statement; the error is for people.
+    pub(crate) fn tree(&self) -> Result<ast::Statement, String> {
+        self.check_depth()?;
+        let tokens = self
+            .tokens
+            .iter()
+            .map(|token| self.tree_token(token))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut parser = Parser::new(&MySqlDialect {})
+            .with_recursion_limit(MAX_DEPTH)
+            .with_tokens_with_locations(tokens);
+        let mut statements = parser
+            .parse_statements()
+            .map_err(|error| format!("the statement cannot be parsed ({error})"))?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => Ok(statement),
+            _ => Err("there is not exactly one statement in the text".to_owned()),
+        }
+    }
+
+    fn check_depth(&self) -> Result<(), String> {
+        let mut open = vec![0_usize];
+        let mut total = 0;
+        for token in &self.tokens {
+            match token.kind {
+                TokenKind::LeftParen => open.push(0),
+                TokenKind::RightParen if open.len() > 1 => total -= open.pop().unwrap_or(0),
+                TokenKind::Comma => total -= open.last_mut().map_or(0, std::mem::take),
+                TokenKind::Operator | TokenKind::Word => {
+                    if token.kind == TokenKind::Operator || piles_up(token.span.of(self.text)) {
+                        total += 1;
+                        if let Some(level) = open.last_mut() {
+                            *level += 1;
+                        }
+                    }
+                }
+                _ => {}
+            }
+            if total > MAX_CHAIN || open.len() > 4 * MAX_DEPTH {
+                return Err(format!(
+                    "an expression has more than {MAX_CHAIN} operators in a row"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn tree_token(&self, token: &Token) -> Result<TokenWithSpan, String> {
+        let raw = std::str::from_utf8(token.span.of(self.text))
+            .map_err(|_| "the statement is not valid UTF-8".to_owned())?;
+        let tree = match token.kind {
+            TokenKind::Word | TokenKind::Introducer | TokenKind::UserVariable | TokenKind::SystemVariable => {
+                word(raw)
+            }
+            TokenKind::QuotedName => {
+                TreeToken::make_word(&self.utf8(identifier(token, self.text))?, Some('`'))
+            }
+            TokenKind::String => {
+                TreeToken::SingleQuotedString(self.utf8(string_value(token, self.text, self.mode))?)
+            }
+            TokenKind::NationalString => TreeToken::NationalStringLiteral(raw[2..raw.len() - 1].to_owned()),
+            TokenKind::HexString => TreeToken::HexStringLiteral(raw[2..raw.len() - 1].to_owned()),
+            TokenKind::BitString => {
+                TreeToken::SingleQuotedByteStringLiteral(raw[2..raw.len() - 1].to_owned())
+            }
+            TokenKind::Number => TreeToken::Number(raw.to_owned(), false),
+            TokenKind::Placeholder => TreeToken::Placeholder("?".to_owned()),
+            TokenKind::LeftParen => TreeToken::LParen,
+            TokenKind::RightParen => TreeToken::RParen,
+            TokenKind::Comma => TreeToken::Comma,
+            TokenKind::Dot => TreeToken::Period,
+            TokenKind::Operator => operator(raw)?,
+            _ => return Err(format!("`{raw}` has no place in a statement")),
+        };
+        Ok(TokenWithSpan {
+            token: tree,
+            span: tree_span(token.span),
+        })
+    }
+
+    fn utf8(&self, bytes: Option<std::borrow::Cow<'_, [u8]>>) -> Result<String, String> {
+        let bytes = bytes.unwrap_or_default().into_owned();
+        String::from_utf8(bytes).map_err(|_| "the statement is not valid UTF-8".to_owned())
+    }
+}
+
+/// The byte span of a tree node.
+pub(crate) fn offset(location: Location) -> Option<usize> {
+    usize::try_from(location.column)
+        .ok()?
+        .checked_sub(1)
+        .filter(|_| location.line == 1)
+}
+
+pub(crate) fn same_but_for_case(name: &[u8], wanted: &str) -> bool {
+    name.eq_ignore_ascii_case(wanted.as_bytes())
+        || (!name.is_ascii() && String::from_utf8_lossy(name).to_lowercase() == wanted.to_lowercase())
+}
+
+fn tree_span(span: Span) -> TreeSpan {
+    let at = |offset: usize| Location {
+        line: 1,
+        column: offset as u64 + 1,
+    };
+    TreeSpan {
+        start: at(span.start),
+        end: at(span.end),
+    }
+}
+
+fn word(raw: &str) -> TreeToken {
+    TreeToken::make_word(raw, None)
+}
+
+/// Words that put one node on top of another, as operators do.
+fn piles_up(word: &[u8]) -> bool {
+    let words = [
+        "AND",
+        "OR",
+        "XOR",
+        "NOT",
+        "IS",
+        "LIKE",
+        "RLIKE",
+        "REGEXP",
+        "IN",
+        "BETWEEN",
+        "DIV",
+        "MOD",
+        "COLLATE",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "JOIN",
+        "STRAIGHT_JOIN",
+        "INTERVAL",
+        "BINARY",
+        "CASE",
+        "WHEN",
+        "ELSE",
+        "ESCAPE",
+    ];
+    words
+        .iter()
+        .any(|entry| word.eq_ignore_ascii_case(entry.as_bytes()))
+}
+
+/// Operators that bind in the tree as they do in the server. `||` is OR or concatenation by `sql_mode`, `!` and `:=`
+/// bind otherwise than the parser has it.
+fn operator(raw: &str) -> Result<TreeToken, String> {
+    Ok(match raw {
+        "=" => TreeToken::Eq,
+        "<=>" => TreeToken::Spaceship,
+        "<>" | "!=" => TreeToken::Neq,
+        "<" => TreeToken::Lt,
+        ">" => TreeToken::Gt,
+        "<=" => TreeToken::LtEq,
+        ">=" => TreeToken::GtEq,
+        "+" => TreeToken::Plus,
+        "-" => TreeToken::Minus,
+        "*" => TreeToken::Mul,
+        "/" => TreeToken::Div,
+        "%" => TreeToken::Mod,
+        "&" => TreeToken::Ampersand,
+        "|" => TreeToken::Pipe,
+        "^" => TreeToken::Caret,
+        "~" => TreeToken::Tilde,
+        "<<" => TreeToken::ShiftLeft,
+        ">>" => TreeToken::ShiftRight,
+        "->" => TreeToken::Arrow,
+        "->>" => TreeToken::LongArrow,
+        "&&" => TreeToken::make_word("AND", None),
+        _ => return Err(format!("the operator `{raw}` is not followed")),
+    })
+}

@@ -3,12 +3,15 @@
 mod naming;
 mod place;
 mod refer;
+mod tables;
 
 use crate::lex::Span;
 
 pub use naming::Naming;
 pub use place::{Unqualified, place};
 pub use refer::{SchemaReference, references};
+pub use tables::tables;
+pub(crate) use tables::{InsertTarget, insert_target};
 
 /// Why a statement cannot be placed into a shard's schema, for people.
 pub type Refusal = String;

@@ -1,12 +1,187 @@
 //! From a statement to its answer.
 
-use super::{ColumnAnswer, ColumnQuestion};
-
-/// Longer statements are not looked into.
-pub(super) const MAX_BYTES: usize = 1 << 20;
+use super::insert;
+use super::scope::{Finding, survey};
+use super::{ColumnAnswer, ColumnQuestion, InShards, KeyRole, KeyUse, KeyValue};
+use crate::class::{StatementClass, classify};
+use crate::functions::{Meaning, meaning_of};
+use crate::lex::{Lexer, Token, TokenKind, identifier};
+use crate::parse::{Reading, same_but_for_case};
+use crate::rewrite::Edit;
+use crate::schema;
 
 /// Reads the shard key of `text`.
 pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
-    let _ = (text, question, MAX_BYTES);
-    ColumnAnswer::Undecidable("column finders are not connected yet".to_owned())
+    if !may_concern(text, question) {
+        return ColumnAnswer::NotConcerned;
+    }
+    let answer = Reading::of(text, question.mode).and_then(|reading| decide_reading(&reading, question));
+    answer.unwrap_or_else(|reason| ColumnAnswer::Undecidable(reason))
+}
+
+/// False if no name, and no text that the server is given to run, can mean the logical schema. A text prepared from a
+/// variable is not seen.
+fn may_concern(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
+    let session_is_logical = question
+        .session_schema
+        .is_some_and(|schema| same_but_for_case(schema.as_bytes(), question.logical_schema));
+    let prepares = classify(text, question.mode) == StatementClass::Prepare;
+    let can_mean = |token: Token| match token.kind {
+        TokenKind::Word | TokenKind::QuotedName => {
+            !token.terminated
+                || identifier(&token, text)
+                    .is_some_and(|name| same_but_for_case(&name, question.logical_schema))
+        }
+        TokenKind::ExecutableComment => mentions(token.span.of(text), question.logical_schema),
+        TokenKind::String => prepares && mentions(token.span.of(text), question.logical_schema),
+        _ => false,
+    };
+    session_is_logical || Lexer::new(text, question.mode).any(can_mean)
+}
+
+fn mentions(bytes: &[u8], name: &str) -> bool {
+    let lower = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
+    lower(bytes).contains(&lower(name.as_bytes()))
+}
+
+fn decide_reading(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<ColumnAnswer, String> {
+    use StatementClass as C;
+    let says = |word: &str| (0..reading.tokens.len()).any(|index| reading.is_word(index, word));
+    let names_schema = reading
+        .tokens
+        .iter()
+        .any(|token| reading.is_name(token, question.logical_schema));
+    match reading.class {
+        C::Insert | C::Replace => insert::decide(reading, question),
+        C::Select | C::Update | C::Delete => by_tree(reading, question),
+        C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => {
+            Ok(ColumnAnswer::NotConcerned)
+        }
+        C::Set | C::Show | C::Do if !names_schema && !says("SELECT") => Ok(ColumnAnswer::NotConcerned),
+        C::Lock if reading.is_word(0, "UNLOCK") => Ok(ColumnAnswer::NotConcerned),
+        C::Ddl => Err(format!(
+            "a change of tables of `{}` concerns every shard; name the shard's schema",
+            question.logical_schema
+        )),
+        _ => Err(format!(
+            "only SELECT, INSERT, REPLACE, UPDATE and DELETE on `{}` are read for a key",
+            question.logical_schema
+        )),
+    }
+}
+
+fn by_tree(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<ColumnAnswer, String> {
+    let statement = reading.tree()?;
+    let finding = survey(&statement, reading, question)?;
+    if finding.logical_tables.is_empty() {
+        let qualifies = schema::references(reading.text, question.mode)
+            .iter()
+            .any(|reference| same_but_for_case(&reference.name, question.logical_schema));
+        if qualifies {
+            return Err(format!(
+                "`{}` qualifies a name that is no table here",
+                question.logical_schema
+            ));
+        }
+        return Ok(ColumnAnswer::NotConcerned);
+    }
+    if let Some(problem) = finding.problems.first() {
+        return Err(problem.clone());
+    }
+    check_tokens(reading, question)?;
+    concluded(reading, question, finding)
+}
+
+/// What the tree cannot be trusted with, or what would answer otherwise on a shard.
+fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<(), String> {
+    for (index, token) in reading.tokens.iter().enumerate() {
+        if token.is_word(reading.text, "XOR") {
+            return Err("XOR binds otherwise than it is read here".to_owned());
+        }
+        if !token.is_name() || !reading.is_kind(index + 1, TokenKind::LeftParen) {
+            continue;
+        }
+        let name = String::from_utf8_lossy(token.span.of(reading.text)).into_owned();
+        let qualified = index > 0 && reading.is_kind(index - 1, TokenKind::Dot);
+        let meaning = if qualified || token.kind == TokenKind::QuotedName {
+            Some(Meaning::Unknown)
+        } else {
+            let adjacent = token.span.end == reading.tokens[index + 1].span.start;
+            meaning_of(token.span.of(reading.text), adjacent)
+        };
+        if meaning == Some(Meaning::Unknown) {
+            return Err(format!(
+                "the function {name} is not built in and may read other rows"
+            ));
+        }
+        if ["DATABASE", "SCHEMA"]
+            .iter()
+            .any(|function| name.eq_ignore_ascii_case(function))
+        {
+            return Err(format!(
+                "{name}() would name the shard's schema instead of `{}`",
+                question.logical_schema
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn concluded(
+    reading: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    finding: Finding,
+) -> Result<ColumnAnswer, String> {
+    let column = question.key_column;
+    let absent = question.in_shards == InShards::Absent;
+    let mention = reading.tokens.iter().find(|token| {
+        let inside =
+            |pin: &super::pins::Pin| pin.span.start <= token.span.start && token.span.end <= pin.span.end;
+        reading.is_name(token, column) && !finding.pins.iter().any(inside)
+    });
+    if finding.pins.is_empty() && (mention.is_none() || !(absent || finding.condition_mentions_key)) {
+        return Ok(ColumnAnswer::Missing);
+    }
+    if let Some(table) = finding.logical_tables.iter().find(|table| !table.pinned) {
+        return Err(format!(
+            "nothing limits table `{}` to one value of {column}: a top-level `{column} = literal` must stand for \
+             every table",
+            table.name
+        ));
+    }
+    let sets: Vec<Vec<KeyValue>> = finding.pins.iter().map(|pin| pin.value_set()).collect();
+    if sets.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Err(format!("predicates on {column} name different keys"));
+    }
+    if absent && let Some(mention) = mention {
+        return Err(format!(
+            "{column} stands at byte {} beside its predicate, and the tables on the shards lack it",
+            mention.span.start
+        ));
+    }
+    if absent && finding.wildcard {
+        return Err(format!(
+            "`*` would lack the column {column}, which the tables on the shards do not have"
+        ));
+    }
+    let neutralised = match absent {
+        true => finding
+            .pins
+            .iter()
+            .map(|pin| Edit {
+                span: pin.span,
+                text: b"1=1".to_vec(),
+            })
+            .collect(),
+        false => Vec::new(),
+    };
+    let mut values = Vec::new();
+    for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
+        super::pins::push_distinct(&mut values, literal);
+    }
+    Ok(ColumnAnswer::Keys(KeyUse {
+        values,
+        role: KeyRole::Filter,
+        neutralised,
+    }))
 }

@@ -1,7 +1,11 @@
 //! Moves a statement's names from the logical schema to a shard's schema.
 
-use super::Refusal;
-use crate::lex::LexMode;
+use super::naming::{Naming, is_plain, quoted};
+use super::{Refusal, refer, tables};
+use crate::class::StatementClass;
+use crate::lex::scan::is_name_byte;
+use crate::lex::{LexMode, Span, TokenKind};
+use crate::parse::Reading;
 use crate::rewrite::Edit;
 
 /// What to do with tables named without a schema while the session's schema is the logical one.
@@ -15,7 +19,11 @@ pub enum Unqualified {
     Keep,
 }
 
-/// The edits that make `text` name `shard_schema` where it names `logical_schema`.
+/// The edits that make `text` name `shard_schema` where it names `logical_schema`. Only identifiers change; a
+/// statement in which the name could mean something else is refused.
+///
+/// # Errors
+/// The reason, for people.
 pub fn place(
     text: &[u8],
     mode: LexMode,
@@ -24,6 +32,102 @@ pub fn place(
     shard_schema: &str,
     unqualified: Unqualified,
 ) -> Result<Vec<Edit>, Refusal> {
-    let _ = (text, mode, session_schema, shard_schema, unqualified);
-    Err(format!("names of `{logical_schema}` cannot be rewritten yet"))
+    let reading = Reading::of(text, mode)?;
+    let mut edits = qualified(&reading, logical_schema, shard_schema)?;
+    let session_is_logical = match session_schema.map(|schema| Naming::of(schema.as_bytes(), logical_schema))
+    {
+        Some(Naming::Same) => true,
+        Some(Naming::SameButForCase) => {
+            return Err(format!(
+                "the session's schema is `{logical_schema}` in other letter case"
+            ));
+        }
+        Some(Naming::Other) | None => false,
+    };
+    if session_is_logical && unqualified != Unqualified::Keep && names_tables(&reading)? {
+        for table in tables::unqualified(&reading)? {
+            if unqualified == Unqualified::Reject {
+                return Err(format!("table `{}` is named without a schema", table.table));
+            }
+            let prefix = [quoted(shard_schema).as_slice(), b"."].concat();
+            edits.push(Edit {
+                span: Span {
+                    start: table.span.start,
+                    end: table.span.start,
+                },
+                text: prefix,
+            });
+        }
+    }
+    Ok(edits)
+}
+
+/// False for statements that name no table; an error for those whose tables are not looked for.
+fn names_tables(reading: &Reading<'_>) -> Result<bool, Refusal> {
+    use StatementClass as C;
+    let asks = |word: &str| (0..reading.tokens.len()).any(|index| reading.is_word(index, word));
+    match reading.class {
+        C::Select | C::Insert | C::Replace | C::Update | C::Delete => Ok(true),
+        C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => Ok(false),
+        C::Set | C::Do if !asks("SELECT") => Ok(false),
+        C::Show if !asks("FROM") && !asks("IN") && !asks("TABLES") && !asks("CREATE") && !asks("TABLE") => {
+            Ok(false)
+        }
+        C::Lock if reading.is_word(0, "UNLOCK") => Ok(false),
+        _ => Err(
+            "tables without a schema are looked for in SELECT, INSERT, REPLACE, UPDATE and DELETE only"
+                .to_owned(),
+        ),
+    }
+}
+
+fn qualified(reading: &Reading<'_>, logical: &str, shard: &str) -> Result<Vec<Edit>, Refusal> {
+    let references = refer::references(reading.text, reading.mode);
+    let mut edits = Vec::new();
+    for reference in &references {
+        match Naming::of(&reference.name, logical) {
+            Naming::Other => {}
+            Naming::SameButForCase => {
+                return Err(format!(
+                    "`{logical}` is written in other letter case, which may be another schema"
+                ));
+            }
+            Naming::Same => edits.push(Edit {
+                span: reference.span,
+                text: renamed(reading, reference.span, shard),
+            }),
+        }
+    }
+    let alone = reading.tokens.iter().find(|token| {
+        reading.is_name(token, logical) && !references.iter().any(|reference| reference.span == token.span)
+    });
+    let rows_only = matches!(
+        reading.class,
+        StatementClass::Select
+            | StatementClass::Insert
+            | StatementClass::Replace
+            | StatementClass::Update
+            | StatementClass::Delete
+    );
+    match alone {
+        Some(token) if !edits.is_empty() || !rows_only => Err(format!(
+            "`{logical}` stands at byte {} without a name behind it, so it may be something else than the schema",
+            token.span.start
+        )),
+        _ => Ok(edits),
+    }
+}
+
+/// The shard's name, quoted unless the old one was not and the server would take it for a name as it stands.
+fn renamed(reading: &Reading<'_>, old: Span, shard: &str) -> Vec<u8> {
+    let was_plain = reading
+        .index_at(old.start)
+        .is_some_and(|index| reading.is_kind(index, TokenKind::Word));
+    let behind = &reading.text[old.end..];
+    let joined = behind.first() == Some(&b'.') && behind.get(1).is_some_and(|&b| is_name_byte(b));
+    if was_plain && joined && is_plain(shard) {
+        shard.as_bytes().to_vec()
+    } else {
+        quoted(shard)
+    }
 }

@@ -1,0 +1,209 @@
+//! The tables that a statement names.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Delete, ObjectName, Query, Statement, Visit, Visitor};
+
+use super::{NamedTable, Refusal};
+use crate::class::StatementClass;
+use crate::lex::{LexMode, Span, TokenKind, identifier};
+use crate::parse::{Reading, offset, same_but_for_case};
+
+/// The tables that a SELECT, INSERT, REPLACE, UPDATE or DELETE names, in the order of the text; names of common table
+/// expressions are not among them.
+///
+/// # Errors
+/// If the statement is of another kind or cannot be parsed.
+pub fn tables(text: &[u8], mode: LexMode) -> Result<Vec<NamedTable>, Refusal> {
+    of(&Reading::of(text, mode)?)
+}
+
+/// Those of them that have no schema.
+pub(crate) fn unqualified(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
+    Ok(of(reading)?
+        .into_iter()
+        .filter(|table| table.schema.is_none())
+        .collect())
+}
+
+fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
+    if matches!(reading.class, StatementClass::Insert | StatementClass::Replace) {
+        let target = insert_target(reading)?;
+        let asks = ["SELECT", "TABLE", "WITH"]
+            .iter()
+            .any(|word| (target.end..reading.tokens.len()).any(|index| reading.is_word(index, word)));
+        if !asks {
+            return Ok(vec![target.table()]);
+        }
+    }
+    let statement = reading.tree()?;
+    if let Statement::Delete(Delete { tables, .. }) = &statement
+        && !tables.is_empty()
+    {
+        return Err("a DELETE from several tables is not followed".to_owned());
+    }
+    let mut collector = Collector {
+        depth: 0,
+        expressions: Vec::new(),
+        relations: Vec::new(),
+        problem: None,
+    };
+    let _: ControlFlow<()> = statement.visit(&mut collector);
+    if let Some(problem) = collector.problem {
+        return Err(problem.to_owned());
+    }
+    let mut found = collector
+        .relations
+        .iter()
+        .map(named)
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_expression = |table: &NamedTable| {
+        let same = |name: &String| same_but_for_case(name.as_bytes(), &table.table);
+        table.schema.is_none() && collector.expressions.iter().any(same)
+    };
+    found.retain(|table| {
+        !is_expression(table) && !(table.schema.is_none() && table.table.eq_ignore_ascii_case("dual"))
+    });
+    found.sort_by_key(|table| table.span);
+    Ok(found)
+}
+
+fn named(name: &ObjectName) -> Result<NamedTable, Refusal> {
+    let idents: Option<Vec<_>> = name.0.iter().map(|part| part.as_ident()).collect();
+    let (schema, table, first, last) = match idents.as_deref() {
+        Some([table]) => (None, table, table, table),
+        Some([schema, table]) => (Some(schema.value.clone()), table, schema, table),
+        _ => return Err("the name of a table is not followed".to_owned()),
+    };
+    match (offset(first.span.start), offset(last.span.end)) {
+        (Some(start), Some(end)) => Ok(NamedTable {
+            schema,
+            table: table.value.clone(),
+            span: Span { start, end },
+        }),
+        _ => Err("the place of a table's name is not known".to_owned()),
+    }
+}
+
+struct Collector {
+    depth: usize,
+    /// Names of the common table expressions of the outermost query.
+    expressions: Vec<String>,
+    relations: Vec<ObjectName>,
+    problem: Option<&'static str>,
+}
+
+impl Visitor for Collector {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        let Some(with) = &query.with else {
+            return ControlFlow::Continue(());
+        };
+        if self.depth > 1 {
+            self.problem = Some("a common table expression inside another query is not followed");
+        }
+        let names: Vec<&str> = with
+            .cte_tables
+            .iter()
+            .map(|table| table.alias.name.value.as_str())
+            .collect();
+        for (place, expression) in with.cte_tables.iter().enumerate() {
+            let mut inner = Collector {
+                depth: 0,
+                expressions: Vec::new(),
+                relations: Vec::new(),
+                problem: None,
+            };
+            let _: ControlFlow<()> = expression.query.visit(&mut inner);
+            let not_yet = &names[place + usize::from(with.recursive)..];
+            let reads_ahead = inner.relations.iter().any(|relation| {
+                let last = relation.0.last().and_then(|part| part.as_ident());
+                last.is_some_and(|last| {
+                    not_yet
+                        .iter()
+                        .any(|name| same_but_for_case(last.value.as_bytes(), name))
+                })
+            });
+            if reads_ahead {
+                self.problem = Some("a common table expression has the name of a table");
+            }
+        }
+        self.expressions.extend(names.into_iter().map(str::to_owned));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.relations.push(relation.clone());
+        ControlFlow::Continue(())
+    }
+}
+
+/// The table that an INSERT or REPLACE writes to.
+pub(crate) struct InsertTarget {
+    pub(crate) schema: Option<String>,
+    table: String,
+    span: Span,
+    /// Index of the token behind the name and its PARTITION clause.
+    pub(crate) end: usize,
+}
+
+impl InsertTarget {
+    fn table(self) -> NamedTable {
+        NamedTable {
+            schema: self.schema,
+            table: self.table,
+            span: self.span,
+        }
+    }
+}
+
+/// Reads `INSERT [modifiers] [INTO] [schema.]table [PARTITION (…)]`.
+pub(crate) fn insert_target(reading: &Reading<'_>) -> Result<InsertTarget, Refusal> {
+    let odd = || "the table of this INSERT is not found".to_owned();
+    let mut at = 1;
+    while ["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"]
+        .iter()
+        .any(|word| reading.is_word(at, word))
+    {
+        at += 1;
+    }
+    let name = |index: usize| {
+        let token = reading.tokens.get(index)?;
+        String::from_utf8(identifier(token, reading.text)?.into_owned()).ok()
+    };
+    let first = name(at).ok_or_else(odd)?;
+    let start = reading.tokens[at].span.start;
+    let (schema, table) = if reading.is_kind(at + 1, TokenKind::Dot) {
+        at += 2;
+        (Some(first), name(at).ok_or_else(odd)?)
+    } else {
+        (None, first)
+    };
+    let span = Span {
+        start,
+        end: reading.tokens[at].span.end,
+    };
+    at += 1;
+    if reading.is_word(at, "PARTITION") {
+        while !reading.is_kind(at, TokenKind::RightParen) {
+            at += 1;
+            if at >= reading.tokens.len() {
+                return Err(odd());
+            }
+        }
+        at += 1;
+    }
+    Ok(InsertTarget {
+        schema,
+        table,
+        span,
+        end: at,
+    })
+}

@@ -1,0 +1,147 @@
+//! What holds for every text.
+
+use proptest::prelude::*;
+use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, decide};
+use shardwright_sql::rewrite::apply;
+use shardwright_sql::schema::{Unqualified, place, references};
+use shardwright_sql::set::items;
+use shardwright_sql::{
+    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, annotation, classify, comment_keys,
+};
+
+fn modes() -> impl Strategy<Value = LexMode> {
+    any::<(bool, bool)>().prop_map(|(ansi_quotes, no_backslash_escapes)| LexMode {
+        ansi_quotes,
+        no_backslash_escapes,
+    })
+}
+
+/// Pieces that statements and attacks are made of.
+fn statement() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = prop::sample::select(vec![
+        "SELECT ",
+        "n",
+        " FROM ",
+        "world",
+        ".",
+        "City",
+        "`world`",
+        " WHERE ",
+        "Continent",
+        "=",
+        "'Asia'",
+        "\"Asia\"",
+        " AND ",
+        " OR ",
+        "(",
+        ")",
+        ",",
+        ";",
+        "/*",
+        "*/",
+        "/*!",
+        "/*+",
+        "-- ",
+        "#",
+        "\n",
+        " ",
+        "'",
+        "\"",
+        "`",
+        "\\",
+        "@a",
+        "@@b",
+        "0x1",
+        "1e5",
+        "-1",
+        "?",
+        "_utf8",
+        "x'1'",
+        " IN ",
+        " JOIN ",
+        " ON ",
+        "INSERT INTO ",
+        " VALUES ",
+        "SET ",
+        "UPDATE ",
+        "DELETE",
+        "*",
+        " AS ",
+        "tenant=17",
+        "hostgroup=3",
+        "\u{e9}",
+        "NOT ",
+        "count(",
+        "UNION ",
+    ]);
+    let piece = prop_oneof![
+        8 => pieces.prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..4),
+    ];
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn tokens_tile_the_text(text in prop_oneof![statement(), prop::collection::vec(any::<u8>(), 0..200)], mode in modes()) {
+        let mut at = 0;
+        for token in Lexer::new(&text, mode) {
+            prop_assert_eq!(token.span.start, at);
+            prop_assert!(token.span.end > at);
+            at = token.span.end;
+        }
+        prop_assert_eq!(at, text.len());
+    }
+
+    #[test]
+    fn no_text_is_too_strange(text in statement(), mode in modes()) {
+        let digest = Digest::of(&text);
+        prop_assert!(digest.text.len() <= text.len());
+        let shape = Shape::of(&text, mode);
+        prop_assert_eq!(shape.class, classify(&text, mode));
+        let _ = items(&text, mode);
+        let _ = annotation::annotations(&text).count();
+        let _ = references(&text, mode);
+        for in_shards in [InShards::Present, InShards::Absent] {
+            let question = ColumnQuestion {
+                logical_schema: "world", key_column: "Continent", session_schema: Some("world"), in_shards, mode,
+            };
+            if let ColumnAnswer::Keys(found) = decide(&text, &question) {
+                prop_assert!(!shape.several && !shape.executable_comment && !shape.unterminated);
+                prop_assert!(!found.values.is_empty());
+                apply(&text, &found.neutralised);
+            }
+        }
+    }
+
+    #[test]
+    fn literals_never_hold_keys(body in "[a-z0-9 =;,/*!+#.-]{0,30}", quote in prop::sample::select(vec!['\'', '"', '`'])) {
+        let statement = format!("SELECT {quote}{body}/* tenant=17 */{body}{quote}");
+        let key = CommentKey { name: "tenant", form: CommentForm::Pairs };
+        prop_assert_eq!(comment_keys(statement.as_bytes(), LexMode::default(), key).count(), 0);
+    }
+
+    #[test]
+    fn values_are_never_cut(value in "[a-zA-Z0-9_.:=*-]{1,12}", before in "[a-z_.]{0,3}") {
+        let statement = format!("/* {before}tenant={value} */ SELECT 1");
+        let key = CommentKey { name: "tenant", form: CommentForm::Pairs };
+        let found: Vec<_> = comment_keys(statement.as_bytes(), LexMode::default(), key).map(|(v, _)| v.into_owned()).collect();
+        let expect = if before.is_empty() { vec![value.into_bytes()] } else { vec![] };
+        prop_assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn placing_changes_names_only(text in statement(), mode in modes()) {
+        for how in [Unqualified::Qualify, Unqualified::Keep] {
+            let Ok(edits) = place(&text, mode, "world", Some("world"), "Europe", how) else { continue };
+            let placed = apply(&text, &edits);
+            let others = |text: &[u8]| -> Vec<Vec<u8>> {
+                Lexer::new(text, mode).filter(|token| !token.is_name() && token.span.of(text) != b".")
+                    .map(|token| token.span.of(text).to_vec()).collect()
+            };
+            prop_assert_eq!(others(&text), others(&placed));
+            let left = references(&placed, mode).iter().filter(|reference| reference.name == b"world".as_slice()).count();
+            prop_assert_eq!(left, 0);
+        }
+    }
+}
