@@ -106,7 +106,10 @@ pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_
         seqs = Some((first, header.seq));
         total += header.len as usize;
         if total > max_payload {
-            return Err(PacketError::TooLarge { limit: max_payload, seq: header.seq });
+            return Err(PacketError::TooLarge {
+                limit: max_payload,
+                seq: header.seq,
+            });
         }
         let end = at + HEADER_LEN + header.len as usize;
         if buffer.len() < end {

@@ -1,0 +1,10 @@
+//! The protocol as its documents, another implementation, and hostile peers have it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail tests")]
+
+mod golden;
+mod hostile;
+mod login;
+mod oracle;
+mod packets;
+mod responses;
+mod scanner;
