@@ -193,7 +193,7 @@ impl ProxyProcess {
         self.process.id()
     }
 
-    /// Everything printed so far, both streams in order of arrival.
+    /// Everything printed so far, the lines of each stream in their order.
     #[must_use]
     pub fn output(&self) -> String {
         self.output.text()
