@@ -45,8 +45,8 @@ rm -rf $(TOOLS)/build
 touch $@
 endef
 
-bench: ## Measure; tables on the terminal, raw figures in docs/benchmarks/.
-	$(CARGO) xtask bench proxy $(ARGS)
+bench: packages ## Measure; tables on the terminal, raw figures in docs/benchmarks/.
+	$(CARGO) xtask bench $(ARGS)
 
 long: packages ## The tests with many more cases (an hour).
 	PROPTEST_CASES=20000 $(CARGO) test --release --workspace --locked --no-fail-fast

@@ -3,7 +3,7 @@
 mod proxy_bench;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -12,8 +12,9 @@ use shardwright_bench::{BenchError, Report};
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
 struct Arguments {
+    /// All of them, with their defaults, when none is named.
     #[command(subcommand)]
-    benchmark: Benchmark,
+    benchmark: Option<Benchmark>,
     /// Where raw figures are written.
     #[arg(long, global = true, default_value = "docs/benchmarks")]
     output: PathBuf,
@@ -25,24 +26,40 @@ enum Benchmark {
     Proxy(proxy_bench::Arguments),
 }
 
-fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let measured: Result<Report, BenchError> = match &arguments.benchmark {
-        Benchmark::Proxy(options) => proxy_bench::run(options, progress),
-    };
-    let shown = measured.map_err(|error| error.to_string()).and_then(|report| {
-        let path = report
-            .save(&arguments.output)
-            .map_err(|error| error.to_string())?;
-        writeln!(io::stdout(), "{report}raw figures: {}", path.display()).map_err(|error| error.to_string())
-    });
-    match shown {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            progress(&format!("bench: {error}"));
-            ExitCode::FAILURE
+impl Benchmark {
+    fn all() -> Vec<Self> {
+        vec![Self::Proxy(proxy_bench::Arguments::default())]
+    }
+
+    fn run(&self) -> Result<Report, BenchError> {
+        match self {
+            Self::Proxy(options) => proxy_bench::run(options, progress),
         }
     }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let benchmarks = arguments
+        .benchmark
+        .map_or_else(Benchmark::all, |named| vec![named]);
+    for benchmark in benchmarks {
+        if let Err(error) = run_and_show(&benchmark, &arguments.output) {
+            progress(&format!("bench: {error}"));
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn run_and_show(benchmark: &Benchmark, output: &Path) -> Result<(), BenchError> {
+    let report = benchmark.run()?;
+    let failed = |source| BenchError::Io {
+        what: format!("writing the figures of {}", report.name),
+        source,
+    };
+    let path = report.save(output).map_err(failed)?;
+    writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed)
 }
 
 fn progress(line: &str) {

@@ -20,14 +20,25 @@ pub(crate) struct Arguments {
     #[arg(long = "start", value_name = "NAME=COMMAND", value_parser = name_and_value)]
     start: Vec<(String, String)>,
     /// How many rounds.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = Self::default().rounds)]
     rounds: u32,
     /// Seconds per target and round.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = Self::default().seconds)]
     seconds: u64,
     /// The core for server, proxy and client.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = Self::default().core)]
     core: u32,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self {
+            start: Vec::new(),
+            rounds: 5,
+            seconds: 4,
+            core: 0,
+        }
+    }
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
