@@ -358,7 +358,14 @@ mod tests {
         .iter()
         .map(|message| format!("{:?}", server_error(message)))
         .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        Stale("generation is 13")
+        Contended("another apply is running")
+        Invalid { address: Some("shard_maps.tenants"), reason: "no such cluster: shop-99" }
+        Invalid { address: None, reason: "not JSON: line 1" }
+        Failed("cannot store: disk full [2J")
+        Failed("something else")
+        "#);
     }
 
     #[test]
@@ -369,7 +376,7 @@ mod tests {
         assert_eq!(seen.configuration, Some(configuration));
         assert_eq!(observed(0, String::new(), "").unwrap().configuration, None);
         let later = json.replace("\"format\":1", "\"format\":2");
-        insta::assert_snapshot!(observed(3, String::new(), &later).unwrap_err(), @"");
-        insta::assert_snapshot!(observed(3, String::new(), "").unwrap_err(), @"");
+        insta::assert_snapshot!(observed(3, String::new(), &later).unwrap_err(), @"runs a configuration of format 2, this program reads 1");
+        insta::assert_snapshot!(observed(3, String::new(), "").unwrap_err(), @"runs a configuration that this program cannot read: EOF while parsing a value at line 1 column 0");
     }
 }

@@ -62,6 +62,9 @@ pub enum SecretError {
         /// What went wrong.
         reason: String,
     },
+    /// `command` is an empty list.
+    #[error("the command of a secret names no program")]
+    NoProgram,
     /// The value is too large to be a password.
     #[error("{0} holds more than {MAX_SECRET_BYTES} bytes, which is no password")]
     TooLong(String),
@@ -69,7 +72,7 @@ pub enum SecretError {
     #[error("{0} holds bytes that are not UTF-8, or a zero byte")]
     NotText(String),
     /// The value is empty, which is more often a mistake than a password.
-    #[error("{0} is empty")]
+    #[error("{0} holds nothing")]
     Empty(String),
 }
 
@@ -145,14 +148,16 @@ fn without_line_break(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// Runs a command without a shell. What it writes to standard error is not shown: it could hold the value.
 fn run(words: &[String], base: &Path, timeout: Duration) -> Result<Secret, SecretError> {
-    let program = words.first().cloned().unwrap_or_default();
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(SecretError::NoProgram);
+    };
     let failed = |reason: String| SecretError::Command {
         program: program.clone(),
         reason,
     };
     let deadline = Instant::now() + timeout;
-    let mut child = Command::new(&program)
-        .args(words.iter().skip(1))
+    let mut child = Command::new(program)
+        .args(arguments)
         .current_dir(base)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -253,7 +258,25 @@ mod tests {
             SecretReference::Command(Vec::new()),
         ];
         let shown: Vec<String> = cases.iter().map(|case| outcome(case, dir.path())).collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        "canary"
+        "canary"
+        "canary"
+        "canary\n"
+        the file empty holds nothing
+        the file only-a-line holds nothing
+        the file binary holds bytes that are not UTF-8, or a zero byte
+        the file zero holds bytes that are not UTF-8, or a zero byte
+        the file too-long holds more than 4096 bytes, which is no password
+        the file missing cannot be read: No such file or directory (os error 2)
+        the environment variable SHARDWRIGHT_NO_SUCH_VARIABLE is not set
+        "canary"
+        the command sh failed (exit status: 3); run it by hand to see what it says
+        the command sh failed (exit status: 1); run it by hand to see what it says
+        the output of the command sh holds more than 4096 bytes, which is no password
+        the command ./no-such-program cannot be run: No such file or directory (os error 2)
+        the command of a secret names no program
+        "#);
         let filled = resolve(&write("full", &[full.as_slice(), b"\r\n"].concat()), dir.path()).unwrap();
         assert_eq!(filled.expose().len(), full.len());
     }

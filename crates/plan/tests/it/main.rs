@@ -1,5 +1,7 @@
 //! What plans say, how they are saved, and how they are applied.
 
+#![allow(clippy::unwrap_used)]
+
 mod applying;
 mod diffs;
 mod fixtures;

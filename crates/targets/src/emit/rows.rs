@@ -313,8 +313,12 @@ fn criteria(row: &mut Row, rule: &Rule, engine: &EngineRule) -> Result<(), EmitE
     );
     row.set_some("match_digest", engine.match_digest.as_deref());
     row.set_some("match_pattern", engine.match_pattern.as_deref());
-    row.set("negate_match_pattern", engine.negate_match_pattern);
-    row.set("re_modifiers", modifiers(engine.re_modifiers));
+    if engine.negate_match_pattern {
+        row.set("negate_match_pattern", true);
+    }
+    if engine.re_modifiers != Modifiers::default() {
+        row.set("re_modifiers", modifiers(engine.re_modifiers));
+    }
     Ok(())
 }
 

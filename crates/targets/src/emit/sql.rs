@@ -102,6 +102,7 @@ fn variables(configuration: &Configuration) -> Vec<(&'static str, String)> {
         .filter(|cluster| matches!(cluster.kind, ClusterKind::Replication { .. }))
         .peekable();
     if replicated.peek().is_some() {
+        // One switch for all clusters: it is off only where no writer may answer reads.
         let also = replicated.any(|cluster| cluster.writer_serves_reads != WriterServesReads::Never);
         variables.push(("monitor_writer_is_also_reader", also.to_string()));
     }
@@ -182,6 +183,15 @@ mod tests {
             .iter()
             .map(|text| literal(text))
             .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        'a'
+        'don''t'
+        '\d+'
+        'a'||char(92)||'''b'
+        'ends in '||char(92)||''
+        'even \\'
+        ''
+        ''''
+        ");
     }
 }
