@@ -388,7 +388,7 @@ mod tests {
         let rows = |n: usize| vec!["(1,2,3,4,5)"; n].join(", ");
         let text =
             |n| String::from_utf8(Digest::of(format!("INSERT INTO t VALUES {}", rows(n)).as_bytes()).text);
-        let ten = vec!["(?,?,?,...)"; 10].join(",");
+        let ten = ["(?,?,?,...)"; 10].join(",");
         assert_eq!(text(10).unwrap(), format!("INSERT INTO t VALUES {ten}"));
         for more in [11, 12, 400] {
             assert_eq!(text(more).unwrap(), format!("INSERT INTO t VALUES {ten},..."));

@@ -115,12 +115,11 @@ impl<'a> Reading<'a> {
                 TokenKind::LeftParen => open.push(0),
                 TokenKind::RightParen if open.len() > 1 => total -= open.pop().unwrap_or(0),
                 TokenKind::Comma => total -= open.last_mut().map_or(0, std::mem::take),
+                TokenKind::Word if !piles_up(token.span.of(self.text)) => {}
                 TokenKind::Operator | TokenKind::Word => {
-                    if token.kind == TokenKind::Operator || piles_up(token.span.of(self.text)) {
-                        total += 1;
-                        if let Some(level) = open.last_mut() {
-                            *level += 1;
-                        }
+                    total += 1;
+                    if let Some(level) = open.last_mut() {
+                        *level += 1;
                     }
                 }
                 _ => {}

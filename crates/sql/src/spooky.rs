@@ -14,7 +14,11 @@ pub(crate) fn hash64(message: &[u8]) -> u64 {
     }
 }
 
+/// Up to eight bytes, the first one lowest.
 fn word(bytes: &[u8]) -> u64 {
+    if let Ok(whole) = bytes.try_into() {
+        return u64::from_le_bytes(whole);
+    }
     bytes
         .iter()
         .rev()

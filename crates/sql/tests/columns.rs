@@ -1,5 +1,7 @@
 //! Column finders: which key a statement has, and what the shard is sent.
 
+#![allow(clippy::unwrap_used, reason = "the functions that tests share are tests too")]
+
 use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, KeyRole, KeyValue, decide};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place};

@@ -1,5 +1,7 @@
 //! The comment grammar and ProxySQL's annotations.
 
+#![allow(clippy::unwrap_used, reason = "the functions that tests share are tests too")]
+
 use shardwright_sql::annotation::{annotations, first_comment};
 use shardwright_sql::{CommentForm, CommentKey, LexMode, comment_keys};
 

@@ -16,7 +16,7 @@ pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
         return ColumnAnswer::NotConcerned;
     }
     let answer = Reading::of(text, question.mode).and_then(|reading| decide_reading(&reading, question));
-    answer.unwrap_or_else(|reason| ColumnAnswer::Undecidable(reason))
+    answer.unwrap_or_else(ColumnAnswer::Undecidable)
 }
 
 /// False if no name, and no text that the server is given to run, can mean the logical schema. A text prepared from a

@@ -62,7 +62,8 @@ fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
         table.schema.is_none() && collector.expressions.iter().any(same)
     };
     found.retain(|table| {
-        !is_expression(table) && !(table.schema.is_none() && table.table.eq_ignore_ascii_case("dual"))
+        let dual = table.schema.is_none() && table.table.eq_ignore_ascii_case("dual");
+        !dual && !is_expression(table)
     });
     found.sort_by_key(|table| table.span);
     Ok(found)
