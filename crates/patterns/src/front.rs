@@ -90,7 +90,6 @@ struct Frame {
     /// A `$` ended the current branch, or an earlier one.
     dollar_in_branch: bool,
     dollar_in_group: bool,
-    lookaround: bool,
     /// Where the group begins in `regular` and `exact`.
     starts: (usize, usize),
 }
@@ -102,7 +101,6 @@ impl Frame {
             opened_at,
             dollar_in_branch: false,
             dollar_in_group: false,
-            lookaround: false,
             starts: (0, 0),
         }
     }

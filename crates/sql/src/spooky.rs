@@ -107,3 +107,31 @@ fn long(message: &[u8]) -> u64 {
     }
     s[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::hash64;
+
+    /// The low halves of the hashes of the bytes 128, 129, … of each length, as the algorithm's author publishes them.
+    #[test]
+    fn published_results() {
+        let message: Vec<u8> = (0..512_u32).map(|i| (i + 128) as u8).collect();
+        for (length, expect) in [
+            (0, 0x6bf5_0919),
+            (1, 0x70de_1d26),
+            (7, 0xf9f1_a233),
+            (8, 0xee19_3982),
+            (15, 0x83ec_01f9),
+            (16, 0xf274_736c),
+            (31, 0x027b_ca7c),
+            (32, 0xe5cf_c8b6),
+            (191, 0xe13d_9e19),
+            (192, 0x77e0_12bd),
+            (256, 0x38ce_bf03),
+            (288, 0x4788_0140),
+            (511, 0xcc1c_8250),
+        ] {
+            assert_eq!(hash64(&message[..length]) & 0xffff_ffff, expect, "{length} bytes");
+        }
+    }
+}

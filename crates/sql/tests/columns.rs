@@ -380,6 +380,14 @@ fn a_name_that_may_not_be_the_schema_is_not_rewritten() {
     ] {
         assert!(placed(statement).is_err(), "{statement}");
     }
+    let join = "SELECT /* continent=Europe */ Code, City.Name FROM world.Country JOIN world.City \
+                ON world.City.CountryCode=world.Country.Code WHERE n = 'hello world.' GROUP BY Name LIMIT 5";
+    let moved = apply(join.as_bytes(), &placed(join).unwrap());
+    assert_eq!(
+        String::from_utf8(moved).unwrap(),
+        "SELECT /* continent=Europe */ Code, City.Name FROM Europe.Country JOIN Europe.City \
+         ON Europe.City.CountryCode=Europe.Country.Code WHERE n = 'hello world.' GROUP BY Name LIMIT 5"
+    );
     assert_eq!(placed("SELECT t.world, 'world.x' FROM t").unwrap(), []);
     let unqualified = |statement: &str, how| {
         place(statement.as_bytes(), MODE, "world", Some("world"), "Europe", how)

@@ -55,7 +55,6 @@ impl Front<'_> {
             if self.takes(opening) {
                 self.make_opaque(what)?;
                 self.push_group(opened_at, "(?:", &format!("(?{opening}"));
-                self.frame().lookaround = opening != ">";
                 return Ok(());
             }
         }
@@ -174,7 +173,7 @@ impl Front<'_> {
                 self.frame().dollar_in_branch = true;
                 self.frame().dollar_in_group = true;
             }
-            self.repeatable = (!closed.lookaround).then_some(closed.starts);
+            self.repeatable = Some(closed.starts);
         }
         Ok(())
     }
