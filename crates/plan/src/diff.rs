@@ -31,7 +31,7 @@ pub fn compare(observed: &Configuration, desired: &Configuration) -> Difference 
     if effects.is_empty() && observed != desired {
         effects.push(arrangement(observed, desired));
     }
-    effects.sort_by(|a, b| listing_order(&a.address, &b.address));
+    effects.sort_unstable_by(|a, b| listing_order(&a.address, &b.address));
     let counts = Counts::new((observed, &old), (desired, &new), &effects);
     Difference { effects, counts }
 }

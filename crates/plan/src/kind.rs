@@ -114,12 +114,12 @@ fn leading_digits(text: &[u8]) -> usize {
 }
 
 fn number_order(a: &[u8], b: &[u8]) -> Ordering {
-    let significant = |digits: &[u8]| {
+    fn significant(digits: &[u8]) -> &[u8] {
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
-        digits[zeros..].to_vec()
-    };
+        &digits[zeros..]
+    }
     let (a, b) = (significant(a), significant(b));
-    a.len().cmp(&b.len()).then(a.cmp(&b))
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
 #[cfg(test)]

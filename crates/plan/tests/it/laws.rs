@@ -42,7 +42,7 @@ fn edit(configuration: &mut Configuration, what: u8, value: u32) {
         17 => columns_of(configuration, 100).re_modifiers.global ^= true,
         18 => columns_of(configuration, 100).comment = Some(text),
         19 => columns_of(configuration, 100).negate_match_pattern ^= true,
-        _ => configuration.clusters[0].name = text,
+        _ => configuration.clusters[0].name = text.into(),
     }
 }
 
