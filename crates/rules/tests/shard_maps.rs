@@ -1,4 +1,5 @@
 //! Shard maps and policies on the bundled engine.
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod common;
 
