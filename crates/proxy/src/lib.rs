@@ -1,1 +1,35 @@
 //! The bundled proxy: sessions, pools, routing, and its admin port.
+//!
+//! One thread per core runs sessions to their end; nothing is shared between them but counts, connection limits and
+//! the one [`Snapshot`](snapshot::Snapshot) that is served. The way of a statement:
+//!
+//! ```text
+//! client ▶ channel ▶ session (command) ▶ router ▶ place (held, pooled or new connection)
+//!                                                    │
+//! client ◀ forward (as the bytes come) ◀ backend ◀───┘    then: holds (what was left behind) ▶ pool
+//! ```
+
+mod admin;
+mod backend;
+mod channel;
+mod control;
+mod failpoint;
+mod members;
+mod options;
+mod pool;
+mod prepared;
+mod proxy;
+mod secrets;
+mod session;
+mod shared;
+mod snapshot;
+mod stats;
+mod store;
+mod validate;
+mod worker;
+
+pub use control::RestoreError;
+pub use failpoint::UnknownFailPoint;
+pub use options::{Limits, Options};
+pub use proxy::{Proxy, RunningProxy, StartError};
+pub use store::StoreError;

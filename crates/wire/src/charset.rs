@@ -40,6 +40,15 @@ pub fn charset_of_collation(id: u16) -> Option<String> {
     }
 }
 
+/// The name of a collation id, or `None` for an id that is not known.
+#[must_use]
+pub fn collation_name(id: u16) -> Option<String> {
+    match CollationId::from(id) {
+        CollationId::UNKNOWN_COLLATION_ID => None,
+        known => Some(Collation::resolve(known).collation().to_owned()),
+    }
+}
+
 /// Statements of a client with this character set (any case) can be lexed byte by byte.
 ///
 /// The name is one of `SET NAMES` or `character_set_client`; an unknown name is the server's to judge and counts as
@@ -70,6 +79,8 @@ mod tests {
         ] {
             assert_eq!(charset_of_collation(id).as_deref(), Some(name), "collation {id}");
         }
+        assert_eq!(collation_name(45).as_deref(), Some("utf8mb4_general_ci"));
+        assert_eq!(collation_name(0), None);
         assert_eq!(charset_of_collation(0), None);
         assert_eq!(charset_of_collation(65_000), None);
     }

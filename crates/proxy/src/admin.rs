@@ -1,0 +1,201 @@
+//! The admin port: applying and observing, and SQL over tables named like ProxySQL's.
+
+mod grammar;
+mod rows;
+mod tables;
+
+use std::sync::Arc;
+
+use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession};
+use shardwright_mysqlite::{
+    Answer, Backend, Config, Limits, RowSink, Session, SessionContext, StatusFlags, Table, User, Value,
+};
+use shardwright_rules::{SessionView, Statement};
+use shardwright_sql::{LexMode, StatementClass, classify};
+use shardwright_wire::{MysqlError, errors};
+use zeroize::Zeroizing;
+
+use self::grammar::{AdminStatement, Explain};
+use crate::control::{ApplyError, Expected};
+use crate::failpoint::{FailPoint, FailPoints};
+use crate::shared::Shared;
+
+const ADMIN_USER: &str = "admin";
+const VERSION: &str = concat!("8.0.30-shardwright-admin-", env!("CARGO_PKG_VERSION"));
+/// Largest statement: a whole configuration.
+const MAX_PACKET: usize = 320 << 20;
+
+/// How the admin port presents itself.
+pub(crate) fn config(password: Option<&Zeroizing<String>>, connections: usize) -> Config {
+    Config {
+        users: vec![User {
+            name: ADMIN_USER.to_owned(),
+            password: password.map(|password| String::clone(password)).unwrap_or_default(),
+        }],
+        server_version: VERSION.to_owned(),
+        limits: Limits {
+            connections,
+            max_packet: MAX_PACKET,
+            ..Limits::default()
+        },
+        on_query: None,
+    }
+}
+
+/// Answers administrators.
+pub(crate) struct AdminBackend {
+    shared: Arc<Shared>,
+}
+
+impl AdminBackend {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl Backend for AdminBackend {
+    fn open_session(&self, context: &SessionContext) -> Result<Box<dyn Session>, MysqlError> {
+        let unavailable = |error: std::io::Error| errors::UNKNOWN.with(format_args!("no admin tables: {error}"));
+        let tables = SqliteBackend::new(VERSION).map_err(unavailable)?;
+        for schema in tables::SCHEMAS {
+            tables.add_schema(schema)?;
+        }
+        tables::create(&tables)?;
+        let mut sqlite = tables.session(context)?;
+        sqlite.use_schema(tables::SCHEMAS[0])?;
+        Ok(Box::new(AdminSession {
+            shared: self.shared.clone(),
+            sqlite,
+            answered: Answered(None),
+            _tables: tables,
+        }))
+    }
+}
+
+struct AdminSession {
+    shared: Arc<Shared>,
+    sqlite: SqliteSession,
+    answered: Answered,
+    _tables: SqliteBackend,
+}
+
+/// Reaches the last fail point once an acknowledgement has been handed over: with the next statement, or when the
+/// session ends.
+struct Answered(Option<FailPoints>);
+
+impl Answered {
+    fn reach(&mut self) {
+        if let Some(fail_points) = self.0.take() {
+            fail_points.reach(FailPoint::Answered);
+        }
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.reach();
+    }
+}
+
+impl Session for AdminSession {
+    fn use_schema(&mut self, schema: &str) -> Result<(), MysqlError> {
+        self.sqlite.use_schema(tables::inner_schema(schema))
+    }
+
+    fn schema(&self) -> Option<&str> {
+        self.sqlite.schema()
+    }
+
+    fn status(&self) -> StatusFlags {
+        self.sqlite.status()
+    }
+
+    fn query(&mut self, sql: &[u8], rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        self.answered.reach();
+        let text = std::str::from_utf8(sql).map_err(|_| errors::PARSE.with("the statement is not UTF-8"))?;
+        match grammar::parse(text)? {
+            Some(AdminStatement::Observe) => self.observe(rows),
+            Some(AdminStatement::Apply { expected, json }) => self.apply(&expected, &json, rows),
+            Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
+            None => self.sql(text, rows),
+        }
+    }
+}
+
+impl AdminSession {
+    fn observe(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        let snapshot = self.shared.control.snapshot().load_full();
+        one_row(
+            &["generation", "fingerprint", "configuration"],
+            vec![
+                Value::Int(snapshot.generation),
+                snapshot.fingerprint.clone().into(),
+                snapshot.json.clone().into(),
+            ],
+        )
+        .send(rows)
+    }
+
+    fn apply(&mut self, expected: &Expected, json: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        let applied = self.shared.control.apply(expected, json).map_err(|error| refusal(&error))?;
+        self.shared.workers().iter().for_each(|worker| worker.wake());
+        tracing::info!(generation = applied.generation, fingerprint = applied.fingerprint, "applied");
+        self.answered = Answered(Some(self.shared.control.fail_points));
+        one_row(
+            &["generation", "fingerprint"],
+            vec![Value::Int(applied.generation), applied.fingerprint.into()],
+        )
+        .send(rows)
+    }
+
+    fn explain(&self, explain: &Explain, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        let snapshot = self.shared.control.snapshot().load_full();
+        let user = match &explain.user {
+            Some(user) => user.clone(),
+            None => snapshot.configuration.users.first().map(|user| user.name.clone()).unwrap_or_default(),
+        };
+        let configured = snapshot.configuration.user(&user);
+        if configured.is_none() {
+            return Err(errors::UNKNOWN.with(format_args!("there is no user {user:?}")));
+        }
+        let default_schema = configured.and_then(|user| user.default_schema.as_deref());
+        let view = SessionView {
+            user: &user,
+            schema: explain.schema.as_deref().or(default_schema),
+            listener: Some((self.shared.listener.0.as_str(), self.shared.listener.1)),
+            ..SessionView::default()
+        };
+        let statement = Statement::new(explain.sql.as_bytes(), LexMode::default());
+        let decision = snapshot.router.explain(&view, &statement);
+        rows::decision(&decision).send(rows)
+    }
+
+    fn sql(&mut self, text: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        let class = classify(text.as_bytes(), LexMode::default());
+        if !matches!(
+            class,
+            StatementClass::Select
+                | StatementClass::Show
+                | StatementClass::Explain
+                | StatementClass::Set
+                | StatementClass::Use
+                | StatementClass::Begin
+                | StatementClass::Commit
+                | StatementClass::Rollback
+                | StatementClass::Empty
+        ) {
+            return Err(errors::OPTION_PREVENTS_STATEMENT
+                .with("the admin tables are read only: change the topology and run `shardwright apply`"));
+        }
+        tables::fill(&self.shared, &mut self.sqlite, text)?;
+        self.sqlite.query(tables::with_inner_schema(text).as_bytes(), rows)
+    }
+}
+
+fn refusal(error: &ApplyError) -> MysqlError {
+    errors::UNKNOWN.with(error)
+}
+
+fn one_row(columns: &[&str], row: Vec<Value>) -> Table {
+    Table::of_text(columns).with_row(row)
+}

@@ -1,0 +1,192 @@
+//! The statements of the admin port that are its own. Strings are SQL strings without escapes: a quote is doubled, a
+//! backslash is a character.
+
+use shardwright_wire::{MysqlError, errors};
+
+use crate::control::Expected;
+
+/// A statement of the admin port's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum AdminStatement {
+    /// `SHARDWRIGHT OBSERVE`
+    Observe,
+    /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' AS 'configuration'`
+    Apply {
+        /// What the caller believes to be served.
+        expected: Expected,
+        /// The serialized configuration.
+        json: String,
+    },
+    /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
+    Explain(Explain),
+}
+
+/// A statement whose decision is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Explain {
+    pub(super) sql: String,
+    pub(super) user: Option<String>,
+    pub(super) schema: Option<String>,
+}
+
+/// Reads a statement of the admin port's own; `None` for every other statement.
+///
+/// # Errors
+/// It begins like one and is none.
+pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
+    let mut words = Words { rest: text };
+    if words.take("SHARDWRIGHT") {
+        if words.take("OBSERVE") {
+            return words.end(AdminStatement::Observe);
+        }
+        words.expect("APPLY", "SHARDWRIGHT is followed by OBSERVE or APPLY")?;
+        let statement = apply(&mut words)?;
+        return words.end(statement);
+    }
+    if words.take("EXPLAIN") && words.take("ROUTE") {
+        let mut explain = Explain {
+            sql: words.string()?,
+            user: None,
+            schema: None,
+        };
+        loop {
+            if words.take("FOR") {
+                explain.user = Some(words.string()?);
+            } else if words.take("SCHEMA") {
+                explain.schema = Some(words.string()?);
+            } else {
+                return words.end(AdminStatement::Explain(explain));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
+    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' AS 'configuration'";
+    words.expect("EXPECT", FORM)?;
+    let generation = words.number().ok_or_else(|| syntax(FORM))?;
+    let fingerprint = words.string()?;
+    words.expect("AS", FORM)?;
+    Ok(AdminStatement::Apply {
+        expected: Expected {
+            generation,
+            fingerprint,
+        },
+        json: words.string()?,
+    })
+}
+
+fn syntax(what: &str) -> MysqlError {
+    errors::PARSE.with(format_args!("You have an error in your SQL syntax: {what}"))
+}
+
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl Words<'_> {
+    /// Takes a keyword, if it is next.
+    fn take(&mut self, keyword: &str) -> bool {
+        let trimmed = self.rest.trim_start();
+        let Some((word, rest)) = trimmed.split_at_checked(keyword.len()) else {
+            return false;
+        };
+        let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let found = ends && word.eq_ignore_ascii_case(keyword);
+        if found {
+            self.rest = rest;
+        }
+        found
+    }
+
+    fn expect(&mut self, keyword: &str, form: &str) -> Result<(), MysqlError> {
+        if self.take(keyword) { Ok(()) } else { Err(syntax(form)) }
+    }
+
+    fn number(&mut self) -> Option<i64> {
+        let trimmed = self.rest.trim_start();
+        let end = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+        let (digits, rest) = trimmed.split_at(end);
+        let number = digits.parse().ok()?;
+        self.rest = rest;
+        Some(number)
+    }
+
+    fn string(&mut self) -> Result<String, MysqlError> {
+        let trimmed = self.rest.trim_start();
+        let mut rest = trimmed
+            .strip_prefix('\'')
+            .ok_or_else(|| syntax("a string in single quotes is expected"))?;
+        let mut value = String::new();
+        loop {
+            let (piece, after) = rest.split_once('\'').ok_or_else(|| syntax("a string is not closed"))?;
+            value.push_str(piece);
+            match after.strip_prefix('\'') {
+                Some(more) => {
+                    value.push('\'');
+                    rest = more;
+                }
+                None => {
+                    self.rest = after;
+                    return Ok(value);
+                }
+            }
+        }
+    }
+
+    fn end(&self, statement: AdminStatement) -> Result<Option<AdminStatement>, MysqlError> {
+        let rest = self.rest.trim();
+        if rest.is_empty() || rest == ";" {
+            Ok(Some(statement))
+        } else {
+            Err(syntax("something stands behind the statement"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_read() {
+        assert_eq!(parse(" shardwright observe ;").unwrap(), Some(AdminStatement::Observe));
+        assert_eq!(
+            parse(r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'"#).unwrap(),
+            Some(AdminStatement::Apply {
+                expected: Expected {
+                    generation: 12,
+                    fingerprint: "9c1e".into()
+                },
+                json: r#"{"error_msg":"don't \"\\ '"}"#.into(),
+            })
+        );
+        assert_eq!(
+            parse("EXPLAIN ROUTE 'SELECT ''a''' FOR 'app' SCHEMA 'world'").unwrap(),
+            Some(AdminStatement::Explain(Explain {
+                sql: "SELECT 'a'".into(),
+                user: Some("app".into()),
+                schema: Some("world".into())
+            }))
+        );
+        assert_eq!(parse("SELECT 1").unwrap(), None);
+        assert_eq!(parse("EXPLAIN SELECT 1").unwrap(), None);
+        assert_eq!(parse("SHARDWRIGHTS").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_nearly_a_statement_is_an_error() {
+        for text in [
+            "SHARDWRIGHT",
+            "SHARDWRIGHT OBSERVE everything",
+            "SHARDWRIGHT APPLY",
+            "SHARDWRIGHT APPLY EXPECT x '' AS ''",
+            "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a",
+            "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a' b",
+            "EXPLAIN ROUTE SELECT 1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

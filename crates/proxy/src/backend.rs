@@ -1,0 +1,271 @@
+//! A connection to a server: what is known of its state, and exchanges that its session does not see.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shardwright_wire::charset::{charset_of_collation, collation_name};
+use shardwright_wire::{
+    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
+    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, StatusFlags,
+    capability,
+};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::channel::{Channel, Frame, ReadError, Scratch, Socket};
+use crate::members::MemberRuntime;
+use crate::prepared::BackendStatements;
+
+/// Capabilities of a client that its backend connections must have too, because they change answers.
+pub(crate) const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
+    .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
+    .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
+    .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS);
+
+/// What is spoken on both sides beside the class. `CLIENT_DEPRECATE_EOF` and `CLIENT_SESSION_TRACK` are not: they
+/// change the bytes of responses, and servers that lack them must be able to serve every client.
+pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
+    .union(CapabilityFlags::CLIENT_LONG_PASSWORD)
+    .union(CapabilityFlags::CLIENT_LONG_FLAG)
+    .union(CapabilityFlags::CLIENT_TRANSACTIONS)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
+
+/// Status flags of a server whose statements the lexer would read wrongly. The second is MariaDB's
+/// (`include/mysql_com.h`, SERVER_STATUS_ANSI_QUOTES).
+const UNREADABLE: u16 = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() | 0x8000;
+
+/// A character set of a session: what `SET NAMES` said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) charset: String,
+    pub(crate) collation: Option<String>,
+}
+
+/// What a connection must be for a session to use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    pub(crate) user: Arc<str>,
+    /// The part of [`CLASS`] that the client has.
+    pub(crate) class: CapabilityFlags,
+    /// Collation of the login.
+    pub(crate) collation: u8,
+    /// Whether a schema is selected: none can be unselected.
+    pub(crate) has_schema: bool,
+}
+
+/// Why a server cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectFailure {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    #[error("the server closed the connection while logging in")]
+    Closed,
+    #[error(transparent)]
+    Login(#[from] ConnectError),
+    #[error("{0}")]
+    Unfit(&'static str),
+}
+
+/// The connection is of no use any more.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BackendError {
+    #[error("the server closed the connection")]
+    Closed,
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("the server does not follow the protocol: {0}")]
+    Scan(#[from] ScanError),
+}
+
+/// A connection that is logged in. Dropping it closes it.
+pub(crate) struct Backend {
+    pub(crate) channel: Channel,
+    pub(crate) scanner: ResponseScanner,
+    pub(crate) member: Arc<MemberRuntime>,
+    /// Unique in its worker.
+    pub(crate) serial: u64,
+    pub(crate) fit: Fit,
+    /// The server's number for the connection.
+    pub(crate) thread_id: u32,
+    pub(crate) is_mariadb: bool,
+    pub(crate) schema: Option<Arc<str>>,
+    /// `None`: as the login left it.
+    pub(crate) names: Option<Names>,
+    pub(crate) autocommit: bool,
+    pub(crate) statements: BackendStatements,
+    /// The session that used it last.
+    pub(crate) last_session: u64,
+    pub(crate) idle_since: Instant,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// With what and how to open a connection.
+pub(crate) struct Connect<'a> {
+    pub(crate) member: &'a Arc<MemberRuntime>,
+    pub(crate) fit: Fit,
+    pub(crate) secret: &'a ClientSecret,
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) serial: u64,
+    pub(crate) scratch: Scratch,
+}
+
+impl Connect<'_> {
+    /// Opens the connection and logs in.
+    pub(crate) async fn open(self, timeout: Duration) -> Result<Backend, ConnectFailure> {
+        match tokio::time::timeout(timeout, self.open_untimed()).await {
+            Ok(opened) => opened,
+            Err(_) => Err(ConnectFailure::Timeout(timeout)),
+        }
+    }
+
+    async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
+        let socket = if self.member.port == 0 {
+            Socket::Unix(UnixStream::connect(&self.member.host).await?)
+        } else {
+            let stream = TcpStream::connect((self.member.host.as_str(), self.member.port)).await?;
+            stream.set_nodelay(true)?;
+            Socket::Tcp(stream)
+        };
+        let mut channel = Channel::new(socket, self.scratch.clone());
+        let (greeting, status) = self.log_in(&mut channel).await?;
+        if status.bits() & UNREADABLE != 0 {
+            return Err(ConnectFailure::Unfit(
+                "its sql_mode has ANSI_QUOTES or NO_BACKSLASH_ESCAPES, under which statements cannot be routed",
+            ));
+        }
+        Ok(Backend {
+            channel,
+            scanner: ResponseScanner::new(BASE | self.fit.class),
+            member: self.member.clone(),
+            serial: self.serial,
+            fit: self.fit,
+            thread_id: greeting.connection_id,
+            is_mariadb: greeting.is_mariadb(),
+            schema: self.schema,
+            names: None,
+            autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
+            statements: BackendStatements::default(),
+            last_session: 0,
+            idle_since: Instant::now(),
+            _permit: self.permit,
+        })
+    }
+
+    async fn log_in(&self, channel: &mut Channel) -> Result<(Greeting, StatusFlags), ConnectFailure> {
+        let credentials = BackendCredentials {
+            user: self.fit.user.as_bytes().to_vec(),
+            secret: self.secret.clone(),
+            database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
+            capabilities: BASE | self.fit.class,
+            collation: self.fit.collation,
+            attributes: Vec::new(),
+        };
+        let mut frame = Frame::default();
+        login_packet(channel, &mut frame).await?;
+        let (greeting, mut login, mut answer) = ClientLogin::start(frame.payload(), &credentials)?;
+        loop {
+            channel.queue(&mut frame.next_seq(), &answer);
+            channel.flush().await?;
+            login_packet(channel, &mut frame).await?;
+            match login.on_payload(frame.payload())? {
+                ClientStep::Send(payload) => answer = payload,
+                ClientStep::Ready { capabilities, status } if capabilities.contains(self.fit.class) => {
+                    return Ok((greeting, status));
+                }
+                ClientStep::Ready { .. } => {
+                    return Err(ConnectFailure::Unfit("it lacks a protocol capability that the client uses"));
+                }
+            }
+        }
+    }
+}
+
+async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), ConnectFailure> {
+    match channel.packet(frame, shardwright_wire::PRE_AUTH_MAX_PAYLOAD).await {
+        Ok(()) => Ok(()),
+        Err(ReadError::Closed) => Err(ConnectFailure::Closed),
+        Err(ReadError::Io(error)) => Err(error.into()),
+        Err(ReadError::Packet(_)) => Err(ConnectFailure::Unfit("its handshake is not of the MySQL protocol")),
+    }
+}
+
+impl Backend {
+    /// Sends a command and reads its whole answer, which nobody else sees.
+    pub(crate) async fn exchange(&mut self, command: Command<'_>) -> Result<Outcome, BackendError> {
+        let mut payload = Vec::new();
+        command.encode(&mut payload);
+        let mut seq = 0;
+        self.channel.queue(&mut seq, &payload);
+        self.receive(command.response_shape(), seq).await
+    }
+
+    /// Sends what is queued and reads the answer to it.
+    async fn receive(&mut self, shape: ResponseShape, next_seq: u8) -> Result<Outcome, BackendError> {
+        self.scanner.begin(shape, next_seq);
+        self.channel.flush().await?;
+        std::future::poll_fn(|cx| {
+            loop {
+                let scanner = &mut self.scanner;
+                let fed = std::task::ready!(self.channel.poll_bytes(cx, |_, _, bytes| {
+                    if bytes.is_empty() {
+                        return Err(BackendError::Closed);
+                    }
+                    let feed = scanner.feed(bytes)?;
+                    if feed.consumed < bytes.len() {
+                        return Err(ScanError::NotExpected.into());
+                    }
+                    Ok(feed.event)
+                }))??;
+                match fed {
+                    ScanEvent::More => {}
+                    ScanEvent::Complete => return std::task::Poll::Ready(Ok::<_, BackendError>(())),
+                    ScanEvent::LocalInfile => {
+                        return std::task::Poll::Ready(Err(ScanError::NotExpected.into()));
+                    }
+                }
+            }
+        })
+        .await?;
+        Ok(self.scanner.outcome().clone())
+    }
+
+    /// Makes the session of the connection as it was after the login, except for its schema.
+    pub(crate) async fn reset(&mut self) -> Result<Result<(), MysqlError>, BackendError> {
+        let outcome = self.exchange(Command::ResetConnection).await?;
+        self.statements = BackendStatements::default();
+        if let Some(error) = outcome.error {
+            return Ok(Err(error));
+        }
+        self.autocommit =
+            outcome.status.is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
+        // MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
+        // COM_RESET_CONNECTION).
+        self.names = if self.is_mariadb { None } else { Some(unknown_names()) };
+        Ok(Ok(()))
+    }
+
+    /// Names that stand for the character set of the login, for servers that have lost it.
+    pub(crate) fn login_names(&self) -> Option<Names> {
+        let id = u16::from(self.fit.collation);
+        charset_of_collation(id).map(|charset| Names {
+            charset,
+            collation: collation_name(id),
+        })
+    }
+}
+
+/// Names that equal no session's, so that they are always set anew.
+fn unknown_names() -> Names {
+    Names {
+        charset: String::new(),
+        collation: None,
+    }
+}
+
+/// Whether the lexer would read wrongly what a server in this state executes.
+pub(crate) fn is_unreadable(status: StatusFlags) -> bool {
+    status.bits() & UNREADABLE != 0
+}

@@ -1,0 +1,158 @@
+//! Applying a configuration: validated whole, durable, and then served by one swap; or nothing has changed.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use arc_swap::ArcSwap;
+
+use crate::failpoint::{FailPoint, FailPoints};
+use crate::members::MemberRegistry;
+use crate::options::Options;
+use crate::snapshot::{Ingredients, Snapshot};
+use crate::store::{Store, StoreError};
+use crate::validate::Problem;
+
+/// Problems that an answer lists; the rest is counted.
+const LISTED_PROBLEMS: usize = 20;
+
+/// What is served, and the only way to change it.
+pub(crate) struct Control {
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    store: Mutex<Store>,
+    pub(crate) members: MemberRegistry,
+    allow_secret_commands: bool,
+    pub(crate) fail_points: FailPoints,
+}
+
+/// What the caller of an apply believes to be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Expected {
+    pub(crate) generation: i64,
+    /// Empty for generation 0.
+    pub(crate) fingerprint: String,
+}
+
+/// What was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Applied {
+    pub(crate) generation: i64,
+    pub(crate) fingerprint: String,
+}
+
+/// Why nothing was applied. The text begins with a word for programs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApplyError {
+    #[error("STALE: the proxy serves generation {generation} ({fingerprint}), not what the plan was made from")]
+    Stale { generation: i64, fingerprint: String },
+    #[error("CONTENDED: another configuration is being applied")]
+    Contended,
+    #[error("INVALID: {}", listed(.0))]
+    Invalid(Vec<Problem>),
+    #[error("FAILED: the configuration could not be made durable and is not served: {0}")]
+    Failed(#[from] StoreError),
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let mut text: Vec<String> = problems.iter().take(LISTED_PROBLEMS).map(Problem::to_string).collect();
+    if problems.len() > LISTED_PROBLEMS {
+        text.push(format!("and {} more", problems.len() - LISTED_PROBLEMS));
+    }
+    text.join("; ")
+}
+
+/// Why the last generation cannot be served again.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The stored bytes are not what was applied.
+    #[error("generation {0} in the data directory is damaged: its fingerprint does not fit")]
+    Damaged(i64),
+    /// This version does not run what an earlier one did.
+    #[error("generation {generation} in the data directory cannot be served: {reason}")]
+    Invalid {
+        /// The generation.
+        generation: i64,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Control {
+    /// Serves the last generation of the store, or nothing if there is none.
+    pub(crate) fn restore(store: Store, options: &Options, fail_points: FailPoints) -> Result<Self, RestoreError> {
+        let members = MemberRegistry::default();
+        let ingredients = Ingredients {
+            members: &members,
+            allow_secret_commands: options.allow_secret_commands,
+        };
+        let snapshot = match store.last()? {
+            None => Snapshot::empty(),
+            Some(generation) => {
+                let number = generation.number;
+                let (snapshot, problems) = Snapshot::restore(&generation, &ingredients).map_err(|problems| {
+                    RestoreError::Invalid {
+                        generation: number,
+                        reason: listed(&problems),
+                    }
+                })?;
+                if snapshot.fingerprint != generation.fingerprint {
+                    return Err(RestoreError::Damaged(number));
+                }
+                for problem in problems {
+                    tracing::error!(address = problem.address, "user cannot log in: {}", problem.reason);
+                }
+                snapshot
+            }
+        };
+        Ok(Self {
+            snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
+            store: Mutex::new(store),
+            members,
+            allow_secret_commands: options.allow_secret_commands,
+            fail_points,
+        })
+    }
+
+    /// What is served.
+    pub(crate) fn snapshot(&self) -> &Arc<ArcSwap<Snapshot>> {
+        &self.snapshot
+    }
+
+    /// Applies a serialized configuration, if what is served is what the caller expects.
+    pub(crate) fn apply(&self, expected: &Expected, json: &str) -> Result<Applied, ApplyError> {
+        self.fail_points.reach(FailPoint::Received);
+        let mut store = match self.store.try_lock() {
+            Ok(store) => store,
+            Err(TryLockError::WouldBlock) => return Err(ApplyError::Contended),
+            // A panic while applying left the store as SQLite left it: the transaction is rolled back.
+            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+        };
+        let served = self.snapshot.load_full();
+        if served.generation != expected.generation || served.fingerprint != expected.fingerprint {
+            return Err(ApplyError::Stale {
+                generation: served.generation,
+                fingerprint: served.fingerprint.clone(),
+            });
+        }
+        let ingredients = Ingredients {
+            members: &self.members,
+            allow_secret_commands: self.allow_secret_commands,
+        };
+        let snapshot =
+            Snapshot::build(served.generation + 1, json, &ingredients).map_err(ApplyError::Invalid)?;
+        self.fail_points.reach(FailPoint::Validated);
+        self.fail_points.reach(FailPoint::BeforePersist);
+        store.append(&snapshot.generation(), self.fail_points)?;
+        self.fail_points.reach(FailPoint::Persisted);
+        let applied = Applied {
+            generation: snapshot.generation,
+            fingerprint: snapshot.fingerprint.clone(),
+        };
+        self.snapshot.store(Arc::new(snapshot));
+        self.fail_points.reach(FailPoint::Published);
+        drop(store);
+        self.members.prune();
+        Ok(applied)
+    }
+}

@@ -1,0 +1,257 @@
+//! Servers as members of hostgroups, while a proxy runs: their connection limits, their state, and who is picked.
+
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use shardwright_rules::{Address, HostgroupId, Member, MemberStatus, Role};
+use tokio::sync::Semaphore;
+
+/// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
+#[derive(Debug)]
+pub(crate) struct MemberRuntime {
+    /// Unique in the process.
+    pub(crate) number: u64,
+    pub(crate) hostgroup: HostgroupId,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) max_connections: u32,
+    /// One permit for each connection that may be opened.
+    pub(crate) permits: Arc<Semaphore>,
+    /// Sessions that wait for a permit, on any worker.
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) connected: AtomicU64,
+    pub(crate) connect_errors: AtomicU64,
+    /// Milliseconds after `epoch` until which the server is left alone; 0: it is not.
+    avoid_until_ms: AtomicU64,
+    epoch: Instant,
+}
+
+impl MemberRuntime {
+    /// Connections open or being opened.
+    pub(crate) fn connections(&self) -> usize {
+        (self.max_connections as usize).saturating_sub(self.permits.available_permits())
+    }
+
+    /// Leaves the server alone for a while.
+    pub(crate) fn avoid_for(&self, time: Duration) {
+        let until = (self.epoch.elapsed() + time).as_millis() as u64;
+        self.avoid_until_ms.store(until.max(1), Ordering::Relaxed);
+    }
+
+    /// It was reached: nothing speaks against it any more.
+    pub(crate) fn reached(&self) {
+        self.avoid_until_ms.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_avoided(&self) -> bool {
+        let until = self.avoid_until_ms.load(Ordering::Relaxed);
+        until != 0 && until > self.epoch.elapsed().as_millis() as u64
+    }
+
+    /// `host:port`, or the path of a socket.
+    pub(crate) fn place(&self) -> String {
+        if self.port == 0 {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// What makes two members of two generations the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct MemberKey {
+    hostgroup: HostgroupId,
+    host: String,
+    port: u16,
+    max_connections: u32,
+}
+
+/// Every member that a served generation has; a change of generation keeps what did not change.
+#[derive(Debug, Default)]
+pub(crate) struct MemberRegistry {
+    members: Mutex<FxHashMap<MemberKey, Arc<MemberRuntime>>>,
+    next: AtomicU64,
+}
+
+impl MemberRegistry {
+    /// The running member for a member of a configuration.
+    pub(crate) fn get(&self, hostgroup: HostgroupId, member: &Member) -> Arc<MemberRuntime> {
+        let key = MemberKey {
+            hostgroup,
+            host: member.host.clone(),
+            port: member.port,
+            max_connections: member.max_connections,
+        };
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        match members.entry(key) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => {
+                let limit = member.max_connections as usize;
+                let runtime = Arc::new(MemberRuntime {
+                    number: self.next.fetch_add(1, Ordering::Relaxed),
+                    hostgroup,
+                    host: member.host.clone(),
+                    port: member.port,
+                    max_connections: member.max_connections,
+                    permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+                    waiting: AtomicUsize::new(0),
+                    connected: AtomicU64::new(0),
+                    connect_errors: AtomicU64::new(0),
+                    avoid_until_ms: AtomicU64::new(0),
+                    epoch: Instant::now(),
+                });
+                entry.insert(runtime).clone()
+            }
+        }
+    }
+
+    /// Forgets members that nothing refers to any more.
+    pub(crate) fn prune(&self) {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.retain(|_, member| Arc::strong_count(member) > 1);
+    }
+}
+
+/// A member with what the configuration says of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) runtime: Arc<MemberRuntime>,
+    pub(crate) server: Address,
+    pub(crate) weight: u32,
+    pub(crate) tier: u8,
+    pub(crate) status: MemberStatus,
+}
+
+/// A hostgroup of one generation.
+#[derive(Clone, Debug)]
+pub(crate) struct HostgroupMembers {
+    pub(crate) role: Role,
+    pub(crate) members: Vec<Placed>,
+}
+
+impl HostgroupMembers {
+    /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
+    /// ago are left out, unless `even_avoided`. A writer hostgroup has one writer: its first online member.
+    pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&Placed> {
+        let usable = |member: &&Placed| {
+            member.status == MemberStatus::Online
+                && (member.weight > 0 || self.role == Role::Writer)
+                && (even_avoided || !member.runtime.is_avoided())
+        };
+        if self.role == Role::Writer {
+            let first = self.members.iter().find(|member| member.status == MemberStatus::Online)?;
+            return Some(first).filter(usable);
+        }
+        let tier = self.members.iter().filter(usable).map(|member| member.tier).min()?;
+        let candidates = || self.members.iter().filter(usable).filter(move |member| member.tier == tier);
+        let total: u64 = candidates().map(|member| u64::from(member.weight)).sum();
+        let mut left = random % total;
+        candidates().find(|member| {
+            let weight = u64::from(member.weight);
+            let found = left < weight;
+            left = left.saturating_sub(weight);
+            found
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(role: Role, rows: &[(&str, u32, u8, MemberStatus)]) -> HostgroupMembers {
+        let registry = MemberRegistry::default();
+        let members = rows
+            .iter()
+            .map(|&(host, weight, tier, status)| {
+                let member = Member {
+                    server: host.into(),
+                    host: host.to_owned(),
+                    port: 3306,
+                    weight,
+                    tier,
+                    max_connections: 10,
+                    max_replication_lag_s: 0,
+                    use_tls: false,
+                    status,
+                };
+                Placed {
+                    runtime: registry.get(HostgroupId(1), &member),
+                    server: member.server,
+                    weight,
+                    tier,
+                    status,
+                }
+            })
+            .collect();
+        HostgroupMembers { role, members }
+    }
+
+    fn picks(group: &HostgroupMembers, even_avoided: bool) -> Vec<String> {
+        let mut hosts: Vec<String> = (0..100)
+            .filter_map(|random| group.pick(random, even_avoided))
+            .map(|member| member.runtime.host.clone())
+            .collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
+    use MemberStatus::{Draining, Offline, Online};
+
+    #[test]
+    fn readers_share_by_weight() {
+        let group = members(Role::Reader, &[("a", 1, 0, Online), ("b", 3, 0, Online), ("c", 0, 0, Online)]);
+        let to_b = (0..400).filter(|&random| group.pick(random, false).unwrap().runtime.host == "b").count();
+        assert_eq!(to_b, 300);
+        assert_eq!(picks(&group, false), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_last_resort_serves_only_when_no_other_can() {
+        let group =
+            members(Role::Reader, &[("a", 1, 0, Online), ("b", 1, 0, Draining), ("writer", 1, 1, Online)]);
+        assert_eq!(picks(&group, false), ["a"]);
+        group.members[0].runtime.avoid_for(Duration::from_secs(3600));
+        assert_eq!(picks(&group, false), ["writer"]);
+        group.members[0].runtime.reached();
+        assert_eq!(picks(&group, false), ["a"]);
+    }
+
+    #[test]
+    fn a_writer_hostgroup_has_one_writer() {
+        let group = members(Role::Writer, &[("a", 1, 0, Offline), ("b", 0, 0, Online), ("c", 1, 0, Online)]);
+        assert_eq!(picks(&group, false), ["b"]);
+        group.members[1].runtime.avoid_for(Duration::from_secs(3600));
+        assert_eq!(picks(&group, false), Vec::<String>::new());
+        assert_eq!(picks(&group, true), ["b"]);
+    }
+
+    #[test]
+    fn a_member_survives_what_does_not_change_it() {
+        let registry = MemberRegistry::default();
+        let mut member = Member {
+            server: "s".into(),
+            host: "h".into(),
+            port: 1,
+            weight: 1,
+            tier: 0,
+            max_connections: 5,
+            max_replication_lag_s: 0,
+            use_tls: false,
+            status: Online,
+        };
+        let first = registry.get(HostgroupId(1), &member);
+        member.weight = 9;
+        assert!(Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
+        member.max_connections = 6;
+        assert!(!Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
+        drop(first);
+        registry.prune();
+        assert!(registry.members.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! How a proxy is started: addresses, where its state is, and limits on everything.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+/// How to start a proxy.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where clients connect; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where administrators connect; port 0 takes a free one.
+    pub admin: SocketAddr,
+    /// Directory of the durable state; created when it is absent. One proxy at a time.
+    pub data_dir: PathBuf,
+    /// Password of the admin user `admin`; without one the admin address must be loopback.
+    pub admin_password: Option<Zeroizing<String>>,
+    /// Worker threads; `None` for one per core.
+    pub workers: Option<NonZeroUsize>,
+    /// Whether secrets may be the output of commands.
+    pub allow_secret_commands: bool,
+    /// The version that clients are told.
+    pub server_version: String,
+    /// Limits and deadlines.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// Options with defaults for everything but the addresses and the data directory.
+    pub fn new(listen: SocketAddr, admin: SocketAddr, data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            listen,
+            admin,
+            data_dir: data_dir.into(),
+            admin_password: None,
+            workers: None,
+            allow_secret_commands: false,
+            server_version: "8.0.30-shardwright".to_owned(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Limits and deadlines. At a limit a client gets the standard MySQL error; other sessions do not notice.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Most client connections at a time (error 1040).
+    pub max_sessions: usize,
+    /// Most connections that have not finished their login; further ones are refused (error 1040).
+    pub max_half_open: usize,
+    /// Time for a login.
+    pub handshake_timeout: Duration,
+    /// Time after which a client that sends nothing is disconnected.
+    pub idle_timeout: Duration,
+    /// Largest statement or other command, bytes (error 1153).
+    pub max_packet: usize,
+    /// Time to open a connection to a backend, its login included.
+    pub connect_timeout: Duration,
+    /// Time that a statement waits for a backend connection (error 9001).
+    pub checkout_timeout: Duration,
+    /// Time that an idle backend connection is kept.
+    pub backend_idle_timeout: Duration,
+    /// Time for which a server that could not be reached is left alone.
+    pub backend_retry_after: Duration,
+    /// Time for which a connection is kept for `LAST_INSERT_ID()`, `SHOW WARNINGS` and their kin after the statement
+    /// that they would be about.
+    pub brief_hold: Duration,
+    /// Most prepared statements of a session (error 1461).
+    pub max_prepared_statements: usize,
+    /// Most prepared statements of a backend connection; the least recently used is closed.
+    pub max_backend_statements: usize,
+    /// Most bytes of COM_STMT_SEND_LONG_DATA that wait for their execution, in one session.
+    pub max_long_data: usize,
+    /// Most SET statements of a session that are replayed on further connections.
+    pub max_set_history: usize,
+    /// Most digests of the statistics, for each worker.
+    pub max_digests: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_sessions: 10_000,
+            max_half_open: 512,
+            handshake_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(8 * 3600),
+            max_packet: 64 << 20,
+            connect_timeout: Duration::from_secs(5),
+            checkout_timeout: Duration::from_secs(10),
+            backend_idle_timeout: Duration::from_secs(300),
+            backend_retry_after: Duration::from_secs(1),
+            brief_hold: Duration::from_secs(10),
+            max_prepared_statements: 4096,
+            max_backend_statements: 256,
+            max_long_data: 64 << 20,
+            max_set_history: 64,
+            max_digests: 2_000,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The idle backend connections of one worker, and the sessions that wait for one.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+use crate::backend::{Backend, Fit};
+
+/// Which connection a session would like best.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preference {
+    /// The session.
+    pub(crate) session: u64,
+    /// The one connection that will do; others will not.
+    pub(crate) only: Option<u64>,
+}
+
+/// Idle connections by member. Nothing here waits or does I/O.
+#[derive(Default)]
+pub(crate) struct Pool {
+    members: RefCell<FxHashMap<u64, MemberPool>>,
+}
+
+#[derive(Default)]
+struct MemberPool {
+    /// Used most recently last.
+    idle: Vec<Backend>,
+    waiters: VecDeque<Rc<Notify>>,
+}
+
+/// Figures about one member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemberFigures {
+    pub(crate) member: u64,
+    pub(crate) idle: usize,
+}
+
+impl Pool {
+    /// Takes an idle connection that fits: the one the session used last, else the one used most recently. Connections
+    /// that the server has closed, or said something on unasked, are dropped on the way.
+    pub(crate) fn take(&self, member: u64, fit: &Fit, preference: Preference) -> Option<Backend> {
+        let mut members = self.members.borrow_mut();
+        let idle = &mut members.get_mut(&member)?.idle;
+        loop {
+            let fits = |backend: &Backend| backend.fit == *fit;
+            let position = match preference.only {
+                Some(serial) => idle.iter().rposition(|backend| {
+                    backend.serial == serial && backend.last_session == preference.session && fits(backend)
+                }),
+                None => idle
+                    .iter()
+                    .rposition(|backend| backend.last_session == preference.session && fits(backend))
+                    .or_else(|| idle.iter().rposition(fits)),
+            }?;
+            let mut backend = idle.remove(position);
+            if is_silent(&mut backend) {
+                return Some(backend);
+            }
+        }
+    }
+
+    /// Closes the idle connection of this member that was used least recently; `false` when there is none.
+    pub(crate) fn evict(&self, member: u64) -> bool {
+        let mut members = self.members.borrow_mut();
+        match members.get_mut(&member) {
+            Some(pool) if !pool.idle.is_empty() => {
+                pool.idle.remove(0);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives a connection back that is as a session must find it. It is closed instead when a session on another
+    /// worker waits for one and none on this worker does.
+    pub(crate) fn give(&self, mut backend: Backend) {
+        let mut members = self.members.borrow_mut();
+        let pool = members.entry(backend.member.number).or_default();
+        if pool.waiters.is_empty() && backend.member.waiting.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        backend.idle_since = Instant::now();
+        pool.idle.push(backend);
+        if let Some(waiter) = pool.waiters.pop_front() {
+            waiter.notify_one();
+        }
+    }
+
+    /// Waits in line for the next connection to this member that is given back. Dropping the entry leaves the line.
+    pub(crate) fn wait(&self, member: u64) -> Waiting<'_> {
+        let notify = Rc::new(Notify::new());
+        let mut members = self.members.borrow_mut();
+        members.entry(member).or_default().waiters.push_back(notify.clone());
+        Waiting {
+            pool: self,
+            member,
+            notify,
+        }
+    }
+
+    /// Closes connections that have been idle too long and those to members that are not `wanted` any more.
+    pub(crate) fn prune(&self, idle_timeout: Duration, wanted: impl Fn(u64) -> bool) {
+        let now = Instant::now();
+        self.members.borrow_mut().retain(|member, pool| {
+            let is_wanted = wanted(*member);
+            pool.idle.retain(|backend| is_wanted && now - backend.idle_since < idle_timeout);
+            is_wanted || !pool.waiters.is_empty()
+        });
+    }
+
+    pub(crate) fn figures(&self) -> Vec<MemberFigures> {
+        let members = self.members.borrow();
+        members
+            .iter()
+            .map(|(&member, pool)| MemberFigures {
+                member,
+                idle: pool.idle.len(),
+            })
+            .collect()
+    }
+}
+
+fn is_silent(backend: &mut Backend) -> bool {
+    backend.channel.poll_silent(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A place in the line for a member's connections.
+pub(crate) struct Waiting<'a> {
+    pool: &'a Pool,
+    member: u64,
+    notify: Rc<Notify>,
+}
+
+impl Waiting<'_> {
+    pub(crate) async fn given(&self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut members = self.pool.members.borrow_mut();
+        let Some(pool) = members.get_mut(&self.member) else {
+            return;
+        };
+        let in_line = pool.waiters.len();
+        pool.waiters.retain(|waiter| !Rc::ptr_eq(waiter, &self.notify));
+        // It was called up and leaves: whoever is next is called in its place, as what was given may be there still.
+        let was_called = pool.waiters.len() == in_line;
+        if was_called && !pool.idle.is_empty() {
+            if let Some(next) = pool.waiters.pop_front() {
+                next.notify_one();
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Starting a proxy and ending it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, setrlimit};
+use shardwright_mysqlite::Server;
+use shardwright_wire::{MysqlError, errors, write_packet};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::admin;
+use crate::control::{Control, RestoreError};
+use crate::failpoint::{FailPoints, UnknownFailPoint};
+use crate::options::Options;
+use crate::shared::{Phase, Shared};
+use crate::store::{Store, StoreError};
+use crate::worker::{self, NewSession, WorkerHandle};
+
+/// How often a drain looks whether sessions are left.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// Pause after a failed accept: most likely there are no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// Admin connections at a time.
+const ADMIN_CONNECTIONS: usize = 64;
+
+/// Why a proxy did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The admin address can be reached from elsewhere and there is no password.
+    #[error(
+        "the admin address {0} is not loopback: give a password (--admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD)"
+    )]
+    AdminNeedsPassword(SocketAddr),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The last generation cannot be served.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// A thread or runtime cannot be started.
+    #[error("cannot start: {0}")]
+    Io(#[from] io::Error),
+    /// The environment asks for a crash that does not exist.
+    #[error(transparent)]
+    FailPoint(#[from] UnknownFailPoint),
+    /// Core dumps, which would hold secrets, cannot be switched off.
+    #[error("cannot switch off core dumps: {0}")]
+    CoreDumps(nix::errno::Errno),
+}
+
+/// The bundled proxy.
+#[derive(Debug)]
+pub struct Proxy;
+
+impl Proxy {
+    /// Starts a proxy: the last applied generation is served when this returns.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing runs then.
+    pub fn start(options: Options) -> Result<RunningProxy, StartError> {
+        if options.admin_password.is_none() && !options.admin.ip().is_loopback() {
+            return Err(StartError::AdminNeedsPassword(options.admin));
+        }
+        setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(StartError::CoreDumps)?;
+        let fail_points = FailPoints::from_environment()?;
+        let store = Store::open(&options.data_dir)?;
+        let control = Control::restore(store, &options, fail_points)?;
+        let listener = std::net::TcpListener::bind(options.listen).map_err(|source| StartError::Listen {
+            address: options.listen,
+            source,
+        })?;
+        listener.set_nonblocking(true)?;
+        let listen = listener.local_addr()?;
+        let shared = Arc::new(Shared::new(
+            control,
+            options.limits.clone(),
+            options.server_version.clone(),
+            (options.listen.ip().to_string(), listen.port()),
+        ));
+        let workers = start_workers(&shared, options.workers)?;
+        let (stop_accepting, stopped) = watch::channel(false);
+        let acceptor = start_acceptor(shared.clone(), listener, stopped)?;
+        let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
+        let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
+        let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
+            address: options.admin,
+            source,
+        });
+        let mut running = RunningProxy {
+            listen,
+            admin_address: options.admin,
+            shared,
+            stop_accepting,
+            threads: workers,
+            admin: None,
+        };
+        running.threads.push(acceptor);
+        // On an error, dropping what runs ends it.
+        let admin = admin?;
+        running.admin_address = admin.local_addr();
+        running.admin = Some(admin);
+        Ok(running)
+    }
+}
+
+fn start_workers(
+    shared: &Arc<Shared>,
+    count: Option<NonZeroUsize>,
+) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let count = match count {
+        Some(count) => count,
+        None => std::thread::available_parallelism()?,
+    };
+    let (mut handles, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..count.get() {
+        let (handle, thread) = worker::start(shared.clone(), number)?;
+        handles.push(handle);
+        threads.push(thread);
+    }
+    if shared.workers.set(handles).is_err() {
+        return Err(io::Error::other("workers were started twice").into());
+    }
+    Ok(threads)
+}
+
+fn start_acceptor(
+    shared: Arc<Shared>,
+    listener: std::net::TcpListener,
+    stopped: watch::Receiver<bool>,
+) -> Result<JoinHandle<()>, StartError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _context = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    let thread = std::thread::Builder::new()
+        .name("acceptor".to_owned())
+        .spawn(move || runtime.block_on(accept(&shared, &listener, stopped)))?;
+    Ok(thread)
+}
+
+async fn accept(shared: &Shared, listener: &TcpListener, mut stopped: watch::Receiver<bool>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.changed() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => admit(shared, stream, peer),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Hands a connection to the worker with the fewest sessions, or says that there are too many.
+fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
+    let places = shared.session_place().zip(shared.login_place());
+    let Some((place, login_place)) = places else {
+        return refuse(&stream, &errors::CON_COUNT_ERROR.with("Too many connections"));
+    };
+    let prepared = stream.set_nodelay(true).and_then(|()| stream.into_std());
+    let stream = match prepared {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::debug!(%peer, %error, "a connection was gone before it began");
+            return;
+        }
+    };
+    let least_loaded = shared.workers().iter().min_by_key(|worker| worker.load());
+    if let Some(worker) = least_loaded {
+        worker.take_on(NewSession {
+            stream,
+            peer,
+            place,
+            login_place,
+        });
+    }
+}
+
+/// Says why and closes; one short write into an empty socket does not block, and who does not take it goes without.
+fn refuse(stream: &TcpStream, error: &MysqlError) {
+    let mut payload = Vec::new();
+    error.encode_before_greeting(&mut payload);
+    let mut packet = Vec::new();
+    write_packet(&mut packet, &mut 0, &payload);
+    if let Err(error) = stream.try_write(&packet) {
+        tracing::debug!(%error, "a client was not told that there are too many");
+    }
+}
+
+/// A proxy that serves. Dropping it stops it at once.
+#[derive(Debug)]
+pub struct RunningProxy {
+    listen: SocketAddr,
+    admin_address: SocketAddr,
+    shared: Arc<Shared>,
+    stop_accepting: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+    admin: Option<Server>,
+}
+
+impl RunningProxy {
+    /// Where clients connect.
+    pub fn listen_address(&self) -> SocketAddr {
+        self.listen
+    }
+
+    /// Where administrators connect.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
+    /// Client connections that are there.
+    pub fn sessions(&self) -> usize {
+        self.shared.sessions()
+    }
+
+    /// Takes on no more sessions, lets those end that are in a transaction, and stops when all have ended or at the
+    /// deadline. `true` when all have ended.
+    pub fn drain(self, timeout: Duration) -> bool {
+        self.begin_drain();
+        let deadline = Instant::now() + timeout;
+        while self.shared.sessions() > 0 && Instant::now() < deadline {
+            std::thread::sleep(DRAIN_POLL);
+        }
+        let is_empty = self.shared.sessions() == 0;
+        self.shutdown();
+        is_empty
+    }
+
+    /// Takes on no more sessions, and ends those that are not in a transaction.
+    pub fn begin_drain(&self) {
+        self.stop_accepting.send_replace(true);
+        self.shared.advance(Phase::Draining);
+    }
+
+    /// Cuts off every session and waits for the threads.
+    pub fn shutdown(mut self) {
+        self.stop();
+    }
+
+    /// Waits until the proxy ends, which another thread must bring about; returns at once when it has.
+    pub fn wait(mut self) {
+        self.join();
+    }
+
+    fn stop(&mut self) {
+        self.stop_accepting.send_replace(true);
+        self.shared.advance(Phase::Stopping);
+        if let Some(admin) = self.admin.take() {
+            admin.shutdown();
+        }
+        self.join();
+    }
+
+    fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the proxy has panicked");
+            }
+        }
+    }
+}
+
+impl Drop for RunningProxy {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("sessions", &self.sessions()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerHandle").field("load", &self.load()).finish_non_exhaustive()
+    }
+}

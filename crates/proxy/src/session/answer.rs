@@ -1,0 +1,75 @@
+//! Answers that the proxy gives by itself.
+
+use shardwright_wire::{EofPacket, MysqlError, OkPacket, StatusFlags, errors};
+
+use super::{End, Flow, Session};
+
+impl Session {
+    /// The status that goes with the proxy's own answers.
+    fn status(&self) -> StatusFlags {
+        let mut status = StatusFlags::empty();
+        status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
+        status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.is_in_transaction());
+        status
+    }
+
+    pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8]) -> Flow {
+        let ok = OkPacket {
+            status: self.status(),
+            info,
+            ..OkPacket::default()
+        };
+        let mut payload = Vec::with_capacity(16 + info.len());
+        ok.encode(&mut payload, self.capabilities);
+        self.send(seq, &payload).await
+    }
+
+    pub(super) async fn send_eof(&mut self, seq: u8) -> Flow {
+        let eof = EofPacket {
+            warnings: 0,
+            status: self.status(),
+        };
+        let mut payload = Vec::new();
+        eof.encode(&mut payload);
+        self.send(seq, &payload).await
+    }
+
+    pub(super) async fn send_error(&mut self, seq: u8, error: &MysqlError) -> Flow {
+        let mut payload = Vec::new();
+        error.encode(&mut payload);
+        self.send(seq, &payload).await
+    }
+
+    /// An error of the proxy's own about a statement; it is counted.
+    pub(super) async fn refuse(&mut self, seq: u8, error: &MysqlError) -> Flow {
+        self.worker.counters.refused(error.code, &error.message);
+        self.send_error(seq, error).await
+    }
+
+    /// An error after which the connection is closed.
+    pub(super) async fn refuse_and_close(&mut self, error: &MysqlError, seq: u8) -> Flow {
+        self.refuse(seq, error).await?;
+        Err(End::Closed)
+    }
+
+    pub(super) async fn unsupported(&mut self, seq: u8, what: &str) -> Flow {
+        self.refuse(seq, &errors::UNKNOWN_COM.with(what)).await
+    }
+
+    pub(super) async fn send(&mut self, mut seq: u8, payload: &[u8]) -> Flow {
+        self.client.queue(&mut seq, payload);
+        self.client.flush().await.map_err(|_| End::ClientGone)
+    }
+
+    /// COM_STATISTICS.
+    pub(super) async fn statistics(&mut self, seq: u8) -> Flow {
+        let shared = &self.worker.shared;
+        let text = format!(
+            "Uptime: {}  Threads: {}  Questions: {}",
+            shared.started.elapsed().as_secs(),
+            shared.sessions(),
+            self.worker.counters.totals.questions.get()
+        );
+        self.send(seq, text.as_bytes()).await
+    }
+}

@@ -1,0 +1,211 @@
+//! The login of a client: greeting, proof, limits.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shardwright_wire::auth::Scramble;
+use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
+use shardwright_wire::{
+    CapabilityFlags, ErrorCode, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
+    PRE_AUTH_MAX_PAYLOAD, PacketError, ServerLogin, StatusFlags, errors,
+};
+
+use crate::backend::{BASE, CLASS};
+use crate::channel::{Channel, Frame, ReadError};
+use crate::shared::{Phase, Place};
+use crate::snapshot::{Snapshot, UserEntry};
+use crate::stats::bump;
+use crate::worker::Worker;
+
+const UNKNOWN_CHARSET: ErrorCode = ErrorCode {
+    code: 1115,
+    sqlstate: *b"42000",
+};
+/// Longest schema name in bytes: 64 characters.
+const MAX_SCHEMA: usize = 256;
+
+/// What clients may use. `CLIENT_DEPRECATE_EOF`, `CLIENT_SESSION_TRACK`, `CLIENT_MULTI_STATEMENTS`,
+/// `CLIENT_LOCAL_FILES`, TLS and compression are not offered.
+pub(super) const OFFERED: CapabilityFlags = BASE
+    .union(CLASS)
+    .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
+    .union(CapabilityFlags::CLIENT_CONNECT_ATTRS)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
+    .union(CapabilityFlags::CLIENT_IGNORE_SIGPIPE)
+    .union(CapabilityFlags::CLIENT_INTERACTIVE)
+    .union(CapabilityFlags::CLIENT_RESERVED);
+
+/// A client that has proved who it is.
+pub(super) struct Accepted {
+    pub(super) connection_id: u32,
+    pub(super) capabilities: CapabilityFlags,
+    pub(super) collation: u8,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) user: Arc<UserEntry>,
+    pub(super) user_place: Place,
+    pub(super) schema: Option<Arc<str>>,
+}
+
+/// Logs a client in; `None` when it was refused or went away.
+pub(super) async fn log_in(worker: &Rc<Worker>, channel: &mut Channel, peer: SocketAddr) -> Option<Accepted> {
+    let connection_id = worker.shared.next_connection_id();
+    let scramble = match Scramble::generate() {
+        Ok(scramble) => scramble,
+        Err(error) => {
+            tracing::error!(%error, "no random bytes for a challenge");
+            return None;
+        }
+    };
+    let version = worker.shared.server_version.as_str();
+    let greeting = Greeting::native(version, connection_id, scramble, OFFERED, UTF8MB4_GENERAL_CI);
+    let mut seq = 0;
+    channel.queue(&mut seq, &greeting.encode());
+    channel.flush().await.ok()?;
+    let (result, mut seq) = negotiate(worker, channel, &greeting, peer).await?;
+    match result {
+        Ok(accepted) => {
+            let ok = OkPacket {
+                status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
+                ..OkPacket::default()
+            };
+            let mut payload = Vec::new();
+            ok.encode(&mut payload, accepted.capabilities);
+            channel.queue(&mut seq, &payload);
+            channel.flush().await.ok()?;
+            Some(Accepted {
+                connection_id,
+                ..accepted
+            })
+        }
+        Err(error) => {
+            tracing::debug!(%peer, code = error.code, "a login was refused");
+            let mut payload = Vec::new();
+            error.encode(&mut payload);
+            channel.queue(&mut seq, &payload);
+            channel.flush().await.ok()?;
+            None
+        }
+    }
+}
+
+/// Runs the login up to the answer, and says with which sequence number to send that.
+async fn negotiate(
+    worker: &Rc<Worker>,
+    channel: &mut Channel,
+    greeting: &Greeting,
+    peer: SocketAddr,
+) -> Option<(Result<Accepted, MysqlError>, u8)> {
+    let mut login = ServerLogin::new(greeting);
+    let mut frame = Frame::default();
+    let mut expected = 1;
+    loop {
+        match channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD).await {
+            Ok(()) if frame.first_seq() == expected => {}
+            Ok(()) => {
+                let error = errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order");
+                return Some((Err(error), frame.next_seq()));
+            }
+            Err(ReadError::Packet(error)) => return Some((Err(packet_error(&error)), expected.wrapping_add(1))),
+            Err(ReadError::Closed | ReadError::Io(_)) => return None,
+        }
+        let mut seq = frame.next_seq();
+        match login.on_payload(frame.payload()) {
+            Ok(LoginStep::Send(payload)) => {
+                channel.queue(&mut seq, &payload);
+                channel.flush().await.ok()?;
+                expected = seq;
+            }
+            Ok(LoginStep::Attempt(attempt)) => return Some((admit(worker, &attempt, peer), seq)),
+            Err(error) => return Some((Err(error), seq)),
+        }
+    }
+}
+
+/// The error for bytes that are no packets.
+pub(super) fn packet_error(error: &PacketError) -> MysqlError {
+    match error {
+        PacketError::TooLarge { .. } => {
+            errors::NET_PACKET_TOO_LARGE.with("Got a packet bigger than 'max_allowed_packet' bytes")
+        }
+        PacketError::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order"),
+    }
+}
+
+fn admit(worker: &Rc<Worker>, attempt: &LoginAttempt, peer: SocketAddr) -> Result<Accepted, MysqlError> {
+    let request = &attempt.request;
+    let (snapshot, user) = verify(worker, attempt, peer)?;
+    let collation = collation(request.collation)?;
+    let schema = match &request.database {
+        Some(name) => Some(schema_name(name)?),
+        None => user.user.default_schema.as_deref().map(Arc::from),
+    };
+    let user_place = user_place(worker, &user)?;
+    Ok(Accepted {
+        connection_id: 0,
+        capabilities: attempt.capabilities,
+        collation,
+        snapshot,
+        user,
+        user_place,
+        schema,
+    })
+}
+
+/// The user of a login, if the proof is right. A user that does not exist takes the same path and the same error.
+pub(super) fn verify(
+    worker: &Rc<Worker>,
+    attempt: &LoginAttempt,
+    peer: SocketAddr,
+) -> Result<(Arc<Snapshot>, Arc<UserEntry>), MysqlError> {
+    let snapshot = worker.snapshot();
+    let name = std::str::from_utf8(&attempt.request.user).ok();
+    let user = name.and_then(|name| snapshot.users.get(name)).cloned();
+    let is_right = match user.as_ref().and_then(|user| user.credentials.as_ref()) {
+        Some(credentials) => attempt.verify(&credentials.verifier).is_some(),
+        None => false,
+    };
+    match user {
+        Some(user) if is_right => Ok((snapshot, user)),
+        _ => {
+            bump(&worker.counters.totals.logins_denied);
+            Err(attempt.denied(&super::client_ip(peer)))
+        }
+    }
+}
+
+pub(super) fn user_place(worker: &Rc<Worker>, user: &UserEntry) -> Result<Place, MysqlError> {
+    if worker.phase() != Phase::Serving {
+        return Err(errors::SERVER_SHUTDOWN.with("Server shutdown in progress"));
+    }
+    let limit = user.user.max_connections;
+    worker.shared.user_place(&user.name, limit).ok_or_else(|| {
+        errors::USER_LIMIT_REACHED.with(format_args!(
+            "User '{}' has exceeded the 'max_user_connections' resource (current value: {limit})",
+            user.name
+        ))
+    })
+}
+
+/// The collation of a login, if statements in its character set can be read.
+pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
+    match charset_of_collation(u16::from(id)) {
+        Some(charset) if !is_lexable(&charset) => Err(UNKNOWN_CHARSET.with(format_args!(
+            "character set '{charset}' is not spoken: the proxy could not read statements in it"
+        ))),
+        Some(_) => Ok(id),
+        // An id that nobody knows is what servers take for their default.
+        None => Ok(UTF8MB4_GENERAL_CI),
+    }
+}
+
+/// A schema name as text.
+pub(super) fn schema_name(name: &[u8]) -> Result<Arc<str>, MysqlError> {
+    match std::str::from_utf8(name) {
+        Ok(name) if !name.is_empty() && name.len() <= MAX_SCHEMA && !name.contains('\0') => Ok(Arc::from(name)),
+        _ => Err(errors::BAD_DB.with(format_args!(
+            "Unknown database '{}'",
+            String::from_utf8_lossy(&name[..name.len().min(MAX_SCHEMA)])
+        ))),
+    }
+}

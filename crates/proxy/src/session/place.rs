@@ -1,0 +1,402 @@
+//! A backend connection for a statement: the one that is held, or one of the pool, or a new one; made as the session
+//! needs it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use shardwright_rules::HostgroupId;
+use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
+
+use super::holds::Holds;
+use super::{Held, Session, is_about_login};
+use crate::backend::{Backend, BackendError, CLASS, Connect, ConnectFailure, Fit, Names};
+use crate::members::MemberRuntime;
+use crate::pool::Preference;
+
+/// Connections of the pool that turn out to be dead before one is given up.
+const MAX_DEAD: usize = 8;
+
+/// What a statement needs.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) hostgroup: HostgroupId,
+    /// The schema to be in.
+    pub(super) schema: Option<Arc<str>>,
+    /// It mentions user variables.
+    pub(super) user_variables: bool,
+    /// It asks about the session's earlier statements.
+    pub(super) asks: bool,
+    /// It opens the transaction that was begun.
+    pub(super) opens: bool,
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The client gets this error, and the session goes on.
+    Refused(MysqlError),
+    /// The client gets this error, and the session ends: what it had on the connection is lost.
+    Fatal(MysqlError),
+}
+
+/// Why a connection could not be made as the session needs it.
+enum Misfit {
+    /// The server said no.
+    Refused(MysqlError),
+    /// The connection is lost.
+    Lost(BackendError),
+}
+
+impl From<BackendError> for Misfit {
+    fn from(error: BackendError) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Why a member gave no connection.
+enum NotConnected {
+    Refused(MysqlError),
+    Unreachable(String),
+    Full,
+}
+
+impl Session {
+    /// A connection to the hostgroup, in the session's state.
+    pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
+        if let Some(position) = self.held.iter().position(|held| held.hostgroup == target.hostgroup) {
+            let mut held = self.held.swap_remove(position);
+            return match self.align(&mut held, target).await {
+                Ok(()) => Ok(held),
+                Err(Misfit::Refused(error)) => {
+                    self.held.push(held);
+                    Err(Trouble::Refused(error))
+                }
+                Err(Misfit::Lost(error)) => Err(Trouble::Fatal(lost(&error))),
+            };
+        }
+        self.check_elsewhere(target)?;
+        for _ in 0..MAX_DEAD {
+            let backend = self.checkout(target).await?;
+            let mut held = Held {
+                hostgroup: target.hostgroup,
+                backend,
+                holds: Holds::NONE,
+                until: None,
+                replayed: 0,
+            };
+            match self.adopt(&mut held, target).await {
+                Ok(()) => return Ok(held),
+                Err(Misfit::Refused(error)) => return Err(Trouble::Refused(error)),
+                // Nothing of the statement was sent, so another connection will do.
+                Err(Misfit::Lost(error)) => tracing::debug!(%error, "an idle connection was lost"),
+            }
+        }
+        Err(Trouble::Refused(errors::CLIENT_SERVER_LOST.with("Lost connection to MySQL server")))
+    }
+
+    /// Refuses a statement whose meaning depends on what another connection holds.
+    fn check_elsewhere(&self, target: &Target) -> Result<(), Trouble> {
+        for held in &self.held {
+            let mut missed = Holds::NONE;
+            if target.user_variables {
+                missed = missed.with(Holds::USER_VARIABLES);
+            }
+            if target.asks {
+                missed = missed.with(Holds::BRIEF);
+            }
+            if held.holds.intersects(missed.with(Holds::NOT_ELSEWHERE)) {
+                return Err(Trouble::Refused(errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(
+                    "the session holds a connection to hostgroup {} ({}), and this statement belongs to hostgroup {}",
+                    held.hostgroup,
+                    held.holds.texts(),
+                    target.hostgroup
+                ))));
+            }
+        }
+        Ok(())
+    }
+
+    async fn checkout(&mut self, target: &Target) -> Result<Backend, Trouble> {
+        if let Some(backend) = self.previous_connection(target)? {
+            return Ok(backend);
+        }
+        let snapshot = self.snapshot.clone();
+        let Some(group) = snapshot.hostgroups.get(&target.hostgroup) else {
+            return Err(Trouble::Refused(
+                errors::PROXY_HOSTGROUP_TIMEOUT
+                    .with(format_args!("hostgroup {} does not exist", target.hostgroup)),
+            ));
+        };
+        let deadline = Instant::now() + self.worker.shared.limits.checkout_timeout;
+        let mut reason = "it has no server that takes statements".to_owned();
+        for attempt in 0..=group.members.len() {
+            let random = self.worker.random();
+            let picked = group.pick(random, false);
+            let Some(placed) = picked.or_else(|| group.pick(random, true).filter(|_| attempt == 0)) else {
+                break;
+            };
+            match self.connection_to(&placed.runtime, target, deadline).await {
+                Ok(backend) => return Ok(backend),
+                Err(NotConnected::Refused(error)) => return Err(Trouble::Refused(error)),
+                Err(NotConnected::Full) => {
+                    let limit = placed.runtime.max_connections;
+                    reason = format!("all {limit} connections to {} stayed in use", placed.server);
+                    break;
+                }
+                Err(NotConnected::Unreachable(error)) => {
+                    placed.runtime.avoid_for(self.worker.shared.limits.backend_retry_after);
+                    tracing::warn!(server = %placed.server, %error, "a server cannot be reached");
+                    reason = format!("{} ({}): {error}", placed.server, placed.runtime.place());
+                }
+            }
+        }
+        Err(Trouble::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(format_args!(
+            "no connection to hostgroup {}: {reason}",
+            target.hostgroup
+        ))))
+    }
+
+    /// The connection that ran the statement that is asked about, if nobody has used it since.
+    fn previous_connection(&self, target: &Target) -> Result<Option<Backend>, Trouble> {
+        let Some(previous) = self.previous.filter(|_| target.asks) else {
+            return Ok(None);
+        };
+        let preference = Preference {
+            session: self.number,
+            only: Some(previous.serial),
+        };
+        let fit = self.fit(target.schema.is_some());
+        let other_fit = self.fit(target.schema.is_none());
+        let taken = (previous.hostgroup == target.hostgroup)
+            .then(|| {
+                let pool = &self.worker.pool;
+                pool.take(previous.member, &fit, preference)
+                    .or_else(|| pool.take(previous.member, &other_fit, preference))
+            })
+            .flatten();
+        match taken {
+            Some(backend) => Ok(Some(backend)),
+            None => Err(Trouble::Refused(errors::UNKNOWN.with(
+                "the connection that ran the session's previous statement is not held any more; ask in a transaction, \
+                 or directly after the statement",
+            ))),
+        }
+    }
+
+    fn fit(&self, has_schema: bool) -> Fit {
+        Fit {
+            user: self.user.name.clone(),
+            class: self.capabilities & CLASS,
+            collation: self.collation,
+            has_schema,
+        }
+    }
+
+    /// An idle connection to the member, or a new one, or the next that is given back.
+    async fn connection_to(
+        &self,
+        member: &Arc<MemberRuntime>,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<Backend, NotConnected> {
+        let fit = self.fit(target.schema.is_some());
+        let preference = Preference {
+            session: self.number,
+            only: None,
+        };
+        loop {
+            if let Some(backend) = self.worker.pool.take(member.number, &fit, preference) {
+                return Ok(backend);
+            }
+            if let Ok(permit) = member.permits.clone().try_acquire_owned() {
+                return self.connect(member, fit, target, permit).await;
+            }
+            // An idle connection that does not fit stands in the way of one that would.
+            if self.worker.pool.evict(member.number) {
+                continue;
+            }
+            let _counted = WaitingCount::new(member);
+            let line = self.worker.pool.wait(member.number);
+            self.worker.shared.workers().iter().for_each(|worker| worker.release(member.number));
+            tokio::select! {
+                biased;
+                () = line.given() => {}
+                permit = member.permits.clone().acquire_owned() => match permit {
+                    Ok(permit) => return self.connect(member, fit, target, permit).await,
+                    Err(_closed) => return Err(NotConnected::Full),
+                },
+                () = tokio::time::sleep_until(deadline.into()) => return Err(NotConnected::Full),
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        member: &Arc<MemberRuntime>,
+        fit: Fit,
+        target: &Target,
+        permit: tokio::sync::OwnedSemaphorePermit,
+    ) -> Result<Backend, NotConnected> {
+        let Some(credentials) = &self.user.credentials else {
+            return Err(NotConnected::Refused(
+                errors::ACCESS_DENIED.with("the user's secret cannot be resolved"),
+            ));
+        };
+        let connect = Connect {
+            member,
+            fit,
+            secret: &credentials.secret,
+            schema: target.schema.clone(),
+            permit,
+            serial: self.worker.next_number(),
+            scratch: self.worker.scratch.clone(),
+        };
+        match connect.open(self.worker.shared.limits.connect_timeout).await {
+            Ok(backend) => {
+                member.connected.fetch_add(1, Ordering::Relaxed);
+                member.reached();
+                Ok(backend)
+            }
+            Err(failure) => {
+                member.connect_errors.fetch_add(1, Ordering::Relaxed);
+                match &failure {
+                    ConnectFailure::Login(error) => match is_about_login(error) {
+                        Some(error) => Err(NotConnected::Refused(error.clone())),
+                        None => Err(NotConnected::Unreachable(failure.to_string())),
+                    },
+                    _ => Err(NotConnected::Unreachable(failure.to_string())),
+                }
+            }
+        }
+    }
+
+    /// Makes a connection that was taken from the pool, or is new, the session's.
+    async fn adopt(&mut self, held: &mut Held, target: &Target) -> Result<(), Misfit> {
+        let backend = &mut held.backend;
+        let is_anothers = backend.last_session != 0 && backend.last_session != self.number;
+        // What code of the server set in a session that could not be seen to set anything must not be found by a
+        // statement of another session that looks for it.
+        if is_anothers
+            && (target.user_variables || target.asks)
+            && let Err(error) = backend.reset().await?
+        {
+            return Err(Misfit::Refused(error));
+        }
+        self.align(held, target).await
+    }
+
+    /// Gives a connection the session's schema, character set, variables, and the transaction that was begun.
+    async fn align(&mut self, held: &mut Held, target: &Target) -> Result<(), Misfit> {
+        self.align_schema(&mut held.backend, target).await?;
+        self.align_names(held).await?;
+        self.align_variables(held).await?;
+        if target.opens {
+            self.open_transaction(held).await?;
+        }
+        Ok(())
+    }
+
+    async fn align_schema(&self, backend: &mut Backend, target: &Target) -> Result<(), Misfit> {
+        if backend.schema == target.schema {
+            return Ok(());
+        }
+        let Some(schema) = &target.schema else {
+            return Err(Misfit::Refused(errors::NO_DB.with("No database selected")));
+        };
+        refused(backend.exchange(Command::InitDb(schema.as_bytes())).await?.error)?;
+        backend.schema = Some(schema.clone());
+        backend.fit.has_schema = true;
+        Ok(())
+    }
+
+    async fn align_names(&self, held: &mut Held) -> Result<(), Misfit> {
+        let backend = &mut held.backend;
+        if backend.names == self.names {
+            return Ok(());
+        }
+        if self.names.is_none() && backend.is_mariadb && held.holds.is_empty() {
+            return refused(backend.reset().await?.err());
+        }
+        let Some(names) = self.names.clone().or_else(|| backend.login_names()) else {
+            return Ok(());
+        };
+        refused(backend.exchange(Command::Query(set_names(&names).as_bytes())).await?.error)?;
+        backend.names.clone_from(&self.names);
+        Ok(())
+    }
+
+    async fn align_variables(&mut self, held: &mut Held) -> Result<(), Misfit> {
+        let backend = &mut held.backend;
+        if held.replayed < self.history.last() {
+            for text in self.history.since(held.replayed) {
+                let outcome = backend.exchange(Command::Query(text)).await?;
+                refused(outcome.error)?;
+                note_autocommit(backend, outcome.status);
+                held.holds = held.holds.with(Holds::SESSION_VARIABLES);
+            }
+            held.replayed = self.history.last();
+        }
+        if backend.autocommit != self.autocommit {
+            let text: &[u8] = if self.autocommit { b"SET autocommit=1" } else { b"SET autocommit=0" };
+            refused(backend.exchange(Command::Query(text)).await?.error)?;
+            backend.autocommit = self.autocommit;
+        }
+        if !self.autocommit {
+            held.holds = held.holds.with(Holds::AUTOCOMMIT);
+        }
+        if let Some(text) = self.next_transaction.take() {
+            refused(backend.exchange(Command::Query(&text)).await?.error)?;
+        }
+        Ok(())
+    }
+
+    async fn open_transaction(&mut self, held: &mut Held) -> Result<(), Misfit> {
+        for text in std::mem::take(&mut self.pending) {
+            let outcome = held.backend.exchange(Command::Query(&text)).await?;
+            refused(outcome.error)?;
+            held.holds = held.holds.with(Holds::TRANSACTION);
+        }
+        Ok(())
+    }
+}
+
+/// Follows the server's word on autocommit.
+pub(super) fn note_autocommit(backend: &mut Backend, status: Option<StatusFlags>) {
+    if let Some(status) = status {
+        backend.autocommit = status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+    }
+}
+
+fn refused(error: Option<MysqlError>) -> Result<(), Misfit> {
+    error.map_or(Ok(()), |error| Err(Misfit::Refused(error)))
+}
+
+/// The error for a connection that was lost.
+pub(super) fn lost(error: &BackendError) -> MysqlError {
+    errors::CLIENT_SERVER_LOST.with(format_args!("Lost connection to MySQL server during query: {error}"))
+}
+
+/// Names consist of letters, digits and underscores, so they need no quotes.
+fn set_names(names: &Names) -> String {
+    match &names.collation {
+        Some(collation) => format!("SET NAMES {} COLLATE {collation}", names.charset),
+        None => format!("SET NAMES {}", names.charset),
+    }
+}
+
+/// Counts a session among those that wait for a connection to a member.
+struct WaitingCount<'a>(&'a MemberRuntime);
+
+impl<'a> WaitingCount<'a> {
+    fn new(member: &'a MemberRuntime) -> Self {
+        member.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(member)
+    }
+}
+
+impl Drop for WaitingCount<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,277 @@
+//! Server-side prepared statements: the client's numbers, prepared wherever a statement turns out to go.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use shardwright_rules::{Outcome as Decided, Route, Statement};
+use shardwright_sql::{LexMode, StatementClass};
+use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
+
+use super::forward::{Transmission, forward};
+use super::place::{Trouble, lost};
+use super::statement::rejected;
+use super::{End, Flow, Held, Session};
+use crate::prepared::{ExecuteParameters, PreparedText, SessionStatement};
+use crate::stats::bump;
+
+const MAX_PREPARED: ErrorCode = ErrorCode {
+    code: 1461,
+    sqlstate: *b"42000",
+};
+const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
+    code: 1210,
+    sqlstate: *b"HY000",
+};
+/// Bytes of a piece of a parameter, so that it fits a packet.
+const PIECE: usize = 8 << 20;
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub(super) async fn prepare(&mut self, text: &[u8], seq: u8) -> Flow {
+        bump(&self.worker.counters.totals.statements_prepared);
+        let limit = self.worker.shared.limits.max_prepared_statements;
+        if self.statements.len() >= limit {
+            let error = MAX_PREPARED.with(format_args!(
+                "Can't create more than max_prepared_stmt_count statements (current value: {limit})"
+            ));
+            return self.refuse(seq, &error).await;
+        }
+        let text: Rc<[u8]> = Rc::from(text);
+        let statement = Statement::new(&text, LexMode::default());
+        if let Some(error) = unpreparable(&statement) {
+            return self.refuse(seq, &error).await;
+        }
+        let route = match self.decide(&statement).outcome {
+            Decided::Route(route) => route,
+            Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
+            Decided::Answer { .. } | Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
+        };
+        let mut run = self.run_of(&statement, &route, None);
+        // Preparing changes nothing, so it opens no transaction and needs no state.
+        run.target.opens = false;
+        run.target.asks = false;
+        let mut held = match self.obtain(&run.target).await {
+            Ok(held) => held,
+            Err(trouble) => return self.trouble(trouble, seq).await,
+        };
+        let id = self.statements.next_id();
+        let sent = route.rewritten.as_deref().unwrap_or(&text);
+        let mut bytes = Vec::with_capacity(sent.len() + 8);
+        let mut next_seq = 0;
+        append_packet(&mut bytes, &mut next_seq, |out| Command::StmtPrepare(sent).encode(out));
+        let transmission = Transmission {
+            bytes: &bytes,
+            shape: ResponseShape::Prepare,
+            next_seq,
+            statement_id: Some(id),
+        };
+        if let Err(broken) = forward(&mut self.client, &mut held.backend, &transmission).await {
+            return self.broken(broken, &held, seq).await;
+        }
+        if let Some(prepared) = held.backend.scanner.outcome().prepared {
+            let key = PreparedText::new(Rc::from(sent), held.backend.schema.as_deref(), self.names.as_ref());
+            self.remember_prepared(&mut held, key, prepared.statement_id);
+            self.statements.insert(
+                id,
+                SessionStatement {
+                    text: text.clone(),
+                    schema: self.schema.clone(),
+                    parameters: prepared.parameters,
+                    types: Vec::new(),
+                    long_data: Vec::new(),
+                },
+            );
+        }
+        held.backend.last_session = self.number;
+        self.keep_or_give(held);
+        Ok(())
+    }
+
+    /// Notes the server's number of a statement, and closes another when there are too many. COM_STMT_CLOSE has no
+    /// answer, so it goes out with what is sent next.
+    fn remember_prepared(&self, held: &mut Held, key: PreparedText, id: u32) {
+        let limit = self.worker.shared.limits.max_backend_statements;
+        if let Some(closed) = held.backend.statements.insert(key, id, limit) {
+            let mut payload = Vec::new();
+            Command::StmtClose(closed).encode(&mut payload);
+            held.backend.channel.queue(&mut 0, &payload);
+        }
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub(super) async fn execute(&mut self, id: u32, block: &[u8], seq: u8) -> Flow {
+        let Some(prepared) = self.statements.get_mut(id) else {
+            return self.refuse(seq, &unknown(id, "mysqld_stmt_execute")).await;
+        };
+        let Some(parameters) = ExecuteParameters::split(block, prepared.parameters) else {
+            return self.refuse(seq, &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute")).await;
+        };
+        if let Some(types) = parameters.types {
+            prepared.types = types.to_vec();
+        }
+        if prepared.types.len() != 2 * usize::from(prepared.parameters) {
+            return self.refuse(seq, &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute")).await;
+        }
+        let text = prepared.text.clone();
+        let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
+        let statement = Statement::new(&text, LexMode::default());
+        let outer = std::mem::replace(&mut self.schema, schema);
+        let flow = self.execute_in_schema(id, &statement, &parameters, &types, seq).await;
+        self.schema = outer;
+        self.statements.forget_long_data(id);
+        flow
+    }
+
+    /// Executes with the session in the schema that the statement was prepared in.
+    async fn execute_in_schema(
+        &mut self,
+        id: u32,
+        statement: &Statement<'_>,
+        parameters: &ExecuteParameters<'_>,
+        types: &[u8],
+        seq: u8,
+    ) -> Flow {
+        let route = match self.decide(statement).outcome {
+            Decided::Route(route) => route,
+            Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
+            Decided::Answer { message } => return self.send_ok(seq, message.as_bytes()).await,
+            Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
+        };
+        let run = self.run_of(statement, &route, None);
+        self.pause(&run.effects).await;
+        let mut held = match self.obtain(&run.target).await {
+            Ok(held) => held,
+            Err(trouble) => return self.trouble(trouble, seq).await,
+        };
+        let server_id = match self.prepared_on(&mut held, statement, &route).await {
+            Ok(server_id) => server_id,
+            Err(trouble) => {
+                if let Trouble::Refused(_) = trouble {
+                    self.keep_or_give(held);
+                }
+                return self.trouble(trouble, seq).await;
+            }
+        };
+        let (bytes, next_seq) = self.execution(id, server_id, parameters, types);
+        let transmission = Transmission {
+            bytes: &bytes,
+            shape: ResponseShape::BinaryResults,
+            next_seq,
+            statement_id: None,
+        };
+        let started = Instant::now();
+        match forward(&mut self.client, &mut held.backend, &transmission).await {
+            Ok(traffic) => self.conclude(held, &run, bytes.len(), traffic, started).await,
+            Err(broken) => self.broken(broken, &held, seq).await,
+        }
+    }
+
+    /// The server's number of a statement on this connection, where it is prepared if it is not.
+    async fn prepared_on(
+        &mut self,
+        held: &mut Held,
+        statement: &Statement<'_>,
+        route: &Route,
+    ) -> Result<u32, Trouble> {
+        let sent = route.rewritten.as_deref().unwrap_or(statement.text());
+        let key = PreparedText::new(Rc::from(sent), held.backend.schema.as_deref(), self.names.as_ref());
+        if let Some(server_id) = held.backend.statements.get(&key) {
+            return Ok(server_id);
+        }
+        let outcome = match held.backend.exchange(Command::StmtPrepare(sent)).await {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(Trouble::Fatal(lost(&error))),
+        };
+        if let Some(error) = outcome.error {
+            return Err(Trouble::Refused(error));
+        }
+        let Some(prepared) = outcome.prepared else {
+            return Err(Trouble::Fatal(errors::CLIENT_MALFORMED_PACKET.with("Malformed packet")));
+        };
+        self.remember_prepared(held, key, prepared.statement_id);
+        Ok(prepared.statement_id)
+    }
+
+    /// The packets of an execution: pieces of parameters first, which have no answer.
+    fn execution(
+        &self,
+        id: u32,
+        server_id: u32,
+        parameters: &ExecuteParameters<'_>,
+        types: &[u8],
+    ) -> (Vec<u8>, u8) {
+        let mut bytes = Vec::new();
+        let long_data = self.statements.get(id).map_or(&[][..], |statement| &statement.long_data);
+        for (parameter, data) in long_data {
+            // A parameter of no bytes is a piece as well: it is what makes the value come from pieces.
+            let pieces = data.chunks(PIECE).chain(data.is_empty().then_some(&[][..]));
+            for piece in pieces {
+                let command = Command::StmtSendLongData {
+                    statement_id: server_id,
+                    parameter: *parameter,
+                    data: piece,
+                };
+                append_packet(&mut bytes, &mut 0, |out| command.encode(out));
+            }
+        }
+        let mut payload = Vec::new();
+        parameters.encode(server_id, types, &mut payload);
+        let mut seq = 0;
+        write_packet(&mut bytes, &mut seq, &payload);
+        (bytes, seq)
+    }
+
+    /// COM_STMT_SEND_LONG_DATA, which has no answer, not even to an error.
+    pub(super) async fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) -> Flow {
+        let limit = self.worker.shared.limits.max_long_data;
+        if self.statements.add_long_data(id, parameter, data, limit) {
+            return Ok(());
+        }
+        // Without an answer the client cannot be told, and the execution must not run without the data.
+        tracing::debug!(id, parameter, "long data that cannot be taken");
+        Err(End::Closed)
+    }
+
+    /// COM_STMT_RESET.
+    pub(super) async fn reset_statement(&mut self, id: u32, seq: u8) -> Flow {
+        if self.statements.forget_long_data(id) {
+            self.send_ok(seq, b"").await
+        } else {
+            self.refuse(seq, &unknown(id, "mysqld_stmt_reset")).await
+        }
+    }
+
+    /// COM_STMT_FETCH: no cursor is ever opened, as executions send their rows at once.
+    pub(super) async fn fetch(&mut self, id: u32, seq: u8) -> Flow {
+        self.refuse(seq, &unknown(id, "mysqld_stmt_fetch")).await
+    }
+}
+
+fn unknown(id: u32, function: &str) -> MysqlError {
+    errors::UNKNOWN_STMT_HANDLER
+        .with(format_args!("Unknown prepared statement handler ({id}) given to {function}"))
+}
+
+fn not_preparable() -> MysqlError {
+    errors::UNSUPPORTED_PS.with("This command is not supported in the prepared statement protocol yet")
+}
+
+/// Statements whose meaning lies in the proxy, or that no rule could make safe.
+fn unpreparable(statement: &Statement<'_>) -> Option<MysqlError> {
+    let shape = statement.shape();
+    match shape.class {
+        StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
+        StatementClass::Set
+        | StatementClass::Use
+        | StatementClass::Begin
+        | StatementClass::Savepoint
+        | StatementClass::Xa
+        | StatementClass::Kill
+        | StatementClass::Lock
+        | StatementClass::Prepare => Some(not_preparable()),
+        class if shape.several && class != StatementClass::Ddl => Some(
+            errors::PARSE.with("several statements in one query are not supported by the proxy; send them one by one"),
+        ),
+        _ => None,
+    }
+}

@@ -1,0 +1,310 @@
+//! What a SET statement means for a session: refused, kept by the proxy, or repeated on every connection.
+
+use shardwright_sql::LexMode;
+use shardwright_sql::set::{self, Scope, SetItem, Value};
+use shardwright_wire::charset::is_lexable;
+use shardwright_wire::{ErrorCode, MysqlError};
+
+use super::holds::SetLeft;
+use crate::backend::Names;
+
+const WRONG_VALUE: ErrorCode = ErrorCode {
+    code: 1231,
+    sqlstate: *b"42000",
+};
+const UNKNOWN_CHARSET: ErrorCode = ErrorCode {
+    code: 1115,
+    sqlstate: *b"42000",
+};
+
+/// What to do about a SET statement.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SetPlan {
+    /// The character set after it.
+    pub(crate) names: Option<Names>,
+    /// Autocommit after it.
+    pub(crate) autocommit: Option<bool>,
+    /// It is about the next transaction only.
+    pub(crate) next_transaction: bool,
+    /// What it leaves on a connection beside the above.
+    pub(crate) left: SetLeft,
+    /// The variables that it sets, when it sets nothing else; for finding what it supersedes.
+    pub(crate) variables: Vec<String>,
+    /// It changes the server, not the session.
+    pub(crate) is_global: bool,
+}
+
+impl SetPlan {
+    /// Reads a SET statement.
+    ///
+    /// # Errors
+    /// The error for the client, where statements after it could not be read rightly.
+    pub(crate) fn of(text: &[u8], mode: LexMode) -> Result<Self, MysqlError> {
+        let mut plan = Self::default();
+        for item in set::items(text, mode) {
+            plan.take(&item, text, mode)?;
+        }
+        Ok(plan)
+    }
+
+    /// Whether the proxy can keep all of it, without a server.
+    pub(crate) fn is_kept_here(&self) -> bool {
+        let is_about_session = self.names.is_some() || self.autocommit.is_some() || self.next_transaction;
+        let is_mixed = self.next_transaction && (self.names.is_some() || self.autocommit.is_some());
+        is_about_session && !is_mixed && self.left == SetLeft::Nothing && !self.is_global
+    }
+
+    fn take(&mut self, item: &SetItem<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
+        match item {
+            SetItem::Names { charset: Some(charset), collation } => {
+                let charset = lexable(charset)?;
+                self.variables.push("names".to_owned());
+                match collation.as_deref().map(name_of) {
+                    Some(None) => self.left = SetLeft::Unknown,
+                    collation => {
+                        self.names = Some(Names {
+                            charset,
+                            collation: collation.flatten(),
+                        });
+                    }
+                }
+            }
+            SetItem::CharacterSet(Some(charset)) => {
+                lexable(charset)?;
+                self.leave(vec!["character set".to_owned()]);
+            }
+            SetItem::Names { charset: None, .. } | SetItem::CharacterSet(None) => {
+                return Err(UNKNOWN_CHARSET.with("name the character set: the proxy does not know the server's default"));
+            }
+            SetItem::Autocommit(on) => self.autocommit = Some(*on),
+            SetItem::Variable { scope: Scope::Global, .. } | SetItem::Transaction { scope: Scope::Global, .. } => {
+                self.is_global = true;
+            }
+            SetItem::Variable { scope: Scope::NextTransaction, .. }
+            | SetItem::Transaction { scope: Scope::NextTransaction, .. } => self.next_transaction = true,
+            SetItem::Transaction { scope: Scope::Session, .. } => self.leave(vec!["transaction".to_owned()]),
+            SetItem::Variable { scope: Scope::Session, name, value } => self.variable(name, value, text, mode)?,
+            // The statement mentions a user variable, which is a reason of its own.
+            SetItem::UserVariable(_) => self.left = SetLeft::Unknown.min_known(self.left),
+            SetItem::Unknown => self.left = SetLeft::Unknown,
+        }
+        Ok(())
+    }
+
+    fn variable(&mut self, name: &str, value: &Value<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
+        match name {
+            "sql_mode" if *value != Value::Default => match set::lex_mode_after(mode, value, text) {
+                Some(after) if after == LexMode::default() => {}
+                Some(_) => {
+                    return Err(WRONG_VALUE.with(
+                        "sql_mode must not have ANSI_QUOTES or NO_BACKSLASH_ESCAPES: the proxy could not read statements",
+                    ));
+                }
+                None => {
+                    return Err(WRONG_VALUE.with(
+                        "sql_mode must be written out: the proxy must know that it has no ANSI_QUOTES and no NO_BACKSLASH_ESCAPES",
+                    ));
+                }
+            },
+            "character_set_client" | "collation_connection" | "character_set_connection" => match value.text() {
+                Some(charset) => {
+                    // A collation's name begins with its character set's.
+                    let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
+                    lexable(charset)?;
+                }
+                None => {
+                    return Err(UNKNOWN_CHARSET.with("name the character set: the proxy must know how to read statements"));
+                }
+            },
+            _ => {}
+        }
+        match value {
+            // An expression may read what is different elsewhere.
+            Value::Expression(_) if name != "sql_mode" => self.left = SetLeft::Unknown,
+            _ => self.leave(vec![name.to_owned()]),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, variables: Vec<String>) {
+        self.variables.extend(variables);
+        if self.left == SetLeft::Nothing {
+            self.left = SetLeft::Replayable;
+        }
+    }
+}
+
+impl SetLeft {
+    /// A user variable is not unknown: it is held for a reason of its own. Beside other assignments it keeps them
+    /// from being repeated.
+    fn min_known(self, before: SetLeft) -> SetLeft {
+        match before {
+            SetLeft::Nothing => SetLeft::Nothing,
+            SetLeft::Replayable | SetLeft::Unknown => self,
+        }
+    }
+}
+
+/// The name of a character set in which statements can be read.
+fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
+    match name_of(charset) {
+        Some(name) if is_lexable(&name) && set::charset_is_ascii_safe(charset) => Ok(name),
+        _ => Err(UNKNOWN_CHARSET.with(format_args!(
+            "character set '{}' is not spoken: the proxy could not read statements in it",
+            String::from_utf8_lossy(&charset[..charset.len().min(64)])
+        ))),
+    }
+}
+
+/// A name that can be put into a statement as it is.
+fn name_of(bytes: &[u8]) -> Option<String> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let fits = !bytes.is_empty() && bytes.len() <= 64 && bytes.iter().all(is_plain);
+    fits.then(|| String::from_utf8_lossy(bytes).to_ascii_lowercase())
+}
+
+/// SET statements of a session in their order, to be repeated on each further connection.
+#[derive(Debug, Default)]
+pub(crate) struct SetHistory {
+    entries: Vec<HistoryEntry>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct HistoryEntry {
+    number: u64,
+    text: Vec<u8>,
+    variables: Vec<String>,
+}
+
+impl SetHistory {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The number of the last entry: a connection that has all of it.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Whether one of them changes the character set, or a part of it.
+    pub(crate) fn touches_charset(&self) -> bool {
+        let mut variables = self.entries.iter().flat_map(|entry| &entry.variables);
+        variables.any(|variable| variable == "names" || variable.starts_with("char") || variable.starts_with("coll"))
+    }
+
+    /// Whether one more can be remembered.
+    pub(crate) fn has_room(&self, variables: &[String], limit: usize) -> bool {
+        self.entries.len() < limit || self.entries.iter().any(|entry| entry.is_superseded_by(variables))
+    }
+
+    /// Remembers a statement; one that set only the same variables is forgotten.
+    pub(crate) fn push(&mut self, text: &[u8], variables: &[String]) {
+        self.entries.retain(|entry| !entry.is_superseded_by(variables));
+        self.last += 1;
+        self.entries.push(HistoryEntry {
+            number: self.last,
+            text: text.to_vec(),
+            variables: variables.to_vec(),
+        });
+    }
+
+    /// What a connection lacks that has everything up to number `seen`.
+    pub(crate) fn since(&self, seen: u64) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().filter(move |entry| entry.number > seen).map(|entry| entry.text.as_slice())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+impl HistoryEntry {
+    fn is_superseded_by(&self, variables: &[String]) -> bool {
+        !self.variables.is_empty() && self.variables.iter().all(|variable| variables.contains(variable))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(sql: &str) -> Result<SetPlan, u16> {
+        SetPlan::of(sql.as_bytes(), LexMode::default()).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn names_and_autocommit_are_kept_here() {
+        for sql in ["SET NAMES utf8mb4", "SET NAMES latin1 COLLATE latin1_bin", "SET autocommit=0", "SET NAMES utf8, autocommit=1"] {
+            assert!(plan(sql).unwrap().is_kept_here(), "{sql}");
+        }
+        assert_eq!(
+            plan("SET NAMES latin1 COLLATE latin1_bin").unwrap().names,
+            Some(Names {
+                charset: "latin1".into(),
+                collation: Some("latin1_bin".into())
+            })
+        );
+        assert_eq!(plan("SET autocommit=0").unwrap().autocommit, Some(false));
+        assert!(plan("SET TRANSACTION READ ONLY").unwrap().next_transaction);
+    }
+
+    #[test]
+    fn other_variables_are_repeated() {
+        for sql in [
+            "SET SESSION sql_mode='STRICT_TRANS_TABLES'",
+            "SET time_zone='+00:00', wait_timeout=100",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET sql_mode=CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')",
+            "SET character_set_results=NULL",
+            "SET CHARACTER SET utf8",
+        ] {
+            let plan = plan(sql).unwrap();
+            assert_eq!(plan.left, SetLeft::Replayable, "{sql}");
+            assert!(!plan.is_kept_here(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_repeated_is_known() {
+        for sql in ["SET time_zone=(SELECT tz FROM t)", "SET ROLE admin", "SET time_zone='+00:00', @a=1"] {
+            assert_eq!(plan(sql).unwrap().left, SetLeft::Unknown, "{sql}");
+        }
+        assert_eq!(plan("SET @a=1").unwrap().left, SetLeft::Nothing);
+        assert!(plan("SET GLOBAL max_connections=5").unwrap().is_global);
+    }
+
+    #[test]
+    fn what_would_blind_the_lexer_is_refused() {
+        for (sql, code) in [
+            ("SET NAMES gbk", 1115),
+            ("SET NAMES 'SJIS'", 1115),
+            ("SET CHARACTER SET big5", 1115),
+            ("SET character_set_client=gb18030", 1115),
+            ("SET character_set_client=@a", 1115),
+            ("SET collation_connection=cp932_bin", 1115),
+            ("SET NAMES DEFAULT", 1115),
+            ("SET sql_mode='ANSI_QUOTES'", 1231),
+            ("SET sql_mode='ANSI'", 1231),
+            ("SET SESSION sql_mode='NO_BACKSLASH_ESCAPES'", 1231),
+            ("SET sql_mode=@a", 1231),
+        ] {
+            assert_eq!(plan(sql), Err(code), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_later_value_takes_the_place_of_an_earlier_one() {
+        let mut history = SetHistory::default();
+        let variables = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        history.push(b"a", &variables(&["time_zone"]));
+        history.push(b"b", &variables(&["sql_mode", "wait_timeout"]));
+        history.push(b"c", &variables(&["time_zone"]));
+        assert_eq!(history.since(0).collect::<Vec<_>>(), [b"b", b"c"]);
+        assert_eq!(history.since(2).collect::<Vec<_>>(), [b"c"]);
+        assert!(history.has_room(&variables(&["time_zone"]), 2));
+        assert!(!history.has_room(&variables(&["lock_wait_timeout"]), 2));
+        history.push(b"d", &variables(&["sql_mode"]));
+        assert_eq!(history.since(0).count(), 3, "the other variable of b still counts");
+    }
+}

@@ -1,0 +1,153 @@
+//! What all threads of a proxy share: the control, limits, and counts that must hold across workers.
+
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use crate::control::Control;
+use crate::options::Limits;
+use crate::worker::WorkerHandle;
+
+/// How far the end of a proxy has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Sessions are taken on.
+    Serving,
+    /// Sessions end where they can.
+    Draining,
+    /// Sessions are cut off.
+    Stopping,
+}
+
+/// Shared by the acceptor, the workers and the admin port.
+pub(crate) struct Shared {
+    pub(crate) control: Control,
+    pub(crate) limits: Limits,
+    pub(crate) server_version: String,
+    /// Address and port of the listener as configured.
+    pub(crate) listener: (String, u16),
+    pub(crate) started: Instant,
+    pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
+    phase: AtomicU8,
+    sessions: Arc<AtomicUsize>,
+    half_open: Arc<AtomicUsize>,
+    next_connection: AtomicU32,
+    users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(control: Control, limits: Limits, server_version: String, listener: (String, u16)) -> Self {
+        Self {
+            control,
+            limits,
+            server_version,
+            listener,
+            started: Instant::now(),
+            workers: OnceLock::new(),
+            phase: AtomicU8::new(Phase::Serving as u8),
+            sessions: Arc::default(),
+            half_open: Arc::default(),
+            next_connection: AtomicU32::new(1),
+            users: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn workers(&self) -> &[WorkerHandle] {
+        self.workers.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Serving,
+            1 => Phase::Draining,
+            _ => Phase::Stopping,
+        }
+    }
+
+    /// Phases only advance.
+    pub(crate) fn advance(&self, phase: Phase) {
+        self.phase.fetch_max(phase as u8, Ordering::AcqRel);
+        for worker in self.workers() {
+            worker.wake();
+        }
+    }
+
+    /// Sessions that are there.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// A number for a client connection; never 0.
+    pub(crate) fn next_connection_id(&self) -> u32 {
+        loop {
+            let id = self.next_connection.fetch_add(1, Ordering::Relaxed);
+            if id != 0 {
+                return id;
+            }
+        }
+    }
+
+    /// A place among all sessions, or `None` when there are too many.
+    pub(crate) fn session_place(&self) -> Option<Place> {
+        Place::take(&self.sessions, self.limits.max_sessions)
+    }
+
+    /// A place among the logins that are under way.
+    pub(crate) fn login_place(&self) -> Option<Place> {
+        Place::take(&self.half_open, self.limits.max_half_open)
+    }
+
+    /// A place among the sessions of a user.
+    pub(crate) fn user_place(&self, user: &Arc<str>, limit: u32) -> Option<Place> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = match users.entry(user.clone()) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => entry.insert(Arc::default()).clone(),
+        };
+        Place::take(&count, limit as usize)
+    }
+
+    /// Sessions of a user.
+    pub(crate) fn user_sessions(&self, user: &str) -> usize {
+        let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.get(user).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// One of a limited number of places; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(count: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        count
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1))
+            .ok()
+            .map(|_| Self(count.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_limited_and_given_back() {
+        let count = Arc::default();
+        let first = Place::take(&count, 2).unwrap();
+        let _second = Place::take(&count, 2).unwrap();
+        assert!(Place::take(&count, 2).is_none());
+        drop(first);
+        assert!(Place::take(&count, 2).is_some());
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,170 @@
+//! One generation, ready to run: a configuration with its routing, its users' credentials and its running members.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, NativeStep, User};
+
+use crate::members::{HostgroupMembers, MemberRegistry, Placed};
+use crate::secrets::Credentials;
+use crate::store::Generation;
+use crate::validate::{self, Problem};
+
+/// What decides statements.
+pub(crate) type Router = shardwright_routing::RoutingTable;
+
+/// A user that clients log in as.
+#[derive(Debug)]
+pub(crate) struct UserEntry {
+    pub(crate) name: Arc<str>,
+    pub(crate) user: User,
+    /// `None`: the secret cannot be resolved, so nobody gets in.
+    pub(crate) credentials: Option<Credentials>,
+}
+
+/// An immutable generation; published by one swap of a pointer.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// 0: nothing was ever applied.
+    pub(crate) generation: i64,
+    /// Empty for generation 0.
+    pub(crate) fingerprint: String,
+    /// The serialized configuration; empty for generation 0.
+    pub(crate) json: String,
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) router: Router,
+    pub(crate) users: FxHashMap<Arc<str>, Arc<UserEntry>>,
+    pub(crate) hostgroups: FxHashMap<HostgroupId, HostgroupMembers>,
+    /// A decision depends on the time since the session's last write.
+    pub(crate) is_time_dependent: bool,
+}
+
+/// What a snapshot is made with.
+pub(crate) struct Ingredients<'a> {
+    pub(crate) members: &'a MemberRegistry,
+    pub(crate) allow_secret_commands: bool,
+}
+
+impl Snapshot {
+    /// The generation before the first: nobody can log in.
+    pub(crate) fn empty() -> Self {
+        let configuration = Arc::new(Configuration::empty(EngineId::Bundled));
+        Self {
+            generation: 0,
+            fingerprint: String::new(),
+            json: String::new(),
+            router: Router::new(configuration.clone()),
+            configuration,
+            users: FxHashMap::default(),
+            hostgroups: FxHashMap::default(),
+            is_time_dependent: false,
+        }
+    }
+
+    /// A snapshot of a configuration that is about to be applied.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it; secrets that cannot be resolved are wrong.
+    pub(crate) fn build(
+        generation: i64,
+        json: &str,
+        ingredients: &Ingredients<'_>,
+    ) -> Result<Self, Vec<Problem>> {
+        let (snapshot, problems) = Self::build_leniently(generation, json, ingredients)?;
+        if problems.is_empty() { Ok(snapshot) } else { Err(problems) }
+    }
+
+    /// A snapshot of a generation that was served before. A secret that is gone keeps its user out, and everything
+    /// else works.
+    pub(crate) fn restore(
+        generation: &Generation,
+        ingredients: &Ingredients<'_>,
+    ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
+        Self::build_leniently(generation.number, &generation.configuration, ingredients)
+    }
+
+    fn build_leniently(
+        generation: i64,
+        json: &str,
+        ingredients: &Ingredients<'_>,
+    ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
+        let configuration = Arc::new(validate::parse(json).map_err(|problem| vec![problem])?);
+        let mut problems = validate::problems(&configuration);
+        let evaluator = Evaluator::new(configuration.clone());
+        problems.extend(evaluator.broken_patterns().map(|broken| Problem::of_pattern(&broken)));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut users = FxHashMap::default();
+        for user in &configuration.users {
+            let credentials = Credentials::resolve(user.password.as_ref(), ingredients.allow_secret_commands);
+            let credentials = credentials
+                .map_err(|error| problems.push(Problem::new(user.address.as_str(), error.to_string())))
+                .ok();
+            let name: Arc<str> = Arc::from(user.name.as_str());
+            let entry = UserEntry {
+                name: name.clone(),
+                user: user.clone(),
+                credentials,
+            };
+            users.insert(name, Arc::new(entry));
+        }
+        let router = Router::new(configuration.clone());
+        let json = configuration.to_json();
+        let snapshot = Self {
+            generation,
+            fingerprint: configuration.fingerprint(),
+            json,
+            router,
+            users,
+            hostgroups: hostgroups(&configuration, ingredients.members),
+            is_time_dependent: is_time_dependent(&configuration),
+            configuration,
+        };
+        Ok((snapshot, problems))
+    }
+
+    /// The durable form.
+    pub(crate) fn generation(&self) -> Generation {
+        Generation {
+            number: self.generation,
+            fingerprint: self.fingerprint.clone(),
+            configuration: self.json.clone(),
+        }
+    }
+
+    /// Whether a running member is one of this generation's.
+    pub(crate) fn has_member(&self, number: u64) -> bool {
+        let mut members = self.hostgroups.values().flat_map(|group| &group.members);
+        members.any(|member| member.runtime.number == number)
+    }
+}
+
+fn hostgroups(
+    configuration: &Configuration,
+    registry: &MemberRegistry,
+) -> FxHashMap<HostgroupId, HostgroupMembers> {
+    let entry = |hostgroup: &shardwright_rules::Hostgroup| {
+        let members = hostgroup.members.iter().map(|member| Placed {
+            runtime: registry.get(hostgroup.id, member),
+            server: member.server.clone(),
+            weight: member.weight,
+            tier: member.tier,
+            status: member.status,
+        });
+        let members = HostgroupMembers {
+            role: hostgroup.role,
+            members: members.collect(),
+        };
+        (hostgroup.id, members)
+    };
+    configuration.hostgroups.iter().map(entry).collect()
+}
+
+fn is_time_dependent(configuration: &Configuration) -> bool {
+    configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Native { step, .. } => matches!(step, NativeStep::Role(role) if role.after_write_ms > 0),
+        Body::Engine(_) => false,
+    })
+}
+

@@ -1,0 +1,5 @@
+//! The proxy in front of real servers.
+
+mod support;
+
+mod statements;

@@ -1,0 +1,149 @@
+//! What a client does all day: log in, query, change schema, use transactions.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::support::{self, Setup, error, schema, server, value};
+
+#[test]
+fn statements_reach_the_server_and_answers_come_back() {
+    let proxy = support::start(&Setup::default());
+    let name = schema("statements_basic");
+    let mut client = proxy.connect(Some(&name));
+    assert_eq!(value(&mut client, "SELECT 1 + 1"), "2");
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
+    client.query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20))").unwrap();
+    client.query_drop("INSERT INTO t (a) VALUES ('x'), ('y')").unwrap();
+    assert_eq!((client.affected_rows(), client.last_insert_id()), (2, 1));
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "1");
+    client.query_drop("UPDATE t SET a = 'z'").unwrap();
+    assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "2");
+    assert_eq!(client.ping().is_ok(), true);
+}
+
+#[test]
+fn errors_of_the_server_pass_as_they_are() {
+    let proxy = support::start(&Setup::default());
+    let mut through = proxy.connect(None);
+    let mut direct = server().root().unwrap();
+    for sql in ["SELEKT 1", "SELECT * FROM nowhere.t", "SELECT nothing"] {
+        assert_eq!(error(&mut through, sql), error(&mut direct, sql), "{sql}");
+    }
+    assert_eq!(value(&mut through, "SELECT 1"), "1");
+}
+
+#[test]
+fn the_schema_follows_the_session() {
+    let proxy = support::start(&Setup::default());
+    let (one, two) = (schema("statements_one"), schema("statements_two"));
+    let mut client = proxy.connect(None);
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), "NULL");
+    client.query_drop(format!("USE {one}")).unwrap();
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), one);
+    assert!(client.select_db(&two).is_ok());
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), two);
+    client.query_drop("USE `no_such_schema`").unwrap();
+    assert_eq!(error(&mut client, "SELECT 1").0, 1049, "the schema is looked for with the next statement");
+    client.query_drop(format!("USE {one}")).unwrap();
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), one);
+    assert_eq!(value(&mut proxy.connect(None), "SELECT DATABASE()"), "NULL");
+}
+
+#[test]
+fn wrong_logins_are_refused_alike() {
+    let proxy = support::start(&Setup::default());
+    for (user, password) in [("app", "wrong"), ("app", ""), ("nobody", "x"), ("", ""), ("root", "")] {
+        match proxy.try_connect(user, password, None) {
+            Err(mysql::Error::MySqlError(error)) => {
+                let using = if password.is_empty() { "NO" } else { "YES" };
+                let expected = format!("Access denied for user '{user}'@'127.0.0.1' (using password: {using})");
+                assert_eq!((error.code, error.state.as_str(), error.message), (1045, "28000", expected));
+            }
+            other => panic!("{user}: {:?}", other.map(|_| "logged in")),
+        }
+    }
+    assert_eq!(value(&mut proxy.connect(None), "SELECT 1"), "1");
+}
+
+#[test]
+fn transactions_stay_together_and_apart() {
+    let proxy = support::start(&Setup::default());
+    let name = schema("statements_transactions");
+    let mut one = proxy.connect(Some(&name));
+    let mut two = proxy.connect(Some(&name));
+    one.query_drop("CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+    one.query_drop("BEGIN").unwrap();
+    one.query_drop("INSERT INTO t VALUES (1)").unwrap();
+    assert_eq!(value(&mut one, "SELECT COUNT(*) FROM t"), "1");
+    assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "0");
+    one.query_drop("ROLLBACK").unwrap();
+    assert_eq!(value(&mut one, "SELECT COUNT(*) FROM t"), "0");
+    one.query_drop("SET autocommit=0").unwrap();
+    one.query_drop("INSERT INTO t VALUES (2)").unwrap();
+    assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "0");
+    one.query_drop("COMMIT").unwrap();
+    assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "1");
+    one.query_drop("INSERT INTO t VALUES (3)").unwrap();
+    one.query_drop("SET autocommit=1").unwrap();
+    assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "2", "turning autocommit on commits");
+    drop((one, two));
+    proxy.settle();
+}
+
+#[test]
+fn a_transaction_refuses_statements_that_belong_elsewhere() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(None);
+    client.query_drop("BEGIN").unwrap();
+    let (_, message) = error(&mut client, "SELECT /* b */ 1");
+    assert!(message.starts_with("SW356"), "{message}");
+    assert_eq!(value(&mut client, "SELECT 1"), "1");
+    client.query_drop("COMMIT").unwrap();
+    assert_eq!(value(&mut client, "SELECT /* b */ 1"), "1");
+}
+
+#[test]
+fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(None);
+    for (sql, code) in [
+        ("SELECT 1; SELECT 2", 1064),
+        ("KILL 1", 1047),
+        ("SET NAMES gbk", 1115),
+        ("SET sql_mode='ANSI_QUOTES'", 1231),
+        ("/*!40101 SET NAMES gbk */", 1064),
+        ("", 1065),
+        ("-- nothing", 1065),
+    ] {
+        assert_eq!(error(&mut client, sql).0, code, "{sql}");
+    }
+    assert_eq!(value(&mut client, "SELECT 1;"), "1");
+}
+
+fn held(admin: &mut Conn) -> String {
+    value(admin, "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool")
+}
+
+#[test]
+fn connections_are_held_for_state_and_shared_otherwise() {
+    let proxy = support::start(&Setup::default());
+    let mut admin = proxy.admin();
+    let mut client = proxy.connect(None);
+    for (sql, expected) in [
+        ("SELECT 1", "0"),
+        ("SET NAMES latin1", "0"),
+        ("SET autocommit=1", "0"),
+        ("BEGIN", "1"),
+        ("COMMIT", "0"),
+        ("SELECT 1/0", "1"),
+        ("SELECT 1", "0"),
+        ("SET time_zone='+01:00'", "1"),
+        ("SELECT 1", "1"),
+    ] {
+        client.query_drop(sql).unwrap();
+        assert_eq!(held(&mut admin), expected, "after {sql}");
+    }
+    client.reset().unwrap();
+    proxy.settle();
+    assert_eq!(value(&mut client, "SELECT @@time_zone = @@global.time_zone"), "1");
+}
