@@ -48,6 +48,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
             0,
         )],
         repeatable: None,
+        names: Vec::new(),
     };
     if text.len() > MAX_BYTES {
         return Err(front.error(ErrorKind::TooLarge, "the pattern is longer than 64 KiB"));
@@ -55,7 +56,9 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
     while front.at < text.len() {
         front.step()?;
     }
-    if front.frames.len() > 1 {
+    if front.frames.len() == 1 {
+        front.close_inline();
+    } else {
         front.at = front.frame().opened_at;
         return Err(front.invalid("this group is not closed"));
     }
@@ -90,6 +93,10 @@ struct Frame {
     /// A `$` ended the current branch, or an earlier one.
     dollar_in_branch: bool,
     dollar_in_group: bool,
+    /// What the group, or the nearest group around it that looks around, must have: one fixed length.
+    looks_behind: bool,
+    /// Flag groups that inline flags opened in the current branch; they go on in the branches behind.
+    inline: Vec<String>,
     /// Where the group begins in `regular` and `exact`.
     starts: (usize, usize),
 }
@@ -101,6 +108,8 @@ impl Frame {
             opened_at,
             dollar_in_branch: false,
             dollar_in_group: false,
+            looks_behind: false,
+            inline: Vec::new(),
             starts: (0, 0),
         }
     }
@@ -119,6 +128,7 @@ struct Front<'p> {
     frames: Vec<Frame>,
     /// Where the last atom begins in `regular` and `exact`, if a quantifier may follow.
     repeatable: Option<(usize, usize)>,
+    names: Vec<String>,
 }
 
 impl Front<'_> {
@@ -224,7 +234,8 @@ impl Front<'_> {
                 self.at += 1;
                 self.frame().dollar_in_branch = false;
                 self.repeatable = None;
-                self.both("|");
+                let inline = self.frame().inline.clone();
+                self.both(&format!("{}|{}", ")".repeat(inline.len()), inline.concat()));
                 Ok(())
             }
             b'^' => {

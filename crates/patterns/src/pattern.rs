@@ -97,11 +97,7 @@ impl Pattern {
             Some(_) => None,
             None => Some(
                 meta::Builder::new()
-                    .configure(
-                        meta::Config::new()
-                            .utf8_empty(false)
-                            .nfa_size_limit(Some(COMPILED_BYTES)),
-                    )
+                    .configure(Pattern::engine())
                     .syntax(Pattern::syntax())
                     .build(&translation.regular)
                     .map_err(|error| PatternError {
@@ -179,7 +175,7 @@ impl Pattern {
     }
 
     /// The same language as a `regex-syntax` expression that carries its own flags, for matching many patterns as one;
-    /// `None` if opaque. Compile it with [`Pattern::syntax`]; it may take in a final line end that `$` only looks at.
+    /// `None` if opaque. Compile it with [`Pattern::syntax`] and [`Pattern::engine`]; it may take in a final line end that `$` only looks at.
     pub fn regular_text(&self) -> Option<&str> {
         self.translation
             .opaque
@@ -190,6 +186,15 @@ impl Pattern {
     /// The syntax options that [`Pattern::regular_text`] is written for.
     pub fn syntax() -> syntax::Config {
         syntax::Config::new().utf8(false).nest_limit(front::MAX_DEPTH * 4)
+    }
+
+    /// The engine options to compile it with. Without prefilters: with them, the reverse suffix optimization of
+    /// regex-automata 0.4.18 finds `[ab][ab].+b` in `aab\n`.
+    pub fn engine() -> meta::Config {
+        meta::Config::new()
+            .utf8_empty(false)
+            .auto_prefilter(false)
+            .nfa_size_limit(Some(COMPILED_BYTES))
     }
 
     /// True if `text`, cut at its first NUL byte, contains a match.

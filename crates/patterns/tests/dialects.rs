@@ -95,6 +95,7 @@ fn opaque_patterns_match_by_backtracking() {
         (r"^(a$)?\n", "`$` before more pattern", "\n", "b"),
         (r"(?m)^a", "`^` under `(?m)`", "b\na", "ba"),
         (r"^\Rx", "`\\R`", "\r\nx", "x"),
+        (r"^(?=a)((?i)a|b)c", "look-ahead", "ac", "aC"),
     ] {
         let pattern = pattern(text, EXACT, Dialect::Pcre);
         assert_eq!(pattern.opaque(), Some(reason), "{text}");
@@ -133,6 +134,8 @@ fn patterns_that_an_engine_does_not_compile() {
         "(?#a",
         "(?<n",
         "a{2}{3}",
+        "(?<=a+)b",
+        "(?<n>a)(?P<n>b)",
     ] {
         let error = Pattern::compile(text, EXACT, Dialect::Pcre).expect_err(text);
         assert_eq!(error.kind, ErrorKind::Invalid, "{text}: {error}");

@@ -298,6 +298,11 @@ fn the_shard_is_sent_the_same_statement_on_its_own_schema() {
             "SELECT 'world.City' /* world. */, Europe.City.n FROM `Europe` . City WHERE (1=1)",
         ),
         (
+            "DELETE FROM world.City WHERE world.City.Continent='Europe' AND id=1",
+            "DELETE FROM Europe.City WHERE Europe.City.Continent='Europe' AND id=1",
+            "DELETE FROM Europe.City WHERE 1=1 AND id=1",
+        ),
+        (
             "INSERT INTO world.City (id, Continent, n) VALUES (1, 'Europe', 'x'), (2,'Europe','hello world.')",
             "INSERT INTO Europe.City (id, Continent, n) VALUES (1, 'Europe', 'x'), (2,'Europe','hello world.')",
             "INSERT INTO Europe.City (id , n) VALUES (1 , 'x'), (2,'hello world.')",

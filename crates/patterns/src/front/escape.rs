@@ -204,6 +204,9 @@ impl Front<'_> {
                 self.frame().flags.multi_line = multi_line;
                 return Ok(());
             }
+            b'R' if self.frame().looks_behind => {
+                return Err(self.invalid("what a look-behind looks for must have one length"));
+            }
             b'R' => {
                 self.make_opaque("`\\R`")?;
                 self.atom(r"(?:\r\n|[\n-\r\x85])", r"(?>\r\n|[\n-\r\x85])");

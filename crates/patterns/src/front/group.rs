@@ -55,6 +55,9 @@ impl Front<'_> {
             if self.takes(opening) {
                 self.make_opaque(what)?;
                 self.push_group(opened_at, "(?:", &format!("(?{opening}"));
+                if opening != ">" {
+                    self.frame().looks_behind = opening.starts_with('<');
+                }
                 return Ok(());
             }
         }
@@ -106,6 +109,11 @@ impl Front<'_> {
         if !well_formed {
             return Err(self.invalid("this group name is malformed"));
         }
+        let name = self.text[self.at..self.at + name_length].to_owned();
+        if self.names.contains(&name) {
+            return Err(self.invalid("two groups have this name"));
+        }
+        self.names.push(name);
         self.at += name_length + 1;
         self.groups += 1;
         self.push_group(opened_at, "(", "(");
@@ -143,7 +151,9 @@ impl Front<'_> {
         } else {
             self.at += 1;
             if !written.is_empty() {
-                self.both(&format!("(?{written})"));
+                let opening = format!("(?{written}:");
+                self.both(&opening);
+                self.frame().inline.push(opening);
             }
             self.repeatable = None;
         }
@@ -154,6 +164,7 @@ impl Front<'_> {
     fn push_group(&mut self, opened_at: usize, regular: &str, exact: &str) {
         self.before_more();
         let mut frame = Frame::new(self.flags(), opened_at);
+        frame.looks_behind = self.frame().looks_behind;
         frame.starts = (self.regular.len(), self.exact.len());
         self.frames.push(frame);
         self.regular.push_str(regular);
@@ -161,11 +172,18 @@ impl Front<'_> {
         self.repeatable = None;
     }
 
+    /// Closes what inline flags opened, at the end of their group.
+    pub(super) fn close_inline(&mut self) {
+        let open = std::mem::take(&mut self.frame().inline).len();
+        self.both(&")".repeat(open));
+    }
+
     pub(super) fn close_group(&mut self) -> Result<(), PatternError> {
         if self.frames.len() < 2 {
             return Err(self.invalid("this `)` closes no group"));
         }
         self.at += 1;
+        self.close_inline();
         let closed = self.frames.pop();
         self.both(")");
         if let Some(closed) = closed {

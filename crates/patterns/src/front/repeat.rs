@@ -28,6 +28,11 @@ impl Front<'_> {
         let Some((regular_at, exact_at)) = self.repeatable.take() else {
             return Err(self.invalid("there is nothing to repeat"));
         };
+        let fixed =
+            matches!(self.counted(), Some((low, high, _)) if high == Some(low)) && self.peek() == Some(b'{');
+        if self.frame().looks_behind && !fixed {
+            return Err(self.invalid("what a look-behind looks for must have one length"));
+        }
         let quantifier = match self.counted().filter(|_| self.peek() == Some(b'{')) {
             Some((low, high, length)) => {
                 let limit = if self.re2 { 1000 } else { 65_535 };
