@@ -1,11 +1,26 @@
 //! What users write: documents resolved into a topology.
 //!
 //! [`load`] takes the files of a project and gives a [`model::Project`] with its problems; it does no I/O, and
-//! never fails or panics, whatever the bytes. [`read_project`] reads the files of a directory for it.
+//! never fails or panics, whatever the bytes. [`read_project`] reads the files of a directory for it. The steps:
+//! files become trees, each tree is checked against its published [`schema`], trees merge, generators run and
+//! templates expand, references are looked up, and the keys of shards are checked for gaps and overlaps.
 
+mod codes;
+mod context;
+mod environment;
+mod generate;
 mod load;
 pub mod model;
 mod read;
+mod report;
+mod resolve;
+pub mod schema;
+mod structure;
+mod template;
+mod units;
+mod variables;
+mod view;
 
-pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, load};
+pub use codes::CODES;
+pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, load};
 pub use read::read_project;

@@ -2,17 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_diagnostics::{Problems, Sources};
+use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
+use shardwright_documents::{Document, Node};
 
-use crate::model::Project;
+use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
+use crate::context::Context;
+use crate::model::{EngineName, Project, ProjectFile};
+use crate::report::Report;
+use crate::structure::Checker;
+use crate::variables::{Variables, variables};
+use crate::view::merge;
+use crate::{resolve, schema};
 
 /// The name of the project file.
 pub const PROJECT_FILE: &str = "shardwright.yaml";
+/// The directory of topology files.
+pub const TOPOLOGY_DIRECTORY: &str = "topology";
 
 /// A file of a project: its path as people shall see it, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
-    /// Relative to the project, with `/` between its parts.
+    /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
+    /// [`TOPOLOGY_DIRECTORY`] is the project file; all others are topology files.
     pub path: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -25,7 +36,7 @@ pub struct Options {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Where the worst problem stands, which decides the exit code.
+/// Where the errors stand, which decides the exit code; the greater counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// In a document of the topology: 65.
@@ -37,7 +48,7 @@ pub enum Fault {
 /// The outcome of loading.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The project; none while a problem is an error.
+    /// The project; none where a problem is an error.
     pub project: Option<Project>,
     /// All problems.
     pub problems: Problems,
@@ -47,13 +58,136 @@ pub struct Loaded {
     pub fault: Option<Fault>,
 }
 
-/// Resolves the files of a project.
+/// Resolves the files of a project. The order of `files` has no influence.
 #[must_use]
-pub fn load(_files: Vec<InputFile>, _options: &Options) -> Loaded {
+pub fn load(files: Vec<InputFile>, options: &Options) -> Loaded {
+    load_with(files, options, Problems::new())
+}
+
+/// [`load`] with the problems of reading the files.
+pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: Problems) -> Loaded {
+    files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
+    let unreadable = reading.has_errors();
+    let mut report = Report::default();
+    report.problems.append(reading);
+    let mut sources = Sources::new();
+    let mut project_file = None;
+    let mut documents = Vec::new();
+    for file in &files {
+        let (document, problems) = shardwright_documents::read(&mut sources, &file.path, &file.bytes);
+        if is_project_file(&file.path) && project_file.is_none() {
+            report.set_project_file(document.file);
+            if problems.has_errors() {
+                report.fault_project_file();
+            }
+            project_file = Some(document);
+        } else {
+            documents.push(document);
+        }
+        report.problems.append(problems);
+    }
+    if project_file.is_none() && !unreadable {
+        let message = format!("there is no project file `{PROJECT_FILE}` here");
+        let help = "create one, or name the directory of the project with -C; `shardwright init` writes one";
+        report.push(Diagnostic::error(NO_PROJECT_FILE, message).help(help));
+        report.fault_project_file();
+    }
+    if project_file.is_some() && documents.is_empty() && !unreadable {
+        let message =
+            format!("the project holds no topology: there is no file `{TOPOLOGY_DIRECTORY}/*.yaml`");
+        report.push(Diagnostic::error(NO_TOPOLOGY, message));
+    }
+    let complete = !unreadable
+        && project_file
+            .iter()
+            .chain(&documents)
+            .all(|document| document.complete);
+    let project = resolve(
+        project_file.as_ref(),
+        &documents,
+        options,
+        complete,
+        &sources,
+        &mut report,
+    );
+    let errors = report.problems.has_errors();
+    let fault = match (errors, report.faults_project_file()) {
+        (false, _) => None,
+        (true, true) => Some(Fault::ProjectFile),
+        (true, false) => Some(Fault::Document),
+    };
     Loaded {
-        project: None,
-        problems: Problems::new(),
-        sources: Sources::new(),
-        fault: Some(Fault::ProjectFile),
+        project: project.filter(|_| !errors),
+        problems: report.problems,
+        sources,
+        fault,
+    }
+}
+
+fn is_project_file(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    parts.next() == Some(PROJECT_FILE) && parts.all(|part| part != TOPOLOGY_DIRECTORY)
+}
+
+fn resolve(
+    project_file: Option<&Document>,
+    documents: &[Document],
+    options: &Options,
+    complete: bool,
+    sources: &Sources,
+    report: &mut Report,
+) -> Option<Project> {
+    let roots: Vec<&Node> = documents
+        .iter()
+        .filter_map(|document| document.root.as_ref())
+        .collect();
+    if let Some(root) = project_file.and_then(|document| document.root.as_ref()) {
+        Checker::new(schema::project()).check(root, report);
+    }
+    if !roots.is_empty() {
+        let checker = Checker::new(schema::topology());
+        for root in &roots {
+            checker.check(root, report);
+        }
+    }
+    // What is missing in a tree may stand in the part of its file that could not be read.
+    if !complete {
+        return None;
+    }
+    let root = merge(&roots, report);
+    let mut context = Context::new(sources, std::mem::take(report), Variables::new());
+    let file = project_settings(project_file, &mut context);
+    let section = root.as_ref().and_then(|root| root.get("variables"));
+    let variables = variables(
+        section.map(|section| section.value).as_ref(),
+        &options.variables,
+        &mut context.report,
+    );
+    context.variables = variables;
+    let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
+    let topology = resolve::topology(root.as_ref(), engines, &mut context);
+    let (found, origins) = context.finish();
+    *report = found;
+    Some(Project {
+        file,
+        topology,
+        origins,
+    })
+}
+
+fn project_settings(document: Option<&Document>, context: &mut Context<'_>) -> ProjectFile {
+    let Some(document) = document else {
+        return ProjectFile::default();
+    };
+    match &document.root {
+        Some(root) if root.as_mapping().is_some() => resolve::project::project(root, context),
+        Some(_) => ProjectFile::default(),
+        None => {
+            let span = Span::new(document.file, 0, 0);
+            context
+                .report
+                .push(Diagnostic::error(MISSING_KEY, "the project file is empty").at(span, ""));
+            ProjectFile::default()
+        }
     }
 }

@@ -1,12 +1,102 @@
 //! The edge: the files of a project directory.
 
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::{Loaded, Options, load};
+use shardwright_diagnostics::{Diagnostic, Problems};
+use shardwright_documents::{MAX_FILE_BYTES, unreadable};
+
+use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
+use crate::load::{InputFile, Loaded, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, load_with};
+
+/// Files of one project.
+const MAX_FILES: usize = 100_000;
+/// Bytes of all files of one project.
+const MAX_PROJECT_BYTES: u64 = 512 * 1024 * 1024;
+/// Directories inside each other; also ends circles of symbolic links.
+const MAX_DEPTH: usize = 16;
 
 /// Reads `shardwright.yaml` and `topology/**/*.yaml` of a directory, and loads them. What cannot be read is a
-/// problem of the result.
+/// problem of the result. Paths in problems are relative to the directory.
 #[must_use]
-pub fn read_project(_directory: &Path, options: &Options) -> Loaded {
-    load(Vec::new(), options)
+pub fn read_project(directory: &Path, options: &Options) -> Loaded {
+    let mut reader = Reader {
+        directory,
+        files: Vec::new(),
+        problems: Problems::new(),
+        bytes: 0,
+    };
+    reader.file(PROJECT_FILE, true);
+    reader.directory(TOPOLOGY_DIRECTORY, 0);
+    load_with(reader.files, options, reader.problems)
+}
+
+struct Reader<'d> {
+    directory: &'d Path,
+    files: Vec<InputFile>,
+    problems: Problems,
+    bytes: u64,
+}
+
+impl Reader<'_> {
+    fn directory(&mut self, path: &str, depth: usize) {
+        let entries =
+            match fs::read_dir(self.directory.join(path)).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && depth == 0 => return,
+                Err(error) => return self.problems.push(unreadable(path, &error)),
+            };
+        if depth == MAX_DEPTH {
+            let message = format!("directories are nested more than {MAX_DEPTH} deep at `{path}`");
+            return self.problems.push(Diagnostic::error(TOO_MANY_INSTANCES, message));
+        }
+        let mut names: Vec<_> = entries.iter().map(fs::DirEntry::file_name).collect();
+        names.sort();
+        for name in names {
+            let Some(name) = name.to_str() else {
+                let message = format!("a file name in `{path}` is not UTF-8: {}", name.to_string_lossy());
+                self.problems.push(Diagnostic::error(NO_TOPOLOGY, message));
+                continue;
+            };
+            // Editors and version control keep their own files here.
+            if name.starts_with('.') {
+                continue;
+            }
+            let inner = format!("{path}/{name}");
+            match fs::metadata(self.directory.join(&inner)) {
+                Ok(metadata) if metadata.is_dir() => self.directory(&inner, depth + 1),
+                Ok(_) if name.ends_with(".yaml") => self.file(&inner, false),
+                Ok(_) if name.ends_with(".yml") => {
+                    let message = format!("`{inner}` is not read: topology files end in .yaml");
+                    self.problems.push(Diagnostic::warning(NO_TOPOLOGY, message));
+                }
+                Ok(_) => {}
+                Err(error) => self.problems.push(unreadable(&inner, &error)),
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str, may_be_absent: bool) {
+        if self.files.len() == MAX_FILES || self.bytes > MAX_PROJECT_BYTES {
+            let message = format!("a project has {MAX_FILES} files and {MAX_PROJECT_BYTES} bytes at most");
+            return self.problems.push(Diagnostic::error(TOO_MANY_INSTANCES, message));
+        }
+        // One byte past the limit is enough to know that the file is too large.
+        let limit = MAX_FILE_BYTES as u64 + 1;
+        let mut bytes = Vec::new();
+        let read = fs::File::open(self.directory.join(path))
+            .and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        match read {
+            Ok(read) => {
+                self.bytes += read as u64;
+                self.files.push(InputFile {
+                    path: path.to_owned(),
+                    bytes,
+                });
+            }
+            Err(error) if may_be_absent && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.problems.push(unreadable(path, &error)),
+        }
+    }
 }

@@ -1,0 +1,50 @@
+//! The codes SW110 to SW199 and SW300 to SW319: what can be wrong with what users write.
+
+use shardwright_diagnostics::{Code, CodeDoc};
+
+macro_rules! codes {
+    ($($name:ident = $code:literal: $title:literal;)+) => {
+        $(pub(crate) const $name: Code = Code::new($code);)+
+
+        /// The problems that this crate reports.
+        pub const CODES: &[CodeDoc] = &[$(CodeDoc {
+            code: $name,
+            title: $title,
+            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
+        },)+];
+    };
+}
+
+codes! {
+    NO_PROJECT_FILE = "SW110": "the directory holds no project file";
+    NO_TOPOLOGY = "SW111": "the project holds no topology";
+    UNKNOWN_KEY = "SW112": "a key that the language does not have";
+    WRONG_TYPE = "SW113": "a value of another type than expected";
+    MISSING_KEY = "SW114": "a key is missing";
+    UNKNOWN_WORD = "SW115": "a word that is not one of those expected";
+    BAD_VALUE = "SW116": "a value that is not allowed here";
+    DEFINED_TWICE = "SW117": "the same thing is defined in two places";
+    BAD_NAME = "SW118": "a name holds other characters than letters, digits, `_` and `-`";
+    TWO_INSTANCES = "SW119": "two objects have one name";
+    BAD_TEMPLATE = "SW120": "a `$( … )` cannot be read";
+    UNKNOWN_VARIABLE = "SW121": "a `$( … )` uses a variable that does not exist";
+    BAD_ARITHMETIC = "SW122": "a `$( … )` cannot be computed";
+    TOO_MANY_INSTANCES = "SW123": "generators make too many objects";
+    BAD_GENERATOR = "SW124": "a `for_each` cannot be read or makes nothing";
+    UNKNOWN_REFERENCE = "SW125": "a reference to something that does not exist";
+    YAML_1_1 = "SW126": "an unquoted word that other YAML tools read differently";
+    LITERAL_SECRET = "SW127": "a secret is written in the clear";
+    VARIABLE_VALUE = "SW128": "a variable has no value, or a value is given for none";
+    NOT_TOGETHER = "SW129": "keys that do not go together";
+    MATCHES_NOTHING = "SW131": "a pattern of names matches nothing";
+    NOT_SUPPORTED = "SW190": "a part of the language that is not supported yet";
+    KEY_OVERLAP = "SW301": "two shards have the same key";
+    KEY_GAP = "SW302": "keys without a shard";
+    NO_KEYS = "SW303": "a shard without keys";
+    IDLE_OVERRIDE = "SW304": "an override that changes nothing";
+    OTHERWISE_CYCLE = "SW305": "shard maps lead to each other in a circle";
+    OUTSIDE_DOMAIN = "SW306": "a key outside the domain";
+    NOT_PLACED = "SW307": "a shard without a place";
+    OVERWRITTEN_RULE = "SW308": "a rule that places a statement and then lets others overwrite it";
+    PIN_TWICE = "SW309": "a hostgroup number is pinned twice";
+}

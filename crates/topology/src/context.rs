@@ -1,0 +1,193 @@
+//! What all of resolution shares: problems, origins, shared texts, variables and limits.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use shardwright_diagnostics::{Diagnostic, Sources, Span};
+use shardwright_documents::{Key, Node, Style, part_of_text};
+
+use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
+use crate::environment::{Environment, Names};
+use crate::generate::{MAX_INSTANCES, too_many};
+use crate::model::Origins;
+use crate::report::Report;
+use crate::template::{self, Fault, TemplateError};
+use crate::variables::Variables;
+
+/// Bytes that templates may expand to in one project.
+const MAX_EXPANDED_BYTES: usize = 1 << 30;
+
+/// What all of resolution shares.
+pub(crate) struct Context<'s> {
+    pub(crate) sources: &'s Sources,
+    pub(crate) report: Report,
+    pub(crate) origins: Origins,
+    pub(crate) variables: Variables,
+    texts: FxHashSet<Arc<str>>,
+    instances_left: u64,
+    bytes_left: usize,
+}
+
+impl<'s> Context<'s> {
+    pub(crate) fn new(sources: &'s Sources, report: Report, variables: Variables) -> Self {
+        Self {
+            sources,
+            report,
+            origins: Origins::default(),
+            variables,
+            texts: FxHashSet::default(),
+            instances_left: MAX_INSTANCES,
+            bytes_left: MAX_EXPANDED_BYTES,
+        }
+    }
+
+    /// The problems and origins, at the end.
+    pub(crate) fn finish(self) -> (Report, Origins) {
+        (self.report, self.origins)
+    }
+
+    /// The shared copy of a text.
+    pub(crate) fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(text.clone());
+        text
+    }
+
+    /// The number of instances, taken from what is left; none and a problem where that is too little.
+    pub(crate) fn take_instances(&mut self, count: Option<u64>, span: Span) -> Option<u64> {
+        match count.and_then(|count| self.instances_left.checked_sub(count)) {
+            Some(left) => {
+                self.instances_left = left;
+                count
+            }
+            None => {
+                self.report.push(too_many(span));
+                None
+            }
+        }
+    }
+
+    /// A scalar as text with its expressions replaced; none and a problem where that fails.
+    pub(crate) fn expand_node<'a>(
+        &mut self,
+        node: &'a Node,
+        environment: &Environment,
+    ) -> Option<Cow<'a, str>> {
+        let text = node.raw()?;
+        match self.expand(text, environment) {
+            Ok(text) => self.take_bytes(text, node.span),
+            Err(error) => {
+                let span = part_of_text(self.sources, node, error.at.clone());
+                self.push_template_error(&error, span, environment);
+                None
+            }
+        }
+    }
+
+    /// A key with its expressions replaced; none and a problem where that fails.
+    pub(crate) fn expand_key<'a>(&mut self, key: &'a Key, environment: &Environment) -> Option<Cow<'a, str>> {
+        match self.expand(&key.text, environment) {
+            Ok(text) => self.take_bytes(text, key.span),
+            Err(error) => {
+                let span = part_of_key(key, error.at.clone());
+                self.push_template_error(&error, span, environment);
+                None
+            }
+        }
+    }
+
+    /// A text around `$(key)`; none and a problem where it is not one.
+    pub(crate) fn around_key(
+        &mut self,
+        node: &Node,
+        environment: &Environment,
+    ) -> Option<(String, Option<u8>, String)> {
+        let text = node.as_text()?;
+        let names = Names {
+            environment,
+            variables: &self.variables,
+        };
+        match template::around_key(text, &names) {
+            Ok(around) => Some(around),
+            Err(error) => {
+                let span = part_of_text(self.sources, node, error.at.clone());
+                self.push_template_error(&error, span, environment);
+                None
+            }
+        }
+    }
+
+    /// Warns where an unquoted word means something else to other YAML tools.
+    pub(crate) fn warn_yaml_1_1(&mut self, node: &Node, environment: &Environment) {
+        let Some(reading) = node.yaml_1_1_reading() else {
+            return;
+        };
+        let raw = node.raw().unwrap_or_default();
+        let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
+            .at(node.span, "")
+            .help(format!("put it in quotes: \"{raw}\""));
+        self.report.push(environment.mark(diagnostic));
+    }
+
+    fn expand<'t>(&self, text: &'t str, environment: &Environment) -> Result<Cow<'t, str>, TemplateError> {
+        template::expand(
+            text,
+            &Names {
+                environment,
+                variables: &self.variables,
+            },
+        )
+    }
+
+    fn take_bytes<'t>(&mut self, text: Cow<'t, str>, span: Span) -> Option<Cow<'t, str>> {
+        if let Cow::Owned(owned) = &text {
+            match self.bytes_left.checked_sub(owned.len()) {
+                Some(left) => self.bytes_left = left,
+                None => {
+                    let message = format!("templates may expand to {MAX_EXPANDED_BYTES} bytes in all");
+                    self.report
+                        .push(Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, ""));
+                    return None;
+                }
+            }
+        }
+        Some(text)
+    }
+
+    fn push_template_error(&mut self, error: &TemplateError, span: Span, environment: &Environment) {
+        // A variable without a value has been reported where it is defined.
+        if let Fault::UnknownVariable { name, .. } = &error.fault
+            && name
+                .strip_prefix("var.")
+                .is_some_and(|name| self.variables.contains_key(name))
+        {
+            return;
+        }
+        let diagnostic = Diagnostic::error(error.fault.code(), error.fault.to_string()).at(span, "");
+        let diagnostic = match &error.fault {
+            Fault::UnknownVariable { near, .. } => diagnostic.did_you_mean(near.as_deref()),
+            Fault::Unclosed => diagnostic.help("for a literal `$(`, write `$$(`"),
+            _ => diagnostic,
+        };
+        self.report.push(environment.mark(diagnostic));
+    }
+}
+
+/// Where a part of a key's text stands; the whole key where it was not written letter by letter.
+fn part_of_key(key: &Key, part: Range<usize>) -> Span {
+    let written = key.span.range().len();
+    let shift = match key.style {
+        Style::Plain => 0,
+        _ => 1,
+    };
+    if written == key.text.len() + 2 * shift {
+        key.span.within(part.start + shift, part.end + shift)
+    } else {
+        key.span
+    }
+}

@@ -1,0 +1,333 @@
+//! `for_each`: the values of its variables, and one environment per combination.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_documents::Node;
+
+use crate::codes::{BAD_GENERATOR, NOT_SUPPORTED, TOO_MANY_INSTANCES};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::template::Value;
+use crate::units::{key_range, looks_like_range};
+use crate::view::{Field, View};
+
+/// Objects that the generators of one project may make.
+pub(crate) const MAX_INSTANCES: u64 = 2_000_000;
+
+/// Combinations in `except` that leave a variable open: each is compared with every instance.
+const MAX_OPEN_EXCEPTIONS: usize = 100;
+
+/// The values of one variable.
+#[derive(Debug)]
+struct Variable {
+    name: Arc<str>,
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
+    Range { first: i64, count: u64 },
+    List(Vec<Value>),
+}
+
+impl Values {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Range { count, .. } => *count,
+            Self::List(values) => values.len() as u64,
+        }
+    }
+
+    fn get(&self, at: u64) -> Value {
+        match self {
+            // `at` is below `count`, so the sum stays within the range that was written.
+            Self::Range { first, .. } => Value::Integer(first.wrapping_add_unsigned(at)),
+            Self::List(values) => values[usize::try_from(at).unwrap_or(usize::MAX)].clone(),
+        }
+    }
+}
+
+/// The combinations of a `for_each` that are left after `except`.
+#[derive(Debug)]
+pub(crate) struct Combinations {
+    variables: Vec<Variable>,
+    /// Combinations that are left out, each value given.
+    except: FxHashSet<Vec<Value>>,
+    /// Combinations that are left out whatever the values not given.
+    except_partly: Vec<Vec<Option<Value>>>,
+    next: u64,
+    count: u64,
+}
+
+impl Combinations {
+    /// Reads a `for_each`; what is wrong with it is reported, and then there is none.
+    pub(crate) fn read(for_each: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> Option<Self> {
+        if !for_each.value.is_map() {
+            return None;
+        }
+        let mut variables = Vec::new();
+        let mut sound = true;
+        for field in for_each
+            .value
+            .fields()
+            .into_iter()
+            .filter(|field| &*field.key.text != "except")
+        {
+            match variable(&field, outer, context) {
+                Some(values) => variables.push(Variable {
+                    name: Arc::from(&*field.key.text),
+                    values,
+                }),
+                None => sound = false,
+            }
+        }
+        if !sound {
+            return None;
+        }
+        if variables.is_empty() {
+            let diagnostic = Diagnostic::error(BAD_GENERATOR, "`for_each` names no variable");
+            context
+                .report
+                .push(outer.mark(diagnostic.at(for_each.key.span, "")));
+            return None;
+        }
+        let count = variables
+            .iter()
+            .try_fold(1u64, |count, variable| count.checked_mul(variable.values.len()));
+        let count = context.take_instances(count, for_each.key.span)?;
+        let mut combinations = Self {
+            variables,
+            except: FxHashSet::default(),
+            except_partly: Vec::new(),
+            next: 0,
+            count,
+        };
+        if let Some(except) = for_each.value.get("except") {
+            combinations.read_except(&except, outer, context);
+        }
+        Some(combinations)
+    }
+
+    fn read_except(&mut self, except: &Field<'_>, outer: &Environment, context: &mut Context<'_>) {
+        for node in except.value.items() {
+            let Some(row) = self.except_row(node, outer, context) else {
+                continue;
+            };
+            let hits = self.variables.iter().zip(&row).all(|(variable, wanted)| {
+                wanted
+                    .as_ref()
+                    .is_none_or(|wanted| contains(&variable.values, wanted))
+            });
+            if !hits {
+                let message = "leaves out a value that is not among those of `for_each`";
+                context
+                    .report
+                    .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(node.span, "")));
+            }
+            let values: Option<Vec<Value>> = row.iter().cloned().collect();
+            match values {
+                Some(values) => {
+                    self.except.insert(values);
+                }
+                None if self.except_partly.len() < MAX_OPEN_EXCEPTIONS => self.except_partly.push(row),
+                None => {
+                    let message =
+                        format!("more than {MAX_OPEN_EXCEPTIONS} combinations leave a variable open");
+                    context
+                        .report
+                        .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(node.span, "")));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn except_row(
+        &self,
+        node: &Node,
+        outer: &Environment,
+        context: &mut Context<'_>,
+    ) -> Option<Vec<Option<Value>>> {
+        let mut row = vec![None; self.variables.len()];
+        let Some(mapping) = node.as_mapping() else {
+            if self.variables.len() != 1 {
+                let message = "with several variables, `except` takes combinations such as {n: 3, k: 1}";
+                context
+                    .report
+                    .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(node.span, "")));
+                return None;
+            }
+            row[0] = Some(scalar(node, outer, context)?);
+            return Some(row);
+        };
+        for entry in mapping {
+            let Some(place) = self
+                .variables
+                .iter()
+                .position(|variable| *variable.name == *entry.key.text)
+            else {
+                let message = format!("`{}` is no variable of this `for_each`", entry.key.text);
+                let diagnostic = Diagnostic::error(BAD_GENERATOR, message).at(entry.key.span, "");
+                context.report.push(outer.mark(diagnostic));
+                return None;
+            };
+            row[place] = Some(scalar(&entry.value, outer, context)?);
+        }
+        Some(row)
+    }
+
+    /// The next combination; the last variable changes fastest.
+    pub(crate) fn next(&mut self, outer: &Environment) -> Option<Environment> {
+        while self.next < self.count {
+            let mut rest = self.next;
+            self.next += 1;
+            let mut values = vec![Value::Integer(0); self.variables.len()];
+            for (place, variable) in self.variables.iter().enumerate().rev() {
+                let len = variable.values.len();
+                values[place] = variable.values.get(rest % len);
+                rest /= len;
+            }
+            let matches = |row: &Vec<Option<Value>>| {
+                row.iter()
+                    .zip(&values)
+                    .all(|(wanted, value)| wanted.as_ref().is_none_or(|wanted| wanted == value))
+            };
+            if !self.except.contains(&values) && !self.except_partly.iter().any(matches) {
+                let names = self.variables.iter().map(|variable| variable.name.clone());
+                return Some(outer.with(names.zip(values)));
+            }
+        }
+        None
+    }
+}
+
+fn contains(values: &Values, wanted: &Value) -> bool {
+    match (values, wanted) {
+        (Values::Range { first, count }, Value::Integer(wanted)) => wanted
+            .checked_sub(*first)
+            .is_some_and(|at| u64::try_from(at).is_ok_and(|at| at < *count)),
+        (Values::Range { .. }, Value::Text(_)) => false,
+        (Values::List(values), wanted) => values.contains(wanted),
+    }
+}
+
+fn variable(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {
+    let span = field.value.span();
+    let name = &*field.key.text;
+    let plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    if !plain || matches!(name, "key" | "var") || outer.has(name) {
+        let why = if !plain {
+            "is not a variable: use letters, digits and `_`"
+        } else if outer.has(name) {
+            "is already a variable of the generator around this one"
+        } else {
+            "is reserved"
+        };
+        let diagnostic = Diagnostic::error(BAD_GENERATOR, format!("`{name}` {why}")).at(field.key.span, "");
+        context.report.push(outer.mark(diagnostic));
+        return None;
+    }
+    if field.value.is_map() {
+        let message = "instances from data are not supported yet";
+        let diagnostic =
+            Diagnostic::error(NOT_SUPPORTED, message).at(field.key.span, "write a range or a list");
+        context.report.push(outer.mark(diagnostic));
+        return None;
+    }
+    let node = field.value.node()?;
+    let values = match node.as_sequence() {
+        Some(items) => Values::List(list(items, outer, context)?),
+        None => range(node, outer, context)?,
+    };
+    if values.len() == 0 {
+        let diagnostic =
+            Diagnostic::error(BAD_GENERATOR, "the generator makes nothing").at(span, "an empty list");
+        context.report.push(outer.mark(diagnostic));
+        return None;
+    }
+    Some(values)
+}
+
+fn range(node: &Node, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {
+    let text = context.expand_node(node, outer)?;
+    match key_range(&text) {
+        Some(range) => {
+            let count = range
+                .last
+                .wrapping_sub(range.first)
+                .cast_unsigned()
+                .checked_add(1);
+            Some(Values::Range {
+                first: range.first,
+                count: count.unwrap_or(u64::MAX),
+            })
+        }
+        None => {
+            let message = if looks_like_range(&text) {
+                format!("the range `{text}` is empty: it ends before it starts")
+            } else {
+                format!("expected a range such as 1..200, or a list, found `{text}`")
+            };
+            bad_values(context, outer, node.span, message);
+            None
+        }
+    }
+}
+
+fn list(items: &[Node], outer: &Environment, context: &mut Context<'_>) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    for item in items {
+        let looks_like_range = item
+            .as_text()
+            .is_some_and(|text| !item.is_quoted() && looks_like_range(text));
+        if looks_like_range {
+            let message = "a list holds single values; a range stands alone, as in {n: 1..200}".to_owned();
+            bad_values(context, outer, item.span, message);
+            return None;
+        }
+        context.warn_yaml_1_1(item, outer);
+        values.push(scalar(item, outer, context)?);
+    }
+    Some(values)
+}
+
+fn scalar(node: &Node, outer: &Environment, context: &mut Context<'_>) -> Option<Value> {
+    if let Some(integer) = node.as_integer() {
+        return match i64::try_from(integer) {
+            Ok(integer) => Some(Value::Integer(integer)),
+            Err(_) => {
+                bad_values(
+                    context,
+                    outer,
+                    node.span,
+                    "the number does not fit 64 bits".to_owned(),
+                );
+                None
+            }
+        };
+    }
+    let text = context.expand_node(node, outer)?;
+    Some(Value::Text(context.intern(&text)))
+}
+
+fn bad_values(context: &mut Context<'_>, outer: &Environment, span: Span, message: String) {
+    context
+        .report
+        .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(span, "")));
+}
+
+/// The problem of a generator that goes past [`MAX_INSTANCES`].
+pub(crate) fn too_many(span: Span) -> Diagnostic {
+    let message = format!("generators may make {MAX_INSTANCES} objects in all");
+    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
+}
+
+/// A view's `for_each`, if it is a generator.
+pub(crate) fn for_each<'a>(view: &View<'a>) -> Option<Field<'a>> {
+    view.get("for_each")
+}

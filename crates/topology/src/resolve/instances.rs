@@ -1,0 +1,206 @@
+//! Objects by name: generators run, names checked, places noted.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_documents::Node;
+
+use super::object::Object;
+use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::generate::{Combinations, for_each};
+use crate::model::{DefinitionId, FieldId, OriginId};
+use crate::template::is_template;
+use crate::units::is_name;
+use crate::view::{Field, View};
+
+/// Fields of one definition whose places are kept.
+const MAX_FIELDS: usize = 256;
+/// How deep fields of a definition are kept.
+const FIELD_DEPTH: usize = 4;
+/// Items of one list whose places are kept.
+const MAX_ITEMS: usize = 32;
+
+/// Reads each object of a map with `read`. Gives every name with what was read; none where that failed.
+pub(super) fn read_all<'a, T>(
+    section: &View<'a>,
+    parent: OriginId,
+    outer: &Environment,
+    context: &mut Context<'_>,
+    mut read: impl FnMut(&Object<'a, '_>, &mut Context<'_>) -> Option<T>,
+) -> Vec<(Arc<str>, Option<T>)> {
+    let mut objects = Vec::new();
+    let mut origins: FxHashMap<Arc<str>, OriginId> = FxHashMap::default();
+    for field in section.fields() {
+        if field.value.is_map() {
+            let definition = define(&field, context);
+            let mut one = |environment: &Environment, context: &mut Context<'_>| {
+                let name = name(&field, environment, context)?;
+                let origin = context.origins.add_named(
+                    Some(parent),
+                    name.clone(),
+                    definition,
+                    environment.instance().cloned(),
+                );
+                if let Some(first) = origins.get(&name) {
+                    report_two(&name, origin, *first, context);
+                    return None;
+                }
+                origins.insert(name.clone(), origin);
+                let object = Object {
+                    view: field.value.clone(),
+                    key: field.key.span,
+                    name: name.clone(),
+                    origin,
+                    environment,
+                };
+                let value = read(&object, context);
+                objects.push((name, value));
+                Some(())
+            };
+            run(&field.value, outer, context, &mut one);
+        } else {
+            not_a_mapping(&field, context);
+            if !is_template(&field.key.text) {
+                objects.push((context.intern(&field.key.text), None));
+            }
+        }
+    }
+    objects
+}
+
+fn run(
+    value: &View<'_>,
+    outer: &Environment,
+    context: &mut Context<'_>,
+    one: &mut impl FnMut(&Environment, &mut Context<'_>) -> Option<()>,
+) {
+    let Some(for_each) = for_each(value) else {
+        one(outer, context);
+        return;
+    };
+    let Some(mut combinations) = Combinations::read(&for_each, outer, context) else {
+        return;
+    };
+    while let Some(environment) = combinations.next(outer) {
+        one(&environment, context);
+    }
+}
+
+fn name(field: &Field<'_>, environment: &Environment, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let name = context.expand_key(field.key, environment)?;
+    if !is_name(&name) {
+        let message = if name.is_empty() {
+            "a name is empty".to_owned()
+        } else {
+            format!("`{name}` is not a name")
+        };
+        let diagnostic = Diagnostic::error(BAD_NAME, message)
+            .at(field.key.span, "")
+            .help("names are made of letters, digits, `_` and `-`");
+        context.report.push(environment.mark(diagnostic));
+        return None;
+    }
+    Some(name.into())
+}
+
+fn report_two(name: &str, second: OriginId, first: OriginId, context: &mut Context<'_>) {
+    let origins = &context.origins;
+    let by = |id: OriginId| match origins.instance(id) {
+        Some(instance) => format!("made for {instance}"),
+        None => "written here".to_owned(),
+    };
+    let (here, there) = (origins.span(second), origins.span(first));
+    let diagnostic = Diagnostic::error(TWO_INSTANCES, format!("two objects are named `{name}`"));
+    let diagnostic = if here == there {
+        diagnostic.at(here, format!("{}, then {}", by(first), by(second)))
+    } else {
+        diagnostic
+            .at(here, by(second))
+            .also(there, format!("the first is {}", by(first)))
+    };
+    context.report.push(diagnostic);
+}
+
+fn not_a_mapping(field: &Field<'_>, context: &mut Context<'_>) {
+    let span = if field.value.node().is_some_and(Node::is_null) {
+        field.key.span
+    } else {
+        field.value.span()
+    };
+    let message = format!("expected a mapping, found {}", field.value.type_name());
+    context
+        .report
+        .push(Diagnostic::error(WRONG_TYPE, message).at(span, ""));
+}
+
+/// Notes where an object and its fields are written; once for all instances of a generator.
+pub(super) fn define(field: &Field<'_>, context: &mut Context<'_>) -> DefinitionId {
+    let mut fields = Vec::new();
+    note_fields(&field.value, "", 0, &mut fields, context);
+    context.origins.define(field.key.span, field.value.span(), fields)
+}
+
+/// Notes where an item of a list and its fields are written.
+pub(super) fn define_item(node: &Node, context: &mut Context<'_>) -> DefinitionId {
+    let mut fields = Vec::new();
+    note_fields(&View::of(node), "", 0, &mut fields, context);
+    context.origins.define(node.span, node.span, fields)
+}
+
+fn note_fields(
+    view: &View<'_>,
+    path: &str,
+    depth: usize,
+    fields: &mut Vec<(FieldId, Span)>,
+    context: &mut Context<'_>,
+) {
+    if depth == FIELD_DEPTH || fields.len() >= MAX_FIELDS {
+        return;
+    }
+    if !path.is_empty() {
+        for (index, item) in view.items().iter().take(MAX_ITEMS).enumerate() {
+            let path = format!("{path}[{index}]");
+            fields.push((context.origins.field_id(&path), item.span));
+            note_fields(&View::of(item), &path, depth + 1, fields, context);
+        }
+    }
+    if !view.is_map() {
+        return;
+    }
+    for field in view.fields() {
+        let name = &*field.key.text;
+        // Objects of their own.
+        if depth == 0 && matches!(name, "shards" | "overrides" | "servers" | "rules" | "for_each") {
+            fields.push((context.origins.field_id(name), field.key.span));
+            continue;
+        }
+        let id = if path.is_empty() {
+            context.origins.field_id(name)
+        } else {
+            context.origins.field_id(&format!("{path}.{name}"))
+        };
+        let is_scalar = field
+            .value
+            .node()
+            .is_some_and(|node| node.raw().is_some() && !node.is_null());
+        fields.push((
+            id,
+            if is_scalar {
+                field.value.span()
+            } else {
+                field.key.span
+            },
+        ));
+        if !is_scalar {
+            let path = if path.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{path}.{name}")
+            };
+            note_fields(&field.value, &path, depth + 1, fields, context);
+        }
+    }
+}

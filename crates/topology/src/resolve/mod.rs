@@ -1,0 +1,71 @@
+//! From merged trees to typed objects: generators run, templates expand, references are looked up.
+
+mod cluster;
+mod finder;
+mod instances;
+mod names;
+mod object;
+mod overrides;
+mod partition;
+mod policy;
+pub(crate) mod project;
+mod query_rules;
+mod scope;
+mod shard;
+mod shard_map;
+mod throttle;
+mod unbuilt;
+mod user;
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::model::{ClusterId, EngineName, OriginId, Table, Topology};
+use crate::view::{Field, View};
+
+/// What of the topology is known when a later section refers to it. A name without an object is one whose object
+/// could not be read, which has been reported.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) clusters: FxHashMap<Arc<str>, Option<ClusterId>>,
+    pub(crate) users: FxHashMap<Arc<str>, Option<OriginId>>,
+    pub(crate) engines: Vec<EngineName>,
+}
+
+/// Resolves everything under `topology/`.
+pub(crate) fn topology(
+    root: Option<&View<'_>>,
+    engines: Vec<EngineName>,
+    context: &mut Context<'_>,
+) -> Topology {
+    let Some(root) = root else {
+        return Topology::default();
+    };
+    let mut known = Known {
+        engines,
+        ..Known::default()
+    };
+    let section = |name: &str| root.get(name);
+    let mut topology = Topology {
+        clusters: Table::new(cluster::clusters(section("clusters"), &mut known, context)),
+        ..Topology::default()
+    };
+    topology.users = Table::new(user::users(section("users"), &mut known, context));
+    topology.shard_maps = Table::new(shard_map::shard_maps(section("shard_maps"), &known, context));
+    topology.read_write_policies =
+        Table::new(policy::policies(section("read_write_policies"), &known, context));
+    topology.throttles = Table::new(throttle::throttles(section("throttles"), &known, context));
+    topology.query_rules = Table::new(query_rules::blocks(section("query_rules"), &known, context));
+    unbuilt::report(root, context);
+    topology
+}
+
+/// The section as an object of [`crate::model::Origins`].
+fn section_origin(field: &Field<'_>, context: &mut Context<'_>) -> OriginId {
+    let definition = context
+        .origins
+        .define(field.key.span, field.value.span(), Vec::new());
+    let name = context.intern(&field.key.text);
+    context.origins.add_named(None, name, definition, None)
+}

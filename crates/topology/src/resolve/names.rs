@@ -1,0 +1,68 @@
+//! References by name, and what is near a name that does not exist.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
+
+use super::Known;
+use super::object::Object;
+use crate::codes::UNKNOWN_REFERENCE;
+use crate::context::Context;
+use crate::model::ClusterId;
+
+/// Names that are compared for a "did you mean"; more would make a run with many problems slow.
+const MAX_COMPARED: usize = 10_000;
+
+/// The cluster that a field names. None where the field is absent, or names none, which is reported.
+pub(super) fn cluster(
+    object: &Object<'_, '_>,
+    field: &str,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Option<ClusterId> {
+    let name = object.text(field, context)?;
+    find(
+        object,
+        "cluster",
+        &name,
+        &known.clusters,
+        object.span(field),
+        context,
+    )
+}
+
+/// What a name means. None where it means nothing, which is reported, and where its object could not be read.
+pub(super) fn find<T: Copy>(
+    object: &Object<'_, '_>,
+    kind: &str,
+    name: &str,
+    known: &FxHashMap<Arc<str>, Option<T>>,
+    span: Span,
+    context: &mut Context<'_>,
+) -> Option<T> {
+    if let Some(meaning) = known.get(name) {
+        return *meaning;
+    }
+    object.push(
+        unknown(kind, name, known.keys().map(|known| &**known), span),
+        context,
+    );
+    None
+}
+
+/// The problem of a reference to nothing.
+pub(super) fn unknown<'n>(
+    kind: &str,
+    name: &str,
+    known: impl Iterator<Item = &'n str>,
+    span: Span,
+) -> Diagnostic {
+    // Ordered, so that the answer does not depend on the order of a hash table.
+    let mut known: Vec<&str> = known.take(MAX_COMPARED).collect();
+    known.sort_unstable();
+    let near = did_you_mean(name, known);
+    Diagnostic::error(UNKNOWN_REFERENCE, format!("no {kind} is named `{name}`"))
+        .at(span, "")
+        .did_you_mean(near)
+}

@@ -1,0 +1,104 @@
+//! `overrides`: one shard out of a generator, placed differently.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use shardwright_diagnostics::Diagnostic;
+
+use super::object::Object;
+use super::{Known, instances, names};
+use crate::codes::IDLE_OVERRIDE;
+use crate::context::Context;
+use crate::model::{ClusterId, OriginId, Shard};
+
+struct Override {
+    origin: OriginId,
+    cluster: Option<ClusterId>,
+    schema: Option<Arc<str>>,
+    /// Whether it is known to be wrong: then nothing more is said about it.
+    faulty: bool,
+}
+
+/// Applies the overrides of a map to its shards.
+pub(super) fn apply(
+    object: &Object<'_, '_>,
+    shards: &mut [Shard],
+    places: &FxHashMap<Arc<str>, Option<u32>>,
+    known: &Known,
+    context: &mut Context<'_>,
+) {
+    let Some(field) = object.view.get("overrides").filter(|field| field.value.is_map()) else {
+        return;
+    };
+    let definition = context
+        .origins
+        .define(field.key.span, field.value.span(), Vec::new());
+    let instance = object.environment.instance().cloned();
+    let name = context.intern("overrides");
+    let parent = context
+        .origins
+        .add_named(Some(object.origin), name, definition, instance);
+    let read = instances::read_all(
+        &field.value,
+        parent,
+        object.environment,
+        context,
+        |object, context| {
+            let cluster = names::cluster(object, "cluster", known, context);
+            let schema = object.filled_text("schema", context);
+            let faulty =
+                (object.has("cluster") && cluster.is_none()) || (object.has("schema") && schema.is_none());
+            Some(Override {
+                origin: object.origin,
+                cluster,
+                schema,
+                faulty,
+            })
+        },
+    );
+    for (name, change) in read {
+        let Some(change) = change else { continue };
+        match places.get(&name) {
+            Some(Some(place)) => apply_one(&mut shards[*place as usize], &change, context),
+            Some(None) => {}
+            None => {
+                let span = context.origins.span(change.origin);
+                let known = places.keys().map(|name| &**name);
+                let diagnostic = names::unknown("shard of this map", &name, known, span);
+                push(diagnostic, change.origin, context);
+            }
+        }
+    }
+}
+
+fn apply_one(shard: &mut Shard, change: &Override, context: &mut Context<'_>) {
+    if change.faulty {
+        return;
+    }
+    let same_cluster = change
+        .cluster
+        .is_none_or(|cluster| shard.cluster == Some(cluster));
+    let same_schema = change
+        .schema
+        .as_ref()
+        .is_none_or(|schema| shard.schema.as_ref() == Some(schema));
+    if same_cluster && same_schema {
+        let message = format!("the override of `{}` changes nothing", shard.name);
+        let diagnostic = Diagnostic::error(IDLE_OVERRIDE, message)
+            .at(context.origins.span(change.origin), "")
+            .also(context.origins.span(shard.origin), "the shard is already there")
+            .help("delete the override");
+        push(diagnostic, change.origin, context);
+        return;
+    }
+    shard.cluster = change.cluster.or(shard.cluster);
+    shard.schema = change.schema.clone().or_else(|| shard.schema.take());
+    shard.overridden = Some(change.origin);
+}
+
+fn push(diagnostic: Diagnostic, origin: OriginId, context: &mut Context<'_>) {
+    context.report.push(match context.origins.instance(origin) {
+        Some(instance) => diagnostic.instance(instance),
+        None => diagnostic,
+    });
+}

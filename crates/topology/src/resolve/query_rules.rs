@@ -1,0 +1,315 @@
+//! Blocks of rules in the engine's own columns.
+
+use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
+
+use super::object::Object;
+use super::scope::is_client_address;
+use super::{Known, instances, names, section_origin};
+use crate::codes::{BAD_VALUE, NOT_TOGETHER, OVERWRITTEN_RULE, UNKNOWN_REFERENCE};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::model::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+use crate::units;
+use crate::view::{Field, View};
+
+const RE_MODIFIERS: [(&str, ReModifiers); 4] = [
+    (
+        "CASELESS",
+        ReModifiers {
+            caseless: true,
+            global: false,
+        },
+    ),
+    (
+        "GLOBAL",
+        ReModifiers {
+            caseless: false,
+            global: true,
+        },
+    ),
+    (
+        "CASELESS,GLOBAL",
+        ReModifiers {
+            caseless: true,
+            global: true,
+        },
+    ),
+    (
+        "",
+        ReModifiers {
+            caseless: false,
+            global: false,
+        },
+    ),
+];
+/// Addresses that are compared for a "did you mean".
+const MAX_COMPARED: usize = 2_000;
+
+pub(super) fn blocks(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<RuleBlock> {
+    let Some(section) = section else { return Vec::new() };
+    let parent = section_origin(&section, context);
+    let mut unplaced = Vec::new();
+    let read = instances::read_all(
+        &section.value,
+        parent,
+        &Environment::default(),
+        context,
+        |object, context| {
+            if let Some((side, address, span)) = addresses(object, context) {
+                unplaced.push((object.origin, side, address, span));
+            }
+            block(object, known, context)
+        },
+    );
+    let mut blocks: Vec<RuleBlock> = read.into_iter().filter_map(|(_, block)| block).collect();
+    // Addresses are looked up last, so that a block may stand beside one that is written after it.
+    for (origin, side, address, span) in unplaced {
+        let Some(target) = context.origins.find(&address) else {
+            report_unknown(&address, span, context);
+            continue;
+        };
+        if let Some(block) = blocks.iter_mut().find(|block| block.origin == origin) {
+            block.at = if side == "before" {
+                BlockPlace::Before(target)
+            } else {
+                BlockPlace::After(target)
+            };
+        }
+    }
+    blocks
+}
+
+fn addresses(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(&'static str, String, Span)> {
+    let field = object.view.get("at").filter(|field| field.value.is_map())?;
+    let at = object.inner(field.value, field.key.span);
+    if at.has("before") && at.has("after") {
+        let message = "a block stands before or after one object";
+        at.error(NOT_TOGETHER, message, at.key_span("after"), context);
+        return None;
+    }
+    let side = if at.has("before") { "before" } else { "after" };
+    let address = at.filled_text(side, context)?;
+    // `tenants/t137` is the short form of `shard_maps.tenants.shards.t137`.
+    let address = match address.split_once('/') {
+        Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
+        None => address.to_string(),
+    };
+    let placed = [
+        "shard_maps.",
+        "read_write_policies.",
+        "throttles.",
+        "query_rules.",
+    ];
+    let span = at.span(side);
+    if !placed.iter().any(|section| address.starts_with(section)) {
+        let message = format!("no rules are made for `{address}`");
+        let help = "name a shard map, a policy, a throttle or another block, such as shard_maps.tenants";
+        at.push(
+            Diagnostic::error(BAD_VALUE, message).at(span, "").help(help),
+            context,
+        );
+        return None;
+    }
+    Some((side, address, span))
+}
+
+fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
+    let known: Vec<String> = context
+        .origins
+        .iter()
+        .take(MAX_COMPARED)
+        .map(|id| context.origins.address(id))
+        .collect();
+    let near = did_you_mean(address, known.iter().map(String::as_str));
+    let message = format!("nothing has the address `{address}`");
+    context.report.push(
+        Diagnostic::error(UNKNOWN_REFERENCE, message)
+            .at(span, "")
+            .did_you_mean(near),
+    );
+}
+
+fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<RuleBlock> {
+    object.require("rules", context);
+    let word = object.view.get("at").is_some_and(|field| !field.value.is_map());
+    let at = if word {
+        let words = [
+            ("before_all", BlockPlace::BeforeAll),
+            ("after_all", BlockPlace::AfterAll),
+        ];
+        object.word("at", &words, context)
+    } else {
+        None
+    };
+    let mut rules = Vec::new();
+    if let Some(field) = object.view.get("rules") {
+        let definition = context
+            .origins
+            .define(field.key.span, field.value.span(), Vec::new());
+        let instance = object.environment.instance().cloned();
+        let name = context.intern("rules");
+        let parent = context
+            .origins
+            .add_named(Some(object.origin), name, definition, instance);
+        for (item, index) in field.value.items().iter().zip(0u32..) {
+            if item.as_mapping().is_none() {
+                continue;
+            }
+            let definition = instances::define_item(item, context);
+            let origin = context.origins.add_item(parent, index, definition);
+            let view = View::of(item);
+            let name = object.name.clone();
+            let rule = Object {
+                view,
+                key: item.span,
+                name,
+                origin,
+                environment: object.environment,
+            };
+            rules.push(self::rule(&rule, known, context));
+        }
+    }
+    Some(RuleBlock {
+        name: object.name.clone(),
+        origin: object.origin,
+        at: at.unwrap_or(BlockPlace::BeforeAll),
+        rules,
+    })
+}
+
+fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> RawRule {
+    let rule = RawRule {
+        origin: object.origin,
+        rule_id: object
+            .integer("rule_id", 1..=i64::from(i32::MAX), context)
+            .and_then(|id| u32::try_from(id).ok()),
+        active: object.bit("active", context).unwrap_or(true),
+        username: object.text("username", context),
+        schemaname: object.text("schemaname", context),
+        flag_in: object.id("flagIN", context).unwrap_or(0),
+        client_addr: object.text("client_addr", context),
+        proxy_addr: object.text("proxy_addr", context),
+        proxy_port: object
+            .integer("proxy_port", 0..=65_535, context)
+            .and_then(|port| u16::try_from(port).ok()),
+        digest: digest(object, context),
+        match_digest: object.text("match_digest", context),
+        match_pattern: object.text("match_pattern", context),
+        negate_match_pattern: object.bit("negate_match_pattern", context).unwrap_or(false),
+        re_modifiers: object
+            .word("re_modifiers", &RE_MODIFIERS, context)
+            .unwrap_or_default(),
+        flag_out: object.id("flagOUT", context),
+        flag_outs: flag_outs(object, context),
+        replace_pattern: object.text("replace_pattern", context),
+        destination_hostgroup: object.id("destination_hostgroup", context),
+        cluster: names::cluster(object, "cluster", known, context),
+        role: object
+            .word(
+                "role",
+                &[("writer", Role::Writer), ("reader", Role::Reader)],
+                context,
+            )
+            .unwrap_or_default(),
+        cache_ttl_ms: object.count("cache_ttl", context),
+        cache_empty_result: object.bit("cache_empty_result", context),
+        cache_timeout_ms: object.count("cache_timeout", context),
+        reconnect: object.bit("reconnect", context),
+        timeout_ms: object.count("timeout", context),
+        retries: object
+            .integer("retries", 0..=1_000, context)
+            .and_then(|retries| u32::try_from(retries).ok()),
+        delay_ms: object.count("delay", context),
+        next_query_flag_in: object.id("next_query_flagIN", context),
+        mirror_flag_out: object.id("mirror_flagOUT", context),
+        mirror_hostgroup: object.id("mirror_hostgroup", context),
+        error_msg: object.text("error_msg", context),
+        ok_msg: object.text("OK_msg", context),
+        sticky_conn: object.bit("sticky_conn", context),
+        multiplex: object
+            .integer("multiplex", 0..=2, context)
+            .and_then(|multiplex| u8::try_from(multiplex).ok()),
+        gtid_from_hostgroup: object.id("gtid_from_hostgroup", context),
+        log: object.bit("log", context),
+        apply: object.bit("apply", context).unwrap_or(false),
+        comment: object.text("comment", context),
+    };
+    check(object, &rule, context);
+    rule
+}
+
+fn check(object: &Object<'_, '_>, rule: &RawRule, context: &mut Context<'_>) {
+    if object.has("cluster") && object.has("destination_hostgroup") {
+        let message = "`cluster` and `destination_hostgroup` both say where the statement goes";
+        object.error(
+            NOT_TOGETHER,
+            message,
+            object.key_span("destination_hostgroup"),
+            context,
+        );
+    }
+    if object.has("role") && !object.has("cluster") {
+        let message = "`role` needs a `cluster`: a hostgroup by number has one role";
+        object.error(NOT_TOGETHER, message, object.key_span("role"), context);
+    }
+    if object.has("replace_pattern") && !object.has("match_pattern") {
+        let message = "`replace_pattern` replaces what `match_pattern` matches, and there is none";
+        object.error(NOT_TOGETHER, message, object.key_span("replace_pattern"), context);
+    }
+    if let Some(address) = &rule.client_addr
+        && !is_client_address(address)
+    {
+        let message = format!("expected an address, or a prefix that ends with `%`, found `{address}`");
+        object.error(BAD_VALUE, message, object.span("client_addr"), context);
+    }
+    let goes_on = !rule.apply && rule.flag_out.is_none() && rule.flag_outs.is_empty();
+    for field in ["cluster", "destination_hostgroup"] {
+        if rule.active && goes_on && object.has(field) {
+            let message =
+                "the rule places the statement and goes on, so a later rule may overwrite the place";
+            let diagnostic = Diagnostic::error(OVERWRITTEN_RULE, message)
+                .at(object.key_span(field), "")
+                .help("add `apply: 1`, or `flagOUT` for a jump");
+            object.push(diagnostic, context);
+        }
+    }
+}
+
+fn digest(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u64> {
+    let text = object.text("digest", context)?;
+    let digest = units::digest(&text);
+    if digest.is_none() {
+        let message = format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`");
+        object.error(BAD_VALUE, message, object.span("digest"), context);
+    }
+    digest
+}
+
+/// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
+fn flag_outs(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<FlagChoice> {
+    let Some(text) = object.text("attributes", context).filter(|text| !text.is_empty()) else {
+        return Vec::new();
+    };
+    let choices = parse_flag_outs(&text);
+    if choices.is_none() {
+        let message = "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}";
+        object.error(BAD_VALUE, message, object.span("attributes"), context);
+    }
+    choices.unwrap_or_default()
+}
+
+fn parse_flag_outs(text: &str) -> Option<Vec<FlagChoice>> {
+    let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    let attributes = json.as_object()?;
+    let Some(choices) = attributes.get("flagOUTs") else {
+        return Some(Vec::new());
+    };
+    let number = |choice: &serde_json::Value, key: &str| u32::try_from(choice.get(key)?.as_u64()?).ok();
+    let choice = |choice: &serde_json::Value| {
+        Some(FlagChoice {
+            id: number(choice, "id")?,
+            weight: number(choice, "weight")?,
+        })
+    };
+    choices.as_array()?.iter().map(choice).collect()
+}

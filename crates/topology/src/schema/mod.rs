@@ -1,0 +1,152 @@
+//! The published JSON Schemas (Draft 2020-12), built by hand from a few shapes; what checks structure is what is
+//! published.
+//!
+//! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
+
+mod clusters;
+mod policies;
+mod project;
+mod query_rules;
+mod scope;
+mod shapes;
+mod shard_maps;
+mod unbuilt;
+
+use serde_json::{Value, json};
+
+pub(crate) use shapes::EXPECTS;
+use shapes::{int, map, object, text, word};
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The schema of the files under `topology/`.
+#[must_use]
+pub fn topology() -> Value {
+    let mut schema = object(
+        "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.",
+        &[
+            ("version", version()),
+            (
+                "variables",
+                map("Values that `$(var.NAME)` stands for.", variable()),
+            ),
+            (
+                "clusters",
+                map("Groups of servers that hold the same data.", clusters::cluster()),
+            ),
+            ("users", map("Accounts of clients.", clusters::user())),
+            (
+                "shard_maps",
+                map(
+                    "How keys are found in statements, and where each shard is.",
+                    shard_maps::shard_map(),
+                ),
+            ),
+            (
+                "read_write_policies",
+                map(
+                    "Which statements may leave the writer.",
+                    policies::read_write_policy(),
+                ),
+            ),
+            (
+                "throttles",
+                map("Which statements are slowed, and when.", policies::throttle()),
+            ),
+            (
+                "query_rules",
+                map(
+                    "Rules in the engine's own columns, in ordered blocks.",
+                    query_rules::block(),
+                ),
+            ),
+            ("pooling", unbuilt::pooling()),
+            ("caches", unbuilt::caches()),
+            ("mirrors", unbuilt::mirrors()),
+            ("firewall", unbuilt::firewall()),
+            ("engine_settings", unbuilt::engine_settings()),
+            ("monitor", unbuilt::monitor()),
+            ("listeners", unbuilt::listeners()),
+            ("moves", unbuilt::moves()),
+        ],
+    );
+    head(&mut schema, "topology.v1.json", "shardwright topology");
+    schema["$defs"] = json!({
+        "scope": scope::scope(),
+        "secret": clusters::secret(),
+        "server": clusters::server(),
+        "shard": shard_maps::shard(),
+        "rule": query_rules::rule(),
+        "for_each": for_each(),
+    });
+    schema
+}
+
+/// The schema of `shardwright.yaml`.
+#[must_use]
+pub fn project() -> Value {
+    let mut schema = project::project();
+    head(&mut schema, "project.v1.json", "shardwright project file");
+    schema["$defs"] = json!({ "secret": clusters::secret() });
+    schema
+}
+
+fn head(schema: &mut Value, file: &str, title: &str) {
+    schema["$schema"] = DIALECT.into();
+    schema["$id"] =
+        format!("https://raw.githubusercontent.com/shardwright/shardwright/main/schemas/{file}").into();
+    schema["title"] = title.into();
+}
+
+fn version() -> Value {
+    json!({ "description": "The version of the language: 1.", "const": 1, EXPECTS: "the version of the language, which is 1" })
+}
+
+fn variable() -> Value {
+    object(
+        "A value that an environment or `--var` may set.",
+        &[
+            ("type", word("What values it takes.", &["text", "integer"])),
+            (
+                "default",
+                json!({
+                    "description": "Its value where none is given.",
+                    "type": ["string", "integer"],
+                    EXPECTS: "text or an integer",
+                }),
+            ),
+            ("description", text("What it is for.")),
+        ],
+    )
+}
+
+/// `for_each` beside the fields of an object that a generator makes.
+fn for_each() -> Value {
+    json!({
+        "description": "Makes one object per value, or per combination of values: `{n: 1..200}`, `{zone: [a, b]}`.",
+        "type": "object",
+        EXPECTS: "variables with their values, such as {n: 1..200}",
+        "properties": {
+            "except": {
+                "description": "Values to leave out; with several variables, combinations such as `{n: 3, k: 1}`.",
+                "type": "array",
+                EXPECTS: "a list of values to leave out",
+                "items": {
+                    "type": ["string", "integer", "object"],
+                    EXPECTS: "a value to leave out",
+                },
+            },
+        },
+        "additionalProperties": {
+            "description": "A range such as `1..200` (both ends included), or a list of values.",
+            "type": ["string", "array", "object"],
+            EXPECTS: "a range such as 1..200, or a list",
+            "items": { "type": ["string", "integer"], EXPECTS: "text or an integer" },
+        },
+    })
+}
+
+/// Ids of hostgroups and flags: whole numbers of the engine.
+fn id(description: &str) -> Value {
+    int(description, 0, 2_147_483_647)
+}

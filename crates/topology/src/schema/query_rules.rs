@@ -1,0 +1,133 @@
+//! The shape of rules in the engine's own columns.
+
+use serde_json::Value;
+
+use super::id;
+use super::shapes::{bit, count, generated, int, list, object, reference, text, word, word_or};
+
+pub(super) fn block() -> Value {
+    generated(
+        "Rules in written order.",
+        &[
+            (
+                "at",
+                word_or(
+                    "Where the block stands; before_all where not given.",
+                    &["before_all", "after_all"],
+                    &[
+                        (
+                            "before",
+                            text("In front of the rules of the object at this address."),
+                        ),
+                        ("after", text("Behind the rules of the object at this address.")),
+                    ],
+                ),
+            ),
+            ("rules", list("The rules.", "a list of rules", reference("rule"))),
+        ],
+    )
+}
+
+pub(super) fn rule() -> Value {
+    let mut fields = conditions();
+    fields.extend(actions());
+    object(
+        "A rule; columns that are not given keep the engine's default, but `active` is 1.",
+        &fields,
+    )
+}
+
+fn conditions() -> Vec<(&'static str, Value)> {
+    vec![
+        ("rule_id", int("A number that must be kept.", 1, 2_147_483_647)),
+        ("active", bit("Whether it is loaded; 1 where not given.")),
+        ("username", text("The user.")),
+        ("schemaname", text("The session's schema.")),
+        ("flagIN", id("The flag; 0 where not given.")),
+        (
+            "client_addr",
+            text("The client's address, or a prefix that ends with `%`."),
+        ),
+        ("proxy_addr", text("The listener's address.")),
+        ("proxy_port", int("The listener's port.", 0, 65_535)),
+        ("digest", text("The digest hash, such as \"0x4D7DCFF87DD1A927\".")),
+        ("match_digest", text("A regular expression over the digest text.")),
+        ("match_pattern", text("A regular expression over the statement.")),
+        (
+            "negate_match_pattern",
+            bit("Whether both expressions must fail instead."),
+        ),
+        (
+            "re_modifiers",
+            word(
+                "How the expressions match; CASELESS where not given.",
+                &["CASELESS", "GLOBAL", "CASELESS,GLOBAL", ""],
+            ),
+        ),
+    ]
+}
+
+fn actions() -> Vec<(&'static str, Value)> {
+    vec![
+        ("flagOUT", id("The flag that evaluation goes on with.")),
+        (
+            "replace_pattern",
+            text("What replaces the match of `match_pattern`."),
+        ),
+        (
+            "destination_hostgroup",
+            id("A hostgroup by number; `cluster` and `role` name one."),
+        ),
+        ("cluster", text("The cluster it goes to.")),
+        (
+            "role",
+            word(
+                "Which of the cluster's hostgroups; writer where not given.",
+                &["writer", "reader"],
+            ),
+        ),
+        (
+            "cache_ttl",
+            int("Time in the query cache, in milliseconds.", 1, 4_294_967_295),
+        ),
+        ("cache_empty_result", bit("Whether empty results are cached.")),
+        ("cache_timeout", count("Not used by the engine.")),
+        ("reconnect", bit("Not used by the engine.")),
+        (
+            "timeout",
+            count("Time after which it is killed, in milliseconds."),
+        ),
+        ("retries", int("How often it is tried again.", 0, 1_000)),
+        ("delay", count("Time that it waits, in milliseconds.")),
+        (
+            "next_query_flagIN",
+            id("The flag that the session's later statements begin with."),
+        ),
+        (
+            "mirror_flagOUT",
+            id("The flag that the mirrored statement begins with."),
+        ),
+        (
+            "mirror_hostgroup",
+            id("The hostgroup that the mirrored statement goes to."),
+        ),
+        ("error_msg", text("Refuses it with this text.")),
+        ("OK_msg", text("Answers OK with this text.")),
+        ("sticky_conn", bit("Not used by the engine.")),
+        (
+            "multiplex",
+            int("0 off, 1 on, 2 not switched off by this statement.", 0, 2),
+        ),
+        (
+            "gtid_from_hostgroup",
+            id("The hostgroup whose last GTID of the session must have arrived."),
+        ),
+        ("log", bit("Whether it is written to the event log.")),
+        ("apply", bit("Whether evaluation ends here; 0 where not given.")),
+        (
+            "attributes",
+            text("JSON: `{\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}` draws a flag."),
+        ),
+        ("comment", text("Free text.")),
+    ]
+}

@@ -1,0 +1,159 @@
+//! Checks one file against its published schema, and says what is wrong in the words of the language.
+
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
+use shardwright_documents::{Node, to_json};
+
+use crate::codes::{BAD_VALUE, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
+use crate::report::Report;
+use crate::schema::EXPECTS;
+
+/// Problems of structure that are looked at in one file; more help nobody.
+const MAX_ERRORS: usize = 1_000;
+
+/// A schema, ready to check files.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    schema: Value,
+    validator: Validator,
+}
+
+impl Checker {
+    /// `schema` is one of [`crate::schema`].
+    pub(crate) fn new(schema: Value) -> Self {
+        let validator = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_pattern_options(PatternOptions::regex())
+            .build(&schema)
+            .expect("the published schemas are valid, which a test holds");
+        Self { schema, validator }
+    }
+
+    /// Reports what is wrong with the structure of a file.
+    pub(crate) fn check(&self, root: &Node, report: &mut Report) {
+        let json = to_json(root);
+        if self.validator.is_valid(&json) {
+            return;
+        }
+        for error in self.validator.iter_errors(&json).take(MAX_ERRORS) {
+            for diagnostic in self.diagnostics(&error, root) {
+                report.push_structural(diagnostic);
+            }
+        }
+    }
+
+    fn diagnostics(&self, error: &ValidationError<'_>, root: &Node) -> Vec<Diagnostic> {
+        let path = error.instance_path().as_str();
+        let Some(found) = root.pointer(path) else {
+            return vec![Diagnostic::error(BAD_VALUE, error.to_string()).at(root.span, "")];
+        };
+        let node = found.node;
+        let place = if node.is_null() {
+            found.key_span()
+        } else {
+            node.span
+        };
+        match error.kind() {
+            Kind::AdditionalProperties { unexpected } => unexpected
+                .iter()
+                .map(|key| self.unknown_key(error, node, key))
+                .collect(),
+            Kind::Enum { options } => vec![unknown_word(options, node, place)],
+            Kind::Type { .. } => vec![self.wrong_type(error, node, place)],
+            _ => {
+                let message = format!("expected {}, found {}", self.expectation(error), shown(node));
+                vec![Diagnostic::error(BAD_VALUE, message).at(place, "")]
+            }
+        }
+    }
+
+    fn unknown_key(&self, error: &ValidationError<'_>, node: &Node, key: &str) -> Diagnostic {
+        let known: Vec<&str> = self
+            .schema_around(error)
+            .and_then(|schema| schema.get("properties"))
+            .and_then(Value::as_object)
+            .map_or_else(Vec::new, |properties| {
+                properties.keys().map(String::as_str).collect()
+            });
+        let span = node
+            .as_mapping()
+            .and_then(|mapping| mapping.entry(key))
+            .map_or(node.span, |entry| entry.key.span);
+        let diagnostic = Diagnostic::error(UNKNOWN_KEY, format!("unknown key `{key}`")).at(span, "");
+        match did_you_mean(key, known.iter().copied()) {
+            Some(near) => diagnostic.did_you_mean(Some(near)),
+            None => diagnostic.note(format!("keys here: {}", known.join(", "))),
+        }
+    }
+
+    fn wrong_type(&self, error: &ValidationError<'_>, node: &Node, place: Span) -> Diagnostic {
+        let expected = self.expectation(error);
+        let message = format!("expected {expected}, found {}", node.value.type_name());
+        let diagnostic = Diagnostic::error(WRONG_TYPE, message).at(place, "");
+        let types = self.schema_around(error).and_then(|schema| schema.get("type"));
+        let takes_text = types.is_some_and(|types| types == "string");
+        match node.raw() {
+            Some(raw) if takes_text && !raw.is_empty() && !node.is_null() => {
+                diagnostic.help(format!("if text is meant, put it in quotes: \"{raw}\""))
+            }
+            _ => diagnostic,
+        }
+    }
+
+    fn expectation(&self, error: &ValidationError<'_>) -> String {
+        self.schema_around(error)
+            .and_then(|schema| schema.get(EXPECTS))
+            .and_then(Value::as_str)
+            .map_or_else(|| error.to_string(), ToOwned::to_owned)
+    }
+
+    /// The schema that holds the keyword which failed.
+    fn schema_around(&self, error: &ValidationError<'_>) -> Option<&Value> {
+        let keyword = error.schema_path().as_str();
+        let (around, _) = keyword.rsplit_once('/')?;
+        self.schema.pointer(around)
+    }
+}
+
+fn unknown_word(options: &Value, node: &Node, place: Span) -> Diagnostic {
+    let texts: Vec<String> = options.as_array().map_or_else(Vec::new, |options| {
+        let text = |option: &Value| {
+            option
+                .as_str()
+                .map_or_else(|| option.to_string(), ToOwned::to_owned)
+        };
+        options.iter().map(text).collect()
+    });
+    let message = format!("expected {}, found {}", one_of(&texts), shown(node));
+    let diagnostic = Diagnostic::error(UNKNOWN_WORD, message).at(place, "");
+    let near = node
+        .raw()
+        .and_then(|raw| did_you_mean(raw, texts.iter().map(String::as_str)));
+    diagnostic.did_you_mean(near)
+}
+
+/// Words as a phrase: `a`, `b` or `c`.
+pub(crate) fn one_of(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// A value as people see it in a message.
+pub(crate) fn shown(node: &Node) -> String {
+    match node.raw() {
+        Some(raw) if !node.is_null() => {
+            let mut short: String = raw.chars().take(60).collect();
+            if short.len() < raw.len() {
+                short.push('…');
+            }
+            format!("`{short}`")
+        }
+        _ => node.value.type_name().to_owned(),
+    }
+}

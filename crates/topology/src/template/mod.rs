@@ -1,0 +1,141 @@
+//! `$( … )`: integer arithmetic, names and formats inside texts and keys. Total: no loops, bounded size and depth.
+
+mod error;
+mod eval;
+mod parse;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(crate) use error::{Fault, TemplateError};
+pub(crate) use eval::Lookup;
+
+/// Longest text with a `$( … )` in it, in bytes.
+pub(crate) const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
+/// Parentheses and signs inside each other.
+const MAX_EXPRESSION_DEPTH: u32 = 32;
+/// Numbers, names and parentheses in one expression.
+const MAX_OPERANDS: u32 = 512;
+/// Most digits that a format pads to.
+const MAX_WIDTH: u8 = 64;
+
+/// What a name in a template stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Integer(i64),
+    Text(Arc<str>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => value.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A text with expressions in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Template<'t> {
+    parts: Vec<Part<'t>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part<'t> {
+    Literal(&'t str),
+    Expression {
+        expression: Expression,
+        format: Option<Format>,
+        at: Range<usize>,
+    },
+}
+
+/// Digits that a number is padded to with zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Format {
+    width: u8,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Expression {
+    Integer(i64),
+    Name {
+        name: Box<str>,
+        at: Range<usize>,
+    },
+    Negated(Box<Expression>, Range<usize>),
+    Binary {
+        operator: Operator,
+        left: Box<Expression>,
+        right: Box<Expression>,
+        at: Range<usize>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// Whether a text holds anything to expand; `$$(` counts, since it becomes `$(`.
+pub(crate) fn is_template(text: &str) -> bool {
+    text.contains("$(")
+}
+
+/// Expands a text.
+///
+/// # Errors
+/// The first thing wrong in it.
+pub(crate) fn expand<'t>(text: &'t str, lookup: &impl Lookup) -> Result<Cow<'t, str>, TemplateError> {
+    if is_template(text) {
+        Ok(Cow::Owned(Template::parse(text)?.expand(lookup)?))
+    } else {
+        Ok(Cow::Borrowed(text))
+    }
+}
+
+/// A text around one `$(key)`: its prefix, width and suffix, other names expanded.
+///
+/// # Errors
+/// The first thing wrong in it; a text without the key or with two of them.
+pub(crate) fn around_key(
+    text: &str,
+    lookup: &impl Lookup,
+) -> Result<(String, Option<u8>, String), TemplateError> {
+    let template = Template::parse(text)?;
+    let is_key = |part: &Part<'_>| matches!(part, Part::Expression { expression: Expression::Name { name, .. }, .. } if &**name == "key");
+    let whole = 0..text.len();
+    let Some(place) = template.parts.iter().position(is_key) else {
+        return Err(TemplateError {
+            at: whole,
+            fault: Fault::NoKey,
+        });
+    };
+    let (before, rest) = template.parts.split_at(place);
+    let Some((Part::Expression { format, .. }, after)) = rest.split_first() else {
+        return Err(TemplateError {
+            at: whole,
+            fault: Fault::NoKey,
+        });
+    };
+    if let Some(Part::Expression { at, .. }) = after.iter().find(|part| is_key(part)) {
+        return Err(TemplateError {
+            at: at.clone(),
+            fault: Fault::SecondKey,
+        });
+    }
+    let expand = |parts: &[Part<'_>]| {
+        Template {
+            parts: parts.to_vec(),
+        }
+        .expand(lookup)
+    };
+    Ok((expand(before)?, format.map(|format| format.width), expand(after)?))
+}

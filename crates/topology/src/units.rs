@@ -1,0 +1,134 @@
+//! Values with units and ranges, as texts: `500ms`, `2%`, `1..200`, `1000-2999`.
+
+use std::ops::RangeInclusive;
+
+use crate::model::KeyRange;
+
+/// A duration in milliseconds: a whole number and `ms`, `s`, `m`, `h` or `d`.
+pub(crate) fn duration_ms(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|unit: char| unit.is_ascii_lowercase());
+    let factor = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    unsigned(digits)?.checked_mul(factor)
+}
+
+/// A share from a percentage: `0.2%` is 0.002.
+pub(crate) fn percentage(text: &str) -> Option<f64> {
+    let number = text.strip_suffix('%')?;
+    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if plain {
+        number.parse::<f64>().ok().map(|percent| percent / 100.0)
+    } else {
+        None
+    }
+}
+
+/// A range of keys: `1..200`, both ends included.
+pub(crate) fn key_range(text: &str) -> Option<KeyRange> {
+    let (first, last) = text.split_once("..")?;
+    let range = KeyRange {
+        first: crate::model::parse_integer_key(first.trim())?,
+        last: crate::model::parse_integer_key(last.trim())?,
+    };
+    (range.first <= range.last).then_some(range)
+}
+
+/// Whether a text has the form of a range, whatever its ends.
+pub(crate) fn looks_like_range(text: &str) -> bool {
+    let integer = |end: &str| crate::model::parse_integer_key(end.trim()).is_some();
+    text.split_once("..")
+        .is_some_and(|(first, last)| integer(first) && integer(last))
+}
+
+/// A range of ids: `1000-2999`, both ends included.
+pub(crate) fn id_range(text: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-')?;
+    let id = |end: &str| unsigned(end.trim()).and_then(|id| u32::try_from(id).ok());
+    let (first, last) = (id(first)?, id(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+/// A digest hash: `0x` and up to 16 hexadecimal digits, neither 0 nor all ones, which the engine cannot hold.
+pub(crate) fn digest(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let hexadecimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let value = if hexadecimal {
+        u64::from_str_radix(digits, 16).ok()?
+    } else {
+        return None;
+    };
+    (value != 0 && value != u64::MAX).then_some(value)
+}
+
+/// `host:port`; a host with colons stands in brackets.
+pub(crate) fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let host_is_plain =
+        !host.is_empty() && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')));
+    host_is_plain && unsigned(port).is_some_and(|port| (1..=65_535).contains(&port))
+}
+
+/// Whether a name is made of letters, digits, `_` and `-`.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// `parse` alone would take a sign.
+fn unsigned(digits: &str) -> Option<u64> {
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        digits.parse().ok()
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read() {
+        for (text, expected) in [
+            ("500ms", Some(500)),
+            ("5s", Some(5_000)),
+            ("10m", Some(600_000)),
+            ("6h", Some(21_600_000)),
+            ("5", None),
+            ("ms", None),
+            ("1.5s", None),
+            ("-5s", None),
+            ("+5s", None),
+            ("5 s", None),
+            ("99999999999999999999s", None),
+            ("999999999999999999d", None),
+        ] {
+            assert_eq!(duration_ms(text), expected, "{text}");
+        }
+        assert_eq!(percentage("2%"), Some(0.02));
+        assert_eq!(percentage("2"), None);
+        assert_eq!(percentage("nan%"), None);
+        assert_eq!(key_range("1..200"), Some(KeyRange { first: 1, last: 200 }));
+        assert_eq!(key_range("-5..-5"), Some(KeyRange { first: -5, last: -5 }));
+        assert_eq!(key_range("5..1"), None);
+        assert_eq!(id_range("1000-2999"), Some(1000..=2999));
+        assert_eq!(id_range("2-1"), None);
+        assert_eq!(digest("0x4D7DCFF87DD1A927"), Some(0x4D7D_CFF8_7DD1_A927));
+        assert_eq!(digest("0x0"), None);
+        assert_eq!(digest("12"), None);
+        assert!(is_host_and_port("127.0.0.1:6032"));
+        assert!(is_host_and_port("[::1]:6032"));
+        assert!(!is_host_and_port("::1:6032"));
+        assert!(!is_host_and_port("db:0"));
+    }
+}
