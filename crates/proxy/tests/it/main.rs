@@ -2,4 +2,11 @@
 
 mod support;
 
+mod apply;
+mod crash;
+mod failures;
+mod hostile;
+mod leaks;
+mod prepared;
 mod statements;
+mod streaming;

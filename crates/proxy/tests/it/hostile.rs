@@ -1,0 +1,129 @@
+//! Bytes that no client would send: an error or a closed connection, and nobody else notices.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::support::{PATIENCE, Setup, start, value};
+
+/// Connects, reads the greeting, sends `bytes`, and reads what comes until the proxy closes.
+fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).unwrap();
+    let mut greeting = vec![0; usize::from(header[0]) | usize::from(header[1]) << 8];
+    stream.read_exact(&mut greeting).unwrap();
+    // The proxy may close while it is being sent to; what it said before is what counts.
+    let _sent = stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write));
+    let mut answer = Vec::new();
+    let _read = stream.read_to_end(&mut answer);
+    answer
+}
+
+fn error_code(answer: &[u8]) -> Option<u16> {
+    match answer {
+        [_, _, _, _, 0xFF, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    }
+}
+
+#[test]
+fn logins_of_no_client_get_an_error_or_nothing() {
+    let proxy = start(&Setup::default());
+    let address = proxy.running().listen_address();
+    let mut bystander = proxy.connect(None);
+    let long = [&[0xFF, 0xFF, 0xFF, 1][..], &vec![0; 70_000]].concat();
+    let tls_request: Vec<u8> =
+        [&[32, 0, 0, 1, 0x85, 0xAE, 0xFF, 0x19, 0, 0, 0, 1, 45][..], &[0; 23]].concat();
+    for (what, bytes, expected) in [
+        ("nothing", Vec::new(), None),
+        ("half a header", vec![1, 0], None),
+        ("a packet that announces more than it has", vec![200, 0, 0, 1, 1, 2, 3], None),
+        ("an empty packet", vec![0, 0, 0, 1], Some(1043)),
+        ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), Some(1153)),
+        ("too much before the login", long, Some(1153)),
+        ("a wrong sequence number", vec![1, 0, 0, 9, 1], Some(1156)),
+        ("a client from before 4.1", vec![6, 0, 0, 1, 5, 0, 0, 0, 0, 0], Some(1251)),
+        ("a TLS request", tls_request, Some(1043)),
+        ("zeros", vec![0; 64], Some(1043)),
+        ("0xFF", vec![0xFF; 64], Some(1153)),
+    ] {
+        let answer = answer_to(address, &bytes);
+        assert_eq!(error_code(&answer), expected, "{what}: {answer:?}");
+        assert_eq!(value(&mut bystander, "SELECT 1"), "1", "{what}");
+    }
+    shardwright_testkit::eventually(PATIENCE, || proxy.running().sessions() == 1);
+}
+
+#[test]
+fn random_bytes_do_no_harm() {
+    let proxy = start(&Setup::default());
+    let address = proxy.running().listen_address();
+    let mut bystander = proxy.connect(None);
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    for round in 0..200 {
+        let bytes: Vec<u8> = (0..round * 3)
+            .map(|at| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                // Half of them look like the first packet of a login.
+                match at {
+                    0 if round % 2 == 0 => (round * 3 - 4).clamp(0, 255) as u8,
+                    1 | 2 if round % 2 == 0 => 0,
+                    3 if round % 2 == 0 => 1,
+                    _ => state as u8,
+                }
+            })
+            .collect();
+        answer_to(address, &bytes);
+    }
+    assert_eq!(value(&mut bystander, "SELECT 1"), "1");
+    let mut admin = proxy.admin();
+    let panics = "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Session_Panics'";
+    assert_eq!(value(&mut admin, panics), "0");
+    shardwright_testkit::eventually(PATIENCE, || proxy.running().sessions() == 1);
+}
+
+#[test]
+fn half_open_connections_are_limited_and_end() {
+    let proxy = start(&Setup {
+        options: Box::new(|options| {
+            options.limits.max_half_open = 5;
+            options.limits.handshake_timeout = Duration::from_millis(500);
+        }),
+        ..Setup::default()
+    });
+    let address = proxy.running().listen_address();
+    let mut bystander = proxy.connect(None);
+    let mut silent: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for stream in &mut silent {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut header = [0; 4];
+        stream.read_exact(&mut header).unwrap();
+    }
+    let mut refused = TcpStream::connect(address).unwrap();
+    let mut answer = Vec::new();
+    refused.read_to_end(&mut answer).unwrap();
+    assert_eq!(error_code(&answer), Some(1040));
+    assert_eq!(value(&mut bystander, "SELECT 1"), "1");
+    for mut stream in silent {
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    }
+    shardwright_testkit::eventually(PATIENCE, || proxy.try_connect("app", crate::support::PASSWORD, None).is_ok());
+}
+
+#[test]
+fn oversized_statements_are_refused() {
+    let proxy = start(&Setup {
+        options: Box::new(|options| options.limits.max_packet = 1 << 20),
+        ..Setup::default()
+    });
+    let mut bystander = proxy.connect(None);
+    let mut client = proxy.connect(None);
+    let sql = format!("SELECT '{}'", "x".repeat(2 << 20));
+    assert!(crate::support::try_value(&mut client, &sql).is_err());
+    assert_eq!(value(&mut bystander, "SELECT 1"), "1");
+}

@@ -1,0 +1,206 @@
+//! Two clients share a pool of one connection: nothing of the first is there for the second.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::support::{self, Setup, TestProxy, error, schema, server, start, value};
+
+fn one_connection() -> TestProxy {
+    start(&Setup {
+        max_connections: 1,
+        ..Setup::default()
+    })
+}
+
+fn thread(client: &mut Conn) -> String {
+    value(client, "SELECT CONNECTION_ID()")
+}
+
+/// What a second client sees after a first has done `does` and gone; both had the same server connection.
+fn seen_after(does: &[&str], question: &str, schema: Option<&str>) -> String {
+    let proxy = one_connection();
+    let mut first = proxy.connect(schema);
+    let first_thread = thread(&mut first);
+    for sql in does {
+        first.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    drop(first);
+    let mut second = proxy.connect(schema);
+    let seen = value(&mut second, question);
+    assert_eq!(thread(&mut second), first_thread, "{does:?}: the connection was not shared");
+    seen
+}
+
+#[test]
+fn nothing_of_a_session_outlives_it() {
+    let name = schema("leaks_state");
+    server().run(format!("CREATE TABLE {name}.t (id INT) ENGINE=InnoDB")).unwrap();
+    for (does, question, expected) in [
+        (vec!["SET @secret = 'x'"], "SELECT @secret", "NULL"),
+        (vec!["SELECT @secret := 'x'"], "SELECT @secret", "NULL"),
+        (vec!["SET SESSION sql_mode = 'ALLOW_INVALID_DATES'"], "SELECT @@sql_mode LIKE '%INVALID%'", "0"),
+        (vec!["SET autocommit = 0"], "SELECT @@autocommit", "1"),
+        (vec!["SET autocommit = 0", "INSERT INTO t VALUES (1)"], "SELECT COUNT(*) FROM t", "0"),
+        (vec!["BEGIN", "INSERT INTO t VALUES (1)"], "SELECT COUNT(*) FROM t", "0"),
+        (vec!["BEGIN"], "SELECT @@in_transaction", "0"),
+        (vec!["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
+        (vec!["SET SESSION tx_isolation = 'SERIALIZABLE'"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
+        (vec!["SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
+        (vec!["SELECT GET_LOCK('leak', 0)"], "SELECT IS_FREE_LOCK('leak')", "1"),
+        (vec!["SET NAMES latin1"], "SELECT @@character_set_client", "utf8mb4"),
+        (vec!["SET NAMES latin1", "SELECT 1"], "SELECT @@character_set_client", "utf8mb4"),
+        (vec!["SET character_set_results = latin1"], "SELECT @@character_set_results", "utf8mb4"),
+        (vec!["SET SQL_LOG_BIN = 0"], "SELECT @@sql_log_bin", "1"),
+        (vec!["SET foreign_key_checks = 0, unique_checks = 0"], "SELECT @@foreign_key_checks + @@unique_checks", "2"),
+        (vec!["SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1"], "SELECT FOUND_ROWS()", "0"),
+        (vec!["INSERT INTO t VALUES (1), (2)", "DELETE FROM t"], "SELECT ROW_COUNT()", "-1"),
+        (vec!["SELECT LAST_INSERT_ID(77)"], "SELECT LAST_INSERT_ID()", "0"),
+        (vec!["SELECT 1/0"], "SELECT @@warning_count", "0"),
+    ] {
+        assert_eq!(seen_after(&does, question, Some(&name)), expected, "{question} after {does:?}");
+    }
+}
+
+#[test]
+fn what_hidden_code_has_set_is_not_seen() {
+    let name = schema("leaks_hidden");
+    server()
+        .run(format!(
+            "CREATE TABLE {name}.t (id INT); \
+             CREATE TRIGGER {name}.spy BEFORE INSERT ON {name}.t FOR EACH ROW SET @spied = NEW.id; \
+             CREATE PROCEDURE {name}.p() SET SESSION lock_wait_timeout = 77"
+        ))
+        .unwrap();
+    assert_eq!(seen_after(&["INSERT INTO t VALUES (5)"], "SELECT @spied", Some(&name)), "NULL");
+    assert_ne!(seen_after(&["CALL p()"], "SELECT @@lock_wait_timeout", Some(&name)), "77");
+}
+
+#[test]
+fn temporary_tables_and_named_statements_are_gone() {
+    let name = schema("leaks_objects");
+    let proxy = one_connection();
+    let mut first = proxy.connect(Some(&name));
+    let first_thread = thread(&mut first);
+    first.query_drop("CREATE TEMPORARY TABLE hidden (a INT)").unwrap();
+    first.query_drop("PREPARE s FROM 'SELECT 1'").unwrap();
+    assert_eq!(value(&mut first, "EXECUTE s"), "1");
+    drop(first);
+    let mut second = proxy.connect(Some(&name));
+    assert_eq!(error(&mut second, "SELECT * FROM hidden").0, 1146);
+    assert_eq!(error(&mut second, "EXECUTE s").0, 1243);
+    assert_eq!(thread(&mut second), first_thread);
+}
+
+#[test]
+fn table_locks_end_with_their_session() {
+    let name = schema("leaks_locks");
+    server().run(format!("CREATE TABLE {name}.t (id INT)")).unwrap();
+    let seen = seen_after(&["LOCK TABLES t WRITE"], "SELECT COUNT(*) FROM t", Some(&name));
+    assert_eq!(seen, "0");
+    let (_, message) = {
+        let proxy = support::start(&Setup::default());
+        let mut client = proxy.connect(Some(&name));
+        client.query_drop("LOCK TABLES t WRITE").unwrap();
+        error(&mut client, "SELECT /* b */ COUNT(*) FROM t")
+    };
+    assert!(message.contains("table locks"), "{message}");
+}
+
+#[test]
+fn a_schema_is_not_inherited() {
+    let name = schema("leaks_schema");
+    let proxy = start(&Setup {
+        max_connections: 1,
+        ..Setup::default()
+    });
+    let mut first = proxy.connect(Some(&name));
+    first.query_drop("SELECT 1").unwrap();
+    let mut second = proxy.connect(None);
+    assert_eq!(value(&mut second, "SELECT DATABASE()"), "NULL");
+    assert_eq!(error(&mut second, "SELECT * FROM t").0, 1046);
+    assert_eq!(value(&mut first, "SELECT DATABASE()"), name);
+}
+
+#[test]
+fn prepared_statements_of_another_session_are_unknown() {
+    let proxy = one_connection();
+    let mut first = proxy.connect(None);
+    let statement = first.prep("SELECT 'mine'").unwrap();
+    let mine: Option<String> = first.exec_first(&statement, ()).unwrap();
+    assert_eq!(mine.as_deref(), Some("mine"));
+    let mut second = proxy.connect(None);
+    match second.exec_drop(&statement, ()) {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1243),
+        other => panic!("{other:?}"),
+    }
+    // The server's own number is no key either: a statement of the second session is its own.
+    let other = second.prep("SELECT 'yours'").unwrap();
+    let yours: Option<String> = second.exec_first(&other, ()).unwrap();
+    assert_eq!(yours.as_deref(), Some("yours"));
+}
+
+#[test]
+fn users_do_not_share_connections() {
+    let proxy = start(&Setup {
+        max_connections: 1,
+        ..Setup::default()
+    });
+    let mut app = proxy.connect(None);
+    assert!(value(&mut app, "SELECT USER()").starts_with("app@"));
+    let mut other = proxy.try_connect("other", support::PASSWORD, None).unwrap();
+    assert!(value(&mut other, "SELECT USER()").starts_with("other@"));
+    assert!(value(&mut app, "SELECT USER()").starts_with("app@"));
+}
+
+#[test]
+fn state_is_there_for_the_session_itself_wherever_it_goes() {
+    let name = schema("leaks_own");
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(Some(&name));
+    client.query_drop("SET time_zone = '+03:00'").unwrap();
+    client.query_drop("SET NAMES latin1").unwrap();
+    client.query_drop("SET SESSION sql_mode = 'ALLOW_INVALID_DATES'").unwrap();
+    for sql in ["SELECT @@time_zone", "SELECT /* b */ @@time_zone"] {
+        assert_eq!(value(&mut client, sql), "+03:00", "{sql}");
+    }
+    assert_eq!(value(&mut client, "SELECT /* b */ @@character_set_client"), "latin1");
+    assert_eq!(value(&mut client, "SELECT /* b */ @@sql_mode"), "ALLOW_INVALID_DATES");
+    client.query_drop("SET @a = 5").unwrap();
+    assert_eq!(value(&mut client, "SELECT @a"), "5");
+    let (code, message) = error(&mut client, "SELECT /* b */ @a");
+    assert_eq!(code, 9006);
+    assert!(message.contains("user variables"), "{message}");
+}
+
+#[test]
+fn a_reset_gives_a_clean_session() {
+    let name = schema("leaks_reset");
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(Some(&name));
+    client.query_drop("SET @a = 5, time_zone = '+03:00'").unwrap();
+    client.query_drop("CREATE TEMPORARY TABLE hidden (a INT)").unwrap();
+    client.query_drop("SET autocommit = 0").unwrap();
+    client.reset().unwrap();
+    assert_eq!(value(&mut client, "SELECT @a"), "NULL");
+    assert_eq!(value(&mut client, "SELECT @@autocommit"), "1");
+    assert_eq!(value(&mut client, "SELECT @@time_zone = @@global.time_zone"), "1");
+    assert_eq!(error(&mut client, "SELECT * FROM hidden").0, 1146);
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
+}
+
+#[test]
+fn another_user_takes_over_a_clean_session() {
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(None);
+    client.query_drop("SET @a = 5").unwrap();
+    let options = mysql::ChangeUserOpts::new()
+        .with_user(Some("other".to_owned()))
+        .with_pass(Some(support::PASSWORD.to_owned()));
+    client.change_user(options).unwrap();
+    assert!(value(&mut client, "SELECT USER()").starts_with("other@"));
+    assert_eq!(value(&mut client, "SELECT @a"), "NULL");
+    let wrong = mysql::ChangeUserOpts::new()
+        .with_user(Some("app".to_owned()))
+        .with_pass(Some("wrong".to_owned()));
+    assert!(client.change_user(wrong).is_err());
+}

@@ -1,0 +1,119 @@
+//! Server-side prepared statements.
+
+use mysql::Value;
+use mysql::prelude::Queryable;
+
+use crate::support::{PATIENCE, Setup, schema, start, value};
+
+#[test]
+fn statements_are_prepared_wherever_they_go() {
+    let name = schema("prepared_basic");
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(Some(&name));
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(30), b BLOB)").unwrap();
+    let insert = client.prep("INSERT INTO t VALUES (?, ?, ?)").unwrap();
+    for id in 0..20 {
+        client.exec_drop(&insert, (id, format!("name {id}"), Value::NULL)).unwrap();
+    }
+    let select = client.prep("SELECT a FROM t WHERE id = ?").unwrap();
+    // Other sessions take the connections in between, so that the statement is prepared on several.
+    let mut others: Vec<_> = (0..4).map(|_| proxy.connect(Some(&name))).collect();
+    for id in 0..20 {
+        for other in &mut others {
+            other.query_drop("SELECT 1").unwrap();
+        }
+        let found: Option<String> = client.exec_first(&select, (id,)).unwrap();
+        assert_eq!(found, Some(format!("name {id}")));
+    }
+    // The same text for another session, with another type of parameter.
+    let again = others[0].prep("SELECT a FROM t WHERE id = ?").unwrap();
+    let found: Option<String> = others[0].exec_first(&again, ("7",)).unwrap();
+    assert_eq!(found.as_deref(), Some("name 7"));
+    let found: Option<String> = client.exec_first(&select, (8,)).unwrap();
+    assert_eq!(found.as_deref(), Some("name 8"));
+}
+
+#[test]
+fn preparing_holds_no_connection() {
+    let proxy = start(&Setup {
+        max_connections: 1,
+        ..Setup::default()
+    });
+    let mut one = proxy.connect(None);
+    let mut two = proxy.connect(None);
+    let first = one.prep("SELECT 1").unwrap();
+    let second = two.prep("SELECT 2").unwrap();
+    for _ in 0..3 {
+        assert_eq!(one.exec_first::<u32, _, _>(&first, ()).unwrap(), Some(1));
+        assert_eq!(two.exec_first::<u32, _, _>(&second, ()).unwrap(), Some(2));
+    }
+}
+
+#[test]
+fn a_statement_means_the_schema_it_was_prepared_in() {
+    let (one, two) = (schema("prepared_one"), schema("prepared_two"));
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(Some(&one));
+    for (name, a) in [(&one, 1), (&two, 2)] {
+        client.query_drop(format!("CREATE TABLE {name}.t (a INT)")).unwrap();
+        client.query_drop(format!("INSERT INTO {name}.t VALUES ({a})")).unwrap();
+    }
+    let statement = client.prep("SELECT a FROM t").unwrap();
+    client.query_drop(format!("USE {two}")).unwrap();
+    assert_eq!(client.exec_first::<u32, _, _>(&statement, ()).unwrap(), Some(1));
+    assert_eq!(value(&mut client, "SELECT a FROM t"), "2");
+}
+
+#[test]
+fn errors_are_the_servers() {
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(None);
+    match client.prep("SELECT * FROM nowhere.t") {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1146),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    match client.prep("SET @a = ?") {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1295),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert_eq!(value(&mut client, "SELECT 1"), "1");
+}
+
+#[test]
+fn parameters_in_pieces_arrive_whole() {
+    let name = schema("prepared_long");
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(Some(&name));
+    client.query_drop("CREATE TABLE t (a LONGBLOB)").unwrap();
+    let insert = client.prep("INSERT INTO t VALUES (?)").unwrap();
+    // Past 16 MiB the driver sends the parameter by COM_STMT_SEND_LONG_DATA.
+    let data: Vec<u8> = (0..20 << 20).map(|i: u32| (i % 251) as u8).collect();
+    client.exec_drop(&insert, (&data,)).unwrap();
+    let found: Option<Vec<u8>> = client.exec_first("SELECT a FROM t", ()).unwrap();
+    assert!(found.unwrap() == data);
+}
+
+#[test]
+fn statements_of_a_session_are_limited() {
+    let proxy = start(&Setup {
+        options: Box::new(|options| {
+            options.limits.max_prepared_statements = 3;
+            options.limits.max_backend_statements = 2;
+        }),
+        ..Setup::default()
+    });
+    let mut client = proxy.connect(None);
+    let kept: Vec<_> = (0..3).map(|n| client.prep(format!("SELECT {n}")).unwrap()).collect();
+    match client.prep("SELECT 'one more'") {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1461),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    for _ in 0..2 {
+        for (n, statement) in kept.iter().enumerate() {
+            assert_eq!(client.exec_first::<usize, _, _>(statement, ()).unwrap(), Some(n));
+        }
+    }
+    let mut direct = crate::support::server().root().unwrap();
+    drop(client);
+    shardwright_testkit::eventually(PATIENCE, || value(&mut direct, "SELECT 1") == "1");
+}
