@@ -36,6 +36,25 @@ pub struct Outcome {
     pub session_state_truncated: bool,
 }
 
+impl Outcome {
+    /// Begins anew and keeps the buffer. Field by field: this is done for every statement.
+    pub(crate) fn clear(&mut self) {
+        self.kind = OutcomeKind::Pending;
+        self.status = None;
+        self.affected_rows = 0;
+        self.last_insert_id = 0;
+        self.warnings = 0;
+        self.results = 0;
+        self.columns = 0;
+        self.rows = 0;
+        self.error = None;
+        self.prepared = None;
+        self.infile = None;
+        self.session_state.clear();
+        self.session_state_truncated = false;
+    }
+}
+
 /// What a response was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutcomeKind {

@@ -20,6 +20,9 @@ const CAPTURE_LIMIT: usize = 64 * 1024;
 /// MySQL's own limit on columns of a table is 4096; a result has at most as many as fit in two bytes.
 const MAX_COLUMNS: u64 = 65_535;
 
+/// From this first byte on, a packet among rows can be something else than a row.
+const FIRST_OF_NO_ROW: u8 = 0xFE;
+
 /// Below this length a packet that starts with `0xFE` among rows is an EOF packet; a row that starts with `0xFE` has
 /// an eight-byte length after it.
 const OLD_EOF_LIMIT: u32 = 9;
@@ -147,12 +150,7 @@ impl ResponseScanner {
 
     /// Begins a response of this shape; `next_seq` is one more than the last sequence number of the command.
     pub fn begin(&mut self, shape: ResponseShape, next_seq: u8) {
-        let mut session_state = std::mem::take(&mut self.outcome.session_state);
-        session_state.clear();
-        self.outcome = Outcome {
-            session_state,
-            ..Outcome::default()
-        };
+        self.outcome.clear();
         self.packets = PacketScanner::new();
         self.shape = shape;
         self.next_seq = next_seq;
@@ -196,7 +194,15 @@ impl ResponseScanner {
             return Err(ScanError::NotExpected);
         }
         let mut rest = input;
-        while let Some(piece) = self.packets.next(&mut rest) {
+        loop {
+            if self.phase == Phase::Rows {
+                self.outcome.rows += self
+                    .packets
+                    .skip_whole(&mut rest, &mut self.next_seq, FIRST_OF_NO_ROW);
+            }
+            let Some(piece) = self.packets.next(&mut rest) else {
+                break;
+            };
             match piece {
                 Piece::Head(head) => self.on_head(head)?,
                 Piece::Body { bytes, end } => {
@@ -240,7 +246,7 @@ impl ResponseScanner {
         if head.continuation {
             return Ok(());
         }
-        if self.phase == Phase::Rows && head.first < 0xFE {
+        if self.phase == Phase::Rows && head.first < FIRST_OF_NO_ROW {
             self.class = Class::Row;
             self.outcome.rows += 1;
             return Ok(());

@@ -90,6 +90,35 @@ impl PacketScanner {
         Some(Piece::Head(head))
     }
 
+    /// Passes over packets that lie whole in `input`, are neither continued nor empty, are numbered from `next_seq`
+    /// on, and start with a byte below `first_limit`. Gives how many there were; `next_seq` is advanced.
+    ///
+    /// This is the loop that rows of a large result go through.
+    #[inline]
+    pub fn skip_whole(&mut self, input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> u64 {
+        if !self.at_boundary() {
+            return 0;
+        }
+        let mut rest = *input;
+        let mut seq = *next_seq;
+        let mut count = 0;
+        while let Some((bytes, body)) = rest.split_first_chunk::<HEADER_LEN>() {
+            let header = PacketHeader::parse(*bytes);
+            let len = header.len as usize;
+            let Some(first) = body.first() else { break };
+            if len == 0 || len == MAX_CHUNK || len > body.len() || header.seq != seq || *first >= first_limit
+            {
+                break;
+            }
+            rest = &body[len..];
+            seq = seq.wrapping_add(1);
+            count += 1;
+        }
+        *input = rest;
+        *next_seq = seq;
+        count
+    }
+
     /// Collects a header that came in parts; gives it once the first payload byte is there too.
     #[cold]
     fn slow_header(&mut self, input: &mut &[u8]) -> Option<[u8; HEADER_LEN]> {
