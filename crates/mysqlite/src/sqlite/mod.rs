@@ -1,11 +1,14 @@
 //! A backend that runs MySQL-flavoured SQL on SQLite: each schema is a database file, temporary or kept.
 
 mod access;
+mod answers;
 mod catalog;
 mod create_table;
 mod errors;
 mod functions;
 mod lexer;
+mod run;
+mod schemas;
 mod session;
 mod set;
 mod show;
