@@ -186,15 +186,7 @@ impl Connection<'_> {
                 statement_id,
                 flags: _,
                 parameters,
-            } => match self.statements.bind(statement_id, parameters) {
-                Ok((sql, values)) => {
-                    self.log(&sql);
-                    self.answer(Layout::Binary, |session, rows| {
-                        session.execute(&sql, &values, rows)
-                    })
-                }
-                Err(error) => self.error(&error),
-            },
+            } => self.execute(statement_id, parameters),
             Command::StmtSendLongData {
                 statement_id,
                 parameter,
@@ -256,6 +248,18 @@ impl Connection<'_> {
         let mut responder = Responder::new(self.transport, self.capabilities, status, layout);
         let answer = run(self.session.as_mut(), &mut responder);
         Ok(responder.finish(answer, self.session.status())?)
+    }
+
+    fn execute(&mut self, statement_id: u32, parameters: &[u8]) -> Result<(), Ended> {
+        match self.statements.bind(statement_id, parameters) {
+            Ok((sql, values)) => {
+                self.log(&sql);
+                self.answer(Layout::Binary, |session, rows| {
+                    session.execute(&sql, &values, rows)
+                })
+            }
+            Err(error) => self.error(&error),
+        }
     }
 
     fn prepare(&mut self, sql: &[u8]) -> Result<(), Ended> {
