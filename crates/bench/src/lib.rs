@@ -3,12 +3,15 @@
 //! A benchmark is a function that gives a [`Report`]: a table for people and every raw figure for a file. The `bench`
 //! program is the only place that prints or writes them.
 
+pub mod compile_time;
 mod cpu_time;
+pub mod decisions;
 mod endpoint;
 mod machine;
 pub mod passthrough;
 pub mod pinned_serial;
 mod report;
+pub mod shards;
 mod statistics;
 mod sysbench;
 
@@ -49,7 +52,8 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    /// Wraps an I/O error with what was attempted.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shardwright_bench::{BenchError, Report};
+use shardwright_bench::{BenchError, Report, compile_time, decisions};
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
@@ -24,16 +24,22 @@ struct Arguments {
 enum Benchmark {
     /// Time and processor time that a proxy adds to a point select, beside a raw TCP passthrough.
     Proxy(proxy_bench::Arguments),
+    /// Time to compile 200, 1,000 and 10,000 shards, whole process.
+    Compile,
+    /// Time to decide one statement at 10, 200, 1,000 and 10,000 shards.
+    Decisions,
 }
 
 impl Benchmark {
     fn all() -> Vec<Self> {
-        vec![Self::Proxy(proxy_bench::Arguments::default())]
+        vec![Self::Compile, Self::Decisions, Self::Proxy(proxy_bench::Arguments::default())]
     }
 
     fn run(&self) -> Result<Report, BenchError> {
         match self {
             Self::Proxy(options) => proxy_bench::run(options, progress),
+            Self::Compile => compile_time::run(&beside("shardwright")?, progress),
+            Self::Decisions => Ok(decisions::run(progress)),
         }
     }
 }
@@ -60,6 +66,13 @@ fn run_and_show(benchmark: &Benchmark, output: &Path) -> Result<(), BenchError> 
     };
     let path = report.save(output).map_err(failed)?;
     writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed)
+}
+
+/// A program that is built beside this one.
+fn beside(program: &str) -> Result<PathBuf, BenchError> {
+    let here = std::env::current_exe()
+        .map_err(|source| BenchError::Io { what: "the path of this program".to_owned(), source })?;
+    Ok(here.with_file_name(program))
 }
 
 fn progress(line: &str) {

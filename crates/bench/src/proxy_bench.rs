@@ -1,13 +1,12 @@
 //! `bench proxy`: the servers, the proxies and the plan of a pinned serial measurement.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use shardwright_bench::{BenchError, Endpoint, PointSelect, Report, pinned_serial};
-use shardwright_testkit::{MariaDb, Options};
+use shardwright_testkit::{CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess};
 
 const USER: &str = "bench";
 const PASSWORD: &str = "bench";
@@ -65,9 +64,10 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
     client.prepare(server.address())?;
 
     let direct = Endpoint::running("direct", server.address(), server.process_id());
-    let mut raw = Command::new(passthrough_program()?);
+    let mut raw = Command::new(crate::beside("passthrough")?);
     let floor = Endpoint::start("raw TCP", raw.arg("--server").arg(server.address().to_string()))?;
-    let mut proxies = Vec::new();
+    let (bundled, _environment) = bundled(&server)?;
+    let mut proxies = vec![Endpoint::running("shardwright", bundled.listen(), bundled.process_id())];
     for (name, command) in &arguments.start {
         let command = command
             .replace("{server}", &server.address().to_string())
@@ -97,11 +97,28 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
     pinned_serial::run(&plan, progress)
 }
 
-/// The passthrough is built beside this program.
-fn passthrough_program() -> Result<PathBuf, BenchError> {
-    let here = std::env::current_exe().map_err(|source| BenchError::Io {
-        what: "the path of this program".to_owned(),
-        source,
-    })?;
-    Ok(here.with_file_name("passthrough"))
+/// The bundled proxy in front of the server, with its configuration applied.
+fn bundled(server: &MariaDb) -> Result<(ProxyProcess, CommandEnvironment), BenchError> {
+    let failed = || BenchError::io("the bundled proxy");
+    let mut environment = CommandEnvironment::new(crate::beside("shardwright")?).map_err(failed())?;
+    environment.set("BENCH_PASSWORD", PASSWORD);
+    let proxy = ProxyProcess::start(&environment, ProxyOptions::new(environment.outside("data")))
+        .map_err(|error| failed()(std::io::Error::other(error)))?;
+    let project = format!(
+        "version: 1\nengines: [bundled]\ntargets:\n  local: {{engine: bundled, admin: \"{}\", user: admin, \
+         password: {{env: SHARDWRIGHT_ADMIN_PASSWORD}}}}\n",
+        proxy.admin()
+    );
+    let topology = format!(
+        "version: 1\nclusters:\n  bench: {{type: single, servers: {{s: {{host: 127.0.0.1, port: {}}}}}}}\nusers:\n  \
+         {USER}: {{password: {{env: BENCH_PASSWORD}}, cluster: bench, schema: {SCHEMA}}}\n",
+        server.port()
+    );
+    environment.write("shardwright.yaml", project).map_err(failed())?;
+    environment.write("topology/bench.yaml", topology).map_err(failed())?;
+    let applied = environment.run(["apply", "--auto-approve"]).map_err(failed())?;
+    if applied.code() != Some(0) {
+        return Err(BenchError::Output { what: "shardwright apply".to_owned(), output: applied.stderr });
+    }
+    Ok((proxy, environment))
 }

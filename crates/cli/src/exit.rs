@@ -46,6 +46,11 @@ impl Exit {
         (Exit::BadProject, 78, "bad project file"),
     ];
 
+    /// The exit of this code.
+    pub(crate) fn from_code(wanted: u8) -> Option<Self> {
+        Self::TABLE.into_iter().find(|(_, code, _)| *code == wanted).map(|(exit, _, _)| exit)
+    }
+
     /// The code that the process ends with.
     pub(crate) fn code(self) -> u8 {
         let (_, code, _) = Self::TABLE

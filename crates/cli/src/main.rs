@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod exit;
 mod project;
+mod signals;
 mod ui;
 
 use std::process::ExitCode;

@@ -156,7 +156,6 @@ fn resolve(
     }
     let root = merge(&roots, report);
     let mut context = Context::new(sources, std::mem::take(report), Variables::new());
-    let file = project_settings(project_file, &mut context);
     let section = root.as_ref().and_then(|root| root.get("variables"));
     let variables = variables(
         section.map(|section| section.value).as_ref(),
@@ -164,6 +163,7 @@ fn resolve(
         &mut context.report,
     );
     context.variables = variables;
+    let file = project_settings(project_file, &mut context);
     let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
     let topology = resolve::topology(root.as_ref(), engines, &mut context);
     let (found, origins) = context.finish();

@@ -1,0 +1,105 @@
+//! How long the evaluator and the routing table take to decide one statement, by number of shards.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+use shardwright_routing::RoutingTable;
+use shardwright_rules::{Configuration, Decision, EngineId, Evaluator, Outcome, SessionView, Statement};
+
+use crate::shards::compiled;
+use crate::{Report, Summary, Table};
+
+/// The numbers of shards that are measured.
+const SHARDS: [u32; 4] = [10, 200, 1_000, 10_000];
+/// Repeats; the evaluator and the table take turns.
+const REPEATS: usize = 7;
+/// Statements that one repeat decides, at most; the evaluator of many shards gets fewer.
+const STATEMENTS: u32 = 20_000;
+
+/// Measures both engines' configurations.
+///
+/// # Panics
+/// When a statement is not routed, which is a defect.
+pub fn run(mut progress: impl FnMut(&str)) -> Report {
+    let mut table = Table::new(["engine, shards", "evaluator ns", "routing table ns", "evaluations"]);
+    let (mut samples, mut summary) = (Vec::new(), Vec::new());
+    for engine in EngineId::ALL {
+        for shards in SHARDS {
+            progress(&format!("decisions: {engine}, {shards} shards"));
+            let configuration = Arc::new(compiled(shards, engine).configuration);
+            let measured = measure(&configuration, shards);
+            let middle = |figures: &[f64]| Summary::of(figures.iter().copied()).map_or(0.0, |summary| summary.median);
+            let (evaluator, routed) = (middle(&measured.evaluator_ns), middle(&measured.table_ns));
+            table.row([
+                format!("{engine}, {shards}"),
+                format!("{evaluator:.0}"),
+                format!("{routed:.0}"),
+                format!("{:.2}", measured.mean_evaluations),
+            ]);
+            samples.push(json!({"engine": engine, "shards": shards, "evaluator_ns": measured.evaluator_ns,
+                "routing_table_ns": measured.table_ns}));
+            summary.push(json!({"engine": engine, "shards": shards, "evaluator_ns": evaluator,
+                "routing_table_ns": routed, "mean_evaluations": measured.mean_evaluations}));
+        }
+    }
+    Report {
+        name: "decisions",
+        title: "time to decide `/* tenant=KEY */ SELECT id FROM t WHERE id=1`, random keys, lexing included".to_owned(),
+        parameters: json!({"repeats": REPEATS, "statements": STATEMENTS}),
+        table,
+        samples,
+        summary: json!(summary),
+    }
+}
+
+struct Measured {
+    evaluator_ns: Vec<f64>,
+    table_ns: Vec<f64>,
+    mean_evaluations: f64,
+}
+
+fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
+    let evaluator = Evaluator::new(Arc::clone(configuration));
+    let table = RoutingTable::new(Arc::clone(configuration));
+    let few = (STATEMENTS / shards).clamp(200, STATEMENTS);
+    let slow = statements(shards, few);
+    let fast = statements(shards, STATEMENTS);
+    let evaluations: u32 = slow.iter().map(|sql| decide(&evaluator, sql).evaluations).sum();
+    let mut measured = Measured {
+        evaluator_ns: Vec::new(),
+        table_ns: Vec::new(),
+        mean_evaluations: f64::from(evaluations) / f64::from(few),
+    };
+    for _ in 0..REPEATS {
+        measured.evaluator_ns.push(timed(&slow, |sql| decide(&evaluator, sql)));
+        measured.table_ns.push(timed(&fast, |sql| table.decide(&session(), &Statement::new(sql, Default::default()))));
+    }
+    measured
+}
+
+fn session() -> SessionView<'static> {
+    SessionView { user: "app", schema: Some("app"), ..SessionView::default() }
+}
+
+fn decide(evaluator: &Evaluator, sql: &[u8]) -> Decision {
+    let decision = evaluator.decide(&session(), &Statement::new(sql, Default::default()));
+    assert!(matches!(decision.outcome, Outcome::Route(_)), "{:?}", decision.outcome);
+    decision
+}
+
+/// Statements with keys spread over all shards in no order that a cache could learn.
+fn statements(shards: u32, count: u32) -> Vec<Vec<u8>> {
+    let key = |n: u32| (u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % u64::from(shards) + 1;
+    (0..count).map(|n| format!("/* tenant={} */ SELECT id FROM t WHERE id=1", key(n)).into_bytes()).collect()
+}
+
+/// Nanoseconds for each statement.
+fn timed(statements: &[Vec<u8>], mut decide: impl FnMut(&[u8]) -> Decision) -> f64 {
+    let start = Instant::now();
+    for sql in statements {
+        black_box(decide(black_box(sql)));
+    }
+    start.elapsed().as_secs_f64() * 1e9 / statements.len() as f64
+}

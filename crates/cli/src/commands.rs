@@ -1,0 +1,40 @@
+//! One file for each command.
+
+mod apply;
+mod codes;
+mod compile;
+mod demo;
+mod diff;
+mod explain;
+mod lint;
+mod live;
+mod plan;
+mod proxy;
+mod route;
+mod schema;
+mod show;
+mod validate;
+
+use crate::args::{Args, Command};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// Runs the command that was asked for.
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
+    let global = &args.global;
+    match &args.command {
+        Command::Demo(args) => demo::run(args, ui),
+        Command::Validate(_) => validate::run(global, ui),
+        Command::Lint(args) => lint::run(args, global, ui),
+        Command::Explain(args) => explain::run(args, global, ui),
+        Command::Compile(args) => compile::run(args, global, ui),
+        Command::Route(args) => route::run(args, global, ui),
+        Command::Diff(args) => diff::run(args, global, ui),
+        Command::Plan(args) => plan::run(args, global, ui),
+        Command::Show(args) => show::run(args, ui),
+        Command::Apply(args) => apply::run(args, global, ui),
+        Command::Proxy(args) => proxy::run(args, ui),
+        Command::Schema(args) => schema::run(args, ui),
+    }
+}

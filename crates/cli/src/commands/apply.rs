@@ -1,0 +1,119 @@
+//! `apply`: a saved plan exactly as it was saved, or plan, ask and apply.
+
+use std::fs::File;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use shardwright_plan::{LoadError, Outcome, Plan, Report, safety};
+
+use crate::args::{Apply, Global};
+use crate::commands::live::{self, Live};
+use crate::commands::plan;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Opened};
+use crate::ui::{Format, Ui};
+
+pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let allowed = allowances(&args.allow)?;
+    let opened = project::open(global, ui)?;
+    let mut live = live::targets(&opened, &args.selection)?;
+    let plan = match &args.plan {
+        Some(path) => saved(path)?,
+        None => live::plan(&opened, &mut live, ui, false, true)?,
+    };
+    if args.plan.is_none() && ui.format() != Format::Json {
+        plan::present(&plan, Some(&opened), ui)?;
+    }
+    refuse_unsafe(&plan, &opened, &allowed)?;
+    if args.plan.is_none() && plan.has_changes() && !args.auto_approve {
+        approve(ui)?;
+    }
+    live.retain(|live| plan.change(live.target.name()).is_some());
+    let reports = apply(&plan, &mut live, ui);
+    present(&reports, ui)?;
+    let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
+    Ok(exit(Outcome::exit_code_of_all(&outcomes)))
+}
+
+/// The codes of `--allow CODE=REASON`; a reason is required.
+fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
+    let code = |text: &String| match text.split_once('=') {
+        Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
+        _ => Err(CommandError::usage(format!("--allow {text} gives no reason")).hint("write --allow CODE=REASON")),
+    };
+    allow.iter().map(code).collect()
+}
+
+fn saved(path: &Path) -> Result<Plan, CommandError> {
+    let file =
+        File::open(path).map_err(|error| CommandError::failed(format!("cannot read {}: {error}", path.display())))?;
+    Plan::load(file, live::now()).map_err(|error| {
+        let exit = match &error {
+            LoadError::Expired { .. } => Exit::Stale,
+            LoadError::Read(_) => Exit::Failed,
+            LoadError::Oversize { .. }
+            | LoadError::NotAPlan(_)
+            | LoadError::UnknownVersion { .. }
+            | LoadError::UnknownFormat { .. }
+            | LoadError::Tampered { .. } => Exit::BadDocument,
+        };
+        CommandError::new(exit, format!("{}: {error}", path.display()))
+    })
+}
+
+fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(), CommandError> {
+    let refusals = safety::check(plan, &live::limits(opened), live::now(), allowed);
+    if refusals.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    Err(CommandError::new(Exit::Refused, format!("refused; nothing was changed\n  {}", lines.join("\n  "))))
+}
+
+/// Asks a person; the absence of one is never a yes.
+fn approve(ui: &Ui) -> Result<(), CommandError> {
+    let refused = |message: &str| {
+        CommandError::new(Exit::Refused, format!("{message}; nothing was changed"))
+            .hint("--auto-approve applies without asking; or save a plan, have it reviewed, and apply that")
+    };
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(refused("this change needs an approval, and there is no terminal to ask on"));
+    }
+    let mut err = io::stderr().lock();
+    write!(err, "Apply this? Only 'yes' is taken: ").and_then(|()| err.flush()).map_err(CommandError::output)?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| CommandError::failed(format!("no answer: {error}")))?;
+    if answer.trim() == "yes" {
+        return Ok(());
+    }
+    ui.status("");
+    Err(refused("not approved"))
+}
+
+fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<Report> {
+    let mut reports = Vec::with_capacity(live.len());
+    for Live { target, .. } in live {
+        ui.status(&format!("applying {} to {}", plan.short_id(), target.name()));
+        reports.push(shardwright_plan::apply(plan, target.as_mut()));
+    }
+    reports
+}
+
+fn present(reports: &[Report], ui: &Ui) -> Result<(), CommandError> {
+    if ui.format() == Format::Json {
+        return ui.json(&serde_json::json!({ "reports": reports }));
+    }
+    for report in reports {
+        ui.data(&format!("{}: {}\n", report.target, report.message))?;
+        for problem in &report.problems {
+            let address = problem.address.as_ref().map(|address| format!("{address}: ")).unwrap_or_default();
+            ui.message(&format!("  {address}{}", problem.reason));
+        }
+    }
+    Ok(())
+}
+
+fn exit(code: u8) -> Exit {
+    Exit::from_code(code).expect("outcomes only have codes of the table")
+}

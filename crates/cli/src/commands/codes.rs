@@ -1,0 +1,96 @@
+//! The pages of every code that any stage reports.
+
+use shardwright_diagnostics::CodeDoc;
+
+/// Every page, by code.
+pub(crate) fn pages() -> Vec<CodeDoc> {
+    let mut pages: Vec<CodeDoc> = [
+        shardwright_documents::CODES,
+        shardwright_topology::CODES,
+        shardwright_compiler::CODES,
+        shardwright_analysis::CODES,
+        REFUSALS,
+    ]
+    .concat();
+    pages.sort_by_key(|page| page.code);
+    pages
+}
+
+/// The refusals that clients get, which name their code.
+const REFUSALS: &[CodeDoc] = &[
+    page(
+        "SW351",
+        "a statement has no shard key",
+        "The user's statements are placed by a shard map, and the statement has no key in any form that the map accepts.\n\n\
+         The refusal lists the forms. `missing_key` of the map says what happens to such statements: `statements`,\n\
+         `session_setup` and `begin` each have an answer of their own. Note that the `mysql` and `mariadb` command-line\n\
+         clients remove comments unless they are started with `--comments`.\n",
+    ),
+    page(
+        "SW352",
+        "no shard holds a statement's key",
+        "The statement has a key, and no shard of the map lists it. `unknown_key: {cluster: NAME}` sends such statements\n\
+         somewhere; the default refuses them.\n",
+    ),
+    page(
+        "SW353",
+        "a statement has more than one shard key",
+        "Two comments, or a comment and the session's schema or a predicate, name different keys. `conflict: first` takes\n\
+         the first finder's; the default refuses.\n",
+    ),
+    page(
+        "SW354",
+        "a statement cannot be placed on one shard",
+        "The map finds its key in a column, and the statement does not pin that column to values of one shard: there is an\n\
+         OR, a NOT, a subquery, a join that is not limited, or a list whose values are on several shards. Ask each shard for\n\
+         its own rows. A guess would be a wrong answer, so there is none.\n",
+    ),
+    page(
+        "SW355",
+        "a statement names another shard's schema",
+        "The statement belongs to one shard and names a schema that belongs to another. On one server that would read the\n\
+         other shard's rows; on two it could not work at all.\n",
+    ),
+    page(
+        "SW356",
+        "a statement belongs elsewhere than the open transaction",
+        "A transaction runs on one server. Commit or roll back before speaking to another shard.\n",
+    ),
+    page(
+        "SW357",
+        "an engine annotation from a user who is not allowed them",
+        "`/* hostgroup=5 */` and its kin override every rule. They are refused unless `users.NAME.annotations: allow`.\n",
+    ),
+    page(
+        "SW358",
+        "tables without a schema, in the logical schema",
+        "The session is in the map's logical schema and the statement names tables without a schema. `unqualified: qualify`\n\
+         takes them to be of the logical schema; the default refuses.\n",
+    ),
+    page(
+        "SW359",
+        "BEGIN without a shard key",
+        "A transaction opens on one server, so BEGIN needs the key too: `/* tenant=17 */ BEGIN`. With\n\
+         `missing_key: {begin: first_statement}` the bundled engine opens it where the first statement with a key goes.\n",
+    ),
+];
+
+const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {
+    CodeDoc { code: shardwright_diagnostics::Code::new(code), title, page }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_page() {
+        let pages = pages();
+        for pair in pages.windows(2) {
+            assert_ne!(pair[0].code, pair[1].code, "{} and {}", pair[0].title, pair[1].title);
+        }
+        for page in pages {
+            assert!(!page.title.is_empty() && page.page.len() > 40, "{} explains nothing", page.code);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `compile`: rules and hostgroups, as SQL, JSON or a tree, and figures about them.
+
+use std::path::Path;
+
+use shardwright_compiler::{Stats, tree};
+use shardwright_targets::emit;
+
+use crate::args::{Compile, Emit, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Built};
+use crate::ui::{Format, Ui};
+
+pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    project::show(&opened.problems, &opened.sources, ui);
+    let built = opened.build(opened.engine(args.engine.as_deref())?, ui)?;
+    let text = match args.emit {
+        Some(emit) => Some(emitted(&built, emit)?),
+        None => None,
+    };
+    if args.check {
+        let stale = !opened.lock_is_current(&built.compiled.lock) || !is_current(args, text.as_deref())?;
+        ui.status(if stale { "not up to date: run shardwright compile" } else { "up to date" });
+        return Ok(if stale { Exit::Changes } else { Exit::Done });
+    }
+    opened.keep_lock(&built.compiled.lock, args.locked)?;
+    match (text, &args.output) {
+        (Some(text), Some(path)) => project::replace_file(path, text.as_bytes())?,
+        (Some(text), None) => ui.data(&text)?,
+        (None, Some(_)) => return Err(CommandError::usage("-o needs to know what to write").hint("add --emit sql, json or tree")),
+        (None, None) if args.stats => {}
+        (None, None) => ui.status(&summary(&built.compiled.stats)),
+    }
+    if args.stats {
+        stats(&built.compiled.stats, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn emitted(built: &Built, emit: Emit) -> Result<String, CommandError> {
+    Ok(match emit {
+        Emit::Sql => emit::sql(&built.configuration).map_err(|error| {
+            CommandError::new(Exit::BadDocument, error.to_string())
+                .hint("--engine proxysql-2.7 compiles to rows; the bundled engine's steps are not rows")
+        })?,
+        Emit::Json => emit::json(&built.configuration),
+        Emit::Tree => tree::render(&built.compiled),
+    })
+}
+
+fn is_current(args: &Compile, text: Option<&str>) -> Result<bool, CommandError> {
+    let (Some(path), Some(text)) = (&args.output, text) else { return Ok(true) };
+    match std::fs::read_to_string(path) {
+        Ok(found) => Ok(found == text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::failed(format!("cannot read {}: {error}", path.display()))
+}
+
+fn summary(stats: &Stats) -> String {
+    format!(
+        "compiled for {}: {} rules in {} chains, {} hostgroups, {} servers",
+        stats.engine, stats.rules, stats.chains, stats.hostgroups, stats.servers
+    )
+}
+
+fn stats(stats: &Stats, ui: &Ui) -> Result<(), CommandError> {
+    if ui.format() == Format::Json {
+        return ui.json(stats);
+    }
+    let mut lines = vec![summary(stats)];
+    if !stats.shard_maps.is_empty() {
+        lines.push(format!(
+            "{:<20}{:<14}{:>8}{:>8}{:>7}{:>12}{:>8}{:>12}{:>10}",
+            "shard map", "layout", "keys", "rules", "depth", "mean evals", "worst", "mean visits", "cost ns"
+        ));
+    }
+    for (name, map) in &stats.shard_maps {
+        lines.push(format!(
+            "{name:<20}{:<14}{:>8}{:>8}{:>7}{:>12.2}{:>8}{:>12.2}{:>10.0}",
+            map.layout,
+            map.keys,
+            map.rules,
+            map.depth,
+            map.mean_evaluations,
+            map.worst_evaluations,
+            map.mean_visits,
+            map.mean_cost_ns
+        ));
+    }
+    ui.data(&(lines.join("\n") + "\n"))
+}

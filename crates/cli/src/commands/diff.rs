@@ -1,0 +1,17 @@
+//! `diff`: what differs between the project and its targets.
+
+use crate::args::{Diff, Global};
+use crate::commands::{live, plan};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    project::show(&opened.problems, &opened.sources, ui);
+    let mut live = live::targets(&opened, &args.selection)?;
+    let plan = live::plan(&opened, &mut live, ui, false, false)?;
+    plan::present(&plan, Some(&opened), ui)?;
+    Ok(if plan.has_changes() { Exit::Changes } else { Exit::Done })
+}

@@ -1,0 +1,106 @@
+//! `lint`: what the analysis finds in the compiled rules of each engine.
+
+use shardwright_analysis::Finding;
+use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
+use shardwright_rules::EngineId;
+
+use crate::args::{FailOn, Global, Lint};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Opened};
+use crate::ui::{Format, Ui};
+
+pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let engines: Vec<EngineId> = if args.engine.is_empty() {
+        opened.engines().collect()
+    } else {
+        args.engine.iter().map(|name| project::engine(name)).collect::<Result<_, _>>()?
+    };
+    let mut problems = Problems::new();
+    for diagnostic in opened.problems.sorted() {
+        keep(&mut problems, diagnostic.clone(), args, &opened);
+    }
+    for engine in &engines {
+        let built = opened.build_quietly(*engine);
+        if built.compiled.problems.has_errors() {
+            project::show(&built.compiled.problems, &opened.sources, ui);
+            return Err(CommandError::shown(Exit::BadDocument));
+        }
+        for diagnostic in built.compiled.problems.sorted() {
+            keep(&mut problems, diagnostic.clone(), args, &opened);
+        }
+        for finding in shardwright_analysis::analyse(&built.configuration) {
+            let engine = (engines.len() > 1).then_some(*engine);
+            keep(&mut problems, located(&opened, finding, engine), args, &opened);
+        }
+    }
+    report(&opened, &problems, &engines, ui)?;
+    Ok(if fails(&problems, args.fail_on) { Exit::Findings } else { Exit::Done })
+}
+
+fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &Opened) {
+    let settings = &opened.project.file.lint;
+    let code = diagnostic.code.as_str();
+    let among = |given: &[String], configured: &[std::sync::Arc<str>]| {
+        let listed: Vec<&str> = if given.is_empty() {
+            configured.iter().map(|prefix| &**prefix).collect()
+        } else {
+            given.iter().map(String::as_str).collect()
+        };
+        (listed.is_empty(), listed.iter().any(|prefix| code.starts_with(prefix)))
+    };
+    let (selects_all, selected) = among(&args.select, &settings.select);
+    let (_, ignored) = among(&args.ignore, &settings.ignore);
+    if (selects_all || selected) && !ignored {
+        problems.push(diagnostic);
+    }
+}
+
+/// A finding about rules, at the line that the rules came from.
+fn located(opened: &Opened, finding: Finding, engine: Option<EngineId>) -> Diagnostic {
+    let mut diagnostic = Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
+    if let Some(address) = &finding.address {
+        let origins = &opened.project.origins;
+        if let Some(origin) = opened.find(address.as_str()) {
+            diagnostic = diagnostic.at(origins.span(origin), finding.label);
+            if let Some(instance) = origins.instance(origin) {
+                diagnostic = diagnostic.instance(instance);
+            }
+        }
+        diagnostic = diagnostic.address(address.as_str());
+    }
+    if let Some(engine) = engine {
+        diagnostic = diagnostic.note(format!("on {engine}"));
+    }
+    for note in finding.notes {
+        diagnostic = diagnostic.note(note);
+    }
+    if let Some(help) = finding.help {
+        diagnostic = diagnostic.help(help);
+    }
+    if let Some(witness) = finding.witness {
+        diagnostic = diagnostic.witness(witness);
+    }
+    diagnostic.rule_ids(finding.rule_ids)
+}
+
+fn report(opened: &Opened, problems: &Problems, engines: &[EngineId], ui: &Ui) -> Result<(), CommandError> {
+    if ui.format() == Format::Json {
+        return ui.data(&render::json::render(problems, &opened.sources));
+    }
+    ui.data(&render::text::render(problems, &opened.sources, ui.color_out()))?;
+    if problems.is_empty() {
+        let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+        ui.status(&format!("no findings for {}", engines.join(", ")));
+    }
+    Ok(())
+}
+
+fn fails(problems: &Problems, fail_on: FailOn) -> bool {
+    problems.sorted().iter().any(|diagnostic| match fail_on {
+        FailOn::Error => diagnostic.severity == Severity::Error,
+        FailOn::Warning => diagnostic.severity != Severity::Info,
+        FailOn::Info => true,
+    })
+}

@@ -1,0 +1,142 @@
+//! Targets of the project file as live targets, and the plan towards them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shardwright_plan::{Hazard, Plan, Severity, Target, TargetError, TargetPlan, safety};
+use shardwright_rules::{EngineId, SecretReference};
+use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts, resolve};
+use shardwright_topology::model;
+
+use crate::args::Selection;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{Built, Opened};
+use crate::ui::Ui;
+
+/// How long a plan can be applied when the project file does not say.
+const DEFAULT_EXPIRY: Duration = Duration::from_secs(6 * 3600);
+
+/// A target with the engine that it runs.
+pub(crate) struct Live {
+    pub(crate) engine: EngineId,
+    pub(crate) target: Box<dyn Target>,
+}
+
+/// The selected targets of the project file.
+pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live>, CommandError> {
+    let listed = &opened.project.file.targets;
+    for name in &selection.targets {
+        if !listed.iter().any(|target| *target.name == **name) {
+            let known: Vec<&str> = listed.iter().map(|target| &*target.name).collect();
+            return Err(CommandError::usage(format!("no target is named {name}"))
+                .hint(format!("targets of shardwright.yaml: {}", known.join(", "))));
+        }
+    }
+    let chosen = listed
+        .iter()
+        .filter(|target| selection.targets.is_empty() || selection.targets.iter().any(|name| **name == *target.name));
+    let live: Vec<Live> = chosen.map(|target| live(opened, target)).collect::<Result<_, _>>()?;
+    if live.is_empty() {
+        return Err(CommandError::new(Exit::BadProject, "shardwright.yaml lists no target")
+            .hint("write targets: {local: {engine: bundled, admin: \"127.0.0.1:6032\", user: admin, password: {env: NAME}}}"));
+    }
+    Ok(live)
+}
+
+fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
+    let engine = crate::project::engine(target.engine.as_str())?;
+    if engine != EngineId::Bundled {
+        return Err(CommandError::failed(format!(
+            "target {}: {engine} cannot be applied to over its admin port yet",
+            target.name
+        ))
+        .hint(format!("shardwright compile --engine {engine} --emit sql writes the statements; or choose with --target")));
+    }
+    let address = AdminAddress::parse(&target.admin).ok_or_else(|| {
+        CommandError::new(Exit::BadProject, format!("target {}: admin address {} is no HOST:PORT", target.name, target.admin))
+    })?;
+    let password = password(opened, target)?;
+    let target = BundledTarget::new(&*target.name, address, &*target.user, password, Timeouts::default());
+    Ok(Live { engine, target: Box::new(target) })
+}
+
+fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandError> {
+    let reference = match &target.password {
+        model::SecretSource::Env(name) => SecretReference::Env(name.to_string()),
+        model::SecretSource::File(path) => SecretReference::File(path.to_string()),
+        model::SecretSource::Literal(_) => {
+            let message = format!("target {}: the password is written out, and is not used", target.name);
+            return Err(CommandError::new(Exit::BadProject, message).hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
+        }
+        model::SecretSource::Command(words) => SecretReference::Command(words.iter().map(ToString::to_string).collect()),
+    };
+    resolve(&reference, &opened.directory)
+        .map_err(|error| CommandError::failed(format!("target {}: password: {error}", target.name)))
+}
+
+/// What is wrong with a target, as the command's failure.
+pub(crate) fn unreachable(error: &TargetError) -> CommandError {
+    CommandError::failed(error.to_string())
+}
+
+/// Observes the targets and plans the way to what the project says.
+pub(crate) fn plan(
+    opened: &Opened,
+    live: &mut [Live],
+    ui: &Ui,
+    locked: bool,
+    keep_lock: bool,
+) -> Result<Plan, CommandError> {
+    let mut builds: Vec<(EngineId, Built)> = Vec::new();
+    let mut parts = Vec::with_capacity(live.len());
+    for Live { engine, target } in live.iter_mut() {
+        if !builds.iter().any(|(built, _)| built == engine) {
+            let built = opened.build(*engine, ui)?;
+            if keep_lock {
+                opened.keep_lock(&built.compiled.lock, locked)?;
+            }
+            builds.push((*engine, built));
+        }
+        let (_, built) = builds.iter().find(|(built, _)| built == engine).expect("built above");
+        let observed = target.observe().map_err(|error| unreachable(&error))?;
+        let part = TargetPlan::new(target.name(), &observed, &built.configuration, hazards(built));
+        parts.push((part, built.configuration.clone()));
+    }
+    Ok(Plan::new(None, now(), expiry(opened), None, parts))
+}
+
+/// Errors of the analysis prevent a plan; its warnings travel with it.
+fn hazards(built: &Built) -> Vec<Hazard> {
+    let findings = shardwright_analysis::analyse(&built.configuration);
+    let hazards = findings.iter().map(|finding| Hazard {
+        code: finding.code.to_string(),
+        severity: match finding.severity {
+            shardwright_diagnostics::Severity::Error => Severity::Error,
+            shardwright_diagnostics::Severity::Warning => Severity::Warning,
+            shardwright_diagnostics::Severity::Info => Severity::Info,
+        },
+        message: finding.message.clone(),
+        address: finding.address.clone(),
+    });
+    hazards.collect()
+}
+
+/// The time of this run; the only place that asks the clock.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+fn expiry(opened: &Opened) -> Duration {
+    limits(opened).plan_expiry.unwrap_or(DEFAULT_EXPIRY)
+}
+
+/// `safety:` of the project file.
+pub(crate) fn limits(opened: &Opened) -> safety::Limits {
+    let safety = &opened.project.file.safety;
+    safety::Limits {
+        max_deletes: safety.deletes_max.map(|n| n as usize),
+        protect: safety.protect.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
+        plan_expiry: safety.plan_expiry_ms.map(Duration::from_millis),
+    }
+}

@@ -1,0 +1,42 @@
+//! `plan`: what an apply would change.
+
+use shardwright_plan::render::{self, View};
+use shardwright_plan::{Plan, safety};
+
+use crate::args::{self, Global};
+use crate::commands::live;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Opened};
+use crate::ui::{Format, Ui};
+
+pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    project::show(&opened.problems, &opened.sources, ui);
+    let mut live = live::targets(&opened, &args.selection)?;
+    let plan = live::plan(&opened, &mut live, ui, args.locked, true)?;
+    present(&plan, Some(&opened), ui)?;
+    if let Some(path) = &args.output {
+        project::replace_file(path, plan.to_json().as_bytes())?;
+        ui.status(&format!("saved {}; apply it with: shardwright apply {}", path.display(), path.display()));
+    }
+    Ok(if args.detailed_exitcode && plan.has_changes() { Exit::Changes } else { Exit::Done })
+}
+
+/// Writes a plan in the format that was asked for; with the project, objects carry their file and line.
+pub(crate) fn present(plan: &Plan, opened: Option<&Opened>, ui: &Ui) -> Result<(), CommandError> {
+    let now = live::now();
+    let limits = opened.map(live::limits);
+    let refusals = limits.map(|limits| safety::check(plan, &limits, now, &[]));
+    let view = View {
+        now,
+        origin: &|address| opened.and_then(|opened| opened.origin(address)),
+        refusals: refusals.as_deref(),
+        full: false,
+    };
+    ui.data(&match ui.format() {
+        Format::Human => render::text(plan, &view),
+        Format::Json => render::json(plan),
+        Format::Markdown => render::markdown(plan, &view),
+    })
+}

@@ -1,0 +1,20 @@
+//! `show`: a saved plan, also when it can no longer be applied.
+
+use std::fs::File;
+
+use shardwright_plan::Plan;
+
+use crate::args::Show;
+use crate::commands::plan;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &Show, ui: &Ui) -> Result<Exit, CommandError> {
+    let file = File::open(&args.plan)
+        .map_err(|error| CommandError::failed(format!("cannot read {}: {error}", args.plan.display())))?;
+    let saved = Plan::read(file)
+        .map_err(|error| CommandError::new(Exit::BadDocument, format!("{}: {error}", args.plan.display())))?;
+    plan::present(&saved, None, ui)?;
+    Ok(Exit::Done)
+}

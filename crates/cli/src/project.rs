@@ -1,0 +1,191 @@
+//! From a project's directory to a compiled configuration; problems are shown once, on the way.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shardwright_compiler::{Compiled, Lock};
+use shardwright_diagnostics::{Problems, Sources, render};
+use shardwright_rules::{Address, Configuration, EngineId};
+use shardwright_topology::model::{OriginId, Project};
+use shardwright_topology::{Fault, Options, read_project};
+
+use crate::args::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// The name of the lock file, beside the project file.
+const LOCK_FILE: &str = "shardwright.lock";
+
+/// A project that could be read.
+pub(crate) struct Opened {
+    pub(crate) directory: PathBuf,
+    pub(crate) project: Project,
+    pub(crate) sources: Sources,
+    /// Warnings; errors end before this.
+    pub(crate) problems: Problems,
+    lock: Lock,
+    /// Every address of the project; filled when one is first looked up.
+    addresses: OnceCell<HashMap<String, OriginId>>,
+}
+
+/// A project compiled for one engine.
+pub(crate) struct Built {
+    pub(crate) compiled: Compiled,
+    pub(crate) configuration: Arc<Configuration>,
+}
+
+/// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
+pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
+    let options = Options { variables: variables(&global.variables)? };
+    let loaded = read_project(&global.directory, &options);
+    let Some(project) = loaded.project else {
+        show(&loaded.problems, &loaded.sources, ui);
+        return Err(CommandError::shown(match loaded.fault {
+            Some(Fault::ProjectFile) => Exit::BadProject,
+            Some(Fault::Document) | None => Exit::BadDocument,
+        }));
+    };
+    let lock = read_lock(&global.directory)?;
+    Ok(Opened {
+        directory: global.directory.clone(),
+        project,
+        sources: loaded.sources,
+        problems: loaded.problems,
+        lock,
+        addresses: OnceCell::new(),
+    })
+}
+
+fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut variables = BTreeMap::new();
+    for assignment in assignments {
+        let Some((name, value)) = assignment.split_once('=') else {
+            return Err(CommandError::usage(format!("--var {assignment} has no value")).hint("write --var NAME=VALUE"));
+        };
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(variables)
+}
+
+fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
+    let path = directory.join(LOCK_FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::default()),
+        Err(error) => return Err(CommandError::failed(format!("cannot read {}: {error}", path.display()))),
+    };
+    let (lock, errors) = Lock::parse(&text);
+    if errors.is_empty() {
+        return Ok(lock);
+    }
+    let lines: Vec<String> = errors.iter().map(|error| format!("{LOCK_FILE}:{}: {error}", error.line())).collect();
+    Err(CommandError::new(Exit::BadDocument, lines.join("\n"))
+        .hint(format!("{LOCK_FILE} is generated: take one side of the merge and run shardwright compile")))
+}
+
+/// Shows problems to people, on standard error.
+pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
+    let text = render::text::render(problems, sources, ui.color_err());
+    if !text.is_empty() {
+        ui.message(&text);
+    }
+}
+
+impl Opened {
+    /// Compiles for one engine; errors are shown and end the command, warnings are shown.
+    pub(crate) fn build(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
+        let built = self.build_quietly(engine);
+        show(&built.compiled.problems, &self.sources, ui);
+        if built.compiled.problems.has_errors() {
+            return Err(CommandError::shown(Exit::BadDocument));
+        }
+        Ok(built)
+    }
+
+    /// Compiles for one engine; problems are part of the result.
+    pub(crate) fn build_quietly(&self, engine: EngineId) -> Built {
+        let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, &Default::default());
+        let configuration = Arc::new(compiled.configuration.clone());
+        Built { compiled, configuration }
+    }
+
+    /// The engines that the project lists.
+    pub(crate) fn engines(&self) -> impl Iterator<Item = EngineId> {
+        self.project.file.engines.iter().filter_map(|entry| EngineId::from_name(entry.name.as_str()))
+    }
+
+    /// The engine of `--engine`, or the first that the project lists.
+    pub(crate) fn engine(&self, wanted: Option<&str>) -> Result<EngineId, CommandError> {
+        match wanted {
+            Some(name) => engine(name),
+            None => self.engines().next().ok_or_else(|| {
+                CommandError::new(Exit::BadProject, "shardwright.yaml lists no engine").hint("write engines: [bundled]")
+            }),
+        }
+    }
+
+    /// The object at an address.
+    pub(crate) fn find(&self, address: &str) -> Option<OriginId> {
+        let origins = &self.project.origins;
+        let addresses = || origins.iter().map(|id| (origins.address(id), id)).collect();
+        self.addresses.get_or_init(addresses).get(address).copied()
+    }
+
+    /// Every address of the project.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
+        let origins = &self.project.origins;
+        origins.iter().map(|id| origins.address(id))
+    }
+
+    /// Where an object is written: `topology/shop.yaml:31`.
+    pub(crate) fn origin(&self, address: &Address) -> Option<String> {
+        let (file, line) = self.file_and_line(address)?;
+        Some(format!("{file}:{line}"))
+    }
+
+    /// The file and the 1-based line where an object is written.
+    pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
+        let span = self.project.origins.span(self.find(address.as_str())?);
+        Some((self.sources.path(span.file).to_owned(), self.sources.position(span).line))
+    }
+
+    /// Writes the lock file when compiling changed it; with `locked`, refuses instead.
+    pub(crate) fn keep_lock(&self, lock: &Lock, locked: bool) -> Result<(), CommandError> {
+        if *lock == self.lock {
+            return Ok(());
+        }
+        if locked {
+            return Err(CommandError::new(Exit::Changes, format!("{LOCK_FILE} is not up to date"))
+                .hint("run shardwright compile, and commit the file"));
+        }
+        let path = self.directory.join(LOCK_FILE);
+        replace_file(&path, lock.to_string().as_bytes())
+    }
+
+    /// Whether compiling left the lock as it is on disk.
+    pub(crate) fn lock_is_current(&self, lock: &Lock) -> bool {
+        *lock == self.lock
+    }
+}
+
+/// The engine of this name.
+pub(crate) fn engine(name: &str) -> Result<EngineId, CommandError> {
+    EngineId::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = EngineId::ALL.iter().map(|engine| engine.name()).collect();
+        CommandError::usage(format!("unknown engine {name}")).hint(format!("engines: {}", known.join(", ")))
+    })
+}
+
+/// Replaces a file in one step, so that a reader never sees half of it.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! The program as its users meet it: files, commands, a running proxy, real MariaDB servers.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod bad_input;
+mod cases;
+mod commands;
+mod differential;
+mod generator;
+mod support;
+mod tenants;
+mod transactional;
