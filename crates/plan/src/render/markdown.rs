@@ -28,6 +28,10 @@ pub fn markdown(plan: &Plan, view: &View<'_>) -> String {
     for group in groups(plan) {
         let names: Vec<String> = group.names.iter().map(|name| inline(name)).collect();
         out.push_str(&format!("**{}**\n\n", names.join(", ")));
+        if group.first.effects.is_empty() {
+            out.push_str("no changes\n\n");
+            continue;
+        }
         listing(&mut out, group.first, view);
         out.push_str(&format!("* objects: {}\n", objects(group.first)));
         if let Some(cost) = cost(group.first) {

@@ -27,7 +27,11 @@ pub fn text(plan: &Plan, view: &View<'_>) -> String {
         if groups.len() > 1 {
             push_line(&mut out, &format!("  on {}", names(group)));
         }
-        target(&mut out, group.first, view);
+        if group.first.effects.is_empty() {
+            push_line(&mut out, "  no changes");
+        } else {
+            target(&mut out, group.first, view);
+        }
     }
     if let Some(summary) = plan.meaning.as_ref().and_then(|meaning| meaning.summary.as_ref()) {
         field(&mut out, "routing", &value::plain(summary));

