@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, Sources, Span};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
 use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
 use crate::environment::{Environment, Names};
 use crate::generate::{MAX_INSTANCES, too_many};
-use crate::model::Origins;
+use crate::model::{DefinitionId, Origins};
 use crate::report::Report;
 use crate::template::{self, Fault, TemplateError};
 use crate::variables::Variables;
@@ -25,6 +25,9 @@ pub(crate) struct Context<'s> {
     pub(crate) report: Report,
     pub(crate) origins: Origins,
     pub(crate) variables: Variables,
+    all_variables_are_known: bool,
+    /// Definitions inside generators by the place of their key.
+    pub(crate) definitions: FxHashMap<Span, DefinitionId>,
     texts: FxHashSet<Arc<str>>,
     instances_left: u64,
     bytes_left: usize,
@@ -37,9 +40,19 @@ impl<'s> Context<'s> {
             report,
             origins: Origins::default(),
             variables,
+            all_variables_are_known: true,
+            definitions: FxHashMap::default(),
             texts: FxHashSet::default(),
             instances_left: MAX_INSTANCES,
             bytes_left: MAX_EXPANDED_BYTES,
+        }
+    }
+
+    /// A context for a project of which only a part could be read: its variables are not known.
+    pub(crate) fn of_part(sources: &'s Sources, report: Report) -> Self {
+        Self {
+            all_variables_are_known: false,
+            ..Self::new(sources, report, Variables::new())
         }
     }
 
@@ -160,13 +173,13 @@ impl<'s> Context<'s> {
     }
 
     fn push_template_error(&mut self, error: &TemplateError, span: Span, environment: &Environment) {
-        // A variable without a value has been reported where it is defined.
         if let Fault::UnknownVariable { name, .. } = &error.fault
-            && name
-                .strip_prefix("var.")
-                .is_some_and(|name| self.variables.contains_key(name))
+            && let Some(variable) = name.strip_prefix("var.")
         {
-            return;
+            // A variable without a value has been reported where it is defined.
+            if !self.all_variables_are_known || self.variables.contains_key(variable) {
+                return;
+            }
         }
         let diagnostic = Diagnostic::error(error.fault.code(), error.fault.to_string()).at(span, "");
         let diagnostic = match &error.fault {

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::model::{EngineName, Project, ProjectFile};
 use crate::report::Report;
 use crate::structure::Checker;
-use crate::variables::{Variables, variables};
+use crate::variables::variables;
 use crate::view::merge;
 use crate::{resolve, schema};
 
@@ -61,15 +61,26 @@ pub struct Loaded {
 /// Resolves the files of a project. The order of `files` has no influence.
 #[must_use]
 pub fn load(files: Vec<InputFile>, options: &Options) -> Loaded {
-    load_with(files, options, Problems::new())
+    load_with(files, options, Reading::default())
+}
+
+/// What happened while the files were read.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) problems: Problems,
+    /// The project file is there and cannot be read.
+    pub(crate) project_file_unreadable: bool,
 }
 
 /// [`load`] with the problems of reading the files.
-pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: Problems) -> Loaded {
+pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: Reading) -> Loaded {
     files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
-    let unreadable = reading.has_errors();
+    let unreadable = reading.problems.has_errors();
     let mut report = Report::default();
-    report.problems.append(reading);
+    report.problems.append(reading.problems);
+    if reading.project_file_unreadable {
+        report.fault_project_file();
+    }
     let mut sources = Sources::new();
     let mut project_file = None;
     let mut documents = Vec::new();
@@ -86,7 +97,7 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: P
         }
         report.problems.append(problems);
     }
-    if project_file.is_none() && !unreadable {
+    if project_file.is_none() && !reading.project_file_unreadable {
         let message = format!("there is no project file `{PROJECT_FILE}` here");
         let help = "create one, or name the directory of the project with -C; `shardwright init` writes one";
         report.push(Diagnostic::error(NO_PROJECT_FILE, message).help(help));
@@ -141,28 +152,26 @@ fn resolve(
         .iter()
         .filter_map(|document| document.root.as_ref())
         .collect();
-    if let Some(root) = project_file.and_then(|document| document.root.as_ref()) {
+    if let Some(root) = project_file.and_then(complete_root) {
         Checker::new(schema::project()).check(root, report);
     }
-    if !roots.is_empty() {
+    let mut checked = documents.iter().filter_map(complete_root).peekable();
+    if checked.peek().is_some() {
         let checker = Checker::new(schema::topology());
-        for root in &roots {
-            checker.check(root, report);
-        }
+        checked.for_each(|root| checker.check(root, report));
     }
     // What is missing in a tree may stand in the part of its file that could not be read.
     if !complete {
+        let mut context = Context::of_part(sources, std::mem::take(report));
+        project_settings(project_file, &mut context);
+        *report = context.finish().0;
         return None;
     }
     let root = merge(&roots, report);
-    let mut context = Context::new(sources, std::mem::take(report), Variables::new());
     let section = root.as_ref().and_then(|root| root.get("variables"));
-    let variables = variables(
-        section.map(|section| section.value).as_ref(),
-        &options.variables,
-        &mut context.report,
-    );
-    context.variables = variables;
+    let section = section.map(|section| section.value);
+    let variables = variables(section.as_ref(), &options.variables, report);
+    let mut context = Context::new(sources, std::mem::take(report), variables);
     let file = project_settings(project_file, &mut context);
     let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
     let topology = resolve::topology(root.as_ref(), engines, &mut context);
@@ -175,8 +184,13 @@ fn resolve(
     })
 }
 
+/// The tree of a file that was read to its end; where reading stopped, the last value is cut short.
+fn complete_root(document: &Document) -> Option<&Node> {
+    document.root.as_ref().filter(|_| document.complete)
+}
+
 fn project_settings(document: Option<&Document>, context: &mut Context<'_>) -> ProjectFile {
-    let Some(document) = document else {
+    let Some(document) = document.filter(|document| document.complete) else {
         return ProjectFile::default();
     };
     match &document.root {

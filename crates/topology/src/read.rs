@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use shardwright_diagnostics::{Diagnostic, Problems};
+use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
 use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
-use crate::load::{InputFile, Loaded, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, load_with};
+use crate::load::{InputFile, Loaded, Options, PROJECT_FILE, Reading, TOPOLOGY_DIRECTORY, load_with};
 
 /// Files of one project.
 const MAX_FILES: usize = 100_000;
@@ -24,18 +24,18 @@ pub fn read_project(directory: &Path, options: &Options) -> Loaded {
     let mut reader = Reader {
         directory,
         files: Vec::new(),
-        problems: Problems::new(),
+        reading: Reading::default(),
         bytes: 0,
     };
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
-    load_with(reader.files, options, reader.problems)
+    load_with(reader.files, options, reader.reading)
 }
 
 struct Reader<'d> {
     directory: &'d Path,
     files: Vec<InputFile>,
-    problems: Problems,
+    reading: Reading,
     bytes: u64,
 }
 
@@ -45,18 +45,23 @@ impl Reader<'_> {
             match fs::read_dir(self.directory.join(path)).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && depth == 0 => return,
-                Err(error) => return self.problems.push(unreadable(path, &error)),
+                Err(error) => return self.reading.problems.push(unreadable(path, &error)),
             };
         if depth == MAX_DEPTH {
             let message = format!("directories are nested more than {MAX_DEPTH} deep at `{path}`");
-            return self.problems.push(Diagnostic::error(TOO_MANY_INSTANCES, message));
+            return self
+                .reading
+                .problems
+                .push(Diagnostic::error(TOO_MANY_INSTANCES, message));
         }
         let mut names: Vec<_> = entries.iter().map(fs::DirEntry::file_name).collect();
         names.sort();
         for name in names {
             let Some(name) = name.to_str() else {
                 let message = format!("a file name in `{path}` is not UTF-8: {}", name.to_string_lossy());
-                self.problems.push(Diagnostic::error(NO_TOPOLOGY, message));
+                self.reading
+                    .problems
+                    .push(Diagnostic::error(NO_TOPOLOGY, message));
                 continue;
             };
             // Editors and version control keep their own files here.
@@ -69,18 +74,23 @@ impl Reader<'_> {
                 Ok(_) if name.ends_with(".yaml") => self.file(&inner, false),
                 Ok(_) if name.ends_with(".yml") => {
                     let message = format!("`{inner}` is not read: topology files end in .yaml");
-                    self.problems.push(Diagnostic::warning(NO_TOPOLOGY, message));
+                    self.reading
+                        .problems
+                        .push(Diagnostic::warning(NO_TOPOLOGY, message));
                 }
                 Ok(_) => {}
-                Err(error) => self.problems.push(unreadable(&inner, &error)),
+                Err(error) => self.reading.problems.push(unreadable(&inner, &error)),
             }
         }
     }
 
-    fn file(&mut self, path: &str, may_be_absent: bool) {
+    fn file(&mut self, path: &str, is_project_file: bool) {
         if self.files.len() == MAX_FILES || self.bytes > MAX_PROJECT_BYTES {
             let message = format!("a project has {MAX_FILES} files and {MAX_PROJECT_BYTES} bytes at most");
-            return self.problems.push(Diagnostic::error(TOO_MANY_INSTANCES, message));
+            return self
+                .reading
+                .problems
+                .push(Diagnostic::error(TOO_MANY_INSTANCES, message));
         }
         // One byte past the limit is enough to know that the file is too large.
         let limit = MAX_FILE_BYTES as u64 + 1;
@@ -95,8 +105,11 @@ impl Reader<'_> {
                     bytes,
                 });
             }
-            Err(error) if may_be_absent && error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.problems.push(unreadable(path, &error)),
+            Err(error) if is_project_file && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                self.reading.project_file_unreadable |= is_project_file;
+                self.reading.problems.push(unreadable(path, &error));
+            }
         }
     }
 }

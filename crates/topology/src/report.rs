@@ -1,15 +1,24 @@
 //! Collects problems; a place that the structure check has complained about is not complained about again.
 
-use rustc_hash::FxHashSet;
-use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+use shardwright_diagnostics::{Code, Diagnostic, FileId, Problems, Severity, Span};
 
 /// The problems of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) problems: Problems,
     flagged: FxHashSet<Span>,
+    /// Problems of generator instances by kind and place: what the first instance said.
+    templates: FxHashMap<(Code, Span), Said>,
     error_in_project_file: bool,
     project_file: Option<FileId>,
+}
+
+/// What the first instance with a problem of one kind at one place said; the rest are counted with it.
+#[derive(Debug)]
+struct Said {
+    instance: String,
+    messages: Vec<String>,
 }
 
 impl Report {
@@ -50,7 +59,29 @@ impl Report {
         self.error_in_project_file = true;
     }
 
-    fn add(&mut self, diagnostic: Diagnostic) {
+    /// Instances of one generator have the same problem in other words (`no cluster is named shard-7`): the words
+    /// of the first instance stand for all, so that they count as one.
+    fn in_the_words_of_the_first(&mut self, diagnostic: &mut Diagnostic) {
+        let (Some(label), Some(instance)) = (&diagnostic.primary, &diagnostic.instance) else {
+            return;
+        };
+        let key = (diagnostic.code, label.span);
+        match self.templates.get_mut(&key) {
+            None => {
+                let said = Said {
+                    instance: instance.clone(),
+                    messages: vec![diagnostic.message.clone()],
+                };
+                self.templates.insert(key, said);
+            }
+            Some(said) if said.messages.contains(&diagnostic.message) => {}
+            Some(said) if said.instance == *instance => said.messages.push(diagnostic.message.clone()),
+            Some(said) => diagnostic.message.clone_from(&said.messages[0]),
+        }
+    }
+
+    fn add(&mut self, mut diagnostic: Diagnostic) {
+        self.in_the_words_of_the_first(&mut diagnostic);
         let file = diagnostic.primary.as_ref().map(|label| label.span.file);
         if diagnostic.severity == Severity::Error && file.is_some() && file == self.project_file {
             self.error_in_project_file = true;

@@ -92,8 +92,9 @@ impl Checker {
         let expected = self.expectation(error);
         let message = format!("expected {expected}, found {}", node.value.type_name());
         let diagnostic = Diagnostic::error(WRONG_TYPE, message).at(place, "");
-        let types = self.schema_around(error).and_then(|schema| schema.get("type"));
-        let takes_text = types.is_some_and(|types| types == "string");
+        let takes_text = self
+            .schema_around(error)
+            .is_some_and(|schema| schema["type"] == "string" && schema.get("pattern").is_none());
         match node.raw() {
             Some(raw) if takes_text && !raw.is_empty() && !node.is_null() => {
                 diagnostic.help(format!("if text is meant, put it in quotes: \"{raw}\""))
@@ -136,7 +137,16 @@ fn unknown_word(options: &Value, node: &Node, place: Span) -> Diagnostic {
 
 /// Words as a phrase: `a`, `b` or `c`.
 pub(crate) fn one_of(words: &[String]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    let quoted: Vec<String> = words
+        .iter()
+        .map(|word| {
+            if word.is_empty() {
+                "\"\"".to_owned()
+            } else {
+                format!("`{word}`")
+            }
+        })
+        .collect();
     match quoted.split_last() {
         None => "nothing".to_owned(),
         Some((only, [])) => only.clone(),

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use shardwright_diagnostics::render;
-use shardwright_topology::model::{KeyValue, MissingAction, MissingBegin, Project, SecretSource};
+use shardwright_topology::model::{
+    Delay, KeyValue, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, SecretSource,
+    ServerState, Signal, SignalLevels, SignalSource, StatementClass,
+};
 
 mod support;
 
@@ -36,7 +39,18 @@ fn the_whole_language_is_accepted_or_said_not_to_be_supported_yet() {
             format!("{} {}", place.unwrap_or_default(), problem.message)
         })
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    topology/language.yaml:14:11 clusters of type galera are not supported yet by bundled
+    topology/language.yaml:14:11 clusters of type galera are not supported yet by proxysql-2.7
+    topology/language.yaml:93:1 `pooling` is not supported yet
+    topology/language.yaml:105:1 `caches` is not supported yet
+    topology/language.yaml:107:1 `mirrors` is not supported yet
+    topology/language.yaml:109:1 `firewall` is not supported yet
+    topology/language.yaml:112:1 `engine_settings` is not supported yet
+    topology/language.yaml:114:1 `monitor` is not supported yet
+    topology/language.yaml:115:1 `listeners` is not supported yet
+    topology/moves.yaml:1:1 `moves` is not supported yet
+    "#);
 }
 
 #[test]
@@ -73,10 +87,82 @@ fn the_supported_part_of_the_language_resolves_without_problems() {
         )
         .expect("text");
     }
-    insta::assert_snapshot!(summary, @"");
-    insta::assert_debug_snapshot!(project.topology.read_write_policies[0], @"");
-    insta::assert_debug_snapshot!(project.topology.throttles[0], @"");
-    insta::assert_debug_snapshot!(project.file, @"");
+    insta::assert_snapshot!(summary, @r#"
+    shard-001 Replication { read_only_check: ReadOnly } s001-1.eu-west.db.internal:3306 s001-2.eu-west.db.internal:3306 s001-3.eu-west.db.internal:3306
+    shard-200 Replication { read_only_check: ReadOnly } s200-1.eu-west.db.internal:3306 s200-2.eu-west.db.internal:3306 s200-3.eu-west.db.internal:3306
+    pay Replication { read_only_check: ReadOnly } pxc1.db:3306 pxc2.db:3306 pxc3.db:3306
+    tenants: 200 shards, Key { name: "tenant", kind: Integer, domain: [KeyRange { first: 1, last: 200 }], placement: Value }, [Comment(CommentFinder { word: "tenant", form: Pairs }), Schema(KeyTemplate { prefix: "tenant_", width: Some(3), suffix: "" })]
+    continents: 3 shards, Key { name: "continent", kind: Text, domain: [], placement: Value }, [Comment(CommentFinder { word: "continent", form: Pairs }), Column { name: "Continent", in_shards: Absent }]
+    accounts: 512 shards, Key { name: "account", kind: Integer, domain: [], placement: Value }, [Schema(KeyTemplate { prefix: "acct_", width: Some(4), suffix: "" })]
+    "#);
+}
+
+#[test]
+fn policies_and_throttles_mean_what_they_say() {
+    let project = load_valid(include_str!("valid/supported.yaml"));
+    let policy = &project.topology.read_write_policies[0];
+    assert!(policy.applies_to.clusters.matches("shard-017"));
+    assert!(!policy.applies_to.clusters.matches("pay"));
+    assert!(matches!(&policy.reads, ReadSelection::Only(scopes) if scopes[0].match_digest.len() == 1));
+    assert_eq!(
+        policy.writer_hint.as_ref().map(|hint| &*hint.word),
+        Some("primary")
+    );
+    assert_eq!(
+        (policy.after_write_ms, policy.on_unsupported),
+        (500, OnUnsupported::Skip)
+    );
+    let throttle = &project.topology.throttles[0];
+    assert_eq!(throttle.applies_to.statements, [StatementClass::Delete]);
+    let levels = SignalLevels {
+        start_above: 3_000.0,
+        stop_below: 1_000.0,
+    };
+    assert_eq!(
+        throttle.signal,
+        Some(Signal {
+            source: SignalSource::ReplicationLag,
+            levels
+        })
+    );
+    assert_eq!(
+        throttle.delay,
+        Delay::Range {
+            from_ms: 1,
+            to_ms: 500
+        }
+    );
+    assert_eq!((throttle.max_concurrent, throttle.hold_ms), (Some(16), 10_000));
+    let pay = project.topology.clusters.get_named("pay").expect("it is there");
+    assert_eq!(pay.writer_preference, [1, 0]);
+    assert_eq!(pay.servers[2].state, ServerState::Draining);
+}
+
+#[test]
+fn the_project_file_means_what_it_says() {
+    let project = load_valid(include_str!("valid/supported.yaml"));
+    let file = &project.file;
+    let engines: Vec<&str> = file.engines.iter().map(|engine| engine.name.as_str()).collect();
+    assert_eq!(engines, ["bundled", "proxysql-2.7"]);
+    assert_eq!(file.ids.rules, 100_000..=199_999);
+    assert!(
+        file.manage
+            .users
+            .as_ref()
+            .is_some_and(|names| names[0].matches("app2"))
+    );
+    assert_eq!(file.manage.clusters, None);
+    let target = file.targets.get_named("px-a1").expect("it is there");
+    assert_eq!(&*target.admin, "px-a1.internal:6032");
+    assert!(matches!(&target.password, SecretSource::Env(name) if **name == *"PX_ADMIN"));
+    assert_eq!(project.origins.address(target.origin), "targets.px-a1");
+    assert_eq!(file.waves[0].bake_ms, Some(600_000));
+    assert_eq!(file.gates[0].limit, 0.002);
+    assert_eq!(
+        (file.safety.deletes_max, file.safety.traffic_moved),
+        (Some(5), Some(0.02))
+    );
+    assert_eq!(file.lint.select.len(), 7);
 }
 
 #[test]

@@ -160,14 +160,7 @@ fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Server> {
     let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) else {
         return Vec::new();
     };
-    let definition = context
-        .origins
-        .define(field.key.span, field.value.span(), Vec::new());
-    let instance = object.environment.instance().cloned();
-    let name = context.intern("servers");
-    let parent = context
-        .origins
-        .add_named(Some(object.origin), name, definition, instance);
+    let parent = instances::part_origin(object, &field, context);
     let read = instances::read_all(&field.value, parent, object.environment, context, server);
     read.into_iter().filter_map(|(_, server)| server).collect()
 }

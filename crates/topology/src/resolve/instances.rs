@@ -35,7 +35,7 @@ pub(super) fn read_all<'a, T>(
     let mut origins: FxHashMap<Arc<str>, OriginId> = FxHashMap::default();
     for field in section.fields() {
         if field.value.is_map() {
-            let definition = define(&field, context);
+            let definition = define_in(&field, outer, context);
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
                 let name = name(&field, environment, context)?;
                 let origin = context.origins.add_named(
@@ -121,6 +121,10 @@ fn report_two(name: &str, second: OriginId, first: OriginId, context: &mut Conte
             .at(here, by(second))
             .also(there, format!("the first is {}", by(first)))
     };
+    let diagnostic = match context.origins.instance(second) {
+        Some(instance) => diagnostic.instance(instance),
+        None => diagnostic,
+    };
     context.report.push(diagnostic);
 }
 
@@ -136,8 +140,40 @@ fn not_a_mapping(field: &Field<'_>, context: &mut Context<'_>) {
         .push(Diagnostic::error(WRONG_TYPE, message).at(span, ""));
 }
 
-/// Notes where an object and its fields are written; once for all instances of a generator.
-pub(super) fn define(field: &Field<'_>, context: &mut Context<'_>) -> DefinitionId {
+/// [`define`], once for all instances of the generator around the object.
+fn define_in(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> DefinitionId {
+    if outer.instance().is_none() {
+        return define(field, context);
+    }
+    if let Some(known) = context.definitions.get(&field.key.span) {
+        return *known;
+    }
+    let definition = define(field, context);
+    context.definitions.insert(field.key.span, definition);
+    definition
+}
+
+/// The part of an object that holds further objects, such as `servers`, as an object of the origins.
+pub(super) fn part_origin(object: &Object<'_, '_>, field: &Field<'_>, context: &mut Context<'_>) -> OriginId {
+    let known = context.definitions.get(&field.key.span).copied();
+    let definition = known.unwrap_or_else(|| {
+        let definition = context
+            .origins
+            .define(field.key.span, field.value.span(), Vec::new());
+        context.definitions.insert(field.key.span, definition);
+        definition
+    });
+    let name = context.intern(&field.key.text);
+    context.origins.add_named(
+        Some(object.origin),
+        name,
+        definition,
+        object.environment.instance().cloned(),
+    )
+}
+
+/// Notes where an object and its fields are written.
+fn define(field: &Field<'_>, context: &mut Context<'_>) -> DefinitionId {
     let mut fields = Vec::new();
     note_fields(&field.value, "", 0, &mut fields, context);
     context.origins.define(field.key.span, field.value.span(), fields)

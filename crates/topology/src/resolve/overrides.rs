@@ -30,14 +30,7 @@ pub(super) fn apply(
     let Some(field) = object.view.get("overrides").filter(|field| field.value.is_map()) else {
         return;
     };
-    let definition = context
-        .origins
-        .define(field.key.span, field.value.span(), Vec::new());
-    let instance = object.environment.instance().cloned();
-    let name = context.intern("overrides");
-    let parent = context
-        .origins
-        .add_named(Some(object.origin), name, definition, instance);
+    let parent = instances::part_origin(object, &field, context);
     let read = instances::read_all(
         &field.value,
         parent,

@@ -227,11 +227,11 @@ fn gap_message(gaps: &[KeyRange], place: &str) -> Option<String> {
         named.push(format!("and {} more", gaps.len() - MAX_GAPS));
     }
     let what = if place == "domain" {
-        "keys of the domain"
+        "these keys of the domain"
     } else {
-        "remainders"
+        "these remainders"
     };
-    Some(format!("no shard has the {what} {}", named.join(", ")))
+    Some(format!("no shard has {what}: {}", named.join(", ")))
 }
 
 #[cfg(test)]

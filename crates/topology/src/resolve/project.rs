@@ -205,24 +205,35 @@ fn targets(object: &Object<'_, '_>, engines: &[EngineEntry], context: &mut Conte
     else {
         return Vec::new();
     };
+    // An entry that could not be read may be the one that a target names.
+    let listed = object
+        .view
+        .get("engines")
+        .map_or(0, |field| field.value.items().len());
+    let engines_are_known = listed > 0 && listed == engines.len();
     let parent = section_origin(&section, context);
     let read = instances::read_all(
         &section.value,
         parent,
         object.environment,
         context,
-        |object, context| target(object, engines, context),
+        |object, context| target(object, engines, engines_are_known, context),
     );
     read.into_iter().filter_map(|(_, target)| target).collect()
 }
 
-fn target(object: &Object<'_, '_>, engines: &[EngineEntry], context: &mut Context<'_>) -> Option<Target> {
+fn target(
+    object: &Object<'_, '_>,
+    engines: &[EngineEntry],
+    engines_are_known: bool,
+    context: &mut Context<'_>,
+) -> Option<Target> {
     for field in ["engine", "admin", "user", "password"] {
         object.require(field, context);
     }
     let engine = object.word("engine", &engine_words(), context);
     if let Some(engine) = engine
-        && !engines.is_empty()
+        && engines_are_known
         && engines.iter().all(|entry| entry.name != engine)
     {
         let message = format!("the engine `{}` is not listed in `engines`", engine.as_str());

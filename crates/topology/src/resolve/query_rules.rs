@@ -143,14 +143,7 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     };
     let mut rules = Vec::new();
     if let Some(field) = object.view.get("rules") {
-        let definition = context
-            .origins
-            .define(field.key.span, field.value.span(), Vec::new());
-        let instance = object.environment.instance().cloned();
-        let name = context.intern("rules");
-        let parent = context
-            .origins
-            .add_named(Some(object.origin), name, definition, instance);
+        let parent = instances::part_origin(object, &field, context);
         for (item, index) in field.value.items().iter().zip(0u32..) {
             if item.as_mapping().is_none() {
                 continue;
@@ -262,16 +255,18 @@ fn check(object: &Object<'_, '_>, rule: &RawRule, context: &mut Context<'_>) {
         let message = format!("expected an address, or a prefix that ends with `%`, found `{address}`");
         object.error(BAD_VALUE, message, object.span("client_addr"), context);
     }
-    let goes_on = !rule.apply && rule.flag_out.is_none() && rule.flag_outs.is_empty();
-    for field in ["cluster", "destination_hostgroup"] {
-        if rule.active && goes_on && object.has(field) {
-            let message =
-                "the rule places the statement and goes on, so a later rule may overwrite the place";
-            let diagnostic = Diagnostic::error(OVERWRITTEN_RULE, message)
-                .at(object.key_span(field), "")
-                .help("add `apply: 1`, or `flagOUT` for a jump");
-            object.push(diagnostic, context);
-        }
+    // An `apply` that could not be read is a problem of its own.
+    let applies = rule.apply || (object.has("apply") && object.bit("apply", context).is_none());
+    let goes_on = !applies && rule.flag_out.is_none() && rule.flag_outs.is_empty();
+    let place = ["cluster", "destination_hostgroup"]
+        .into_iter()
+        .find(|field| object.has(field));
+    if let Some(field) = place.filter(|_| rule.active && goes_on) {
+        let message = "the rule places the statement and goes on, so a later rule may overwrite the place";
+        let diagnostic = Diagnostic::error(OVERWRITTEN_RULE, message)
+            .at(object.key_span(field), "")
+            .help("add `apply: 1`, or `flagOUT` for a jump");
+        object.push(diagnostic, context);
     }
 }
 

@@ -193,14 +193,7 @@ fn shards(
         );
         return (Table::default(), false);
     }
-    let definition = context
-        .origins
-        .define(field.key.span, field.value.span(), Vec::new());
-    let instance = object.environment.instance().cloned();
-    let name = context.intern("shards");
-    let parent = context
-        .origins
-        .add_named(Some(object.origin), name, definition, instance);
+    let parent = instances::part_origin(object, &field, context);
     let errors_before = context.report.problems.counts().error;
     let read = instances::read_all(
         &field.value,
