@@ -1,1 +1,171 @@
 //! A topology compiled to a configuration for one engine.
+//!
+//! [`compile`] is pure: a project, an engine and the lock file go in; a [`Configuration`], its problems, the new lock and
+//! figures come out. A topology is first put into the words of `rules` (hostgroups, users, steps), which is all that the
+//! bundled engine needs; for ProxySQL the steps become chains of engine rules.
+
+mod assemble;
+mod bundled;
+mod draft;
+mod explain;
+mod ids;
+mod keys;
+mod layout;
+mod native;
+mod objects;
+mod proxysql;
+mod report;
+mod stats;
+pub mod tree;
+
+use std::collections::BTreeMap;
+
+use shardwright_diagnostics::{CodeDoc, Problems};
+use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
+use shardwright_topology::model::{EngineName, Project, RegexDialect, RuleLayout};
+
+pub use explain::{CandidateCost, Explanation, RuleReference};
+pub use ids::lock::{Lock, LockError};
+pub use objects::Objects;
+pub use stats::{MapStats, Stats};
+
+use assemble::Sequence;
+use layout::shape::Price;
+use native::Program;
+use report::Report;
+
+/// The pages of `explain` for what the compiler reports.
+pub const CODES: &[CodeDoc] = report::CODES;
+
+/// What a caller may ask of a compilation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Engine variables instead of those of the project file.
+    pub settings: Option<EngineSettings>,
+}
+
+/// A topology compiled for one engine.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What the engine needs. With errors among the problems it is incomplete and must not be applied.
+    pub configuration: Configuration,
+    /// From addresses in the configuration to the objects of the project.
+    pub objects: Objects,
+    /// What is wrong, and what the engine does differently.
+    pub problems: Problems,
+    /// The lock file to write.
+    pub lock: Lock,
+    /// Figures.
+    pub stats: Stats,
+    /// Names of chains by flag.
+    pub chains: BTreeMap<u32, String>,
+    /// The layouts that were compared, by name of the map.
+    candidates: BTreeMap<String, Vec<CandidateCost>>,
+}
+
+/// Compiles a project for one engine. Ids that `lock` remembers stay.
+pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Options) -> Compiled {
+    let mut report = Report::new(engine, &project.origins);
+    let mut lock = lock.clone();
+    let settings = options.settings.unwrap_or_else(|| settings(project, engine));
+    let program = Program::of(project, &mut lock, &mut report);
+    let ids = &project.file.ids;
+    let mut candidates = BTreeMap::new();
+    let mut names = BTreeMap::from([(0, "start".to_owned())]);
+    let (graph, maps) = match engine {
+        EngineId::Bundled => {
+            dispatched(project, &mut report);
+            let sequence: Sequence = bundled::sequence(&program, &project.origins, &mut report);
+            let (graph, _) = sequence.number(&draft::Draft::new(), ids, &mut lock, &mut report);
+            let maps = stats::dispatched(&program, &graph, price(engine, settings));
+            (graph, maps)
+        }
+        EngineId::Proxysql27 => {
+            let price = price(engine, settings);
+            let (topology, origins) = (&project.topology, &project.origins);
+            let lowered = proxysql::lower(&program, topology, origins, (price, &lock), &mut report);
+            let proxysql::Lowered {
+                sequence,
+                draft,
+                trees,
+                plans,
+                reference_users,
+                rows,
+            } = lowered;
+            let (graph, flags) = sequence.number(&draft, ids, &mut lock, &mut report);
+            names.extend(
+                flags
+                    .iter()
+                    .map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())),
+            );
+            for (section, plan) in program.maps.iter().zip(&plans) {
+                candidates.insert(section.step.map.clone(), explain::costs(plan));
+            }
+            let measured = stats::Laid {
+                program: &program,
+                graph: &graph,
+                flags: &flags,
+                trees: &trees,
+                plans: &plans,
+            };
+            let maps = measured.maps(&reference_users, &rows, price);
+            (graph, maps)
+        }
+    };
+    let configuration = Configuration {
+        format: FORMAT_VERSION,
+        engine,
+        settings,
+        clusters: program.clusters,
+        hostgroups: program.hostgroups,
+        users: program.users,
+        graph,
+    };
+    Compiled {
+        stats: Stats::of(&configuration, maps),
+        objects: Objects::of(project, &configuration),
+        problems: report.problems,
+        configuration,
+        lock,
+        chains: names,
+        candidates,
+    }
+}
+
+/// The bundled engine dispatches whatever layout is forced for other engines.
+fn dispatched(project: &Project, report: &mut Report<'_>) {
+    for map in &project.topology.shard_maps {
+        if !matches!(map.rule_layout, RuleLayout::Auto | RuleLayout::Dispatch) {
+            report.difference(
+                map.origin,
+                "rule_layout",
+                "keys are looked up by dispatch, whatever layout is forced",
+            );
+        }
+    }
+}
+
+fn settings(project: &Project, engine: EngineId) -> EngineSettings {
+    let name = match engine {
+        EngineId::Bundled => EngineName::Bundled,
+        EngineId::Proxysql27 => EngineName::ProxySql27,
+    };
+    let mut settings = engine.profile().default_settings();
+    if let Some(entry) = project.file.engines.iter().find(|entry| entry.name == name) {
+        settings.query_processor_iterations = entry.iterations.unwrap_or(settings.query_processor_iterations);
+        settings.regex = match entry.regex {
+            None => settings.regex,
+            Some(RegexDialect::Pcre) => RegexEngine::Pcre,
+            Some(RegexDialect::Re2) => RegexEngine::Re2,
+        };
+    }
+    settings
+}
+
+fn price(engine: EngineId, settings: EngineSettings) -> Price {
+    let prices = engine.profile().prices;
+    Price {
+        evaluation_ns: prices.evaluation_ns(settings.regex),
+        visit_ns: prices.visit_ns,
+    }
+}

@@ -1,0 +1,282 @@
+//! Rules in their final order get ids, chains get flags.
+
+use std::collections::{HashMap, HashSet};
+
+use shardwright_rules::{Address, Body, EngineRule, FastRoute, HostgroupId, Rule, RuleGraph};
+use shardwright_topology::model::{IdRanges, OriginId};
+
+use crate::draft::{ChainRef, Draft, DraftRule};
+use crate::ids::lock::Lock;
+use crate::ids::probe::Probe;
+use crate::ids::sequence::{self, SequenceError, Wish};
+use crate::native::{Block, RawRow};
+use crate::report::{EXHAUSTED, NUMBERS, Report};
+
+/// Rules of all chains in the order of evaluation.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    items: Vec<Item>,
+    routes: Vec<DraftRoute>,
+}
+
+/// A row of fast routing before its flag is known.
+#[derive(Debug)]
+pub(crate) struct DraftRoute {
+    /// Empty for every user.
+    pub username: String,
+    /// The session schema.
+    pub schemaname: String,
+    /// The chain that evaluation ends in.
+    pub chain: ChainRef,
+    /// Where the statement goes.
+    pub hostgroup: HostgroupId,
+    /// The shard.
+    pub address: Address,
+}
+
+#[derive(Debug)]
+struct Item {
+    name: String,
+    address: Address,
+    written: Option<(u32, OriginId)>,
+    flag: Flag,
+    jump: Option<ChainRef>,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Flag {
+    Number(u32),
+    Chain(ChainRef),
+}
+
+impl Sequence {
+    /// Adds rules of a chain under construction.
+    pub(crate) fn chain(&mut self, chain: ChainRef, rules: Vec<DraftRule>) {
+        self.items.extend(rules.into_iter().map(|rule| Item {
+            name: rule.name,
+            address: rule.address,
+            written: None,
+            flag: Flag::Chain(chain),
+            jump: rule.jump,
+            body: rule.body,
+        }));
+    }
+
+    /// Adds a raw block; `zero` is the chain that its flag 0 means, when that is not the first chain.
+    pub(crate) fn block(&mut self, block: &Block, zero: Option<ChainRef>) {
+        for row in &block.rules {
+            self.items.push(raw(row, zero));
+        }
+    }
+
+    /// Adds rows of fast routing.
+    pub(crate) fn routes(&mut self, routes: Vec<DraftRoute>) {
+        self.routes.extend(routes);
+    }
+
+    /// Adds every other chain of a draft in topological order.
+    pub(crate) fn rest(&mut self, draft: &mut Draft) {
+        for chain in draft.in_order() {
+            let rules = draft.take(chain);
+            self.chain(chain, rules);
+        }
+    }
+
+    /// Gives out ids and flags and remembers them in `lock`. Without room, rules are left out and reported.
+    pub(crate) fn number(
+        self,
+        draft: &Draft,
+        ids: &IdRanges,
+        lock: &mut Lock,
+        report: &mut Report<'_>,
+    ) -> (RuleGraph, HashMap<ChainRef, u32>) {
+        let flags = self.flags(draft, ids, lock, report);
+        let rule_ids = self.rule_ids(ids, lock, report);
+        let engine = report.engine;
+        lock.forget(&format!("rules.{engine}."));
+        let mut graph = RuleGraph::default();
+        for (item, id) in self.items.into_iter().zip(rule_ids) {
+            let Item {
+                name,
+                address,
+                written,
+                flag,
+                jump,
+                mut body,
+            } = item;
+            let flag_in = match flag {
+                Flag::Number(number) => number,
+                Flag::Chain(chain) => flags[&chain],
+            };
+            if let (Body::Engine(rule), Some(jump)) = (&mut body, jump) {
+                rule.flag_out = Some(flags[&jump]);
+            }
+            if written.is_none() {
+                lock.set(format!("rules.{engine}.{name}"), id);
+            }
+            graph.rules.push(Rule {
+                id,
+                address,
+                flag_in,
+                body,
+            });
+        }
+        graph.fast_routing = self
+            .routes
+            .into_iter()
+            .map(|route| FastRoute {
+                username: route.username,
+                schemaname: route.schemaname,
+                flag_in: flags[&route.chain],
+                hostgroup: route.hostgroup,
+                address: route.address,
+            })
+            .collect();
+        graph.fast_routing.sort();
+        (graph, flags)
+    }
+
+    fn flags(
+        &self,
+        draft: &Draft,
+        ids: &IdRanges,
+        lock: &mut Lock,
+        report: &mut Report<'_>,
+    ) -> HashMap<ChainRef, u32> {
+        let mut probe = Probe::new((*ids.flags.start(), *ids.flags.end()));
+        probe.take(0);
+        for flag in self.items.iter().flat_map(written_flags) {
+            probe.take(flag);
+        }
+        let mut chains: Vec<ChainRef> = Vec::new();
+        let mut seen = HashSet::from([Draft::START]);
+        let mentioned = self.items.iter().flat_map(|item| {
+            let own = match item.flag {
+                Flag::Chain(chain) => Some(chain),
+                Flag::Number(_) => None,
+            };
+            own.into_iter().chain(item.jump)
+        });
+        chains.extend(
+            mentioned
+                .chain(self.routes.iter().map(|route| route.chain))
+                .filter(|chain| seen.insert(*chain)),
+        );
+        let engine = report.engine;
+        let name = |chain: ChainRef| format!("flags.{engine}.{}", draft.get(chain).name);
+        let mut flags = HashMap::from([(Draft::START, 0)]);
+        let (kept, fresh): (Vec<_>, Vec<_>) = chains.into_iter().partition(|&chain| {
+            lock.get(&name(chain))
+                .filter(|&flag| probe.is_free(flag))
+                .is_some_and(|flag| {
+                    flags.insert(chain, flag);
+                    probe.take(flag)
+                })
+        });
+        drop(kept);
+        let mut fresh: Vec<(String, ChainRef)> =
+            fresh.into_iter().map(|chain| (name(chain), chain)).collect();
+        fresh.sort();
+        for (name, chain) in fresh {
+            flags.insert(chain, probe.give(&name).unwrap_or(0));
+        }
+        if probe.missing() > 0 {
+            let message = format!(
+                "ids.flags {}-{} has {} numbers, {} too few for the chains of {engine}",
+                ids.flags.start(),
+                ids.flags.end(),
+                probe.size(),
+                probe.missing()
+            );
+            report.general(EXHAUSTED, message);
+        }
+        lock.forget(&format!("flags.{engine}."));
+        for (&chain, &flag) in flags.iter().filter(|(chain, _)| **chain != Draft::START) {
+            lock.set(name(chain), flag);
+        }
+        flags
+    }
+
+    fn rule_ids(&self, ids: &IdRanges, lock: &Lock, report: &mut Report<'_>) -> Vec<u32> {
+        let engine = report.engine;
+        let wishes: Vec<Wish> = self
+            .items
+            .iter()
+            .map(|item| match item.written {
+                Some((id, _)) => Wish::Written(id),
+                None => lock
+                    .get(&format!("rules.{engine}.{}", item.name))
+                    .map_or(Wish::Free, Wish::Locked),
+            })
+            .collect();
+        let range = (*ids.rules.start(), *ids.rules.end());
+        match sequence::allocate(&wishes, range) {
+            Ok(ids) => ids,
+            Err(SequenceError::Unordered { before, after }) => {
+                let (id, origin) = self.items[after]
+                    .written
+                    .expect("only written ids are out of order");
+                let message = format!(
+                    "rule_id {id} stands behind {} in the order of evaluation, so it must be greater than that rule's id",
+                    self.items[before].address
+                );
+                report.error(NUMBERS, origin, "rule_id", message);
+                Vec::new()
+            }
+            Err(SequenceError::Exhausted { needed, available }) => {
+                let message = format!(
+                    "ids.rules {}-{} has room for {available} of {needed} rules of {engine} that stand together, {} too few",
+                    range.0,
+                    range.1,
+                    needed.saturating_sub(available)
+                );
+                report.general(EXHAUSTED, message);
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn raw(row: &RawRow, zero: Option<ChainRef>) -> Item {
+    let mut rule = row.rule.clone();
+    let mut jump = None;
+    if let (Some(0), Some(zero)) = (rule.flag_out, zero) {
+        rule.flag_out = None;
+        jump = Some(zero);
+    }
+    Item {
+        name: row.address.to_string(),
+        address: row.address.clone(),
+        written: row.rule_id.map(|id| (id, row.origin)),
+        flag: match zero {
+            Some(chain) if row.flag_in == 0 => Flag::Chain(chain),
+            _ => Flag::Number(row.flag_in),
+        },
+        jump,
+        body: Body::Engine(Box::new(rule)),
+    }
+}
+
+fn written_flags(item: &Item) -> Vec<u32> {
+    let Body::Engine(rule) = &item.body else {
+        return Vec::new();
+    };
+    let own = match item.flag {
+        Flag::Number(number) => Some(number),
+        Flag::Chain(_) => None,
+    };
+    let EngineRule {
+        flag_out,
+        flag_outs,
+        next_query_flag_in,
+        mirror_flag_out,
+        ..
+    } = &**rule;
+    own.into_iter()
+        .chain(*flag_out)
+        .chain(*next_query_flag_in)
+        .chain(*mirror_flag_out)
+        .chain(flag_outs.iter().map(|choice| choice.id))
+        .collect()
+}

@@ -1,0 +1,141 @@
+//! Chains under construction: rules that jump to chains by name, before ids and flags are given out.
+
+use std::collections::HashMap;
+
+use shardwright_rules::{Address, Body, EngineRule};
+
+/// A chain of a [`Draft`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ChainRef(pub(crate) usize);
+
+/// Rules before they have ids.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    chains: Vec<DraftChain>,
+    names: HashMap<String, ChainRef>,
+}
+
+/// A chain: rules of one `flag_in`, in order.
+#[derive(Debug)]
+pub(crate) struct DraftChain {
+    /// What the lock file calls it; unique in the draft.
+    pub name: String,
+    /// Its rules.
+    pub rules: Vec<DraftRule>,
+}
+
+/// A rule of a chain.
+#[derive(Debug)]
+pub(crate) struct DraftRule {
+    /// What the lock file calls it; unique in the draft.
+    pub name: String,
+    /// The object that it came from.
+    pub address: Address,
+    /// The rule; `flag_out` of an engine rule is set when flags are given out.
+    pub body: Body,
+    /// The chain to go on in.
+    pub jump: Option<ChainRef>,
+}
+
+impl DraftRule {
+    /// A row of the engine.
+    pub(crate) fn engine(name: String, address: &Address, rule: EngineRule) -> Self {
+        Self {
+            name,
+            address: address.clone(),
+            body: Body::Engine(Box::new(rule)),
+            jump: None,
+        }
+    }
+
+    /// The same, going on in another chain.
+    pub(crate) fn jumping(name: String, address: &Address, rule: EngineRule, to: ChainRef) -> Self {
+        Self {
+            jump: Some(to),
+            ..Self::engine(name, address, rule)
+        }
+    }
+}
+
+impl Draft {
+    /// The chain of flag 0, where every statement starts.
+    pub(crate) const START: ChainRef = ChainRef(0);
+
+    /// A draft with an empty first chain.
+    pub(crate) fn new() -> Self {
+        let start = DraftChain {
+            name: "start".to_owned(),
+            rules: Vec::new(),
+        };
+        Self {
+            chains: vec![start],
+            names: HashMap::from([("start".to_owned(), Self::START)]),
+        }
+    }
+
+    /// A new chain. A name that is taken gets a number.
+    pub(crate) fn chain(&mut self, name: &str) -> ChainRef {
+        let chain = ChainRef(self.chains.len());
+        let mut unique = name.to_owned();
+        let mut number = 2;
+        while self.names.contains_key(&unique) {
+            unique = format!("{name}~{number}");
+            number += 1;
+        }
+        self.names.insert(unique.clone(), chain);
+        self.chains.push(DraftChain {
+            name: unique,
+            rules: Vec::new(),
+        });
+        chain
+    }
+
+    /// Adds a rule to the end of a chain.
+    pub(crate) fn push(&mut self, chain: ChainRef, rule: DraftRule) {
+        self.chains[chain.0].rules.push(rule);
+    }
+
+    /// A chain.
+    pub(crate) fn get(&self, chain: ChainRef) -> &DraftChain {
+        &self.chains[chain.0]
+    }
+
+    /// The chains that can be reached from the first one, every chain before those that it jumps to. A chain whose
+    /// jumps form a circle cannot be ordered; drafts have none, because chains are made after those they jump to or
+    /// before their own items.
+    pub(crate) fn in_order(&self) -> Vec<ChainRef> {
+        let mut done = vec![false; self.chains.len()];
+        let mut order = Vec::with_capacity(self.chains.len());
+        let mut stack = vec![(Self::START, self.targets(Self::START))];
+        done[Self::START.0] = true;
+        while let Some((chain, targets)) = stack.last_mut() {
+            match targets.pop() {
+                Some(target) if done[target.0] => {}
+                Some(target) => {
+                    done[target.0] = true;
+                    stack.push((target, self.targets(target)));
+                }
+                None => {
+                    order.push(*chain);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// Jump targets of a chain in the order of its rules; the depth-first walk takes the last one first.
+    fn targets(&self, chain: ChainRef) -> Vec<ChainRef> {
+        self.get(chain)
+            .rules
+            .iter()
+            .filter_map(|rule| rule.jump)
+            .collect()
+    }
+
+    /// The rules of a chain, taken out.
+    pub(crate) fn take(&mut self, chain: ChainRef) -> Vec<DraftRule> {
+        std::mem::take(&mut self.chains[chain.0].rules)
+    }
+}

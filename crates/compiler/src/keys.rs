@@ -1,0 +1,5 @@
+//! Patterns for the values of a key.
+
+pub(crate) mod integer;
+pub(crate) mod site;
+pub(crate) mod text;

@@ -1,0 +1,214 @@
+//! Where a statement's text carries a key: the patterns that tell a real key comment from text that looks like one.
+//!
+//! Three facts hold the parts together. `accepts` matches only statements in which a key stands in a real comment
+//! that begins before the first quote character. `repeats` matches statements in which the key word (or an exact
+//! comment) stands twice; it is asked after `accepts`, so behind it the text holds one candidate, and the patterns of
+//! a tree need only search for it. `doubtful` matches every statement that carries a key by the grammar of the
+//! language and that `accepts` could not prove to; such statements are refused.
+//!
+//! No pattern repeats a group without a bound: PCRE 8 takes stack for every turn of such a group, and a proxy thread
+//! has 1 MiB of it.
+
+use shardwright_rules::{CommentForm, KeyKind};
+
+use super::integer::Writing;
+use super::text;
+
+/// Blanks, commas and semicolons: what separates the pairs of a comment.
+const SEPARATOR: &str = r"[\t-\r ,;]";
+/// What `SEPARATOR` holds, for use inside a class.
+const SEPARATORS: &str = r"\t-\r ,;";
+/// Blanks around the text of an exact comment.
+const BLANKS: &str = r"[\t\n\f\r ]*";
+
+/// The patterns around a key's value, for one way of writing it in a comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeySite {
+    /// The statement carries a key in a real comment.
+    pub accepts: String,
+    /// The key word stands a second time.
+    pub repeats: String,
+    /// The statement may carry a key, and it cannot be told.
+    pub doubtful: String,
+    before: String,
+    after: String,
+    quotable: Quotable,
+    /// How an integer value is written.
+    pub writing: Writing,
+}
+
+/// Whether the value may stand in quotes, and what tells that it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quotable {
+    /// Never.
+    No,
+    /// `accepts` proves that no quoted value holds a separator.
+    Simple,
+    /// Quoted values hold separators: the quotes count.
+    Spaced,
+}
+
+impl KeySite {
+    /// The site of `word` in comments of this form. `spaced`: values with separators in them are keys.
+    pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool) -> Self {
+        match form {
+            CommentForm::Pairs | CommentForm::Sqlcommenter => Self::pairs(word, spaced),
+            CommentForm::Exact(template) => {
+                Self::exact(&template.prefix, template.width, &template.suffix, kind)
+            }
+        }
+    }
+
+    fn pairs(word: &str, spaced: bool) -> Self {
+        let key = any_case(word);
+        let quoted = if spaced {
+            r#"[^'"*\\]"#.to_owned()
+        } else {
+            format!(r#"[^'"*\\{SEPARATORS}]"#)
+        };
+        let value = format!(r#"(?:[^'"*{SEPARATORS}]+|'{quoted}*'|"{quoted}*")"#);
+        let accepts = format!(
+            r"{}{}{key}={value}(?:\*/|{SEPARATOR}(?s:.*?)\*/)",
+            statement_before_comment(),
+            pairs_before()
+        );
+        Self {
+            accepts,
+            repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
+            doubtful: comment_before_quote(&format!("{key}=")),
+            before: format!(r"\b{key}="),
+            after: format!(r"(?:\*/|{SEPARATOR})"),
+            quotable: if spaced {
+                Quotable::Spaced
+            } else {
+                Quotable::Simple
+            },
+            writing: Writing::Free,
+        }
+    }
+
+    fn exact(prefix: &str, width: Option<u8>, suffix: &str, kind: KeyKind) -> Self {
+        let (prefix, suffix) = (text::escaped(prefix), text::escaped(suffix));
+        let value = match kind {
+            KeyKind::Integer => "-?[0-9]+".to_owned(),
+            KeyKind::Text => r"(?:[^*!+M\s]|M[^*!])[^*]*?".to_owned(),
+        };
+        let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
+        Self {
+            accepts: format!("{}{comment}", statement_before_comment()),
+            repeats: format!("{comment}(?s:.*){comment}"),
+            doubtful: format!(r#"\A[^'"`]*{comment}"#),
+            before: format!(r"/\*{BLANKS}{prefix}"),
+            after: format!(r"{suffix}{BLANKS}\*/"),
+            quotable: Quotable::No,
+            writing: width.map_or(Writing::Plain, Writing::Padded),
+        }
+    }
+
+    /// The pattern for a statement whose key is one of the values that `value` matches whole.
+    pub(crate) fn whole(&self, value: &str) -> String {
+        let value = match self.quotable {
+            Quotable::No => value.to_owned(),
+            Quotable::Simple => format!(r#"['"]?{value}['"]?"#),
+            Quotable::Spaced => format!(r#"(?:{value}|['"]{value}['"])"#),
+        };
+        format!("{}{value}{}", self.before, self.after)
+    }
+
+    /// The pattern for a statement whose key begins with what `value` matches.
+    pub(crate) fn beginning(&self, value: &str) -> String {
+        let quote = if self.quotable == Quotable::No {
+            ""
+        } else {
+            r#"['"]?"#
+        };
+        format!("{}{quote}{value}", self.before)
+    }
+
+    /// The end of a value inside a pattern for [`KeySite::beginning`].
+    pub(crate) fn end(&self) -> String {
+        let quote = if self.quotable == Quotable::No {
+            ""
+        } else {
+            r#"['"]?"#
+        };
+        format!("{quote}{}", self.after)
+    }
+
+    /// Whether a text value can be told apart in this site.
+    pub(crate) fn can_hold(&self, value: &str) -> bool {
+        !value.is_empty()
+            && !value
+                .chars()
+                .any(|character| matches!(character, '\'' | '"' | '*' | '\\' | '`') || character.is_control())
+            && value.trim() == value
+    }
+}
+
+/// Whether a text value holds what separates pairs, so that it can only stand in quotes.
+pub(crate) fn is_spaced(value: &str) -> bool {
+    value.contains(|character: char| matches!(character, '\t'..='\r' | ' ' | ',' | ';'))
+}
+
+/// Whether a word can be searched by its word boundaries.
+pub(crate) fn is_searchable(word: &str) -> bool {
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    word.is_ascii() && edge(word.bytes().next()) && edge(word.bytes().last())
+}
+
+/// `tenant` as `[Tt][Ee]…`: ASCII letters of both cases, and no letter that only Unicode folds to them.
+pub(crate) fn any_case(word: &str) -> String {
+    let mut pattern = String::with_capacity(word.len() * 4);
+    for character in word.chars() {
+        if character.is_ascii_alphabetic() {
+            pattern.push('[');
+            pattern.push(character.to_ascii_uppercase());
+            pattern.push(character.to_ascii_lowercase());
+            pattern.push(']');
+        } else {
+            pattern.push_str(&text::escaped(character.encode_utf8(&mut [0; 4])));
+        }
+    }
+    pattern
+}
+
+/// From the start of the statement to the `/` of a comment at the top level, without a quote character: at most 16
+/// comments and runs of `/`, `-` or `#` stand before it.
+fn statement_before_comment() -> String {
+    const PLAIN: &str = r#"[^'"`/#-]*"#;
+    let between = [
+        // A slash before an ordinary character, a dash before one, a dash before a blank where `--` is no comment.
+        r#"[/-]*/[^*/#'"`-]"#,
+        r#"[/-]*-[^/#'"`\x00-\x20-]"#,
+        r"(?:[/-]*/)?-[\x00-\x20]",
+        // Line comments.
+        r#"[/-]*#[^\n'"`]*\n"#,
+        r#"[/-]*--(?:[\x00-\x09\x0b-\x20][^\n'"`]*)?\n"#,
+        // Comments and hints; executable ones only where nothing in them can hide a comment.
+        r#"[/-]*/\*(?:(?:[^*!M'"`]|M[^*!'"`])[^*'"`]*)?(?:\*+[^*/'"`][^*'"`]*){0,4}\*+/"#,
+        r#"[/-]*/\*M?![^*'"`#/-]*\*/"#,
+    ]
+    .join("|");
+    format!(r"\A{PLAIN}(?:(?:{between}){PLAIN}){{0,16}}?[/-]*")
+}
+
+/// From the `/*` of a comment to a pair in it: nothing, a separator, or up to 8 pairs among other text.
+fn pairs_before() -> String {
+    let value = format!(r#"(?:[^=*'"\\{SEPARATORS}][^=*{SEPARATORS}]*|'[^'*\\]*'|"[^"*\\]*")?"#);
+    let pair = format!("[^=*]*={value}{SEPARATOR}");
+    // An M opens MariaDB's executable comments only before `!`.
+    let first = "(?:[^!+M=*]|M[^!=*])";
+    format!(r"/\*(?:{SEPARATOR}|{first}(?:{pair}){{0,8}}[^=*]*{SEPARATOR}|{first}(?:{pair}){{1,8}})?")
+}
+
+/// `key` as a word in a comment that begins before the first quote character, or anywhere behind the start of such a
+/// comment that has more than 16 runs of stars.
+fn comment_before_quote(key: &str) -> String {
+    const STARS: &str = r"(?:\*+[^*/][^*]*)";
+    let first = r"(?:[^!+M*]|M[^!*]|\*+[^*/])";
+    let inside = format!(r"[^*]*(?:{STARS}{{0,16}}\b{key}|{STARS}{{16}}\*+[^*/](?s:.*)\b{key})");
+    format!(r#"\A[^'"`]*/\*(?:{key}|{first}{inside})"#)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+use proptest::prelude::*;
+use shardwright_sql::comment::{CommentKey, comment_keys};
+use shardwright_sql::{CommentForm as SqlForm, LexMode};
+
+use super::*;
+use crate::keys::integer;
+
+struct Compiled {
+    accepts: regex::bytes::Regex,
+    repeats: regex::bytes::Regex,
+    doubtful: regex::bytes::Regex,
+    leaf: regex::bytes::Regex,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Missing,
+    Doubtful,
+    Repeated,
+    Key(bool),
+}
+
+/// Byte mode, as PCRE matches.
+fn bytes(pattern: &str) -> regex::bytes::Regex {
+    regex::bytes::RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(1 << 26)
+        .build()
+        .expect(pattern)
+}
+
+fn tenant_17() -> Compiled {
+    let site = KeySite::new("tenant", &CommentForm::Pairs, KeyKind::Integer, false);
+    Compiled {
+        accepts: bytes(&site.accepts),
+        repeats: bytes(&site.repeats),
+        doubtful: bytes(&site.doubtful),
+        leaf: bytes(&site.whole(&integer::pattern(&[(17, 17)], site.writing))),
+    }
+}
+
+impl Compiled {
+    fn answer(&self, statement: &str) -> Answer {
+        let text = statement.as_bytes();
+        if self.accepts.is_match(text) {
+            if self.repeats.is_match(text) {
+                return Answer::Repeated;
+            }
+            return Answer::Key(self.leaf.is_match(text));
+        }
+        if self.doubtful.is_match(text) {
+            Answer::Doubtful
+        } else {
+            Answer::Missing
+        }
+    }
+}
+
+#[test]
+fn statements() {
+    let site = tenant_17();
+    for (statement, expected) in [
+        ("/* tenant=17 */ SELECT 1", Answer::Key(true)),
+        ("/*tenant=17*/ SELECT 1", Answer::Key(true)),
+        ("/* TENANT=17 */ SELECT 1", Answer::Key(true)),
+        ("/* tenant=017 */ SELECT 1", Answer::Key(true)),
+        ("/* tenant='17' */ SELECT 1", Answer::Key(true)),
+        ("/* tenant=\"17\",x=1 */ SELECT 1", Answer::Key(true)),
+        ("/* app='x', tenant=17 */ SELECT 1", Answer::Key(true)),
+        ("/*app=x,tenant=17*/ SELECT 1", Answer::Key(true)),
+        ("/** tenant=17 */ SELECT 1", Answer::Doubtful),
+        (
+            "SELECT /*+ MAX_EXECUTION_TIME(10) */ 1 /* tenant=17 */",
+            Answer::Key(true),
+        ),
+        ("SELECT 1 - 2 -- x\n/* tenant=17 */", Answer::Key(true)),
+        (
+            "# x\nSELECT 5--3/2 /* a */ /* tenant=17 */ FROM t WHERE a='x'",
+            Answer::Key(true),
+        ),
+        ("/* tenant=170 */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=1 */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=17a */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=17.0 */ SELECT 1", Answer::Key(false)),
+        ("/* xtenant=17 */ SELECT 1", Answer::Missing),
+        ("/* tenant =17 */ SELECT 1", Answer::Missing),
+        ("SELECT 1 FROM t WHERE tenant=17", Answer::Missing),
+        ("SELECT '/* tenant=17 */'", Answer::Missing),
+        ("SELECT 'x' /* tenant=17 */", Answer::Missing),
+        ("/*! tenant=17 */ SELECT 1", Answer::Missing),
+        ("/*+ tenant=17 */ SELECT 1", Answer::Missing),
+        ("/*M! tenant=17 */ SELECT 1", Answer::Missing),
+        ("-- tenant=17\nSELECT 1", Answer::Missing),
+        ("-- /* tenant=17 */\nSELECT 1", Answer::Doubtful),
+        ("# /* tenant=17 */\nSELECT 1", Answer::Doubtful),
+        ("/* tenant=17 */ SELECT 1 /* tenant=17 */", Answer::Repeated),
+        ("/* tenant=17 */ SELECT 'tenant=18'", Answer::Repeated),
+        ("/* tenant=17 tenant=18 */ SELECT 1", Answer::Repeated),
+        ("/* note='x tenant=17 y' */ SELECT 1", Answer::Doubtful),
+        ("/* a=b='x c='y tenant=17 z' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant='17 x' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant=17' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant=17", Answer::Doubtful),
+        ("/* it's tenant=17 */ SELECT 1", Answer::Key(true)),
+    ] {
+        assert_eq!(site.answer(statement), expected, "{statement}");
+    }
+}
+
+/// Pieces that fit together in ways that tell lexers apart.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "tenant=17",
+        "tenant=17",
+        "tenant",
+        "=",
+        "17",
+        "x",
+        " ",
+        " ",
+        ",",
+        ";",
+        "/*",
+        "/*",
+        "*/",
+        "*/",
+        "*",
+        "/",
+        "-",
+        "--",
+        "-- ",
+        "#",
+        "\n",
+        "'",
+        "\"",
+        "`",
+        "!",
+        "+",
+        "M!",
+        "M",
+        "tenant='17'",
+        "tenant=18",
+        "a='x'",
+        "a=",
+        "SELECT 1",
+        "\\",
+        "/* ",
+        " */",
+        "/*+",
+        "/*!",
+        "xtenant=17",
+        "tenant=17a",
+        "TENANT=017",
+    ]);
+    prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+}
+
+/// The values of the key in comments that begin before the first quote character.
+fn by_grammar(statement: &str) -> Vec<String> {
+    let first_quote = statement.find(['\'', '"', '`']).unwrap_or(statement.len());
+    comment_keys(
+        statement.as_bytes(),
+        LexMode::default(),
+        CommentKey {
+            name: "tenant",
+            form: SqlForm::Pairs,
+        },
+    )
+    .filter(|(_, span)| span.start < first_quote)
+    .map(|(value, _)| String::from_utf8_lossy(&value).into_owned())
+    .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #[test]
+    fn what_is_routed_has_that_key_and_what_is_missing_has_none(statement in hostile()) {
+        let keys = by_grammar(&statement);
+        match tenant_17_cached().answer(&statement) {
+            Answer::Key(is_17) => {
+                prop_assert_eq!(keys.len(), 1, "{}", statement);
+                prop_assert_eq!(keys[0].parse::<i64>() == Ok(17), is_17, "{}", statement);
+            }
+            Answer::Missing => prop_assert_eq!(keys.len(), 0, "{}", statement),
+            Answer::Doubtful | Answer::Repeated => {}
+        }
+    }
+}
+
+fn tenant_17_cached() -> &'static Compiled {
+    static SITE: std::sync::OnceLock<Compiled> = std::sync::OnceLock::new();
+    SITE.get_or_init(tenant_17)
+}

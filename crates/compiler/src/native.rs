@@ -1,0 +1,126 @@
+//! The topology in the words of `rules`: what every engine's rules are made from.
+
+mod cluster;
+mod map;
+mod policy;
+mod raw;
+mod scope;
+mod user;
+
+use shardwright_rules::{
+    Address, Cluster, DelayStep, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
+};
+use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, OriginId};
+
+use crate::ids::lock::Lock;
+use crate::report::Report;
+
+/// Everything that routes, before it is laid out in rules.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// By name.
+    pub clusters: Vec<Cluster>,
+    /// By id.
+    pub hostgroups: Vec<Hostgroup>,
+    /// By name.
+    pub users: Vec<User>,
+    /// A map stands before those that its `otherwise` leads to; else written order.
+    pub maps: Vec<Section<Box<MapStep>>>,
+    /// In written order.
+    pub roles: Vec<Section<RoleStep>>,
+    /// In written order.
+    pub delays: Vec<Section<DelayStep>>,
+    /// In written order.
+    pub blocks: Vec<Block>,
+}
+
+/// A step with its scope and where it was written.
+#[derive(Debug)]
+pub(crate) struct Section<T> {
+    /// Where.
+    pub origin: OriginId,
+    /// What people call it.
+    pub address: Address,
+    /// The statements that it is about.
+    pub scope: Scope,
+    /// What to do for an engine that cannot.
+    pub on_unsupported: OnUnsupported,
+    /// The step.
+    pub step: T,
+}
+
+/// Raw rules that stand together.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Where it stands among the others.
+    pub at: BlockPlace,
+    /// Active rules in order.
+    pub rules: Vec<RawRow>,
+}
+
+/// A raw rule with the columns that are not part of [`EngineRule`].
+#[derive(Debug)]
+pub(crate) struct RawRow {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// `query_rules.legacy.rules[0]`
+    pub address: Address,
+    /// The written id.
+    pub rule_id: Option<u32>,
+    /// The chain that it is part of.
+    pub flag_in: u32,
+    /// The row.
+    pub rule: EngineRule,
+}
+
+impl Program {
+    /// Reads a topology; `lock` keeps the numbers of hostgroups.
+    pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Report<'_>) -> Self {
+        let topology = &project.topology;
+        let (clusters, hostgroups) = cluster::layout(topology, &project.file.ids, lock, report);
+        let hostgroup_of =
+            |id: model::ClusterId, role: Role| hostgroup(&clusters, &topology.cluster(id).name, role);
+        let mut users: Vec<User> = topology
+            .users
+            .iter()
+            .map(|user| user::user(user, hostgroup_of(user.cluster, Role::Writer), report))
+            .collect();
+        users.sort_by(|a, b| a.name.cmp(&b.name));
+        let maps = map::sections(topology, report);
+        let roles = policy::roles(topology, report);
+        let delays = policy::delays(topology, report);
+        let blocks = raw::blocks(topology, &hostgroup_of, report);
+        Self {
+            clusters,
+            hostgroups,
+            users,
+            maps,
+            roles,
+            delays,
+            blocks,
+        }
+    }
+
+    /// The cluster of this name.
+    pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
+        let at = self
+            .clusters
+            .binary_search_by(|cluster| (*cluster.name).cmp(name))
+            .ok()?;
+        Some(&self.clusters[at])
+    }
+}
+
+/// The hostgroup of a role of a cluster; clusters without readers of their own read from the writer.
+fn hostgroup(clusters: &[Cluster], name: &str, role: Role) -> HostgroupId {
+    let at = clusters
+        .binary_search_by(|cluster| (*cluster.name).cmp(name))
+        .expect("references are resolved, and every cluster has hostgroups");
+    let cluster = &clusters[at];
+    match role {
+        Role::Writer => cluster.writer,
+        Role::Reader => cluster.reader.unwrap_or(cluster.writer),
+    }
+}

@@ -1,0 +1,50 @@
+//! Users.
+
+use shardwright_rules::{HostgroupId, SecretReference, User};
+use shardwright_topology::model::{Annotations, SecretSource, User as Account};
+
+use crate::report::{DIFFERENCE, Report, UNSUPPORTED};
+use shardwright_diagnostics::Severity;
+
+/// Client connections of a user where the topology does not say.
+const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
+
+/// A user as engines know it.
+pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut Report<'_>) -> User {
+    let password = match &user.password.source {
+        SecretSource::Env(name) => Some(SecretReference::Env(name.to_string())),
+        SecretSource::File(path) => Some(SecretReference::File(path.to_string())),
+        SecretSource::Command(words) => Some(SecretReference::Command(
+            words.iter().map(ToString::to_string).collect(),
+        )),
+        SecretSource::Literal(text) if text.reveal().is_empty() => None,
+        SecretSource::Literal(_) => {
+            let message = "a password in the clear is not compiled; write {env}, {file} or {command}";
+            report.error(UNSUPPORTED, user.origin, "password", message);
+            None
+        }
+    };
+    if user.password.previous.is_some() {
+        let message = format!(
+            "{} accepts one password; the previous one stops being valid with this apply",
+            report.engine
+        );
+        report.add(
+            Severity::Warning,
+            DIFFERENCE,
+            user.origin,
+            "password.previous",
+            message,
+        );
+    }
+    User {
+        name: user.name.to_string(),
+        address: report.address(user.origin),
+        password,
+        default_hostgroup,
+        default_schema: user.schema.as_deref().map(str::to_owned),
+        max_connections: user.max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+        transaction_persistent: user.transaction_persistent,
+        annotations_allowed: user.annotations == Annotations::Allow,
+    }
+}

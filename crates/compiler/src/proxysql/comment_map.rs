@@ -1,0 +1,183 @@
+//! The first chains of a map: is there a key, is there one only, and may the statement be read elsewhere.
+
+use shardwright_rules::refusal::Refusal;
+use shardwright_rules::{Conflict, EngineRule, MapStep, refusal};
+
+use super::classes::Class;
+use super::tree::TreeKey;
+use super::{Lowering, Target, conditions, text_rule};
+use crate::draft::ChainRef;
+use crate::keys::site::KeySite;
+use crate::native::Section;
+
+impl Lowering<'_, '_> {
+    /// The first chain of a map for a class of users; `next` takes what the map leaves, `leaf` what it has placed.
+    pub(super) fn map_chain(&mut self, map: usize, class: &Class, next: Target, leaf: Target) -> ChainRef {
+        let users = if self.plans[map].layout == "fast_routing" {
+            class.users.clone()
+        } else {
+            Vec::new()
+        };
+        let key = (
+            map,
+            next,
+            leaf,
+            class.policies.clone(),
+            [users, class.schemas.clone()].concat(),
+        );
+        if let Some(&chain) = self.map_chains.get(&key) {
+            return chain;
+        }
+        let program = self.program;
+        let section = &program.maps[map];
+        let reading = self.plans[map]
+            .reading
+            .clone()
+            .expect("only maps that can be read are laid out");
+        let chain = match (reading.comment, reading.schema) {
+            (None, Some(template)) => self.schema_chain(map, &template, class, next, leaf),
+            (None, None) => unreachable!("a reading reads something"),
+            (Some(site), schema) => {
+                let schemas = match &schema {
+                    Some(_) if section.step.conflict == Conflict::Reject => Some(class.schemas.clone()),
+                    _ => None,
+                };
+                let without =
+                    schema.map(|template| Target::Jump(self.schema_chain(map, &template, class, next, leaf)));
+                self.comment_chain(map, class, &site, (next, without), leaf, schemas)
+            }
+        };
+        let chain = self.conditional(section, chain, next);
+        self.map_chains.insert(key, chain);
+        chain
+    }
+
+    /// In front of a map whose scope asks for more than users and clusters.
+    fn conditional(&mut self, section: &Section<Box<MapStep>>, chain: ChainRef, next: Target) -> ChainRef {
+        let rules = match conditions::alternatives(&section.scope) {
+            Ok(rules) if conditions::is_conditional(&section.scope) => rules,
+            _ => return chain,
+        };
+        let scope = self.draft.chain(&format!("{}.scope", section.address));
+        for (at, rule) in rules.into_iter().enumerate() {
+            self.go(
+                scope,
+                &at.to_string(),
+                &section.address,
+                rule,
+                Target::Jump(chain),
+            );
+        }
+        self.go(scope, "rest", &section.address, EngineRule::default(), next);
+        scope
+    }
+
+    fn comment_chain(
+        &mut self,
+        map: usize,
+        class: &Class,
+        site: &KeySite,
+        (next, without): (Target, Option<Target>),
+        leaf: Target,
+        schemas: Option<Vec<String>>,
+    ) -> ChainRef {
+        let program = self.program;
+        let section = &program.maps[map];
+        let (step, address) = (&*section.step, &section.address);
+        let first = self.draft.chain(&address.to_string());
+        let found = self.draft.chain(&format!("{address}.found"));
+        self.go(
+            first,
+            "found",
+            address,
+            text_rule(site.accepts.clone()),
+            Target::Jump(found),
+        );
+        let what = format!(
+            "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
+            step.map,
+            step.key,
+            refusal::accepted_forms(&step.key, &step.finders)
+        );
+        let message = Refusal::MissingKey.message(&what);
+        self.refuse(
+            first,
+            "doubtful",
+            address,
+            text_rule(site.doubtful.clone()),
+            message,
+        );
+        match without {
+            Some(target) => self.go(first, "schema", address, EngineRule::default(), target),
+            None => self.missing(first, section, next),
+        }
+
+        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        self.refuse(
+            found,
+            "repeated",
+            address,
+            text_rule(site.repeats.clone()),
+            message,
+        );
+        self.other_maps_key(found, section);
+        self.rewrite_guards(found, section);
+        let places_cluster = step.shards.iter().any(|shard| shard.cluster.is_some());
+        let readers = if places_cluster {
+            self.policies_of(section, &class.policies)
+        } else {
+            Vec::new()
+        };
+        let tree = |readers: Vec<usize>| TreeKey {
+            map,
+            readers,
+            leaf,
+            schemas: schemas.clone(),
+        };
+        let writers = self.tree(tree(Vec::new()));
+        let target = match readers.first() {
+            None => writers,
+            Some(&policy) => {
+                let readers = self.tree(tree(readers.clone()));
+                let name = format!("{address}.role");
+                self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers))
+            }
+        };
+        self.go(
+            found,
+            "tree",
+            address,
+            EngineRule::default(),
+            Target::Jump(target),
+        );
+        first
+    }
+
+    /// A statement with keys of this map and of the one that takes its other statements is refused.
+    fn other_maps_key(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
+        let program = self.program;
+        let Some(name) = section.step.otherwise.as_deref() else {
+            return;
+        };
+        let Some(other) = program.maps.iter().position(|map| map.step.map == name) else {
+            return;
+        };
+        let site = self.plans[other]
+            .reading
+            .as_ref()
+            .and_then(|reading| reading.comment.clone());
+        let Some(site) = site else {
+            let what = format!(
+                "keys of {} beside keys of this map are not seen",
+                program.maps[other].address
+            );
+            return self.report.difference(section.origin, "otherwise", what);
+        };
+        let what = format!(
+            "the statement has keys of both {} and {}",
+            section.address, program.maps[other].address
+        );
+        let message = Refusal::ConflictingKeys.message(&what);
+        self.refuse(chain, "other", &section.address, text_rule(site.accepts), message);
+    }
+}

@@ -1,0 +1,90 @@
+//! What becomes of statements without a key.
+
+use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin, refusal};
+
+use super::{Lowering, Target, digest_rule};
+use crate::draft::ChainRef;
+use crate::native::Section;
+
+/// Statements that follow the open transaction.
+const CONTROL: &str = r"^(?:COMMIT|ROLLBACK|SAVEPOINT|RELEASE SAVEPOINT|XA)\b[^;]*$";
+const BEGIN: &str = r"^(?:BEGIN|START TRANSACTION)\b";
+/// What looks like session setup and is not: several statements, SET STATEMENT, SELECT with a table.
+const NOT_SETUP: &str = r";|^SET STATEMENT\b|^SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
+/// SET, USE, SHOW; SELECT of literals, variables and at most 8 calls of functions that drivers use on connect.
+const SETUP: &str = concat!(
+    r"^(?:SET|USE|SHOW)\b|^SELECT [^(]*(?:\b(?:DATABASE|SCHEMA|USER|CURRENT_USER|SESSION_USER|SYSTEM_USER|CONNECTION_ID",
+    r"|VERSION|NOW|SYSDATE|CURRENT_TIMESTAMP|UNIX_TIMESTAMP|UUID|LAST_INSERT_ID|ROW_COUNT|FOUND_ROWS|CONCAT|IFNULL",
+    r"|COALESCE|TIMEDIFF|TIMESTAMPDIFF|UTC_TIMESTAMP|SLEEP)\([^()]*\)[^(]*){0,8}$"
+);
+
+/// What happens to one class of statements.
+#[derive(Clone, Debug, PartialEq)]
+enum Action {
+    Go(Target),
+    Cluster(u32),
+    Refuse(String),
+}
+
+impl Lowering<'_, '_> {
+    /// The rules behind the last one that finds a key; `next` is the next section.
+    pub(super) fn missing(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>, next: Target) {
+        let step = &*section.step;
+        if step.otherwise.is_some() {
+            return self.go(chain, "otherwise", &section.address, EngineRule::default(), next);
+        }
+        let statements = self.action(step, &step.missing.statements, next);
+        let setup = self.action(step, &step.missing.session_setup, next);
+        let begin = match step.missing.begin {
+            MissingBegin::Allow => Action::Go(next),
+            MissingBegin::Reject | MissingBegin::FirstStatement => {
+                Action::Refuse(refusal::begin_without_key(&step.map, &step.key, &step.finders))
+            }
+        };
+        let control = Action::Go(self.end);
+        let named: [(&str, &str, Action); 4] = [
+            ("control", CONTROL, control),
+            ("begin", BEGIN, begin),
+            ("not_setup", NOT_SETUP, statements.clone()),
+            ("setup", SETUP, setup),
+        ];
+        if named.iter().any(|(.., action)| *action != statements) {
+            for (name, pattern, action) in named {
+                self.act(chain, name, section, digest_rule(pattern), action);
+            }
+        }
+        self.act(chain, "missing", section, EngineRule::default(), statements);
+    }
+
+    fn action(&self, step: &MapStep, action: &MissingAction, next: Target) -> Action {
+        match action {
+            MissingAction::Reject => {
+                Action::Refuse(refusal::missing_key(&step.map, &step.key, &step.finders))
+            }
+            MissingAction::Allow => Action::Go(next),
+            MissingAction::Cluster(name) => Action::Cluster(self.hostgroups(name).0.0),
+        }
+    }
+
+    fn act(
+        &mut self,
+        chain: ChainRef,
+        name: &str,
+        section: &Section<Box<MapStep>>,
+        rule: EngineRule,
+        action: Action,
+    ) {
+        let address = &section.address;
+        match action {
+            Action::Go(target) => self.go(chain, name, address, rule, target),
+            Action::Refuse(message) => self.refuse(chain, name, address, rule, message),
+            Action::Cluster(hostgroup) => {
+                let rule = EngineRule {
+                    destination_hostgroup: Some(hostgroup),
+                    ..rule
+                };
+                self.go(chain, name, address, rule, Target::Stop);
+            }
+        }
+    }
+}

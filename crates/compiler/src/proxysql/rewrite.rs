@@ -1,0 +1,158 @@
+//! Placement by schema: qualified names of the logical schema get the shard's, and what a pattern cannot tell is refused.
+
+use shardwright_rules::refusal::Refusal;
+use shardwright_rules::{Address, EngineRule, MapStep, Modifiers, Unqualified};
+
+use super::{Lowering, Target, text_rule};
+use crate::draft::ChainRef;
+use crate::keys::text;
+use crate::native::Section;
+
+impl Lowering<'_, '_> {
+    /// Rules in front of a map's tree that refuse statements in which a pattern cannot find the logical schema safely.
+    pub(super) fn rewrite_guards(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
+        let step = &*section.step;
+        let rewrites = step.shards.iter().any(|shard| shard.schema.is_some());
+        let Some(logical) = step.logical_schema.as_deref().filter(|_| rewrites) else {
+            return;
+        };
+        let what = format!(
+            "cannot be placed on one shard: shard map {}: {logical} stands behind a quote, in a literal, or as something \
+             else than the schema of a table",
+            step.map
+        );
+        let rule = text_rule(doubtful(logical));
+        self.refuse(
+            chain,
+            "schema",
+            &section.address,
+            rule,
+            Refusal::NotOneShard.message(&what),
+        );
+        if step.unqualified != Unqualified::SessionSchema {
+            let what = format!(
+                "shard map {}: the session is in {logical}, and tables named without a schema cannot be told; connect with \
+                 another schema and write {logical}.TABLE",
+                step.map
+            );
+            let rule = EngineRule {
+                schemaname: Some(logical.to_owned()),
+                ..EngineRule::default()
+            };
+            self.refuse(
+                chain,
+                "unqualified",
+                &section.address,
+                rule,
+                Refusal::Unqualified.message(&what),
+            );
+        }
+    }
+
+    /// A chain that writes a shard's schema for the logical one and goes on.
+    pub(super) fn rewrite_chain(
+        &mut self,
+        address: &Address,
+        logical: &str,
+        own: &str,
+        target: Target,
+    ) -> ChainRef {
+        let key = (logical.to_owned(), own.to_owned(), target);
+        if let Some(&chain) = self.rewrites.get(&key) {
+            return chain;
+        }
+        let chain = self.draft.chain(&format!("{address}.schema.{own}"));
+        let (pattern, replacement) = replacement(logical, own);
+        let rule = EngineRule {
+            replace_pattern: Some(replacement),
+            re_modifiers: Modifiers {
+                caseless: false,
+                global: true,
+            },
+            ..text_rule(pattern)
+        };
+        let name = format!("{}/names", self.draft.get(chain).name);
+        self.draft
+            .push(chain, crate::draft::DraftRule::engine(name, address, rule));
+        self.go(chain, "end", address, EngineRule::default(), target);
+        self.rewrites.insert(key, chain);
+        chain
+    }
+}
+
+/// Characters after which a name begins; a dot before it makes it a table or column.
+const BEFORE: &str = r"\s(,=<>+*/!&|;~^%-";
+
+/// The logical schema in front of a dot, and what takes its place. Groups hold what stands around the name.
+fn replacement(logical: &str, own: &str) -> (String, String) {
+    let name = text::escaped(logical);
+    let pattern = format!(r"(\A|[{BEFORE}])(?:`{name}`|{name})(\s*\.)");
+    let own = own.replace('\\', r"\\").replace('`', "``");
+    (pattern, format!(r"\1`{own}`\2"))
+}
+
+/// Any place where the word of the logical schema stands and `replacement` would not be right: behind a quote that may
+/// open a literal, behind a dot or a letter of another name, or before something else than a dot.
+fn doubtful(logical: &str) -> String {
+    let name = text::escaped(logical);
+    let behind_quote = format!(r#"['"](?s:.*)\b{name}\b"#);
+    let wrong_before =
+        format!(r"[^\s(,=<>+*/!&|;~^%`0-9A-Za-z_-]{name}\b|\.\s+`?{name}\b|[^{BEFORE}]`{name}\b");
+    let wrong_after =
+        format!(r"\b{name}(?:\z|[^\s.`0-9A-Za-z_]|\s+(?:\z|[^\s.])|`(?:\z|[^\s.]|\s+(?:\z|[^\s.])))");
+    format!("{behind_quote}|{wrong_before}|{wrong_after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_rewritten_or_refused() {
+        let refuse = regex::Regex::new(&doubtful("world")).expect("a valid pattern");
+        let (pattern, with) = replacement("world", "Asia");
+        let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
+        let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");
+        for (statement, expected) in [
+            (
+                "SELECT world.City.Name FROM world.City",
+                Some("SELECT `Asia`.City.Name FROM `Asia`.City"),
+            ),
+            (
+                "SELECT 1 FROM `world`.`City`,world . t",
+                Some("SELECT 1 FROM `Asia`.`City`,`Asia` . t"),
+            ),
+            (
+                "SELECT 1 FROM (world.a JOIN world.b)",
+                Some("SELECT 1 FROM (`Asia`.a JOIN `Asia`.b)"),
+            ),
+            (
+                "SELECT 1 FROM myworld.t, worlds.t",
+                Some("SELECT 1 FROM myworld.t, worlds.t"),
+            ),
+            (
+                "SELECT 1 FROM world.t WHERE a='x'",
+                Some("SELECT 1 FROM `Asia`.t WHERE a='x'"),
+            ),
+            ("SELECT 1 FROM world.t WHERE a='x' AND world.t.b=1", None),
+            ("SELECT 'world.t' FROM t", None),
+            ("SELECT \"the world.\" FROM t", None),
+            ("SELECT x.world.c FROM t", None),
+            ("SELECT x.`world`.c FROM t", None),
+            ("SELECT x. world.c FROM t", None),
+            ("USE world", None),
+            ("SHOW TABLES FROM world", None),
+            ("SELECT world FROM t", None),
+            ("SELECT 1 FROM world/**/.t", None),
+            ("SELECT 1 FROM `world` t", None),
+            ("SELECT 1 FROM éworld.t", None),
+            ("SELECT 1 FROM `my-world`.t", None),
+            ("SELECT 1 FROM $world.t", None),
+            ("SELECT @world.t", None),
+        ] {
+            let refused = refuse.is_match(statement);
+            let text = (!refused).then(|| rewrite.replace_all(statement, with.as_str()).into_owned());
+            assert_eq!(text.as_deref(), expected, "{statement}");
+        }
+    }
+}

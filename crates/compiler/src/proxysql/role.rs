@@ -1,0 +1,180 @@
+//! Read/write policies: only what is provably a read leaves the writer.
+
+use shardwright_rules::{Address, EngineRule, MapStep, ReadSelection, RoleStep};
+
+use super::{Lowering, Target, conditions, digest_rule};
+use crate::draft::ChainRef;
+use crate::keys::site::any_case;
+use crate::native::Section;
+
+/// In the digest text: several statements, locks, sequences, and INTO.
+const NEVER: &str = concat!(
+    r";|\b(?:FOR (?:UPDATE|SHARE)|LOCK IN SHARE MODE|INTO|(?:NEXT|PREVIOUS) VALUE FOR)\b",
+    r"|\b(?:GET_LOCK|RELEASE_LOCK|RELEASE_ALL_LOCKS|IS_FREE_LOCK|IS_USED_LOCK|NEXTVAL|LASTVAL|SETVAL|LOAD_FILE",
+    r"|MASTER_POS_WAIT|MASTER_GTID_WAIT|SOURCE_POS_WAIT|WAIT_FOR_EXECUTED_GTID_SET)\(",
+);
+/// In the digest text: what speaks of the session that it runs in.
+const SESSION: &str =
+    r"|[@]|\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT|CONNECTION_ID)\(|\bSQL_CALC_FOUND_ROWS\b";
+/// In the statement, because the digest text of a long one is cut: locks; and executable comments.
+const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
+const SELECT: &str = r"^\(*SELECT\b";
+
+impl Lowering<'_, '_> {
+    /// Policies that the engine can follow: what else they ask for is reported.
+    pub(super) fn check_roles(&mut self) -> Vec<usize> {
+        let program = self.program;
+        let mut usable = Vec::new();
+        for (at, section) in program.roles.iter().enumerate() {
+            if section.step.after_write_ms > 0 {
+                let lost = "a session that has just written may read an older state from a reader";
+                let what = "keep a session's reads on the writer after a write";
+                self.report
+                    .on_unsupported(section.on_unsupported, section.origin, "after_write", what, lost);
+            }
+            if conditions::is_conditional(&section.scope) {
+                let lost = "its statements stay on the writer";
+                let what = "limit a read/write policy by anything but users and clusters";
+                self.report
+                    .on_unsupported(section.on_unsupported, section.origin, "applies_to", what, lost);
+                continue;
+            }
+            let what = "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
+            self.report.difference(section.origin, "reads", what);
+            usable.push(at);
+        }
+        usable
+    }
+
+    /// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
+    /// told apart before the shard is known.
+    pub(super) fn policies_of(&mut self, map: &Section<Box<MapStep>>, policies: &[usize]) -> Vec<usize> {
+        let program = self.program;
+        let relevant: Vec<usize> = policies
+            .iter()
+            .copied()
+            .filter(|&policy| {
+                let names = &program.roles[policy].scope.clusters;
+                let clusters = map
+                    .step
+                    .shards
+                    .iter()
+                    .filter_map(|shard| shard.cluster.as_deref());
+                clusters
+                    .into_iter()
+                    .any(|name| names.contains(name) && self.hostgroups(name).1.is_some())
+            })
+            .collect();
+        let Some((&first, others)) = relevant.split_first() else {
+            return relevant;
+        };
+        if let Some(&other) = others
+            .iter()
+            .find(|&&other| program.roles[other].step != program.roles[first].step)
+        {
+            let section = &program.roles[other];
+            let what = format!(
+                "follow both {} and {} for shard map {}",
+                program.roles[first].address, section.address, map.step.map
+            );
+            self.report.unsupported(section.origin, "applies_to", &what);
+            return vec![first];
+        }
+        relevant
+    }
+
+    /// A chain that tells reads from the rest.
+    pub(super) fn role_chain(
+        &mut self,
+        name: &str,
+        policy: usize,
+        reader: Target,
+        writer: Target,
+    ) -> ChainRef {
+        let program = self.program;
+        let section = &program.roles[policy];
+        let (step, address) = (&section.step, &section.address);
+        let chain = self.draft.chain(name);
+        let session = if step.session_functions_on_readers {
+            ""
+        } else {
+            SESSION
+        };
+        self.go(
+            chain,
+            "never",
+            address,
+            digest_rule(format!("{NEVER}{session}")),
+            writer,
+        );
+        self.go(
+            chain,
+            "locks",
+            address,
+            EngineRule {
+                match_pattern: Some(IN_TEXT.to_owned()),
+                ..EngineRule::default()
+            },
+            writer,
+        );
+        if let Some(hint) = &step.writer_hint {
+            self.go(
+                chain,
+                "hint",
+                address,
+                super::text_rule(hinted(&hint.word)),
+                writer,
+            );
+        }
+        self.selection(chain, step, address, reader, writer);
+        self.go(chain, "rest", address, EngineRule::default(), writer);
+        chain
+    }
+
+    fn selection(
+        &mut self,
+        chain: ChainRef,
+        step: &RoleStep,
+        address: &Address,
+        reader: Target,
+        writer: Target,
+    ) {
+        match &step.reads {
+            ReadSelection::All => self.go(chain, "read", address, digest_rule(SELECT), reader),
+            ReadSelection::Except(patterns) => {
+                for (at, pattern) in patterns.iter().enumerate() {
+                    self.go(
+                        chain,
+                        &format!("except{at}"),
+                        address,
+                        digest_rule(pattern.as_str()),
+                        writer,
+                    );
+                }
+                self.go(chain, "read", address, digest_rule(SELECT), reader);
+            }
+            ReadSelection::Only(patterns) => {
+                let name = format!("{}.only", self.draft.get(chain).name);
+                let only = self.draft.chain(&name);
+                self.go(chain, "read", address, digest_rule(SELECT), Target::Jump(only));
+                for (at, pattern) in patterns.iter().enumerate() {
+                    self.go(
+                        only,
+                        &format!("only{at}"),
+                        address,
+                        digest_rule(pattern.as_str()),
+                        reader,
+                    );
+                }
+                self.go(only, "rest", address, EngineRule::default(), writer);
+            }
+        }
+    }
+}
+
+/// A comment with the word in it. Takes too much rather than too little: the writer is always right.
+fn hinted(word: &str) -> String {
+    let word = any_case(word);
+    let stars = r"(?:\*+[^*/][^*]*)";
+    format!(r"/\*[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
+}

@@ -1,0 +1,258 @@
+//! Maps whose key stands in the name of the session's schema: fast routing, or one rule for each schema.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, UnknownKey};
+
+use super::classes::Class;
+use super::{Lowering, Target};
+use crate::assemble::DraftRoute;
+use crate::draft::ChainRef;
+use crate::native::Section;
+use crate::report::{DIFFERENCE, LAYOUT};
+
+/// Keys of one map that may stand in rows.
+const MOST_ROWS: usize = 2_000_000;
+/// Schemas of every server.
+const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+
+impl Lowering<'_, '_> {
+    /// The chain of a schema map; `next` takes statements without a key.
+    pub(super) fn schema_chain(
+        &mut self,
+        map: usize,
+        template: &KeyTemplate,
+        class: &Class,
+        next: Target,
+        leaf: Target,
+    ) -> ChainRef {
+        let program = self.program;
+        let section = &program.maps[map];
+        let flat = self.plans[map].layout == "flat"
+            || self.plans[map]
+                .reading
+                .as_ref()
+                .is_some_and(|r| r.comment.is_some());
+        let policies = self.policies_of(section, &class.policies);
+        let rows = self.rows_of(section, template);
+        let entry = self.draft.chain(&format!("{}.schemas", section.address));
+        if flat || leaf != Target::Stop {
+            self.flat_schemas(entry, map, &rows, &policies, leaf);
+            self.missing(entry, section, next);
+            return entry;
+        }
+        self.known_schemas(entry, section, &rows, next);
+        self.unlisted(entry, section);
+        self.rows.insert(map, rows.len());
+        match policies.first() {
+            None => self.fast_rows(entry, &rows, section, class, &[]),
+            Some(&policy) => {
+                let writers = self.draft.chain(&format!("{}.schemas.writers", section.address));
+                let readers = self.draft.chain(&format!("{}.schemas.readers", section.address));
+                self.fast_rows(writers, &rows, section, class, &[]);
+                self.fast_rows(readers, &rows, section, class, &policies);
+                let name = format!("{}.schemas.role", section.address);
+                let role = self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers));
+                self.go(
+                    entry,
+                    "role",
+                    &section.address,
+                    EngineRule::default(),
+                    Target::Jump(role),
+                );
+            }
+        }
+        entry
+    }
+
+    /// Schema names and their shards, by name.
+    fn rows_of(&mut self, section: &Section<Box<MapStep>>, template: &KeyTemplate) -> Vec<(String, usize)> {
+        let mut rows = Vec::new();
+        for (at, shard) in section.step.shards.iter().enumerate() {
+            if shard.cluster.is_none() {
+                self.report.unsupported(
+                    section.origin,
+                    "shards",
+                    "place sessions of a schema by schema only",
+                );
+                return Vec::new();
+            }
+            let ranges = shard
+                .ranges
+                .iter()
+                .flat_map(|&(low, high)| low..=high)
+                .map(KeyValue::Integer);
+            let keys = shard.keys.iter().cloned().chain(ranges);
+            rows.extend(
+                keys.take(MOST_ROWS + 1 - rows.len().min(MOST_ROWS))
+                    .filter_map(|key| Some((template.render(&key)?, at))),
+            );
+        }
+        if rows.len() > MOST_ROWS {
+            let message = format!(
+                "more than {MOST_ROWS} schema names: {} needs a row for each",
+                self.report.engine
+            );
+            self.report.error(LAYOUT, section.origin, "shards", message);
+            rows.clear();
+        }
+        rows.sort();
+        rows
+    }
+
+    fn flat_schemas(
+        &mut self,
+        chain: ChainRef,
+        map: usize,
+        rows: &[(String, usize)],
+        policies: &[usize],
+        leaf: Target,
+    ) {
+        let program = self.program;
+        let section = &program.maps[map];
+        let placed = |lowering: &mut Self, chain: ChainRef, readers: &[usize]| {
+            for (schema, at) in rows {
+                let shard = &section.step.shards[*at];
+                let rule = EngineRule {
+                    schemaname: Some(schema.clone()),
+                    destination_hostgroup: lowering.destination(readers, shard).map(|hostgroup| hostgroup.0),
+                    ..EngineRule::default()
+                };
+                lowering.go(chain, schema, &shard.address, rule, leaf);
+            }
+        };
+        if let Some(&policy) = policies.first() {
+            let readers = self.draft.chain(&format!("{}.schemas.readers", section.address));
+            let rest = self.draft.chain(&format!("{}.schemas.writers", section.address));
+            placed(self, readers, policies);
+            self.go(
+                readers,
+                "rest",
+                &section.address,
+                EngineRule::default(),
+                Target::Jump(rest),
+            );
+            placed(self, rest, &[]);
+            self.missing(rest, section, Target::Stop);
+            let name = format!("{}.schemas.role", section.address);
+            let role = self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(rest));
+            for (schema, _) in rows {
+                let rule = EngineRule {
+                    schemaname: Some(schema.clone()),
+                    ..EngineRule::default()
+                };
+                self.go(chain, schema, &section.address, rule, Target::Jump(role));
+            }
+        } else {
+            placed(self, chain, &[]);
+        }
+    }
+
+    /// Schemas that the topology names and the map does not hold have no key.
+    fn known_schemas(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        rows: &[(String, usize)],
+        next: Target,
+    ) {
+        let step = &*section.step;
+        let allowed = MissingAction::Allow;
+        let all_pass = step.missing.statements == allowed
+            && step.missing.session_setup == allowed
+            && next == Target::Stop;
+        if all_pass && step.otherwise.is_none() {
+            return;
+        }
+        let program = self.program;
+        let mut schemas: BTreeSet<&str> = SYSTEM.into_iter().collect();
+        schemas.extend(
+            program
+                .users
+                .iter()
+                .filter_map(|user| user.default_schema.as_deref()),
+        );
+        for map in &program.maps {
+            schemas.extend(map.step.logical_schema.as_deref());
+            schemas.extend(map.step.shards.iter().filter_map(|shard| shard.schema.as_deref()));
+        }
+        schemas.retain(|schema| {
+            rows.binary_search_by(|(name, _)| name.as_str().cmp(schema))
+                .is_err()
+        });
+        let missing = self.draft.chain(&format!("{}.schemas.missing", section.address));
+        self.missing(missing, section, next);
+        for schema in schemas {
+            let rule = EngineRule {
+                schemaname: Some(schema.to_owned()),
+                ..EngineRule::default()
+            };
+            self.go(chain, schema, &section.address, rule, Target::Jump(missing));
+        }
+    }
+
+    /// What happens in schemas that nothing names: fast routing has no row for them.
+    fn unlisted(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
+        let step = &*section.step;
+        let engine = self.report.engine;
+        let seen = "statements that name another shard's schema are not seen";
+        match (&step.unknown, &step.missing.statements) {
+            (UnknownKey::Cluster(unknown), MissingAction::Cluster(missing)) if unknown == missing => {
+                let rule = EngineRule {
+                    destination_hostgroup: Some(self.hostgroups(unknown).0.0),
+                    ..EngineRule::default()
+                };
+                let name = format!("{}/unlisted", self.draft.get(chain).name);
+                self.draft.push(
+                    chain,
+                    crate::draft::DraftRule::engine(name, &section.address, rule),
+                );
+                self.report.difference(section.origin, "key_from", seen);
+            }
+            (UnknownKey::Reject, MissingAction::Allow) | (UnknownKey::Reject, MissingAction::Reject) => {
+                let message = format!(
+                    "on {engine}, a session in a schema that this topology does not name is not refused: it goes to the \
+                     user's cluster, which refuses schemas that it does not have; and {seen}; `rule_layout: flat` refuses \
+                     such sessions"
+                );
+                self.report
+                    .add(Severity::Warning, DIFFERENCE, section.origin, "key_from", message);
+            }
+            _ => {
+                let what = "send unknown keys and missing keys in schema names to different places";
+                self.report.unsupported(section.origin, "unknown_key", what);
+            }
+        }
+    }
+
+    fn fast_rows(
+        &mut self,
+        chain: ChainRef,
+        rows: &[(String, usize)],
+        section: &Section<Box<MapStep>>,
+        class: &Class,
+        policies: &[usize],
+    ) {
+        let users: Vec<String> = if class.everyone {
+            vec![String::new()]
+        } else {
+            class.users.clone()
+        };
+        for (schema, at) in rows {
+            let shard = &section.step.shards[*at];
+            let Some(hostgroup) = self.destination(policies, shard) else {
+                continue;
+            };
+            for username in &users {
+                self.routes.push(DraftRoute {
+                    username: username.clone(),
+                    schemaname: schema.clone(),
+                    chain,
+                    hostgroup,
+                    address: shard.address.clone(),
+                });
+            }
+        }
+    }
+}

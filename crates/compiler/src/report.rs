@@ -1,0 +1,133 @@
+//! Problems of a compilation, each at the line of the object it is about.
+
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems, Severity};
+use shardwright_rules::{Address, EngineId};
+use shardwright_topology::model::{OnUnsupported, OriginId, Origins};
+
+macro_rules! codes {
+    ($($name:ident = $code:literal: $title:literal;)+) => {
+        $(#[doc = $title] pub(crate) const $name: Code = Code::new($code);)+
+
+        /// The pages of `explain` for what the compiler reports: SW320 to SW328.
+        pub(crate) const CODES: &[CodeDoc] = &[$(CodeDoc {
+            code: $name,
+            title: $title,
+            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
+        },)+];
+    };
+}
+
+codes! {
+    UNSUPPORTED = "SW320": "an engine cannot do what is asked for";
+    APPROXIMATED = "SW321": "an engine does without what is asked for";
+    DIFFERENCE = "SW322": "an engine does this differently";
+    EXHAUSTED = "SW323": "ids do not fit their range";
+    NUMBERS = "SW324": "a written number is used twice or out of order";
+    OVERWRITTEN = "SW325": "a raw rule places statements and neither applies nor jumps";
+    PLACE = "SW326": "a block of raw rules cannot stand there";
+    LAYOUT = "SW327": "a forced rule layout does not fit the map";
+    MAPS_MEET = "SW328": "two shard maps take the same statements";
+}
+
+/// Collects problems of one engine's compilation.
+pub(crate) struct Report<'a> {
+    /// The engine that is compiled for.
+    pub engine: EngineId,
+    origins: &'a Origins,
+    /// What was found.
+    pub problems: Problems,
+}
+
+impl<'a> Report<'a> {
+    /// An empty report.
+    pub(crate) fn new(engine: EngineId, origins: &'a Origins) -> Self {
+        Self {
+            engine,
+            origins,
+            problems: Problems::new(),
+        }
+    }
+
+    /// The address of an object.
+    pub(crate) fn address(&self, origin: OriginId) -> Address {
+        Address::new(self.origins.address(origin))
+    }
+
+    /// Adds a problem at a field of an object.
+    pub(crate) fn add(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        origin: OriginId,
+        field: &str,
+        message: String,
+    ) {
+        let mut diagnostic = Diagnostic::new(severity, code, message)
+            .at(self.origins.field(origin, field), "")
+            .address(self.origins.address(origin));
+        if let Some(instance) = self.origins.instance(origin) {
+            diagnostic = diagnostic.instance(instance);
+        }
+        self.problems.push(diagnostic);
+    }
+
+    /// Adds an error.
+    pub(crate) fn error(&mut self, code: Code, origin: OriginId, field: &str, message: impl Into<String>) {
+        self.add(Severity::Error, code, origin, field, message.into());
+    }
+
+    /// Adds a problem that belongs to no line of the user's files.
+    pub(crate) fn general(&mut self, code: Code, message: impl Into<String>) {
+        self.problems.push(Diagnostic::error(code, message));
+    }
+
+    /// `ENGINE cannot WHAT; WHO can`, or, where no engine can, that.
+    pub(crate) fn unsupported(&mut self, origin: OriginId, field: &str, what: &str) {
+        let message = match self.engine {
+            EngineId::Bundled => format!("no engine can {what} yet"),
+            engine => format!("{engine} cannot {what}; the bundled engine can"),
+        };
+        self.error(UNSUPPORTED, origin, field, message);
+    }
+
+    /// What no engine profile has.
+    pub(crate) fn not_built(&mut self, origin: OriginId, field: &str, what: &str) {
+        self.error(
+            UNSUPPORTED,
+            origin,
+            field,
+            format!(
+                "{} cannot {what}, and neither can another engine yet",
+                self.engine
+            ),
+        );
+    }
+
+    /// Something that a section with `on_unsupported` asks for; true when the rest of the section may be compiled.
+    pub(crate) fn on_unsupported(
+        &mut self,
+        choice: OnUnsupported,
+        origin: OriginId,
+        field: &str,
+        what: &str,
+        lost: &str,
+    ) -> bool {
+        if choice == OnUnsupported::Error {
+            let message = format!(
+                "{} cannot {what}; `on_unsupported: approximate` or `skip` accepts that {lost}",
+                self.engine
+            );
+            self.error(UNSUPPORTED, origin, field, message);
+            return false;
+        }
+        let message = format!("{} cannot {what}: {lost}", self.engine);
+        self.add(Severity::Warning, APPROXIMATED, origin, field, message);
+        choice == OnUnsupported::Approximate
+    }
+
+    /// A difference of the engine that is always so.
+    pub(crate) fn difference(&mut self, origin: OriginId, field: &str, what: impl AsRef<str>) {
+        let message = format!("on {}, {}", self.engine, what.as_ref());
+        self.add(Severity::Info, DIFFERENCE, origin, field, message);
+    }
+}

@@ -1,0 +1,141 @@
+//! Chains as text, for `compile --emit tree`.
+
+use std::fmt::Write as _;
+
+use shardwright_rules::{Body, EngineRule, NativeStep, Rule};
+
+use crate::Compiled;
+
+/// Every chain with its rules in order of evaluation, and the rows of fast routing.
+pub fn render(compiled: &Compiled) -> String {
+    let mut text = String::new();
+    let mut chain = None;
+    for rule in &compiled.configuration.graph.rules {
+        if chain != Some(rule.flag_in) {
+            chain = Some(rule.flag_in);
+            let name = compiled.chains.get(&rule.flag_in).map_or("", String::as_str);
+            let gap = if text.is_empty() { "" } else { "\n" };
+            line(&mut text, format_args!("{gap}flag {} {name}", rule.flag_in));
+        }
+        let what = match &rule.body {
+            Body::Engine(engine) => engine_rule(compiled, engine),
+            Body::Native { step, .. } => native_step(step),
+        };
+        line(&mut text, format_args!("  {} {what}{}", rule.id, from(rule)));
+    }
+    let routes = &compiled.configuration.graph.fast_routing;
+    if !routes.is_empty() {
+        line(&mut text, format_args!("\nfast routing"));
+    }
+    for route in routes {
+        let user = if route.username.is_empty() {
+            "*"
+        } else {
+            &route.username
+        };
+        let place = destination(compiled, route.hostgroup.0);
+        line(
+            &mut text,
+            format_args!("  flag {} {user} {} -> {place}", route.flag_in, route.schemaname),
+        );
+    }
+    text
+}
+
+fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
+    writeln!(text, "{}", what.to_string().trim_end()).expect("writing to a string cannot fail");
+}
+
+fn from(rule: &Rule) -> String {
+    format!("   # {}", rule.address.short())
+}
+
+fn native_step(step: &NativeStep) -> String {
+    match step {
+        NativeStep::Map(map) => format!("map {} by {}: {} shards", map.map, map.key, map.shards.len()),
+        NativeStep::Role(_) => "reads to readers".to_owned(),
+        NativeStep::Delay(delay) => format!("delay {} ms", delay.delay_ms),
+        NativeStep::StopIfPlaced => "stop if placed".to_owned(),
+    }
+}
+
+fn engine_rule(compiled: &Compiled, rule: &EngineRule) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let conditions = [
+        ("user", &rule.username),
+        ("schema", &rule.schemaname),
+        ("client", &rule.client_addr),
+        ("digest", &rule.match_digest),
+        ("text", &rule.match_pattern),
+    ];
+    for (name, value) in conditions {
+        if let Some(value) = value {
+            let value = value.escape_debug();
+            parts.push(if matches!(name, "digest" | "text") {
+                format!("{name}~{value}")
+            } else {
+                format!("{name}={value}")
+            });
+        }
+    }
+    if let Some(digest) = rule.digest {
+        parts.push(format!("digest=0x{digest:016X}"));
+    }
+    if parts.is_empty() {
+        parts.push("*".to_owned());
+    }
+    if rule.negate_match_pattern {
+        parts.insert(0, "not".to_owned());
+    }
+    parts.push("->".to_owned());
+    parts.extend(actions(compiled, rule));
+    parts.join(" ")
+}
+
+fn actions(compiled: &Compiled, rule: &EngineRule) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(with) = &rule.replace_pattern {
+        parts.push(format!("rewrite {with}"));
+    }
+    if let Some(delay) = rule.delay_ms {
+        parts.push(format!("delay {delay} ms"));
+    }
+    if let Some(hostgroup) = rule.destination_hostgroup {
+        parts.push(destination(compiled, hostgroup));
+    }
+    if let Some(message) = &rule.error_msg {
+        parts.push(format!("refuse {}", message.split(':').next().unwrap_or(message)));
+    }
+    if let Some(message) = &rule.ok_msg {
+        parts.push(format!("answer {message:?}"));
+    }
+    if let Some(flag) = rule.flag_out {
+        parts.push(format!("flag {flag}"));
+    }
+    if rule.apply && rule.error_msg.is_none() {
+        parts.push("stop".to_owned());
+    }
+    if parts.is_empty() {
+        parts.push("go on".to_owned());
+    }
+    parts
+}
+
+fn destination(compiled: &Compiled, hostgroup: u32) -> String {
+    let found = compiled
+        .configuration
+        .hostgroups
+        .iter()
+        .find(|found| found.id.0 == hostgroup);
+    match found {
+        Some(found) => {
+            let cluster = found
+                .cluster
+                .as_str()
+                .strip_prefix("clusters.")
+                .unwrap_or(found.cluster.as_str());
+            format!("{hostgroup} ({cluster} {})", found.role)
+        }
+        None => hostgroup.to_string(),
+    }
+}
