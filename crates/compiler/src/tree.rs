@@ -70,7 +70,7 @@ fn engine_rule(compiled: &Compiled, rule: &EngineRule) -> String {
     ];
     for (name, value) in conditions {
         if let Some(value) = value {
-            let value = value.escape_debug();
+            let value = value.replace('\n', "\\n");
             parts.push(if matches!(name, "digest" | "text") {
                 format!("{name}~{value}")
             } else {

@@ -93,7 +93,11 @@ fn exhausted_ranges_say_by_how_much() {
     };
     let project = tenants(1..=40, 1).ids(ids).finish();
     let compiled = again(&project, EngineId::Proxysql27, &Lock::default());
-    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"");
+    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @r"
+    SW323: ids.hostgroups 10-19 has 10 numbers, 31 too few for the hostgroups of this topology
+    SW323: ids.flags 20-21 has 2 numbers, 8 too few for the chains of proxysql-2.7
+    SW323: ids.rules 100-109 has room for 10 of 66 rules of proxysql-2.7 that stand together, 56 too few
+    ");
 }
 
 #[test]
@@ -102,5 +106,5 @@ fn pins_win_and_clashes_are_told() {
     build.clusters_mut()[0].hostgroups.writer = Some(1500);
     build.clusters_mut()[1].hostgroups.writer = Some(1500);
     let compiled = again(&build.finish(), EngineId::Bundled, &Lock::default());
-    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"");
+    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"SW324: hostgroup 1500 of hostgroups.shard-001.writer is also another hostgroup's number");
 }

@@ -37,7 +37,7 @@ fn neighbours(key: i64, exists: impl Fn(i64) -> bool) -> Vec<(String, String)> {
     cases
 }
 
-fn check(project: &Project, keys: &[i64], compiled: &shardwright_compiler::Compiled) {
+fn check(keys: &[i64], compiled: &shardwright_compiler::Compiled) {
     let decider = Decider::new(compiled);
     for &key in keys {
         for (statement, expected) in neighbours(key, |value| keys.contains(&value)) {
@@ -49,15 +49,14 @@ fn check(project: &Project, keys: &[i64], compiled: &shardwright_compiler::Compi
             );
         }
     }
-    let _ = project;
 }
 
 #[test]
 fn two_hundred_shards_on_both_engines() {
     let keys: Vec<i64> = (1..=200).collect();
     let project = tenants(keys.clone(), 1).finish();
-    check(&project, &keys, &compiled(&project, EngineId::Bundled));
-    check(&project, &keys, &compiled(&project, EngineId::Proxysql27));
+    check(&keys, &compiled(&project, EngineId::Bundled));
+    check(&keys, &compiled(&project, EngineId::Proxysql27));
 }
 
 #[test]
@@ -70,7 +69,6 @@ fn restarts_and_re2_change_nothing() {
         (50, RegexEngine::Re2),
     ] {
         check(
-            &project,
             &keys,
             &compiled_with(&project, EngineId::Proxysql27, iterations, regex),
         );
@@ -161,6 +159,28 @@ fn unknown_and_missing_keys_can_have_a_cluster() {
     }
 }
 
+#[test]
+fn figures_at_ten_thousand_shards() {
+    let ids = IdRanges {
+        hostgroups: 10_000..=39_999,
+        rules: 100_000..=199_999,
+        flags: 40_000..=59_999,
+    };
+    let project = tenants(1..=10_000, 1).ids(ids).finish();
+    let compiled = compiled(&project, EngineId::Proxysql27);
+    let stats = &compiled.stats.shard_maps["tenants"];
+    assert_eq!(stats.keys, 10_000);
+    // Visits dominate at this size, so the cheapest tree is wide: prices decide, not evaluations alone.
+    assert!(stats.mean_evaluations < 60.0 && stats.rules < 10_700, "{stats:?}");
+    let explanation = compiled.explain("shard_maps.tenants").expect("the map has rules");
+    let cheapest = explanation
+        .candidates
+        .iter()
+        .map(|candidate| candidate.mean_cost_ns)
+        .fold(f64::MAX, f64::min);
+    assert_eq!(explanation.candidates[0].mean_cost_ns, cheapest);
+}
+
 fn text_keys() -> impl Strategy<Value = Vec<String>> {
     prop::collection::btree_set("[A-Ca-c0-2.é_ -]{1,5}", 1..24)
         .prop_map(|keys| {
@@ -217,7 +237,8 @@ proptest! {
             for value in [format!("'{probe}'"), probe.clone(), probe.to_uppercase(), format!("{probe}x")] {
                 let statement = format!("/* region={value} */ SELECT 1 FROM t");
                 let (a, b) = (bundled.short("app", None, &statement), proxysql.short("app", None, &statement));
-                prop_assert_eq!(a, b, "{}", statement);
+                let refused = |answer: &str| answer.starts_with("SW35");
+                prop_assert!(a == b || (refused(&a) && refused(&b)), "{}: {} and {}", statement, a, b);
             }
         }
     }

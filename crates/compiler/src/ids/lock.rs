@@ -111,7 +111,9 @@ impl Lock {
 
     /// Pinned names that start with `prefix`, without it.
     pub(crate) fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-        let from = self.entries.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let from = self
+            .entries
+            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         from.map_while(move |(name, _)| name.strip_prefix(prefix))
     }
 

@@ -43,43 +43,44 @@ pub(crate) fn allocate(wishes: &[Wish], range: (u32, u32)) -> Result<Vec<u32>, S
             at += 1;
             continue;
         }
-        let before = at.checked_sub(1).map(|before| ids[before]);
-        let end = fill_gap(wishes, &mut fixed, at, before, range, &mut ids)?;
-        at = end;
+        at = fill_gap(wishes, &mut fixed, at, range, &mut ids)?;
     }
     Ok(ids)
 }
 
-/// Fills the gap that starts at `from`, letting go of locked ids behind it until there is room; returns its end.
+/// Fills the gap that starts at `from`, letting go of locked ids behind it, and then before it, until there is room;
+/// returns its end.
 fn fill_gap(
     wishes: &[Wish],
     fixed: &mut [Option<u32>],
-    from: usize,
-    before: Option<u32>,
+    mut from: usize,
     range: (u32, u32),
     ids: &mut [u32],
 ) -> Result<usize, SequenceError> {
-    let low = before.map_or(range.0, |before| range.0.max(before.saturating_add(1)));
     let mut end = from;
     loop {
         while end < wishes.len() && fixed[end].is_none() {
             end += 1;
         }
+        let below = from.checked_sub(1).map(|before| ids[before]);
         let above = if end < wishes.len() { fixed[end] } else { None };
+        let low = below.map_or(range.0, |below| range.0.max(below.saturating_add(1)));
         let high = above.map_or(range.1, |above| range.1.min(above.saturating_sub(1)));
         let (needed, available) = (end - from, (u64::from(high) + 1).saturating_sub(u64::from(low)));
         if needed as u64 <= available {
             spread(&mut ids[from..end], low, available, above.is_none());
             return Ok(end);
         }
-        match wishes.get(end) {
-            Some(Wish::Locked(_)) => fixed[end] = None,
-            _ => {
-                return Err(SequenceError::Exhausted {
-                    needed,
-                    available: available as usize,
-                });
-            }
+        let movable =
+            |at: Option<usize>| at.filter(|&at| matches!(wishes.get(at), Some(Wish::Locked(_) | Wish::Free)));
+        if let Some(behind) = movable(Some(end)) {
+            fixed[behind] = None;
+        } else if let Some(before) = movable(from.checked_sub(1)) {
+            fixed[before] = None;
+            from = before;
+        } else {
+            let available = available as usize;
+            return Err(SequenceError::Exhausted { needed, available });
         }
     }
 }

@@ -221,7 +221,7 @@ mod tests {
     fn bounds_round_into_gaps() {
         for (range, below, above, expected) in [
             ((17, 32), Some(16), Some(33), (17, 32)),
-            ((17, 32), Some(3), Some(51), (10, 49)),
+            ((17, 32), Some(3), Some(51), (10, 39)),
             ((1, 50), None, Some(51), (0, 50)),
             ((151, 200), Some(150), None, (151, 999)),
         ] {

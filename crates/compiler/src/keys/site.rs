@@ -32,6 +32,8 @@ pub(crate) struct KeySite {
     pub doubtful: String,
     before: String,
     after: String,
+    /// The key with its value, whatever it is.
+    keyed: String,
     quotable: Quotable,
     /// How an integer value is written.
     pub writing: Writing,
@@ -76,6 +78,7 @@ impl KeySite {
             accepts,
             repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
             doubtful: comment_before_quote(&format!("{key}=")),
+            keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
             after: format!(r"(?:\*/|{SEPARATOR})"),
             quotable: if spaced {
@@ -99,18 +102,42 @@ impl KeySite {
             repeats: format!("{comment}(?s:.*){comment}"),
             doubtful: format!(r#"\A[^'"`]*{comment}"#),
             before: format!(r"/\*{BLANKS}{prefix}"),
+            keyed: comment,
             after: format!(r"{suffix}{BLANKS}\*/"),
             quotable: Quotable::No,
             writing: width.map_or(Writing::Plain, Writing::Padded),
         }
     }
 
-    /// The pattern for a statement whose key is one of the values that `value` matches whole.
-    pub(crate) fn whole(&self, value: &str) -> String {
+    /// A pattern for a place behind the key and a quote that follows it; for statements that `accepts` matches.
+    pub(crate) fn behind_quote(&self) -> String {
+        format!(r#"{}(?s:.*)['"](?s:.*)"#, self.keyed)
+    }
+
+    /// The pattern for a statement whose key is one of the numbers that `value` matches whole.
+    pub(crate) fn number(&self, value: &str) -> String {
+        let quote = if self.quotable == Quotable::No {
+            ""
+        } else {
+            r#"['"]?"#
+        };
+        format!("{}{quote}{value}{quote}{}", self.before, self.after)
+    }
+
+    /// The pattern for a statement whose key is one of these texts.
+    pub(crate) fn texts(&self, values: &[&str]) -> String {
+        let any = text::exactly(values);
         let value = match self.quotable {
-            Quotable::No => value.to_owned(),
-            Quotable::Simple => format!(r#"['"]?{value}['"]?"#),
-            Quotable::Spaced => format!(r#"(?:{value}|['"]{value}['"])"#),
+            Quotable::No => any,
+            Quotable::Simple => format!(r#"['"]?{any}['"]?"#),
+            Quotable::Spaced => {
+                let bare: Vec<&str> = values.iter().copied().filter(|value| !is_spaced(value)).collect();
+                if bare.is_empty() {
+                    format!(r#"['"]{any}['"]"#)
+                } else {
+                    format!(r#"(?:{}|['"]{any}['"])"#, text::exactly(&bare))
+                }
+            }
         };
         format!("{}{value}{}", self.before, self.after)
     }

@@ -121,7 +121,7 @@ impl Lowering<'_, '_> {
             message,
         );
         self.other_maps_key(found, section);
-        self.rewrite_guards(found, section);
+        self.rewrite_guards(found, section, site);
         let places_cluster = step.shards.iter().any(|shard| shard.cluster.is_some());
         let readers = if places_cluster {
             self.policies_of(section, &class.policies)

@@ -5,12 +5,18 @@ use shardwright_rules::{Address, EngineRule, MapStep, Modifiers, Unqualified};
 
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
+use crate::keys::site::KeySite;
 use crate::keys::text;
 use crate::native::Section;
 
 impl Lowering<'_, '_> {
     /// Rules in front of a map's tree that refuse statements in which a pattern cannot find the logical schema safely.
-    pub(super) fn rewrite_guards(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
+    pub(super) fn rewrite_guards(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        site: &KeySite,
+    ) {
         let step = &*section.step;
         let rewrites = step.shards.iter().any(|shard| shard.schema.is_some());
         let Some(logical) = step.logical_schema.as_deref().filter(|_| rewrites) else {
@@ -21,7 +27,7 @@ impl Lowering<'_, '_> {
              else than the schema of a table",
             step.map
         );
-        let rule = text_rule(doubtful(logical));
+        let rule = text_rule(doubtful(logical, site));
         self.refuse(
             chain,
             "schema",
@@ -93,9 +99,9 @@ fn replacement(logical: &str, own: &str) -> (String, String) {
 
 /// Any place where the word of the logical schema stands and `replacement` would not be right: behind a quote that may
 /// open a literal, behind a dot or a letter of another name, or before something else than a dot.
-fn doubtful(logical: &str) -> String {
+fn doubtful(logical: &str, site: &KeySite) -> String {
     let name = text::escaped(logical);
-    let behind_quote = format!(r#"['"](?s:.*)\b{name}\b"#);
+    let behind_quote = format!(r"{}\b{name}\b", site.behind_quote());
     let wrong_before =
         format!(r"[^\s(,=<>+*/!&|;~^%`0-9A-Za-z_-]{name}\b|\.\s+`?{name}\b|[^{BEFORE}]`{name}\b");
     let wrong_after =
@@ -105,11 +111,14 @@ fn doubtful(logical: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use shardwright_rules::{CommentForm, KeyKind};
+
     use super::*;
 
     #[test]
     fn names_are_rewritten_or_refused() {
-        let refuse = regex::Regex::new(&doubtful("world")).expect("a valid pattern");
+        let site = KeySite::new("region", &CommentForm::Pairs, KeyKind::Text, true);
+        let refuse = regex::Regex::new(&doubtful("world", &site)).expect("a valid pattern");
         let (pattern, with) = replacement("world", "Asia");
         let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
         let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");
@@ -146,13 +155,14 @@ mod tests {
             ("SELECT 1 FROM world/**/.t", None),
             ("SELECT 1 FROM `world` t", None),
             ("SELECT 1 FROM éworld.t", None),
-            ("SELECT 1 FROM `my-world`.t", None),
+            ("SELECT 1 FROM `my-world`.t", Some("SELECT 1 FROM `my-world`.t")),
             ("SELECT 1 FROM $world.t", None),
             ("SELECT @world.t", None),
         ] {
-            let refused = refuse.is_match(statement);
-            let text = (!refused).then(|| rewrite.replace_all(statement, with.as_str()).into_owned());
-            assert_eq!(text.as_deref(), expected, "{statement}");
+            let keyed = |statement: &str| format!("/* app='x', region='a b' */ {statement}");
+            let refused = refuse.is_match(&keyed(statement));
+            let text = (!refused).then(|| rewrite.replace_all(&keyed(statement), with.as_str()).into_owned());
+            assert_eq!(text, expected.map(keyed), "{statement}");
         }
     }
 }

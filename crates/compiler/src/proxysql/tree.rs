@@ -132,7 +132,7 @@ impl Lowering<'_, '_> {
     fn leaf(&mut self, builder: &mut Builder<'_>, chain: ChainRef, entry: &Entry) {
         let step = &*builder.section.step;
         let shard = &step.shards[entry.shard];
-        let pattern = builder.site.whole(&entry_pattern(&builder.site, entry));
+        let pattern = entry_pattern(&builder.site, entry);
         let rule = EngineRule {
             destination_hostgroup: self
                 .destination(&builder.key.readers, shard)
@@ -244,11 +244,11 @@ fn own_schemas(
     schemas
 }
 
-/// A pattern for exactly the keys of an entry.
+/// A pattern for statements with one of the keys of an entry.
 fn entry_pattern(site: &KeySite, entry: &Entry) -> String {
     match &entry.values {
-        Values::Integers(ranges) => integer::pattern(ranges, site.writing),
-        Values::Texts(texts) => text::exactly(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
+        Values::Integers(ranges) => site.number(&integer::pattern(ranges, site.writing)),
+        Values::Texts(texts) => site.texts(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
     }
 }
 
@@ -264,7 +264,7 @@ fn run_pattern(site: &KeySite, part: &[Entry], below: Option<&Entry>, above: Opt
     };
     if let (Some(low), Some(high)) = (first(&part[0]), last(&part[part.len() - 1])) {
         let range = integer::rounded((low, high), below.and_then(last), above.and_then(first));
-        return site.whole(&integer::pattern(&[range], site.writing));
+        return site.number(&integer::pattern(&[range], site.writing));
     }
     let texts: Vec<&str> = part
         .iter()

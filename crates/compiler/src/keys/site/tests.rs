@@ -35,7 +35,7 @@ fn tenant_17() -> Compiled {
         accepts: bytes(&site.accepts),
         repeats: bytes(&site.repeats),
         doubtful: bytes(&site.doubtful),
-        leaf: bytes(&site.whole(&integer::pattern(&[(17, 17)], site.writing))),
+        leaf: bytes(&site.number(&integer::pattern(&[(17, 17)], site.writing))),
     }
 }
 
