@@ -30,7 +30,9 @@ pub(crate) fn config(password: Option<&Zeroizing<String>>, connections: usize) -
     Config {
         users: vec![User {
             name: ADMIN_USER.to_owned(),
-            password: password.map(|password| String::clone(password)).unwrap_or_default(),
+            password: password
+                .map(|password| String::clone(password))
+                .unwrap_or_default(),
         }],
         server_version: VERSION.to_owned(),
         limits: Limits {
@@ -55,7 +57,8 @@ impl AdminBackend {
 
 impl Backend for AdminBackend {
     fn open_session(&self, context: &SessionContext) -> Result<Box<dyn Session>, MysqlError> {
-        let unavailable = |error: std::io::Error| errors::UNKNOWN.with(format_args!("no admin tables: {error}"));
+        let unavailable =
+            |error: std::io::Error| errors::UNKNOWN.with(format_args!("no admin tables: {error}"));
         let tables = SqliteBackend::new(VERSION).map_err(unavailable)?;
         for schema in tables::SCHEMAS {
             tables.add_schema(schema)?;
@@ -136,10 +139,23 @@ impl AdminSession {
         .send(rows)
     }
 
-    fn apply(&mut self, expected: &Expected, json: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        let applied = self.shared.control.apply(expected, json).map_err(|error| refusal(&error))?;
+    fn apply(
+        &mut self,
+        expected: &Expected,
+        json: &str,
+        rows: &mut dyn RowSink,
+    ) -> Result<Answer, MysqlError> {
+        let applied = self
+            .shared
+            .control
+            .apply(expected, json)
+            .map_err(|error| refusal(&error))?;
         self.shared.workers().iter().for_each(|worker| worker.wake());
-        tracing::info!(generation = applied.generation, fingerprint = applied.fingerprint, "applied");
+        tracing::info!(
+            generation = applied.generation,
+            fingerprint = applied.fingerprint,
+            "applied"
+        );
         self.answered = Answered(Some(self.shared.control.fail_points));
         one_row(
             &["generation", "fingerprint"],
@@ -152,7 +168,12 @@ impl AdminSession {
         let snapshot = self.shared.control.snapshot().load_full();
         let user = match &explain.user {
             Some(user) => user.clone(),
-            None => snapshot.configuration.users.first().map(|user| user.name.clone()).unwrap_or_default(),
+            None => snapshot
+                .configuration
+                .users
+                .first()
+                .map(|user| user.name.clone())
+                .unwrap_or_default(),
         };
         let configured = snapshot.configuration.user(&user);
         if configured.is_none() {
@@ -188,7 +209,8 @@ impl AdminSession {
                 .with("the admin tables are read only: change the topology and run `shardwright apply`"));
         }
         tables::fill(&self.shared, &mut self.sqlite, text)?;
-        self.sqlite.query(tables::with_inner_schema(text).as_bytes(), rows)
+        self.sqlite
+            .query(tables::with_inner_schema(text).as_bytes(), rows)
     }
 }
 

@@ -87,8 +87,6 @@ pub(crate) struct Backend {
     /// Unique in its worker.
     pub(crate) serial: u64,
     pub(crate) fit: Fit,
-    /// The server's number for the connection.
-    pub(crate) thread_id: u32,
     pub(crate) is_mariadb: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
@@ -142,7 +140,6 @@ impl Connect<'_> {
             member: self.member.clone(),
             serial: self.serial,
             fit: self.fit,
-            thread_id: greeting.connection_id,
             is_mariadb: greeting.is_mariadb(),
             schema: self.schema,
             names: None,
@@ -176,7 +173,9 @@ impl Connect<'_> {
                     return Ok((greeting, status));
                 }
                 ClientStep::Ready { .. } => {
-                    return Err(ConnectFailure::Unfit("it lacks a protocol capability that the client uses"));
+                    return Err(ConnectFailure::Unfit(
+                        "it lacks a protocol capability that the client uses",
+                    ));
                 }
             }
         }
@@ -184,11 +183,16 @@ impl Connect<'_> {
 }
 
 async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), ConnectFailure> {
-    match channel.packet(frame, shardwright_wire::PRE_AUTH_MAX_PAYLOAD).await {
+    match channel
+        .packet(frame, shardwright_wire::PRE_AUTH_MAX_PAYLOAD)
+        .await
+    {
         Ok(()) => Ok(()),
         Err(ReadError::Closed) => Err(ConnectFailure::Closed),
         Err(ReadError::Io(error)) => Err(error.into()),
-        Err(ReadError::Packet(_)) => Err(ConnectFailure::Unfit("its handshake is not of the MySQL protocol")),
+        Err(ReadError::Packet(_)) => Err(ConnectFailure::Unfit(
+            "its handshake is not of the MySQL protocol",
+        )),
     }
 }
 
@@ -239,11 +243,16 @@ impl Backend {
         if let Some(error) = outcome.error {
             return Ok(Err(error));
         }
-        self.autocommit =
-            outcome.status.is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
+        self.autocommit = outcome
+            .status
+            .is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
         // MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
         // COM_RESET_CONNECTION).
-        self.names = if self.is_mariadb { None } else { Some(unknown_names()) };
+        self.names = if self.is_mariadb {
+            None
+        } else {
+            Some(unknown_names())
+        };
         Ok(Ok(()))
     }
 

@@ -209,11 +209,6 @@ impl Channel {
         write_packet(&mut self.outbox, seq, payload);
     }
 
-    /// Queues bytes that are packets already.
-    pub(crate) fn queue_raw(&mut self, bytes: &[u8]) {
-        self.outbox.extend_from_slice(bytes);
-    }
-
     /// Sends what is queued.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.outbox.len() {
@@ -236,11 +231,10 @@ impl Channel {
         std::future::poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Sends bytes at once as far as they go and queues the rest; nothing may be queued before.
+    /// Sends bytes at once as far as they go and queues the rest; behind what is queued already, they are queued.
     pub(crate) fn send_or_queue(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<()> {
-        debug_assert!(self.outbox.is_empty(), "earlier bytes go first");
         let mut rest = bytes;
-        while !rest.is_empty() {
+        while !rest.is_empty() && self.outbox.is_empty() {
             match self.socket.poll_write(cx, rest) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(written)) => rest = &rest[written..],

@@ -41,7 +41,9 @@ pub(crate) struct Applied {
 /// Why nothing was applied. The text begins with a word for programs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    #[error("STALE: the proxy serves generation {generation} ({fingerprint}), not what the plan was made from")]
+    #[error(
+        "STALE: the proxy serves generation {generation} ({fingerprint}), not what the plan was made from"
+    )]
     Stale { generation: i64, fingerprint: String },
     #[error("CONTENDED: another configuration is being applied")]
     Contended,
@@ -52,7 +54,11 @@ pub(crate) enum ApplyError {
 }
 
 fn listed(problems: &[Problem]) -> String {
-    let mut text: Vec<String> = problems.iter().take(LISTED_PROBLEMS).map(Problem::to_string).collect();
+    let mut text: Vec<String> = problems
+        .iter()
+        .take(LISTED_PROBLEMS)
+        .map(Problem::to_string)
+        .collect();
     if problems.len() > LISTED_PROBLEMS {
         text.push(format!("and {} more", problems.len() - LISTED_PROBLEMS));
     }
@@ -80,7 +86,11 @@ pub enum RestoreError {
 
 impl Control {
     /// Serves the last generation of the store, or nothing if there is none.
-    pub(crate) fn restore(store: Store, options: &Options, fail_points: FailPoints) -> Result<Self, RestoreError> {
+    pub(crate) fn restore(
+        store: Store,
+        options: &Options,
+        fail_points: FailPoints,
+    ) -> Result<Self, RestoreError> {
         let members = MemberRegistry::default();
         let ingredients = Ingredients {
             members: &members,
@@ -90,17 +100,22 @@ impl Control {
             None => Snapshot::empty(),
             Some(generation) => {
                 let number = generation.number;
-                let (snapshot, problems) = Snapshot::restore(&generation, &ingredients).map_err(|problems| {
-                    RestoreError::Invalid {
-                        generation: number,
-                        reason: listed(&problems),
-                    }
-                })?;
+                let (snapshot, problems) =
+                    Snapshot::restore(&generation, &ingredients).map_err(|problems| {
+                        RestoreError::Invalid {
+                            generation: number,
+                            reason: listed(&problems),
+                        }
+                    })?;
                 if snapshot.fingerprint != generation.fingerprint {
                     return Err(RestoreError::Damaged(number));
                 }
                 for problem in problems {
-                    tracing::error!(address = problem.address, "user cannot log in: {}", problem.reason);
+                    tracing::error!(
+                        address = problem.address,
+                        "user cannot log in: {}",
+                        problem.reason
+                    );
                 }
                 snapshot
             }

@@ -14,7 +14,6 @@ use tokio::sync::Semaphore;
 pub(crate) struct MemberRuntime {
     /// Unique in the process.
     pub(crate) number: u64,
-    pub(crate) hostgroup: HostgroupId,
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) max_connections: u32,
@@ -93,7 +92,6 @@ impl MemberRegistry {
                 let limit = member.max_connections as usize;
                 let runtime = Arc::new(MemberRuntime {
                     number: self.next.fetch_add(1, Ordering::Relaxed),
-                    hostgroup,
                     host: member.host.clone(),
                     port: member.port,
                     max_connections: member.max_connections,
@@ -143,11 +141,24 @@ impl HostgroupMembers {
                 && (even_avoided || !member.runtime.is_avoided())
         };
         if self.role == Role::Writer {
-            let first = self.members.iter().find(|member| member.status == MemberStatus::Online)?;
+            let first = self
+                .members
+                .iter()
+                .find(|member| member.status == MemberStatus::Online)?;
             return Some(first).filter(usable);
         }
-        let tier = self.members.iter().filter(usable).map(|member| member.tier).min()?;
-        let candidates = || self.members.iter().filter(usable).filter(move |member| member.tier == tier);
+        let tier = self
+            .members
+            .iter()
+            .filter(usable)
+            .map(|member| member.tier)
+            .min()?;
+        let candidates = || {
+            self.members
+                .iter()
+                .filter(usable)
+                .filter(move |member| member.tier == tier)
+        };
         let total: u64 = candidates().map(|member| u64::from(member.weight)).sum();
         let mut left = random % total;
         candidates().find(|member| {
@@ -205,16 +216,27 @@ mod tests {
 
     #[test]
     fn readers_share_by_weight() {
-        let group = members(Role::Reader, &[("a", 1, 0, Online), ("b", 3, 0, Online), ("c", 0, 0, Online)]);
-        let to_b = (0..400).filter(|&random| group.pick(random, false).unwrap().runtime.host == "b").count();
+        let group = members(
+            Role::Reader,
+            &[("a", 1, 0, Online), ("b", 3, 0, Online), ("c", 0, 0, Online)],
+        );
+        let to_b = (0..400)
+            .filter(|&random| group.pick(random, false).unwrap().runtime.host == "b")
+            .count();
         assert_eq!(to_b, 300);
         assert_eq!(picks(&group, false), ["a", "b"]);
     }
 
     #[test]
     fn a_last_resort_serves_only_when_no_other_can() {
-        let group =
-            members(Role::Reader, &[("a", 1, 0, Online), ("b", 1, 0, Draining), ("writer", 1, 1, Online)]);
+        let group = members(
+            Role::Reader,
+            &[
+                ("a", 1, 0, Online),
+                ("b", 1, 0, Draining),
+                ("writer", 1, 1, Online),
+            ],
+        );
         assert_eq!(picks(&group, false), ["a"]);
         group.members[0].runtime.avoid_for(Duration::from_secs(3600));
         assert_eq!(picks(&group, false), ["writer"]);
@@ -224,7 +246,10 @@ mod tests {
 
     #[test]
     fn a_writer_hostgroup_has_one_writer() {
-        let group = members(Role::Writer, &[("a", 1, 0, Offline), ("b", 0, 0, Online), ("c", 1, 0, Online)]);
+        let group = members(
+            Role::Writer,
+            &[("a", 1, 0, Offline), ("b", 0, 0, Online), ("c", 1, 0, Online)],
+        );
         assert_eq!(picks(&group, false), ["b"]);
         group.members[1].runtime.avoid_for(Duration::from_secs(3600));
         assert_eq!(picks(&group, false), Vec::<String>::new());

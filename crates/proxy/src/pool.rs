@@ -96,7 +96,11 @@ impl Pool {
     pub(crate) fn wait(&self, member: u64) -> Waiting<'_> {
         let notify = Rc::new(Notify::new());
         let mut members = self.members.borrow_mut();
-        members.entry(member).or_default().waiters.push_back(notify.clone());
+        members
+            .entry(member)
+            .or_default()
+            .waiters
+            .push_back(notify.clone());
         Waiting {
             pool: self,
             member,
@@ -109,7 +113,8 @@ impl Pool {
         let now = Instant::now();
         self.members.borrow_mut().retain(|member, pool| {
             let is_wanted = wanted(*member);
-            pool.idle.retain(|backend| is_wanted && now - backend.idle_since < idle_timeout);
+            pool.idle
+                .retain(|backend| is_wanted && now - backend.idle_since < idle_timeout);
             is_wanted || !pool.waiters.is_empty()
         });
     }
@@ -127,7 +132,9 @@ impl Pool {
 }
 
 fn is_silent(backend: &mut Backend) -> bool {
-    backend.channel.poll_silent(&mut Context::from_waker(Waker::noop()))
+    backend
+        .channel
+        .poll_silent(&mut Context::from_waker(Waker::noop()))
 }
 
 /// A place in the line for a member's connections.
@@ -153,10 +160,11 @@ impl Drop for Waiting<'_> {
         pool.waiters.retain(|waiter| !Rc::ptr_eq(waiter, &self.notify));
         // It was called up and leaves: whoever is next is called in its place, as what was given may be there still.
         let was_called = pool.waiters.len() == in_line;
-        if was_called && !pool.idle.is_empty() {
-            if let Some(next) = pool.waiters.pop_front() {
-                next.notify_one();
-            }
+        if was_called
+            && !pool.idle.is_empty()
+            && let Some(next) = pool.waiters.pop_front()
+        {
+            next.notify_one();
         }
     }
 }

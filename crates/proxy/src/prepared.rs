@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use shardwright_rules::{Decision, Transaction};
 
 use crate::backend::Names;
 
@@ -81,6 +82,17 @@ pub(crate) struct SessionStatement {
     pub(crate) types: Vec<u8>,
     /// Pieces of parameters that wait for the execution: parameter and bytes.
     pub(crate) long_data: Vec<(u16, Vec<u8>)>,
+    /// The last decision, and what it depended on.
+    pub(crate) decided: Option<(Circumstances, Rc<Decision>)>,
+}
+
+/// What a decision about a prepared statement depends on, besides its text, its schema and its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    pub(crate) generation: i64,
+    pub(crate) transaction: Option<Transaction>,
+    pub(crate) transaction_pending: bool,
+    pub(crate) next_query_flag_in: Option<u32>,
 }
 
 /// The prepared statements of a session, by the number that the client has.
@@ -101,7 +113,8 @@ impl SessionStatements {
         loop {
             self.last = self.last.wrapping_add(1);
             // 0 is no statement and u32::MAX is "the last one" to MariaDB clients.
-            let is_free = self.last != 0 && self.last != u32::MAX && !self.statements.contains_key(&self.last);
+            let is_free =
+                self.last != 0 && self.last != u32::MAX && !self.statements.contains_key(&self.last);
             if is_free {
                 return self.last;
             }
@@ -143,7 +156,11 @@ impl SessionStatements {
             return false;
         }
         self.long_data_bytes += data.len();
-        match statement.long_data.iter_mut().find(|(known, _)| *known == parameter) {
+        match statement
+            .long_data
+            .iter_mut()
+            .find(|(known, _)| *known == parameter)
+        {
             Some((_, bytes)) => bytes.extend_from_slice(data),
             None => statement.long_data.push((parameter, data.to_vec())),
         }
@@ -229,6 +246,7 @@ mod tests {
             parameters,
             types: Vec::new(),
             long_data: Vec::new(),
+            decided: None,
         }
     }
 

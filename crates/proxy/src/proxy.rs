@@ -141,7 +141,9 @@ fn start_acceptor(
     listener: std::net::TcpListener,
     stopped: watch::Receiver<bool>,
 ) -> Result<JoinHandle<()>, StartError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let listener = {
         let _context = runtime.enter();
         TcpListener::from_std(listener)?
@@ -287,12 +289,16 @@ impl Drop for RunningProxy {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("sessions", &self.sessions()).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("sessions", &self.sessions())
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for WorkerHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorkerHandle").field("load", &self.load()).finish_non_exhaustive()
+        f.debug_struct("WorkerHandle")
+            .field("load", &self.load())
+            .finish_non_exhaustive()
     }
 }

@@ -114,7 +114,8 @@ fn run(words: &[String]) -> Result<Zeroizing<Vec<u8>>, SecretError> {
         .map_err(|error| failed(format!("cannot be run: {error}")))?;
     let output = child.stdout.take().expect("stdout was piped");
     let reader = std::thread::spawn(move || read_limited(output));
-    let Some(status) = wait(&mut child).map_err(|error| failed(format!("cannot be waited for: {error}")))? else {
+    let Some(status) = wait(&mut child).map_err(|error| failed(format!("cannot be waited for: {error}")))?
+    else {
         return Err(failed(format!("did not end within {COMMAND_TIMEOUT:?}")));
     };
     if !status.success() {

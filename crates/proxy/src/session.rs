@@ -17,9 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{HostgroupId, SessionView, Transaction};
-use shardwright_wire::{
-    CapabilityFlags, Command, ConnectError, DecodeError, MysqlError, errors,
-};
+use shardwright_wire::{CapabilityFlags, Command, ConnectError, DecodeError, MysqlError, errors};
 
 use self::holds::Holds;
 use self::set::SetHistory;
@@ -213,8 +211,14 @@ impl Session {
             } => self.send_eof(seq).await,
             Command::SetOption {
                 multi_statements: true,
-            } => self.unsupported(seq, "several statements in one query are not supported").await,
-            Command::ProcessKill(_) => self.unsupported(seq, "KILL is not supported through the proxy").await,
+            } => {
+                self.unsupported(seq, "several statements in one query are not supported")
+                    .await
+            }
+            Command::ProcessKill(_) => {
+                self.unsupported(seq, "KILL is not supported through the proxy")
+                    .await
+            }
             Command::ProcessInfo | Command::Debug | Command::Unknown(_) => {
                 self.unsupported(seq, "Unknown command").await
             }
@@ -227,7 +231,10 @@ impl Session {
             user: &self.user.name,
             schema: self.schema.as_deref(),
             client_addr: Some(&self.client_ip),
-            listener: Some((self.worker.shared.listener.0.as_str(), self.worker.shared.listener.1)),
+            listener: Some((
+                self.worker.shared.listener.0.as_str(),
+                self.worker.shared.listener.1,
+            )),
             transaction: self.transaction(),
             transaction_pending: !self.pending.is_empty(),
             next_query_flag_in: self.next_query_flag_in,
@@ -237,7 +244,10 @@ impl Session {
 
     /// The open transaction.
     fn transaction(&self) -> Option<Transaction> {
-        let open = self.held.iter().find(|held| held.holds.intersects(Holds::IN_TRANSACTION))?;
+        let open = self
+            .held
+            .iter()
+            .find(|held| held.holds.intersects(Holds::IN_TRANSACTION))?;
         Some(Transaction {
             hostgroup: open.hostgroup,
         })

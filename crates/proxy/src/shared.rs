@@ -39,7 +39,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(control: Control, limits: Limits, server_version: String, listener: (String, u16)) -> Self {
+    pub(crate) fn new(
+        control: Control,
+        limits: Limits,
+        server_version: String,
+        listener: (String, u16),
+    ) -> Self {
         Self {
             control,
             limits,
@@ -124,7 +129,9 @@ pub(crate) struct Place(Arc<AtomicUsize>);
 impl Place {
     fn take(count: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
         count
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1))
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| {
+                (taken < limit).then_some(taken + 1)
+            })
             .ok()
             .map(|_| Self(count.clone()))
     }

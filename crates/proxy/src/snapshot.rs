@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, NativeStep, User};
 
 use crate::members::{HostgroupMembers, MemberRegistry, Placed};
@@ -35,6 +35,8 @@ pub(crate) struct Snapshot {
     pub(crate) router: Router,
     pub(crate) users: FxHashMap<Arc<str>, Arc<UserEntry>>,
     pub(crate) hostgroups: FxHashMap<HostgroupId, HostgroupMembers>,
+    /// Schemas that clients name and no server has: shard maps place by schemas of other names.
+    logical_schemas: FxHashSet<String>,
     /// A decision depends on the time since the session's last write.
     pub(crate) is_time_dependent: bool,
 }
@@ -57,6 +59,7 @@ impl Snapshot {
             configuration,
             users: FxHashMap::default(),
             hostgroups: FxHashMap::default(),
+            logical_schemas: FxHashSet::default(),
             is_time_dependent: false,
         }
     }
@@ -71,7 +74,11 @@ impl Snapshot {
         ingredients: &Ingredients<'_>,
     ) -> Result<Self, Vec<Problem>> {
         let (snapshot, problems) = Self::build_leniently(generation, json, ingredients)?;
-        if problems.is_empty() { Ok(snapshot) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(snapshot)
+        } else {
+            Err(problems)
+        }
     }
 
     /// A snapshot of a generation that was served before. A secret that is gone keeps its user out, and everything
@@ -91,7 +98,11 @@ impl Snapshot {
         let configuration = Arc::new(validate::parse(json).map_err(|problem| vec![problem])?);
         let mut problems = validate::problems(&configuration);
         let evaluator = Evaluator::new(configuration.clone());
-        problems.extend(evaluator.broken_patterns().map(|broken| Problem::of_pattern(&broken)));
+        problems.extend(
+            evaluator
+                .broken_patterns()
+                .map(|broken| Problem::of_pattern(&broken)),
+        );
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -118,10 +129,16 @@ impl Snapshot {
             router,
             users,
             hostgroups: hostgroups(&configuration, ingredients.members),
+            logical_schemas: logical_schemas(&configuration),
             is_time_dependent: is_time_dependent(&configuration),
             configuration,
         };
         Ok((snapshot, problems))
+    }
+
+    /// Whether clients may be in a schema of this name although servers have none.
+    pub(crate) fn is_logical_schema(&self, name: &str) -> bool {
+        self.logical_schemas.contains(name)
     }
 
     /// The durable form.
@@ -161,10 +178,31 @@ fn hostgroups(
     configuration.hostgroups.iter().map(entry).collect()
 }
 
+fn logical_schemas(configuration: &Configuration) -> FxHashSet<String> {
+    let maps = configuration
+        .graph
+        .rules
+        .iter()
+        .filter_map(|rule| match &rule.body {
+            Body::Native { step, .. } => match step {
+                NativeStep::Map(map) => Some(map),
+                _ => None,
+            },
+            Body::Engine(_) => None,
+        });
+    maps.filter_map(|map| {
+        let logical = map.logical_schema.as_deref()?;
+        let is_elsewhere = |shard: &shardwright_rules::Shard| {
+            shard.schema.as_deref().is_some_and(|schema| schema != logical)
+        };
+        map.shards.iter().all(is_elsewhere).then(|| logical.to_owned())
+    })
+    .collect()
+}
+
 fn is_time_dependent(configuration: &Configuration) -> bool {
     configuration.graph.rules.iter().any(|rule| match &rule.body {
         Body::Native { step, .. } => matches!(step, NativeStep::Role(role) if role.after_write_ms > 0),
         Body::Engine(_) => false,
     })
 }
-

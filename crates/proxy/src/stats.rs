@@ -91,7 +91,10 @@ impl Counters {
     /// Counts an error that was the answer to a statement which was not sent.
     pub(crate) fn refused(&self, error_code: u16, message: &str) {
         let mut refusals = self.refusals.borrow_mut();
-        let named = message.split_once(':').map(|(code, _)| code).filter(|code| is_refusal_code(code));
+        let named = message
+            .split_once(':')
+            .map(|(code, _)| code)
+            .filter(|code| is_refusal_code(code));
         let number;
         let code = match named {
             Some(code) => code,
@@ -135,12 +138,27 @@ impl Counters {
         let rules = self.rules.borrow();
         let digests = self.digests.borrow();
         Report {
-            rules: rules.keys.iter().cloned().zip(rules.counts.iter().copied()).collect(),
-            members: self.members.borrow().iter().map(|(&member, &counters)| (member, counters)).collect(),
+            rules: rules
+                .keys
+                .iter()
+                .cloned()
+                .zip(rules.counts.iter().copied())
+                .collect(),
+            members: self
+                .members
+                .borrow()
+                .iter()
+                .map(|(&member, &counters)| (member, counters))
+                .collect(),
             idle,
             digests: digests.entries.values().cloned().collect(),
             digests_dropped: digests.dropped,
-            refusals: self.refusals.borrow().iter().map(|(code, &count)| (code.clone(), count)).collect(),
+            refusals: self
+                .refusals
+                .borrow()
+                .iter()
+                .map(|(code, &count)| (code.clone(), count))
+                .collect(),
             totals: [
                 ("Client_Connections_created", &self.totals.sessions),
                 ("Access_Denied_Wrong_Password", &self.totals.logins_denied),
@@ -170,8 +188,12 @@ struct RuleHits {
 impl RuleHits {
     fn follow(&mut self, snapshot: &Snapshot) {
         let keys = rule_keys(&snapshot.configuration);
-        let mut old: FxHashMap<&(u32, Address), u64> =
-            self.keys.iter().zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+        let mut old: FxHashMap<&(u32, Address), u64> = self
+            .keys
+            .iter()
+            .zip(self.counts.iter().copied())
+            .filter(|(_, count)| *count > 0)
+            .collect();
         self.counts = keys.iter().map(|key| old.remove(key).unwrap_or(0)).collect();
         self.keys = keys;
         self.generation = snapshot.generation;
@@ -197,7 +219,12 @@ impl RuleHits {
 }
 
 fn rule_keys(configuration: &Configuration) -> Arc<[(u32, Address)]> {
-    configuration.graph.rules.iter().map(|rule| (rule.id, rule.address.clone())).collect()
+    configuration
+        .graph
+        .rules
+        .iter()
+        .map(|rule| (rule.id, rule.address.clone()))
+        .collect()
 }
 
 /// A row of `stats_mysql_query_digest`.
@@ -246,7 +273,9 @@ impl DigestTable {
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
         let key = (digest, hasher.finish());
         let time_us = sample.time.as_micros() as u64;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
         if !self.entries.contains_key(&key) {
             if self.entries.len() >= self.limit {
                 self.dropped += 1;
@@ -271,7 +300,9 @@ impl DigestTable {
                 },
             );
         }
-        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let Some(entry) = self.entries.get_mut(&key) else {
+            return;
+        };
         entry.count += 1;
         entry.last_seen_s = now;
         entry.sum_time_us += time_us;
@@ -313,14 +344,21 @@ impl Report {
     /// What went through a member, and its idle connections.
     pub(crate) fn member(reports: &[Report], number: u64) -> (MemberCounters, usize) {
         let mut all = MemberCounters::default();
-        for (_, counters) in reports.iter().flat_map(|report| &report.members).filter(|(member, _)| *member == number) {
+        for (_, counters) in reports
+            .iter()
+            .flat_map(|report| &report.members)
+            .filter(|(member, _)| *member == number)
+        {
             all.queries += counters.queries;
             all.errors += counters.errors;
             all.bytes_sent += counters.bytes_sent;
             all.bytes_received += counters.bytes_received;
             all.time_us += counters.time_us;
         }
-        let idle = reports.iter().flat_map(|report| &report.idle).filter(|figures| figures.member == number);
+        let idle = reports
+            .iter()
+            .flat_map(|report| &report.idle)
+            .filter(|figures| figures.member == number);
         (all, idle.map(|figures| figures.idle).sum())
     }
 
@@ -328,8 +366,16 @@ impl Report {
     pub(crate) fn all_digests(reports: &[Report]) -> Vec<DigestFigures> {
         let mut merged: FxHashMap<(HostgroupId, &str, &str, u64), DigestFigures> = FxHashMap::default();
         for figures in reports.iter().flat_map(|report| &report.digests) {
-            let key = (figures.hostgroup, figures.schema.as_str(), figures.user.as_str(), figures.digest);
-            merged.entry(key).and_modify(|all| all.merge(figures)).or_insert_with(|| figures.clone());
+            let key = (
+                figures.hostgroup,
+                figures.schema.as_str(),
+                figures.user.as_str(),
+                figures.digest,
+            );
+            merged
+                .entry(key)
+                .and_modify(|all| all.merge(figures))
+                .or_insert_with(|| figures.clone());
         }
         merged.into_values().collect()
     }

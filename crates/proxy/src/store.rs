@@ -80,7 +80,8 @@ impl Store {
 
     /// The generation applied last.
     pub(crate) fn last(&self) -> Result<Option<Generation>, StoreError> {
-        let sql = "SELECT generation, fingerprint, configuration FROM generations ORDER BY generation DESC LIMIT 1";
+        let sql =
+            "SELECT generation, fingerprint, configuration FROM generations ORDER BY generation DESC LIMIT 1";
         let row = self.connection.query_row(sql, [], |row| {
             Ok(Generation {
                 number: row.get(0)?,
@@ -109,7 +110,9 @@ impl Store {
         generation: &Generation,
         fail_points: FailPoints,
     ) -> Result<(), rusqlite::Error> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs() as i64);
         let transaction = self.connection.transaction()?;
         transaction.execute(
             "INSERT INTO generations (generation, fingerprint, configuration, applied_at) VALUES (?1, ?2, ?3, ?4)",
@@ -158,7 +161,9 @@ fn open_database(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open(path).map_err(failed)?;
     // EXTRA is FULL and syncs the directory after the journal is deleted: without that, a power cut right after a
     // commit can bring the journal back and undo it (https://sqlite.org/pragma.html#pragma_synchronous).
-    connection.execute_batch("PRAGMA synchronous = EXTRA;").map_err(failed)?;
+    connection
+        .execute_batch("PRAGMA synchronous = EXTRA;")
+        .map_err(failed)?;
     let version: i64 = connection
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .map_err(failed)?;
@@ -230,7 +235,10 @@ mod tests {
     fn one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let first = Store::open(directory.path()).unwrap();
-        assert!(matches!(Store::open(directory.path()), Err(StoreError::Locked(_))));
+        assert!(matches!(
+            Store::open(directory.path()),
+            Err(StoreError::Locked(_))
+        ));
         drop(first);
         Store::open(directory.path()).unwrap();
     }

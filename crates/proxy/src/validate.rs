@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use shardwright_rules::{
-    Body, BrokenPattern, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup, HostgroupId, MapStep,
-    MissingAction, NativeStep, PatternColumn, Rule, UnknownKey, User,
+    Body, BrokenPattern, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup, HostgroupId,
+    MapStep, MissingAction, NativeStep, PatternColumn, Rule, UnknownKey, User,
 };
 
 const MAX_JSON: usize = 256 << 20;
@@ -38,7 +38,10 @@ impl Problem {
             PatternColumn::MatchPattern => "match_pattern",
             PatternColumn::Reads => "reads",
         };
-        Self::new(broken.address.as_str(), format!("rule {}: {column}: {}", broken.rule_id, broken.error))
+        Self::new(
+            broken.address.as_str(),
+            format!("rule {}: {column}: {}", broken.rule_id, broken.error),
+        )
     }
 }
 
@@ -64,10 +67,17 @@ pub(crate) fn parse(json: &str) -> Result<Configuration, Problem> {
         Err(error) => return problem(format!("it is no configuration: {error}")),
     };
     if head.format != FORMAT_VERSION {
-        return problem(format!("format {} is not spoken, only {FORMAT_VERSION} is", head.format));
+        return problem(format!(
+            "format {} is not spoken, only {FORMAT_VERSION} is",
+            head.format
+        ));
     }
     if head.engine != EngineId::Bundled.name() {
-        return problem(format!("it is for engine {}, not for {}", head.engine, EngineId::Bundled));
+        return problem(format!(
+            "it is for engine {}, not for {}",
+            head.engine,
+            EngineId::Bundled
+        ));
     }
     serde_json::from_str(json).or_else(|error| problem(format!("it is no configuration: {error}")))
 }
@@ -76,8 +86,16 @@ pub(crate) fn parse(json: &str) -> Result<Configuration, Problem> {
 pub(crate) fn problems(configuration: &Configuration) -> Vec<Problem> {
     let mut check = Check {
         configuration,
-        hostgroups: configuration.hostgroups.iter().map(|hostgroup| hostgroup.id).collect(),
-        clusters: configuration.clusters.iter().map(|cluster| &*cluster.name).collect(),
+        hostgroups: configuration
+            .hostgroups
+            .iter()
+            .map(|hostgroup| hostgroup.id)
+            .collect(),
+        clusters: configuration
+            .clusters
+            .iter()
+            .map(|cluster| &*cluster.name)
+            .collect(),
         problems: Vec::new(),
     };
     check.sizes();
@@ -114,7 +132,10 @@ impl<'a> Check<'a> {
             if before == after {
                 self.problem(address(&pair[1]), format!("{what} {after} is there twice"));
             } else if before > after {
-                self.problem(address(&pair[1]), format!("{what} {after} comes after {what} {before}"));
+                self.problem(
+                    address(&pair[1]),
+                    format!("{what} {after} comes after {what} {before}"),
+                );
             }
         }
     }
@@ -129,7 +150,11 @@ impl<'a> Check<'a> {
         let configuration = self.configuration;
         for (what, len, limit) in [
             ("rules", configuration.graph.rules.len(), MAX_RULES),
-            ("fast routing rows", configuration.graph.fast_routing.len(), MAX_RULES),
+            (
+                "fast routing rows",
+                configuration.graph.fast_routing.len(),
+                MAX_RULES,
+            ),
             ("users", configuration.users.len(), MAX_USERS),
             ("hostgroups", configuration.hostgroups.len(), MAX_HOSTGROUPS),
             ("clusters", configuration.clusters.len(), MAX_HOSTGROUPS),
@@ -142,13 +167,21 @@ impl<'a> Check<'a> {
 
     fn clusters(&mut self) {
         let clusters = &self.configuration.clusters;
-        self.ascending("cluster", clusters, |cluster| cluster.address.as_str(), |cluster| &*cluster.name);
+        self.ascending(
+            "cluster",
+            clusters,
+            |cluster| cluster.address.as_str(),
+            |cluster| &*cluster.name,
+        );
         let mut owned = HashSet::new();
         for cluster in clusters {
             for hostgroup in [Some(cluster.writer), cluster.reader].into_iter().flatten() {
                 self.is_dangling(cluster.address.as_str(), "hostgroup", hostgroup);
                 if !owned.insert(hostgroup) {
-                    self.problem(&cluster.address, format!("hostgroup {hostgroup} belongs to two clusters or roles"));
+                    self.problem(
+                        &cluster.address,
+                        format!("hostgroup {hostgroup} belongs to two clusters or roles"),
+                    );
                 }
             }
         }
@@ -156,7 +189,12 @@ impl<'a> Check<'a> {
 
     fn hostgroups(&mut self) {
         let hostgroups = &self.configuration.hostgroups;
-        self.ascending("hostgroup", hostgroups, |hostgroup| hostgroup.cluster.as_str(), |hostgroup| hostgroup.id);
+        self.ascending(
+            "hostgroup",
+            hostgroups,
+            |hostgroup| hostgroup.cluster.as_str(),
+            |hostgroup| hostgroup.id,
+        );
         for hostgroup in hostgroups {
             if hostgroup.members.len() > MAX_MEMBERS {
                 self.problem(
@@ -187,7 +225,10 @@ impl<'a> Check<'a> {
             if !places.insert((&member.host, member.port)) {
                 self.problem(
                     address,
-                    format!("{}:{} is in hostgroup {} twice", member.host, member.port, hostgroup.id),
+                    format!(
+                        "{}:{} is in hostgroup {} twice",
+                        member.host, member.port, hostgroup.id
+                    ),
                 );
             }
         }
@@ -195,7 +236,12 @@ impl<'a> Check<'a> {
 
     fn users(&mut self) {
         let users = &self.configuration.users;
-        self.ascending("user", users, |user| user.address.as_str(), |user| user.name.as_str());
+        self.ascending(
+            "user",
+            users,
+            |user| user.address.as_str(),
+            |user| user.name.as_str(),
+        );
         for user in users {
             self.user(user);
         }
@@ -204,7 +250,10 @@ impl<'a> Check<'a> {
     fn user(&mut self, user: &User) {
         self.is_dangling(user.address.as_str(), "default_hostgroup", user.default_hostgroup);
         if user.name.is_empty() || user.name.len() > MAX_USER_NAME || user.name.contains('\0') {
-            self.problem(&user.address, format!("a user name has 1 to {MAX_USER_NAME} bytes and no NUL"));
+            self.problem(
+                &user.address,
+                format!("a user name has 1 to {MAX_USER_NAME} bytes and no NUL"),
+            );
         }
         if user.max_connections == 0 {
             self.problem(&user.address, "max_connections is 0: the user could not log in");
@@ -217,7 +266,10 @@ impl<'a> Check<'a> {
         let highest = self.configuration.engine.profile().max_rule_id;
         for rule in rules {
             if rule.id > highest {
-                self.problem(&rule.address, format!("rule {} is past the highest id, {highest}", rule.id));
+                self.problem(
+                    &rule.address,
+                    format!("rule {} is past the highest id, {highest}", rule.id),
+                );
             }
             match &rule.body {
                 Body::Engine(row) => self.engine_rule(rule, row),
@@ -244,22 +296,30 @@ impl<'a> Check<'a> {
             ("log", row.log == Some(true)),
         ] {
             if is_set {
-                self.problem(address, format!("rule {}: {column} has no effect in this proxy", rule.id));
+                self.problem(
+                    address,
+                    format!("rule {}: {column} has no effect in this proxy", rule.id),
+                );
             }
         }
     }
 
     fn map(&mut self, rule: &Rule, map: &MapStep) {
-        let shards = map.shards.iter().filter_map(|shard| Some((&shard.address, shard.cluster.as_deref()?)));
+        let shards = map
+            .shards
+            .iter()
+            .filter_map(|shard| Some((&shard.address, shard.cluster.as_deref()?)));
         for (address, cluster) in shards {
             if !self.clusters.contains(cluster) {
                 self.problem(address, format!("cluster {cluster} does not exist"));
             }
         }
-        let missing = [&map.missing.statements, &map.missing.session_setup].into_iter().filter_map(|action| match action {
-            MissingAction::Cluster(cluster) => Some(cluster),
-            MissingAction::Reject | MissingAction::Allow => None,
-        });
+        let missing = [&map.missing.statements, &map.missing.session_setup]
+            .into_iter()
+            .filter_map(|action| match action {
+                MissingAction::Cluster(cluster) => Some(cluster),
+                MissingAction::Reject | MissingAction::Allow => None,
+            });
         let unknown = match &map.unknown {
             UnknownKey::Cluster(cluster) => Some(cluster),
             UnknownKey::Reject => None,
@@ -269,7 +329,11 @@ impl<'a> Check<'a> {
                 self.problem(&rule.address, format!("cluster {cluster} does not exist"));
             }
         }
-        if map.remainder.as_ref().is_some_and(|remainder| remainder.modulo == 0) {
+        if map
+            .remainder
+            .as_ref()
+            .is_some_and(|remainder| remainder.modulo == 0)
+        {
             self.problem(&rule.address, "a remainder by 0");
         }
     }

@@ -203,7 +203,10 @@ impl Worker {
             }
         }
         let snapshot = self.snapshot();
-        self.pool.prune(self.shared.limits.backend_idle_timeout, |member| snapshot.has_member(member));
+        self.pool
+            .prune(self.shared.limits.backend_idle_timeout, |member| {
+                snapshot.has_member(member)
+            });
     }
 
     fn changed(&self) {
@@ -227,11 +230,13 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
         sender,
         load: load.clone(),
     };
-    let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-        let worker = Rc::new(Worker::new(shared, u64::from_le_bytes(seed)));
-        let local = LocalSet::new();
-        local.block_on(&runtime, run(worker, receiver, load));
-    })?;
+    let thread = std::thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            let worker = Rc::new(Worker::new(shared, u64::from_le_bytes(seed)));
+            let local = LocalSet::new();
+            local.block_on(&runtime, run(worker, receiver, load));
+        })?;
     Ok((handle, thread))
 }
 

@@ -101,12 +101,18 @@ impl Words<'_> {
     }
 
     fn expect(&mut self, keyword: &str, form: &str) -> Result<(), MysqlError> {
-        if self.take(keyword) { Ok(()) } else { Err(syntax(form)) }
+        if self.take(keyword) {
+            Ok(())
+        } else {
+            Err(syntax(form))
+        }
     }
 
     fn number(&mut self) -> Option<i64> {
         let trimmed = self.rest.trim_start();
-        let end = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+        let end = trimmed
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(trimmed.len());
         let (digits, rest) = trimmed.split_at(end);
         let number = digits.parse().ok()?;
         self.rest = rest;
@@ -120,7 +126,9 @@ impl Words<'_> {
             .ok_or_else(|| syntax("a string in single quotes is expected"))?;
         let mut value = String::new();
         loop {
-            let (piece, after) = rest.split_once('\'').ok_or_else(|| syntax("a string is not closed"))?;
+            let (piece, after) = rest
+                .split_once('\'')
+                .ok_or_else(|| syntax("a string is not closed"))?;
             value.push_str(piece);
             match after.strip_prefix('\'') {
                 Some(more) => {
@@ -151,7 +159,10 @@ mod tests {
 
     #[test]
     fn statements_are_read() {
-        assert_eq!(parse(" shardwright observe ;").unwrap(), Some(AdminStatement::Observe));
+        assert_eq!(
+            parse(" shardwright observe ;").unwrap(),
+            Some(AdminStatement::Observe)
+        );
         assert_eq!(
             parse(r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'"#).unwrap(),
             Some(AdminStatement::Apply {

@@ -6,7 +6,7 @@ use shardwright_mysqlite::{Table, Value};
 use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule};
 
 use crate::shared::Shared;
-use crate::stats::Report;
+use crate::stats::{DigestFigures, Report};
 
 type Rows = Vec<Vec<Value>>;
 
@@ -37,7 +37,9 @@ fn status(status: MemberStatus) -> &'static str {
 pub(super) fn servers(shared: &Shared, _: &[Report]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let hostgroups = &snapshot.configuration.hostgroups;
-    let members = hostgroups.iter().flat_map(|hostgroup| hostgroup.members.iter().map(move |member| (hostgroup.id, member)));
+    let members = hostgroups
+        .iter()
+        .flat_map(|hostgroup| hostgroup.members.iter().map(move |member| (hostgroup.id, member)));
     members
         .map(|(hostgroup, member)| {
             vec![
@@ -95,13 +97,19 @@ fn rule(rule: &Rule) -> Vec<Value> {
         ),
     };
     let delay = match &rule.body {
-        Body::Native { step: NativeStep::Delay(delay), .. } => Some(delay.delay_ms),
+        Body::Native {
+            step: NativeStep::Delay(delay),
+            ..
+        } => Some(delay.delay_ms),
         _ => row.delay_ms,
     };
-    let modifiers: Vec<&str> = [("CASELESS", row.re_modifiers.caseless), ("GLOBAL", row.re_modifiers.global)]
-        .into_iter()
-        .filter_map(|(name, is_set)| is_set.then_some(name))
-        .collect();
+    let modifiers: Vec<&str> = [
+        ("CASELESS", row.re_modifiers.caseless),
+        ("GLOBAL", row.re_modifiers.global),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_set)| is_set.then_some(name))
+    .collect();
     vec![
         int(rule.id),
         int(1),
@@ -111,7 +119,8 @@ fn rule(rule: &Rule) -> Vec<Value> {
         optional_text(row.client_addr.as_ref()),
         optional_text(row.proxy_addr.as_ref()),
         row.proxy_port.map_or(Value::Null, int),
-        row.digest.map_or(Value::Null, |digest| text(format!("0x{digest:016X}"))),
+        row.digest
+            .map_or(Value::Null, |digest| text(format!("0x{digest:016X}"))),
         optional_text(row.match_digest.as_ref()),
         optional_text(row.match_pattern.as_ref()),
         int(u8::from(row.negate_match_pattern)),
@@ -146,7 +155,9 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let mut groups: Vec<_> = snapshot.hostgroups.iter().collect();
     groups.sort_by_key(|(id, _)| **id);
-    let members = groups.into_iter().flat_map(|(id, group)| group.members.iter().map(move |member| (id, member)));
+    let members = groups
+        .into_iter()
+        .flat_map(|(id, group)| group.members.iter().map(move |member| (id, member)));
     members
         .map(|(id, member)| {
             let runtime = &member.runtime;
@@ -176,41 +187,74 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
 }
 
 pub(super) fn digests(_: &Shared, reports: &[Report]) -> Rows {
-    let row = |figures: crate::stats::DigestFigures| {
-        vec![
-            int(figures.hostgroup.0),
-            text(figures.schema),
-            text(figures.user),
-            text(format!("0x{:016X}", figures.digest)),
-            text(figures.text),
-            int(figures.count),
-            int(figures.first_seen_s),
-            int(figures.last_seen_s),
-            int(figures.sum_time_us),
-            int(figures.min_time_us),
-            int(figures.max_time_us),
-            int(figures.rows_affected),
-            int(figures.rows_sent),
-        ]
-    };
-    Report::all_digests(reports).into_iter().map(row).collect()
+    Report::all_digests(reports).into_iter().map(digest).collect()
+}
+
+/// What was counted, which begins anew.
+pub(super) fn digests_reset(shared: &Shared, _: &[Report]) -> Rows {
+    let taken = shared.workers().iter().filter_map(|worker| worker.take_digests());
+    let reports: Vec<Report> = taken
+        .map(|digests| Report {
+            digests,
+            ..Report::default()
+        })
+        .collect();
+    Report::all_digests(&reports).into_iter().map(digest).collect()
+}
+
+fn digest(figures: DigestFigures) -> Vec<Value> {
+    vec![
+        int(figures.hostgroup.0),
+        text(figures.schema),
+        text(figures.user),
+        text(format!("0x{:016X}", figures.digest)),
+        text(figures.text),
+        int(figures.count),
+        int(figures.first_seen_s),
+        int(figures.last_seen_s),
+        int(figures.sum_time_us),
+        int(figures.min_time_us),
+        int(figures.max_time_us),
+        int(figures.rows_affected),
+        int(figures.rows_sent),
+    ]
 }
 
 pub(super) fn totals(shared: &Shared, reports: &[Report]) -> Rows {
     let mut totals: Vec<(String, u64)> = vec![
         ("ProxySQL_Uptime".to_owned(), shared.started.elapsed().as_secs()),
-        ("Client_Connections_connected".to_owned(), shared.sessions() as u64),
+        (
+            "Client_Connections_connected".to_owned(),
+            shared.sessions() as u64,
+        ),
         ("MySQL_Thread_Workers".to_owned(), shared.workers().len() as u64),
-        ("Generation".to_owned(), shared.control.snapshot().load().generation.unsigned_abs()),
-        ("Query_Digests_dropped".to_owned(), reports.iter().map(|report| report.digests_dropped).sum()),
+        (
+            "Generation".to_owned(),
+            shared.control.snapshot().load().generation.unsigned_abs(),
+        ),
+        (
+            "Query_Digests_dropped".to_owned(),
+            reports.iter().map(|report| report.digests_dropped).sum(),
+        ),
     ];
-    totals.extend(Report::all_totals(reports).into_iter().map(|(name, count)| (name.to_owned(), count)));
+    totals.extend(
+        Report::all_totals(reports)
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count)),
+    );
     let refusals = Report::all_refusals(reports);
     let without_key = refusals.get("SW351").copied().unwrap_or(0);
     totals.push(("Queries_without_required_hint".to_owned(), without_key));
-    totals.extend(refusals.into_iter().map(|(code, count)| (format!("Refused_{code}"), count)));
+    totals.extend(
+        refusals
+            .into_iter()
+            .map(|(code, count)| (format!("Refused_{code}"), count)),
+    );
     totals.sort();
-    totals.into_iter().map(|(name, value)| vec![text(name), text(value.to_string())]).collect()
+    totals
+        .into_iter()
+        .map(|(name, value)| vec![text(name), text(value.to_string())])
+        .collect()
 }
 
 pub(super) fn variables(shared: &Shared, _: &[Report]) -> Rows {
@@ -218,16 +262,28 @@ pub(super) fn variables(shared: &Shared, _: &[Report]) -> Rows {
     let settings = shared.control.snapshot().load().configuration.settings;
     let variables = [
         ("admin-version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("mysql-connect_timeout_server", limits.connect_timeout.as_millis().to_string()),
-        ("mysql-connect_timeout_server_max", limits.checkout_timeout.as_millis().to_string()),
+        (
+            "mysql-connect_timeout_server",
+            limits.connect_timeout.as_millis().to_string(),
+        ),
+        (
+            "mysql-connect_timeout_server_max",
+            limits.checkout_timeout.as_millis().to_string(),
+        ),
         ("mysql-max_allowed_packet", limits.max_packet.to_string()),
         ("mysql-max_connections", limits.max_sessions.to_string()),
-        ("mysql-query_processor_iterations", settings.query_processor_iterations.to_string()),
+        (
+            "mysql-query_processor_iterations",
+            settings.query_processor_iterations.to_string(),
+        ),
         ("mysql-server_version", shared.server_version.clone()),
         ("mysql-threads", shared.workers().len().to_string()),
         ("mysql-wait_timeout", limits.idle_timeout.as_millis().to_string()),
     ];
-    variables.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
+    variables
+        .into_iter()
+        .map(|(name, value)| vec![text(name), text(value)])
+        .collect()
 }
 
 /// A decision as rows: what, and why, step by step.
@@ -259,7 +315,13 @@ pub(super) fn decision(decision: &Decision) -> Table {
         }
         Outcome::Reject(rejection) => {
             row("outcome", "reject".to_owned());
-            row("error", format!("{} ({}): {}", rejection.code, rejection.sqlstate, rejection.message));
+            row(
+                "error",
+                format!(
+                    "{} ({}): {}",
+                    rejection.code, rejection.sqlstate, rejection.message
+                ),
+            );
             if let Some(address) = &rejection.address {
                 row("address", address.to_string());
             }
@@ -272,7 +334,10 @@ pub(super) fn decision(decision: &Decision) -> Table {
     }
     row("evaluations", decision.evaluations.to_string());
     for step in &decision.path {
-        row("step", format!("rule {} {}: {}", step.rule_id, step.address, step.why));
+        row(
+            "step",
+            format!("rule {} {}: {}", step.rule_id, step.address, step.why),
+        );
     }
     table
 }

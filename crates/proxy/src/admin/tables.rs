@@ -65,6 +65,22 @@ const RULES: &[&str] = &[
     "step VARCHAR(255)",
 ];
 
+const DIGESTS: &[&str] = &[
+    "hostgroup INT",
+    "schemaname VARCHAR(255)",
+    "username VARCHAR(255)",
+    "digest VARCHAR(255)",
+    "digest_text TEXT",
+    "count_star BIGINT",
+    "first_seen BIGINT",
+    "last_seen BIGINT",
+    "sum_time BIGINT",
+    "min_time BIGINT",
+    "max_time BIGINT",
+    "sum_rows_affected BIGINT",
+    "sum_rows_sent BIGINT",
+];
+
 const TABLES: &[AdminTable] = &[
     AdminTable {
         name: "mysql_servers",
@@ -126,22 +142,13 @@ const TABLES: &[AdminTable] = &[
     },
     AdminTable {
         name: "stats_mysql_query_digest",
-        columns: &[
-            "hostgroup INT",
-            "schemaname VARCHAR(255)",
-            "username VARCHAR(255)",
-            "digest VARCHAR(255)",
-            "digest_text TEXT",
-            "count_star BIGINT",
-            "first_seen BIGINT",
-            "last_seen BIGINT",
-            "sum_time BIGINT",
-            "min_time BIGINT",
-            "max_time BIGINT",
-            "sum_rows_affected BIGINT",
-            "sum_rows_sent BIGINT",
-        ],
+        columns: DIGESTS,
         rows: rows::digests,
+    },
+    AdminTable {
+        name: "stats_mysql_query_digest_reset",
+        columns: DIGESTS,
+        rows: rows::digests_reset,
     },
     AdminTable {
         name: "stats_mysql_global",
@@ -168,7 +175,11 @@ pub(super) fn create(tables: &SqliteBackend) -> Result<(), MysqlError> {
 
 /// A schema as it is called inside.
 pub(super) fn inner_schema(name: &str) -> &str {
-    if name.eq_ignore_ascii_case("main") { SCHEMAS[0] } else { name }
+    if name.eq_ignore_ascii_case("main") {
+        SCHEMAS[0]
+    } else {
+        name
+    }
 }
 
 /// A statement with `main.` as it is called inside.
@@ -186,7 +197,9 @@ pub(super) fn with_inner_schema(text: &str) -> String {
 
 fn in_schema(schema: &str) -> impl Iterator<Item = &'static AdminTable> {
     let is_stats = schema == "stats";
-    TABLES.iter().filter(move |table| !is_stats || table.name.starts_with("stats_"))
+    TABLES
+        .iter()
+        .filter(move |table| !is_stats || table.name.starts_with("stats_"))
 }
 
 /// Fills the tables that a statement names with what is true now.
@@ -196,10 +209,17 @@ pub(super) fn fill(shared: &Shared, sqlite: &mut SqliteSession, text: &str) -> R
     if named.is_empty() {
         return Ok(());
     }
-    let reports: Vec<Report> = shared.workers().iter().filter_map(|worker| worker.report()).collect();
+    let reports: Vec<Report> = shared
+        .workers()
+        .iter()
+        .filter_map(|worker| worker.report())
+        .collect();
     for table in named {
         let rows = (table.rows)(shared, &reports);
-        for schema in SCHEMAS.into_iter().filter(|schema| in_schema(schema).any(|other| other.name == table.name)) {
+        for schema in SCHEMAS
+            .into_iter()
+            .filter(|schema| in_schema(schema).any(|other| other.name == table.name))
+        {
             fill_one(sqlite, schema, table, &rows)?;
         }
     }
@@ -219,7 +239,11 @@ fn fill_one(
             .iter()
             .map(|row| format!("({})", row.iter().map(literal).collect::<Vec<_>>().join(", ")))
             .collect();
-        run(format!("INSERT INTO {schema}.{} VALUES {}", table.name, tuples.join(", ")))?;
+        run(format!(
+            "INSERT INTO {schema}.{} VALUES {}",
+            table.name,
+            tuples.join(", ")
+        ))?;
     }
     Ok(())
 }
@@ -236,5 +260,8 @@ fn literal(value: &Value) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\0', "").replace('\\', "\\\\").replace('\'', "''"))
+    format!(
+        "'{}'",
+        text.replace('\0', "").replace('\\', "\\\\").replace('\'', "''")
+    )
 }

@@ -74,12 +74,19 @@ impl Holds {
     }
 
     fn set(self, what: Self, is_set: bool) -> Self {
-        if is_set { self.with(what) } else { self.without(what) }
+        if is_set {
+            self.with(what)
+        } else {
+            self.without(what)
+        }
     }
 
     /// The reasons for people.
     pub(crate) fn texts(self) -> String {
-        let texts = Self::TEXTS.iter().filter(|(hold, _)| self.intersects(*hold)).map(|(_, text)| *text);
+        let texts = Self::TEXTS
+            .iter()
+            .filter(|(hold, _)| self.intersects(*hold))
+            .map(|(_, text)| *text);
         texts.collect::<Vec<_>>().join(", ")
     }
 }
@@ -187,7 +194,10 @@ fn by_choice(facts: &After<'_>) -> Holds {
     }
     // SELECT and DO have no field for the id in their answer, so it cannot be seen whether one was left.
     let may_leave_id = has(SessionEffects::INSERT_ID)
-        && matches!(facts.shape.class, StatementClass::Select | StatementClass::Do | StatementClass::Set);
+        && matches!(
+            facts.shape.class,
+            StatementClass::Select | StatementClass::Do | StatementClass::Set
+        );
     if facts.insert_id != 0 || may_leave_id {
         holds = holds.with(Holds::INSERT_ID);
     }
@@ -274,7 +284,9 @@ mod tests {
 
     #[test]
     fn an_insert_id_outlasts_other_statements() {
-        let left = holds_after(Holds::NONE, "INSERT INTO t VALUES (NULL)", |facts| facts.insert_id = 7);
+        let left = holds_after(Holds::NONE, "INSERT INTO t VALUES (NULL)", |facts| {
+            facts.insert_id = 7
+        });
         assert_eq!(left, Holds::INSERT_ID);
         assert_eq!(holds_after(left, "SELECT 1", |_| ()), Holds::INSERT_ID);
     }
@@ -283,14 +295,25 @@ mod tests {
     fn rules_can_keep_and_release() {
         let kept = holds_after(Holds::NONE, "SELECT 1", |facts| facts.multiplex = Some(0));
         assert_eq!(kept, Holds::RULE);
-        for (multiplex, expected) in [(Some(1), Holds::NONE), (Some(2), Holds::NONE), (None, Holds::USER_VARIABLES)] {
-            assert_eq!(holds_after(Holds::NONE, "SELECT @a", |facts| facts.multiplex = multiplex), expected);
+        for (multiplex, expected) in [
+            (Some(1), Holds::NONE),
+            (Some(2), Holds::NONE),
+            (None, Holds::USER_VARIABLES),
+        ] {
+            assert_eq!(
+                holds_after(Holds::NONE, "SELECT @a", |facts| facts.multiplex = multiplex),
+                expected
+            );
         }
         let in_transaction = holds_after(Holds::NONE, "BEGIN", |facts| {
             facts.multiplex = Some(1);
             facts.in_transaction = Some(true);
         });
-        assert_eq!(in_transaction, Holds::TRANSACTION, "a transaction is not a matter of choice");
+        assert_eq!(
+            in_transaction,
+            Holds::TRANSACTION,
+            "a transaction is not a matter of choice"
+        );
     }
 
     #[test]
@@ -307,6 +330,9 @@ mod tests {
 
     #[test]
     fn reasons_are_named() {
-        assert_eq!(Holds::TRANSACTION.with(Holds::WARNINGS).texts(), "an open transaction, SHOW WARNINGS");
+        assert_eq!(
+            Holds::TRANSACTION.with(Holds::WARNINGS).texts(),
+            "an open transaction, SHOW WARNINGS"
+        );
     }
 }

@@ -11,10 +11,10 @@ use super::login::{collation, schema_name, user_place};
 use super::set::SetHistory;
 use super::{End, Flow, Held, RESET_TIMEOUT, Session, malformed};
 use crate::channel::{Frame, ReadError};
-use shardwright_wire::ChangeUser;
 use crate::snapshot::UserEntry;
 use crate::stats::bump;
 use crate::worker::Worker;
+use shardwright_wire::ChangeUser;
 
 impl Session {
     /// COM_RESET_CONNECTION: everything but the user and the schema is as after the login.
@@ -71,7 +71,9 @@ impl Session {
         self.send(seq, &AuthSwitch::to_native(&scramble)).await?;
         let mut frame = Frame::default();
         let timeout = self.worker.shared.limits.handshake_timeout;
-        let answer = self.client.packet(&mut frame, shardwright_wire::PRE_AUTH_MAX_PAYLOAD);
+        let answer = self
+            .client
+            .packet(&mut frame, shardwright_wire::PRE_AUTH_MAX_PAYLOAD);
         match tokio::time::timeout(timeout, answer).await {
             Ok(Ok(())) => {}
             Ok(Err(ReadError::Packet(_))) | Err(_) => return Err(End::Closed),
@@ -97,7 +99,8 @@ impl Session {
     ) -> Result<(), MysqlError> {
         let snapshot = self.worker.snapshot();
         let user = name.and_then(|name| snapshot.users.get(name)).cloned();
-        let verifier = |user: &Arc<UserEntry>| user.credentials.as_ref().map(|credentials| credentials.verifier);
+        let verifier =
+            |user: &Arc<UserEntry>| user.credentials.as_ref().map(|credentials| credentials.verifier);
         let is_right = |verifier: NativeVerifier| verifier.verify(answer.payload(), scramble).is_some();
         let Some(user) = user.filter(|user| verifier(user).is_some_and(is_right)) else {
             return Err(errors::ACCESS_DENIED.with(format_args!(

@@ -106,7 +106,9 @@ async fn negotiate(
                 let error = errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order");
                 return Some((Err(error), frame.next_seq()));
             }
-            Err(ReadError::Packet(error)) => return Some((Err(packet_error(&error)), expected.wrapping_add(1))),
+            Err(ReadError::Packet(error)) => {
+                return Some((Err(packet_error(&error)), expected.wrapping_add(1)));
+            }
             Err(ReadError::Closed | ReadError::Io(_)) => return None,
         }
         let mut seq = frame.next_seq();
@@ -202,7 +204,9 @@ pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
 /// A schema name as text.
 pub(super) fn schema_name(name: &[u8]) -> Result<Arc<str>, MysqlError> {
     match std::str::from_utf8(name) {
-        Ok(name) if !name.is_empty() && name.len() <= MAX_SCHEMA && !name.contains('\0') => Ok(Arc::from(name)),
+        Ok(name) if !name.is_empty() && name.len() <= MAX_SCHEMA && !name.contains('\0') => {
+            Ok(Arc::from(name))
+        }
         _ => Err(errors::BAD_DB.with(format_args!(
             "Unknown database '{}'",
             String::from_utf8_lossy(&name[..name.len().min(MAX_SCHEMA)])

@@ -23,12 +23,16 @@ pub(super) struct Target {
     pub(super) hostgroup: HostgroupId,
     /// The schema to be in.
     pub(super) schema: Option<Arc<str>>,
+    /// Without a schema, any will do: the session's is one that no server has, and the statement was not placed.
+    pub(super) any_schema: bool,
     /// It mentions user variables.
     pub(super) user_variables: bool,
     /// It asks about the session's earlier statements.
     pub(super) asks: bool,
     /// It opens the transaction that was begun.
     pub(super) opens: bool,
+    /// It can begin a transaction: what was said about the next one is about it.
+    pub(super) begins: bool,
 }
 
 /// Why there is no connection.
@@ -64,7 +68,12 @@ enum NotConnected {
 impl Session {
     /// A connection to the hostgroup, in the session's state.
     pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
-        if let Some(position) = self.held.iter().position(|held| held.hostgroup == target.hostgroup) {
+        self.check_elsewhere(target)?;
+        if let Some(position) = self
+            .held
+            .iter()
+            .position(|held| held.hostgroup == target.hostgroup)
+        {
             let mut held = self.held.swap_remove(position);
             return match self.align(&mut held, target).await {
                 Ok(()) => Ok(held),
@@ -75,7 +84,6 @@ impl Session {
                 Err(Misfit::Lost(error)) => Err(Trouble::Fatal(lost(&error))),
             };
         }
-        self.check_elsewhere(target)?;
         for _ in 0..MAX_DEAD {
             let backend = self.checkout(target).await?;
             let mut held = Held {
@@ -92,12 +100,14 @@ impl Session {
                 Err(Misfit::Lost(error)) => tracing::debug!(%error, "an idle connection was lost"),
             }
         }
-        Err(Trouble::Refused(errors::CLIENT_SERVER_LOST.with("Lost connection to MySQL server")))
+        Err(Trouble::Refused(
+            errors::CLIENT_SERVER_LOST.with("Lost connection to MySQL server"),
+        ))
     }
 
     /// Refuses a statement whose meaning depends on what another connection holds.
     fn check_elsewhere(&self, target: &Target) -> Result<(), Trouble> {
-        for held in &self.held {
+        for held in self.held.iter().filter(|held| held.hostgroup != target.hostgroup) {
             let mut missed = Holds::NONE;
             if target.user_variables {
                 missed = missed.with(Holds::USER_VARIABLES);
@@ -145,16 +155,17 @@ impl Session {
                     break;
                 }
                 Err(NotConnected::Unreachable(error)) => {
-                    placed.runtime.avoid_for(self.worker.shared.limits.backend_retry_after);
+                    placed
+                        .runtime
+                        .avoid_for(self.worker.shared.limits.backend_retry_after);
                     tracing::warn!(server = %placed.server, %error, "a server cannot be reached");
                     reason = format!("{} ({}): {error}", placed.server, placed.runtime.place());
                 }
             }
         }
-        Err(Trouble::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(format_args!(
-            "no connection to hostgroup {}: {reason}",
-            target.hostgroup
-        ))))
+        Err(Trouble::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(
+            format_args!("no connection to hostgroup {}: {reason}", target.hostgroup),
+        )))
     }
 
     /// The connection that ran the statement that is asked about, if nobody has used it since.
@@ -218,7 +229,11 @@ impl Session {
             }
             let _counted = WaitingCount::new(member);
             let line = self.worker.pool.wait(member.number);
-            self.worker.shared.workers().iter().for_each(|worker| worker.release(member.number));
+            self.worker
+                .shared
+                .workers()
+                .iter()
+                .for_each(|worker| worker.release(member.number));
             tokio::select! {
                 biased;
                 () = line.given() => {}
@@ -277,11 +292,10 @@ impl Session {
         let is_anothers = backend.last_session != 0 && backend.last_session != self.number;
         // What code of the server set in a session that could not be seen to set anything must not be found by a
         // statement of another session that looks for it.
-        if is_anothers
-            && (target.user_variables || target.asks)
-            && let Err(error) = backend.reset().await?
-        {
-            return Err(Misfit::Refused(error));
+        if is_anothers && (target.user_variables || target.asks) {
+            refused(backend.reset().await?.err())?;
+            // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
+            refused(backend.exchange(Command::Query(b"SELECT 1 LIMIT 0")).await?.error)?;
         }
         self.align(held, target).await
     }
@@ -291,6 +305,9 @@ impl Session {
         self.align_schema(&mut held.backend, target).await?;
         self.align_names(held).await?;
         self.align_variables(held).await?;
+        if target.begins {
+            self.align_next_transaction(held).await?;
+        }
         if target.opens {
             self.open_transaction(held).await?;
         }
@@ -298,7 +315,7 @@ impl Session {
     }
 
     async fn align_schema(&self, backend: &mut Backend, target: &Target) -> Result<(), Misfit> {
-        if backend.schema == target.schema {
+        if backend.schema == target.schema || target.any_schema {
             return Ok(());
         }
         let Some(schema) = &target.schema else {
@@ -321,7 +338,12 @@ impl Session {
         let Some(names) = self.names.clone().or_else(|| backend.login_names()) else {
             return Ok(());
         };
-        refused(backend.exchange(Command::Query(set_names(&names).as_bytes())).await?.error)?;
+        refused(
+            backend
+                .exchange(Command::Query(set_names(&names).as_bytes()))
+                .await?
+                .error,
+        )?;
         backend.names.clone_from(&self.names);
         Ok(())
     }
@@ -338,15 +360,25 @@ impl Session {
             held.replayed = self.history.last();
         }
         if backend.autocommit != self.autocommit {
-            let text: &[u8] = if self.autocommit { b"SET autocommit=1" } else { b"SET autocommit=0" };
+            let text: &[u8] = if self.autocommit {
+                b"SET autocommit=1"
+            } else {
+                b"SET autocommit=0"
+            };
             refused(backend.exchange(Command::Query(text)).await?.error)?;
             backend.autocommit = self.autocommit;
         }
         if !self.autocommit {
             held.holds = held.holds.with(Holds::AUTOCOMMIT);
         }
+        Ok(())
+    }
+
+    /// `SET TRANSACTION …`. Whether a statement has used it up cannot be seen, so the connection stays.
+    async fn align_next_transaction(&mut self, held: &mut Held) -> Result<(), Misfit> {
         if let Some(text) = self.next_transaction.take() {
-            refused(backend.exchange(Command::Query(&text)).await?.error)?;
+            refused(held.backend.exchange(Command::Query(&text)).await?.error)?;
+            held.holds = held.holds.with(Holds::SESSION_VARIABLES);
         }
         Ok(())
     }
@@ -374,7 +406,9 @@ fn refused(error: Option<MysqlError>) -> Result<(), Misfit> {
 
 /// The error for a connection that was lost.
 pub(super) fn lost(error: &BackendError) -> MysqlError {
-    errors::CLIENT_SERVER_LOST.with(format_args!("Lost connection to MySQL server during query: {error}"))
+    errors::CLIENT_SERVER_LOST.with(format_args!(
+        "Lost connection to MySQL server during query: {error}"
+    ))
 }
 
 /// Names consist of letters, digits and underscores, so they need no quotes.

@@ -3,15 +3,15 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use shardwright_rules::{Outcome as Decided, Route, Statement};
+use shardwright_rules::{Decision, Outcome as Decided, Route, Statement};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
 use super::forward::{Transmission, forward};
 use super::place::{Trouble, lost};
-use super::statement::rejected;
+use super::statement::{other_packets, rejected};
 use super::{End, Flow, Held, Session};
-use crate::prepared::{ExecuteParameters, PreparedText, SessionStatement};
+use crate::prepared::{Circumstances, ExecuteParameters, PreparedText, SessionStatement};
 use crate::stats::bump;
 
 const MAX_PREPARED: ErrorCode = ErrorCode {
@@ -50,6 +50,7 @@ impl Session {
         // Preparing changes nothing, so it opens no transaction and needs no state.
         run.target.opens = false;
         run.target.asks = false;
+        run.target.begins = false;
         let mut held = match self.obtain(&run.target).await {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
@@ -58,7 +59,9 @@ impl Session {
         let sent = route.rewritten.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
         let mut next_seq = 0;
-        append_packet(&mut bytes, &mut next_seq, |out| Command::StmtPrepare(sent).encode(out));
+        append_packet(&mut bytes, &mut next_seq, |out| {
+            Command::StmtPrepare(sent).encode(out)
+        });
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::Prepare,
@@ -69,7 +72,11 @@ impl Session {
             return self.broken(broken, &held, seq).await;
         }
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
-            let key = PreparedText::new(Rc::from(sent), held.backend.schema.as_deref(), self.names.as_ref());
+            let key = PreparedText::new(
+                Rc::from(sent),
+                held.backend.schema.as_deref(),
+                self.names.as_ref(),
+            );
             self.remember_prepared(&mut held, key, prepared.statement_id);
             self.statements.insert(
                 id,
@@ -79,6 +86,7 @@ impl Session {
                     parameters: prepared.parameters,
                     types: Vec::new(),
                     long_data: Vec::new(),
+                    decided: None,
                 },
             );
         }
@@ -104,19 +112,31 @@ impl Session {
             return self.refuse(seq, &unknown(id, "mysqld_stmt_execute")).await;
         };
         let Some(parameters) = ExecuteParameters::split(block, prepared.parameters) else {
-            return self.refuse(seq, &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute")).await;
+            return self
+                .refuse(
+                    seq,
+                    &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
+                )
+                .await;
         };
         if let Some(types) = parameters.types {
             prepared.types = types.to_vec();
         }
         if prepared.types.len() != 2 * usize::from(prepared.parameters) {
-            return self.refuse(seq, &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute")).await;
+            return self
+                .refuse(
+                    seq,
+                    &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
+                )
+                .await;
         }
         let text = prepared.text.clone();
         let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
         let statement = Statement::new(&text, LexMode::default());
         let outer = std::mem::replace(&mut self.schema, schema);
-        let flow = self.execute_in_schema(id, &statement, &parameters, &types, seq).await;
+        let flow = self
+            .execute_in_schema(id, &statement, &parameters, &types, seq)
+            .await;
         self.schema = outer;
         self.statements.forget_long_data(id);
         flow
@@ -131,19 +151,20 @@ impl Session {
         types: &[u8],
         seq: u8,
     ) -> Flow {
-        let route = match self.decide(statement).outcome {
+        let decision = self.decide_prepared(id, statement);
+        let route = match &decision.outcome {
             Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
+            Decided::Reject(rejection) => return self.refuse(seq, &rejected(rejection)).await,
             Decided::Answer { message } => return self.send_ok(seq, message.as_bytes()).await,
             Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
         };
-        let run = self.run_of(statement, &route, None);
+        let run = self.run_of(statement, route, None);
         self.pause(&run.effects).await;
         let mut held = match self.obtain(&run.target).await {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
-        let server_id = match self.prepared_on(&mut held, statement, &route).await {
+        let server_id = match self.prepared_on(&mut held, statement, route).await {
             Ok(server_id) => server_id,
             Err(trouble) => {
                 if let Trouble::Refused(_) = trouble {
@@ -153,6 +174,10 @@ impl Session {
             }
         };
         let (bytes, next_seq) = self.execution(id, server_id, parameters, types);
+        if next_seq != seq {
+            self.keep_or_give(held);
+            return self.refuse(seq, &other_packets()).await;
+        }
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::BinaryResults,
@@ -166,6 +191,32 @@ impl Session {
         }
     }
 
+    /// Decides an execution; what a decision of before depended on is compared first.
+    fn decide_prepared(&mut self, id: u32, statement: &Statement<'_>) -> Rc<Decision> {
+        let circumstances = Circumstances {
+            generation: self.snapshot.generation,
+            transaction: self.transaction(),
+            transaction_pending: !self.pending.is_empty(),
+            next_query_flag_in: self.next_query_flag_in,
+        };
+        let depends_on_time = self.snapshot.is_time_dependent && self.last_write.is_some();
+        let known = self
+            .statements
+            .get(id)
+            .and_then(|prepared| prepared.decided.as_ref());
+        if let Some((_, decision)) = known.filter(|(before, _)| *before == circumstances && !depends_on_time)
+        {
+            let decision = decision.clone();
+            self.worker.counters.hits(&self.snapshot, &decision.hits);
+            return decision;
+        }
+        let decision = Rc::new(self.decide(statement));
+        if let Some(prepared) = self.statements.get_mut(id).filter(|_| !depends_on_time) {
+            prepared.decided = Some((circumstances, decision.clone()));
+        }
+        decision
+    }
+
     /// The server's number of a statement on this connection, where it is prepared if it is not.
     async fn prepared_on(
         &mut self,
@@ -174,7 +225,11 @@ impl Session {
         route: &Route,
     ) -> Result<u32, Trouble> {
         let sent = route.rewritten.as_deref().unwrap_or(statement.text());
-        let key = PreparedText::new(Rc::from(sent), held.backend.schema.as_deref(), self.names.as_ref());
+        let key = PreparedText::new(
+            Rc::from(sent),
+            held.backend.schema.as_deref(),
+            self.names.as_ref(),
+        );
         if let Some(server_id) = held.backend.statements.get(&key) {
             return Ok(server_id);
         }
@@ -186,7 +241,9 @@ impl Session {
             return Err(Trouble::Refused(error));
         }
         let Some(prepared) = outcome.prepared else {
-            return Err(Trouble::Fatal(errors::CLIENT_MALFORMED_PACKET.with("Malformed packet")));
+            return Err(Trouble::Fatal(
+                errors::CLIENT_MALFORMED_PACKET.with("Malformed packet"),
+            ));
         };
         self.remember_prepared(held, key, prepared.statement_id);
         Ok(prepared.statement_id)
@@ -201,7 +258,10 @@ impl Session {
         types: &[u8],
     ) -> (Vec<u8>, u8) {
         let mut bytes = Vec::new();
-        let long_data = self.statements.get(id).map_or(&[][..], |statement| &statement.long_data);
+        let long_data = self
+            .statements
+            .get(id)
+            .map_or(&[][..], |statement| &statement.long_data);
         for (parameter, data) in long_data {
             // A parameter of no bytes is a piece as well: it is what makes the value come from pieces.
             let pieces = data.chunks(PIECE).chain(data.is_empty().then_some(&[][..]));
@@ -248,8 +308,9 @@ impl Session {
 }
 
 fn unknown(id: u32, function: &str) -> MysqlError {
-    errors::UNKNOWN_STMT_HANDLER
-        .with(format_args!("Unknown prepared statement handler ({id}) given to {function}"))
+    errors::UNKNOWN_STMT_HANDLER.with(format_args!(
+        "Unknown prepared statement handler ({id}) given to {function}"
+    ))
 }
 
 fn not_preparable() -> MysqlError {
@@ -270,7 +331,8 @@ fn unpreparable(statement: &Statement<'_>) -> Option<MysqlError> {
         | StatementClass::Lock
         | StatementClass::Prepare => Some(not_preparable()),
         class if shape.several && class != StatementClass::Ddl => Some(
-            errors::PARSE.with("several statements in one query are not supported by the proxy; send them one by one"),
+            errors::PARSE
+                .with("several statements in one query are not supported by the proxy; send them one by one"),
         ),
         _ => None,
     }

@@ -56,7 +56,10 @@ impl SetPlan {
 
     fn take(&mut self, item: &SetItem<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
         match item {
-            SetItem::Names { charset: Some(charset), collation } => {
+            SetItem::Names {
+                charset: Some(charset),
+                collation,
+            } => {
                 let charset = lexable(charset)?;
                 self.variables.push("names".to_owned());
                 match collation.as_deref().map(name_of) {
@@ -74,16 +77,35 @@ impl SetPlan {
                 self.leave(vec!["character set".to_owned()]);
             }
             SetItem::Names { charset: None, .. } | SetItem::CharacterSet(None) => {
-                return Err(UNKNOWN_CHARSET.with("name the character set: the proxy does not know the server's default"));
+                return Err(UNKNOWN_CHARSET
+                    .with("name the character set: the proxy does not know the server's default"));
             }
             SetItem::Autocommit(on) => self.autocommit = Some(*on),
-            SetItem::Variable { scope: Scope::Global, .. } | SetItem::Transaction { scope: Scope::Global, .. } => {
+            SetItem::Variable {
+                scope: Scope::Global, ..
+            }
+            | SetItem::Transaction {
+                scope: Scope::Global, ..
+            } => {
                 self.is_global = true;
             }
-            SetItem::Variable { scope: Scope::NextTransaction, .. }
-            | SetItem::Transaction { scope: Scope::NextTransaction, .. } => self.next_transaction = true,
-            SetItem::Transaction { scope: Scope::Session, .. } => self.leave(vec!["transaction".to_owned()]),
-            SetItem::Variable { scope: Scope::Session, name, value } => self.variable(name, value, text, mode)?,
+            SetItem::Variable {
+                scope: Scope::NextTransaction,
+                ..
+            }
+            | SetItem::Transaction {
+                scope: Scope::NextTransaction,
+                ..
+            } => self.next_transaction = true,
+            SetItem::Transaction {
+                scope: Scope::Session,
+                ..
+            } => self.leave(vec!["transaction".to_owned()]),
+            SetItem::Variable {
+                scope: Scope::Session,
+                name,
+                value,
+            } => self.variable(name, value, text, mode)?,
             // The statement mentions a user variable, which is a reason of its own.
             SetItem::UserVariable(_) => self.left = SetLeft::Unknown.min_known(self.left),
             SetItem::Unknown => self.left = SetLeft::Unknown,
@@ -91,7 +113,13 @@ impl SetPlan {
         Ok(())
     }
 
-    fn variable(&mut self, name: &str, value: &Value<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
+    fn variable(
+        &mut self,
+        name: &str,
+        value: &Value<'_>,
+        text: &[u8],
+        mode: LexMode,
+    ) -> Result<(), MysqlError> {
         match name {
             "sql_mode" if *value != Value::Default => match set::lex_mode_after(mode, value, text) {
                 Some(after) if after == LexMode::default() => {}
@@ -106,16 +134,19 @@ impl SetPlan {
                     ));
                 }
             },
-            "character_set_client" | "collation_connection" | "character_set_connection" => match value.text() {
-                Some(charset) => {
-                    // A collation's name begins with its character set's.
-                    let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
-                    lexable(charset)?;
+            "character_set_client" | "collation_connection" | "character_set_connection" => {
+                match value.text() {
+                    Some(charset) => {
+                        // A collation's name begins with its character set's.
+                        let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
+                        lexable(charset)?;
+                    }
+                    None => {
+                        return Err(UNKNOWN_CHARSET
+                            .with("name the character set: the proxy must know how to read statements"));
+                    }
                 }
-                None => {
-                    return Err(UNKNOWN_CHARSET.with("name the character set: the proxy must know how to read statements"));
-                }
-            },
+            }
             _ => {}
         }
         match value {
@@ -178,10 +209,6 @@ struct HistoryEntry {
 }
 
 impl SetHistory {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The number of the last entry: a connection that has all of it.
     pub(crate) fn last(&self) -> u64 {
         self.last
@@ -190,7 +217,9 @@ impl SetHistory {
     /// Whether one of them changes the character set, or a part of it.
     pub(crate) fn touches_charset(&self) -> bool {
         let mut variables = self.entries.iter().flat_map(|entry| &entry.variables);
-        variables.any(|variable| variable == "names" || variable.starts_with("char") || variable.starts_with("coll"))
+        variables.any(|variable| {
+            variable == "names" || variable.starts_with("char") || variable.starts_with("coll")
+        })
     }
 
     /// Whether one more can be remembered.
@@ -211,11 +240,10 @@ impl SetHistory {
 
     /// What a connection lacks that has everything up to number `seen`.
     pub(crate) fn since(&self, seen: u64) -> impl Iterator<Item = &[u8]> {
-        self.entries.iter().filter(move |entry| entry.number > seen).map(|entry| entry.text.as_slice())
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+        self.entries
+            .iter()
+            .filter(move |entry| entry.number > seen)
+            .map(|entry| entry.text.as_slice())
     }
 }
 
@@ -235,7 +263,12 @@ mod tests {
 
     #[test]
     fn names_and_autocommit_are_kept_here() {
-        for sql in ["SET NAMES utf8mb4", "SET NAMES latin1 COLLATE latin1_bin", "SET autocommit=0", "SET NAMES utf8, autocommit=1"] {
+        for sql in [
+            "SET NAMES utf8mb4",
+            "SET NAMES latin1 COLLATE latin1_bin",
+            "SET autocommit=0",
+            "SET NAMES utf8, autocommit=1",
+        ] {
             assert!(plan(sql).unwrap().is_kept_here(), "{sql}");
         }
         assert_eq!(
@@ -267,7 +300,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_repeated_is_known() {
-        for sql in ["SET time_zone=(SELECT tz FROM t)", "SET ROLE admin", "SET time_zone='+00:00', @a=1"] {
+        for sql in [
+            "SET time_zone=(SELECT tz FROM t)",
+            "SET ROLE admin",
+            "SET time_zone='+00:00', @a=1",
+        ] {
             assert_eq!(plan(sql).unwrap().left, SetLeft::Unknown, "{sql}");
         }
         assert_eq!(plan("SET @a=1").unwrap().left, SetLeft::Nothing);
@@ -305,6 +342,10 @@ mod tests {
         assert!(history.has_room(&variables(&["time_zone"]), 2));
         assert!(!history.has_room(&variables(&["lock_wait_timeout"]), 2));
         history.push(b"d", &variables(&["sql_mode"]));
-        assert_eq!(history.since(0).count(), 3, "the other variable of b still counts");
+        assert_eq!(
+            history.since(0).count(),
+            3,
+            "the other variable of b still counts"
+        );
     }
 }

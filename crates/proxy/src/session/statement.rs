@@ -19,8 +19,14 @@ use crate::channel::Frame;
 use crate::stats::{Sample, bump};
 
 /// Words of questions about earlier statements. `CONNECTION_ID()` is none: it has an answer on any connection.
-const QUESTIONS: [&[u8]; 6] =
-    [b"LAST_INSERT_ID", b"FOUND_ROWS", b"ROW_COUNT", b"IDENTITY", b"WARNING_COUNT", b"ERROR_COUNT"];
+const QUESTIONS: [&[u8]; 6] = [
+    b"LAST_INSERT_ID",
+    b"FOUND_ROWS",
+    b"ROW_COUNT",
+    b"IDENTITY",
+    b"WARNING_COUNT",
+    b"ERROR_COUNT",
+];
 
 /// A statement on its way to a server.
 pub(super) struct Run<'a> {
@@ -95,7 +101,8 @@ impl Session {
         if self.pending.is_empty() || !statement.follows_transaction() {
             return Ok(());
         }
-        let has = |word: &str| words(statement.text()).any(|found| found.eq_ignore_ascii_case(word.as_bytes()));
+        let has =
+            |word: &str| words(statement.text()).any(|found| found.eq_ignore_ascii_case(word.as_bytes()));
         match statement.shape().class {
             StatementClass::Commit | StatementClass::Rollback if !has("TO") => {
                 if !has("CHAIN") || has("NO") {
@@ -108,8 +115,9 @@ impl Session {
             StatementClass::Xa => {
                 Err(errors::UNKNOWN.with("XA cannot follow a BEGIN whose transaction is not open yet"))
             }
-            _ if self.pending.len() >= MAX_PENDING => Err(errors::UNKNOWN
-                .with(format_args!("more than {MAX_PENDING} savepoints before the first statement with a key"))),
+            _ if self.pending.len() >= MAX_PENDING => Err(errors::UNKNOWN.with(format_args!(
+                "more than {MAX_PENDING} savepoints before the first statement with a key"
+            ))),
             _ => {
                 self.pending.push(statement.text().to_vec());
                 Ok(())
@@ -144,7 +152,10 @@ impl Session {
             return self.use_schema(statement.text(), seq).await;
         }
         let is_open = self.transaction().is_some();
-        if let Some(plan) = set.as_ref().filter(|plan| plan.is_kept_here() && !(is_open && plan.next_transaction)) {
+        if let Some(plan) = set
+            .as_ref()
+            .filter(|plan| plan.is_kept_here() && !(is_open && plan.next_transaction))
+        {
             return self.keep_set(plan, statement.text(), seq).await;
         }
         let run = self.run_of(statement, &route, set);
@@ -156,6 +167,9 @@ impl Session {
             }
             None => frame,
         };
+        if frame.next_seq() != seq {
+            return self.refuse(seq, &other_packets()).await;
+        }
         self.pause(&run.effects).await;
         let mut held = match self.obtain(&run.target).await {
             Ok(held) => held,
@@ -169,7 +183,10 @@ impl Session {
         };
         let started = Instant::now();
         match forward(&mut self.client, &mut held.backend, &transmission).await {
-            Ok(traffic) => self.conclude(held, &run, frame.raw().len(), traffic, started).await,
+            Ok(traffic) => {
+                self.conclude(held, &run, frame.raw().len(), traffic, started)
+                    .await
+            }
             Err(broken) => self.broken(broken, &held, seq).await,
         }
     }
@@ -183,6 +200,13 @@ impl Session {
     ) -> Run<'a> {
         let shape = statement.shape();
         let asks = asks(statement);
+        let own_schema = self
+            .schema
+            .as_ref()
+            .filter(|schema| !self.snapshot.is_logical_schema(schema))
+            .cloned();
+        let schema = route.backend_schema.as_deref().map(Arc::from).or(own_schema);
+        let is_work = route.shard.is_some() || !statement.is_session_setup();
         let mut hostgroup = route.hostgroup;
         if asks && route.shard.is_none() && statement.is_session_setup() {
             hostgroup = self.home_of_question(shape).unwrap_or(hostgroup);
@@ -190,11 +214,13 @@ impl Session {
         Run {
             target: Target {
                 hostgroup,
-                schema: route.backend_schema.as_deref().map(Arc::from).or_else(|| self.schema.clone()),
+                any_schema: schema.is_none() && self.schema.is_some(),
+                schema,
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,
                 // What a driver asks on the way does not open the transaction; a statement does, placed or not.
-                opens: !self.pending.is_empty() && (route.shard.is_some() || !statement.is_session_setup()),
+                opens: !self.pending.is_empty() && is_work,
+                begins: is_work,
             },
             effects: route.effects.clone(),
             ending: ending(statement, asks),
@@ -204,7 +230,10 @@ impl Session {
     }
 
     fn home_of_question(&self, shape: &Shape) -> Option<HostgroupId> {
-        let left_id = self.held.iter().find(|held| held.holds.intersects(Holds::INSERT_ID));
+        let left_id = self
+            .held
+            .iter()
+            .find(|held| held.holds.intersects(Holds::INSERT_ID));
         let about_id = shape.effects.intersects(SessionEffects::INSERT_ID);
         match left_id.filter(|_| about_id) {
             Some(held) => Some(held.hostgroup),
@@ -232,7 +261,7 @@ impl Session {
             Broken::Client => Err(End::ClientGone),
             Broken::Backend { error, is_partial } => {
                 bump(&self.worker.counters.totals.backend_lost);
-                tracing::warn!(hostgroup = %held.hostgroup, %error, "a backend connection was lost");
+                tracing::warn!(session = self.connection_id, hostgroup = %held.hostgroup, %error, "a backend connection was lost");
                 if is_partial {
                     return Err(End::Closed);
                 }
@@ -283,7 +312,11 @@ impl Session {
             return Err(End::Closed);
         }
         note_autocommit(&mut held.backend, status);
-        let set = if failed { SetLeft::Nothing } else { self.note_set(&mut held, run) };
+        let set = if failed {
+            SetLeft::Nothing
+        } else {
+            self.note_set(&mut held, run)
+        };
         let shape = run.statement.shape();
         held.holds = after(
             held.holds,
@@ -366,13 +399,20 @@ impl Session {
         for mut held in std::mem::take(&mut self.held) {
             if !held.backend.autocommit {
                 let command = Command::Query(b"SET autocommit=1");
-                let outcome = held.backend.exchange(command).await.map_err(|error| lost(&error))?;
+                let outcome = held
+                    .backend
+                    .exchange(command)
+                    .await
+                    .map_err(|error| lost(&error))?;
                 if let Some(error) = outcome.error {
                     return Err(error);
                 }
                 held.backend.autocommit = true;
                 held.holds = held.holds.without(Holds::AUTOCOMMIT);
-                if outcome.status.is_some_and(|status| !status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)) {
+                if outcome
+                    .status
+                    .is_some_and(|status| !status.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
+                {
                     held.holds = held.holds.without(Holds::TRANSACTION);
                 }
             }
@@ -395,7 +435,8 @@ impl Session {
             }
             Some(Err(error)) => self.refuse(seq, &error).await,
             None => {
-                let error = errors::PARSE.with("You have an error in your SQL syntax: USE takes the name of a schema");
+                let error = errors::PARSE
+                    .with("You have an error in your SQL syntax: USE takes the name of a schema");
                 self.refuse(seq, &error).await
             }
         }
@@ -419,12 +460,17 @@ impl Session {
     /// COM_FIELD_LIST: decided like SHOW FIELDS.
     pub(super) async fn field_list(&mut self, table: &[u8], frame: &Frame) -> Flow {
         let seq = frame.next_seq();
-        let text = format!("SHOW FIELDS FROM `{}`", String::from_utf8_lossy(table).replace('`', "``"));
+        let text = format!(
+            "SHOW FIELDS FROM `{}`",
+            String::from_utf8_lossy(table).replace('`', "``")
+        );
         let statement = Statement::new(text.as_bytes(), LexMode::default());
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
             Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
-            Decided::Answer { .. } | Decided::DeferBegin => return self.unsupported(seq, "Unknown command").await,
+            Decided::Answer { .. } | Decided::DeferBegin => {
+                return self.unsupported(seq, "Unknown command").await;
+            }
         };
         let run = self.run_of(&statement, &route, None);
         let mut held = match self.obtain(&run.target).await {
@@ -439,7 +485,10 @@ impl Session {
         };
         let started = Instant::now();
         match forward(&mut self.client, &mut held.backend, &transmission).await {
-            Ok(traffic) => self.conclude(held, &run, frame.raw().len(), traffic, started).await,
+            Ok(traffic) => {
+                self.conclude(held, &run, frame.raw().len(), traffic, started)
+                    .await
+            }
             Err(broken) => self.broken(broken, &held, seq).await,
         }
     }
@@ -453,6 +502,12 @@ fn query_frame(text: &[u8]) -> Frame {
     let mut frame = Frame::default();
     frame.fill(&payload);
     frame
+}
+
+/// What is sent to the server takes another number of packets than what came: the numbers of the answer's packets
+/// would not fit.
+pub(super) fn other_packets() -> MysqlError {
+    errors::NET_PACKET_TOO_LARGE.with("the statement comes too close to a multiple of 16 MiB to be rewritten")
 }
 
 /// Statements that no rule could make safe.
@@ -484,7 +539,9 @@ pub(super) fn rejected(rejection: &Rejection) -> MysqlError {
 }
 
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    Lexer::new(text, LexMode::default()).significant().map(|token| token.span.of(text))
+    Lexer::new(text, LexMode::default())
+        .significant()
+        .map(|token| token.span.of(text))
 }
 
 /// Whether the statement asks about the session's earlier statements.
@@ -492,25 +549,36 @@ fn asks(statement: &Statement<'_>) -> bool {
     if asks_for_diagnostics(statement) {
         return true;
     }
-    if !statement.shape().effects.intersects(SessionEffects::READS_SESSION) {
+    if !statement
+        .shape()
+        .effects
+        .intersects(SessionEffects::READS_SESSION)
+    {
         return false;
     }
     let text = statement.text();
-    QUESTIONS
-        .iter()
-        .any(|question| text.windows(question.len()).any(|window| window.eq_ignore_ascii_case(question)))
+    QUESTIONS.iter().any(|question| {
+        text.windows(question.len())
+            .any(|window| window.eq_ignore_ascii_case(question))
+    })
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.
 fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
     let is = |word: Option<&[u8]>, expected: &[&str]| {
-        word.is_some_and(|word| expected.iter().any(|expected| word.eq_ignore_ascii_case(expected.as_bytes())))
+        word.is_some_and(|word| {
+            expected
+                .iter()
+                .any(|expected| word.eq_ignore_ascii_case(expected.as_bytes()))
+        })
     };
     match statement.shape().class {
         StatementClass::Show => is(words(statement.text()).nth(1), &["WARNINGS", "ERRORS", "COUNT"]),
         StatementClass::Other => {
             is(words(statement.text()).next(), &["GET"])
-                && words(statement.text()).take(3).any(|word| is(Some(word), &["DIAGNOSTICS"]))
+                && words(statement.text())
+                    .take(3)
+                    .any(|word| is(Some(word), &["DIAGNOSTICS"]))
         }
         _ => false,
     }
@@ -520,7 +588,11 @@ fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
 fn ending(statement: &Statement<'_>, asks: bool) -> Ending {
     let starts = |expected: [&str; 2]| {
         let mut found = words(statement.text());
-        expected.iter().all(|word| found.next().is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes())))
+        expected.iter().all(|word| {
+            found
+                .next()
+                .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+        })
     };
     match statement.shape().class {
         StatementClass::Lock if starts(["UNLOCK", "TABLES"]) => Ending::TableLocks,
@@ -531,7 +603,10 @@ fn ending(statement: &Statement<'_>, asks: bool) -> Ending {
 }
 
 fn statement_begins(shape: &Shape) -> bool {
-    matches!(shape.class, StatementClass::Begin | StatementClass::Savepoint | StatementClass::Rollback)
+    matches!(
+        shape.class,
+        StatementClass::Begin | StatementClass::Savepoint | StatementClass::Rollback
+    )
 }
 
 /// Whether a failed statement may have opened or ended a transaction.
@@ -539,5 +614,7 @@ fn may_have_changed_transaction(held: &Held, run: &Run<'_>) -> bool {
     let shape = run.statement.shape();
     !held.backend.autocommit
         || held.holds.intersects(Holds::IN_TRANSACTION)
-        || shape.effects.intersects(SessionEffects::UNKNOWN | SessionEffects::TRANSACTION)
+        || shape
+            .effects
+            .intersects(SessionEffects::UNKNOWN | SessionEffects::TRANSACTION)
 }

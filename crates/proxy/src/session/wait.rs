@@ -58,7 +58,9 @@ impl Session {
         }
         self.end_brief_holds(now);
         let next_end = self.held.iter().filter_map(|held| held.until).min();
-        self.slot.deadline.set(Some(next_end.map_or(idle_until, |end| end.min(idle_until))));
+        self.slot
+            .deadline
+            .set(Some(next_end.map_or(idle_until, |end| end.min(idle_until))));
         self.slot.register(cx);
         Poll::Pending
     }
@@ -83,7 +85,11 @@ impl Session {
 
     /// Lets go of what is kept for questions that were not asked in time.
     fn end_brief_holds(&mut self, now: Instant) {
-        if self.held.iter().all(|held| held.until.is_none_or(|until| until > now)) {
+        if self
+            .held
+            .iter()
+            .all(|held| held.until.is_none_or(|until| until > now))
+        {
             return;
         }
         for mut held in std::mem::take(&mut self.held) {

@@ -6,8 +6,8 @@ use mysql::prelude::Queryable;
 use shardwright_rules::{EngineRule, HostgroupId, SecretReference};
 
 use crate::support::{
-    self, PASSWORD, Setup, USER, apply, apply_expecting, configuration, error, observe, rule, schema, server, start,
-    start_on, try_value, value, write_secret,
+    self, PASSWORD, Setup, USER, apply, apply_expecting, configuration, error, observe, rule, schema, server,
+    start, start_on, try_value, value, write_secret,
 };
 
 fn refusal(result: mysql::Result<(i64, String)>) -> String {
@@ -45,7 +45,11 @@ fn a_stale_base_changes_nothing() {
     let proxy = start(&Setup::default());
     let mut admin = proxy.admin();
     let (generation, fingerprint, json) = observe(&mut admin);
-    for (generation, fingerprint) in [(generation + 1, fingerprint.as_str()), (generation, "0000"), (0, "")] {
+    for (generation, fingerprint) in [
+        (generation + 1, fingerprint.as_str()),
+        (generation, "0000"),
+        (0, ""),
+    ] {
         let message = refusal(apply_expecting(&mut admin, generation, fingerprint, &json));
         assert!(message.starts_with("STALE: "), "{message}");
     }
@@ -72,14 +76,20 @@ fn of_two_applies_at_once_one_wins() {
                         }
                         refused => {
                             let message = refusal(refused);
-                            assert!(message.starts_with("STALE: ") || message.starts_with("CONTENDED: "), "{message}");
+                            assert!(
+                                message.starts_with("STALE: ") || message.starts_with("CONTENDED: "),
+                                "{message}"
+                            );
                             false
                         }
                     }
                 })
             })
             .collect();
-        contenders.into_iter().map(|contender| contender.join().unwrap()).collect()
+        contenders
+            .into_iter()
+            .map(|contender| contender.join().unwrap())
+            .collect()
     });
     assert_eq!(outcomes.iter().filter(|won| **won).count(), 1);
     assert_eq!(observe(&mut proxy.admin()).0, generation + 1);
@@ -99,7 +109,10 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
         assert_eq!(message, format!("INVALID: {expected}"));
         assert_eq!(observe(&mut admin), before);
     };
-    check(&|c| c.format = 9, "configuration: format 9 is not spoken, only 1 is");
+    check(
+        &|c| c.format = 9,
+        "configuration: format 9 is not spoken, only 1 is",
+    );
     check(
         &|c| c.engine = shardwright_rules::EngineId::Proxysql27,
         "configuration: it is for engine proxysql-2.7, not for bundled",
@@ -116,7 +129,10 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
         &|c| c.users[0].password = Some(SecretReference::Command(vec!["true".into()])),
         "users.app: secrets by command are not allowed in this proxy",
     );
-    check(&|c| c.users.reverse(), "users.app: user app comes after user other");
+    check(
+        &|c| c.users.reverse(),
+        "users.app: user app comes after user other",
+    );
     check(
         &|c| {
             let first = c.graph.rules[0].clone();
@@ -145,7 +161,10 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
         "clusters.a.servers.a1: TLS towards servers is not spoken by this proxy",
     );
     let message = refusal(apply_expecting(&mut admin, before.0, &before.1, "{"));
-    assert!(message.starts_with("INVALID: configuration: it is no configuration"), "{message}");
+    assert!(
+        message.starts_with("INVALID: configuration: it is no configuration"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -161,7 +180,10 @@ fn a_pattern_that_does_not_compile_is_refused() {
         },
     ));
     let message = refusal(apply(&mut proxy.admin(), &broken));
-    assert!(message.starts_with("INVALID: query_rules.test.rules[200]: rule 200: match_pattern: "), "{message}");
+    assert!(
+        message.starts_with("INVALID: query_rules.test.rules[200]: rule 200: match_pattern: "),
+        "{message}"
+    );
 }
 
 #[test]
@@ -200,7 +222,10 @@ fn transactions_and_statements_outlive_an_apply() {
     client.query_drop("INSERT INTO t VALUES (1)").unwrap();
     let mut moved = configuration(&setup, &write_secret(&proxy.directory));
     // Everything goes to the other hostgroup, and the first has no server any more.
-    moved.users.iter_mut().for_each(|user| user.default_hostgroup = HostgroupId(20));
+    moved
+        .users
+        .iter_mut()
+        .for_each(|user| user.default_hostgroup = HostgroupId(20));
     moved.hostgroups[0].members.clear();
     let mut other = proxy.connect(Some(&name));
     std::thread::scope(|scope| {
@@ -213,7 +238,11 @@ fn transactions_and_statements_outlive_an_apply() {
     });
     client.query_drop("INSERT INTO t VALUES (2)").unwrap();
     client.query_drop("COMMIT").unwrap();
-    assert_eq!(value(&mut client, "SELECT COUNT(*) FROM t"), "2", "the session goes on in the new generation");
+    assert_eq!(
+        value(&mut client, "SELECT COUNT(*) FROM t"),
+        "2",
+        "the session goes on in the new generation"
+    );
 }
 
 #[test]
@@ -234,7 +263,11 @@ fn hits_outlive_an_apply_where_the_rule_does() {
     assert_eq!(value(&mut admin, hits), "4");
     changed.graph.rules[1].address = "query_rules.another.rules[0]".into();
     apply(&mut admin, &changed).unwrap();
-    assert_eq!(value(&mut admin, hits), "0", "another rule with the same number begins at 0");
+    assert_eq!(
+        value(&mut admin, hits),
+        "0",
+        "another rule with the same number begins at 0"
+    );
 }
 
 #[test]
@@ -246,7 +279,10 @@ fn a_removed_user_is_shown_out() {
     changed.users.remove(0);
     apply(&mut proxy.admin(), &changed).unwrap();
     assert_eq!(error(&mut client, "SELECT 1").0, 1045);
-    assert!(try_value(&mut client, "SELECT 1").is_err(), "the connection is closed");
+    assert!(
+        try_value(&mut client, "SELECT 1").is_err(),
+        "the connection is closed"
+    );
 }
 
 #[test]
@@ -256,23 +292,58 @@ fn the_admin_tables_answer_sql() {
     let mut client = proxy.connect(None);
     client.query_drop("SELECT /* b */ 17").unwrap();
     for (sql, expected) in [
-        ("SELECT hostgroup_id FROM mysql_servers ORDER BY 1 LIMIT 1", "10".to_owned()),
-        ("SELECT hostname FROM main.runtime_mysql_servers LIMIT 1", "127.0.0.1".into()),
-        ("SELECT COUNT(*) FROM mysql_users WHERE username = 'app'", "1".into()),
+        (
+            "SELECT hostgroup_id FROM mysql_servers ORDER BY 1 LIMIT 1",
+            "10".to_owned(),
+        ),
+        (
+            "SELECT hostname FROM main.runtime_mysql_servers LIMIT 1",
+            "127.0.0.1".into(),
+        ),
+        (
+            "SELECT COUNT(*) FROM mysql_users WHERE username = 'app'",
+            "1".into(),
+        ),
         ("SELECT match_pattern FROM mysql_query_rules", r"/\* b \*/".into()),
-        ("SELECT address FROM runtime_mysql_query_rules", "query_rules.test.rules[100]".into()),
+        (
+            "SELECT address FROM runtime_mysql_query_rules",
+            "query_rules.test.rules[100]".into(),
+        ),
         ("SELECT hits FROM stats.stats_mysql_query_rules", "1".into()),
-        ("SELECT Queries FROM stats_mysql_connection_pool WHERE hostgroup = 20", "1".into()),
-        ("SELECT digest_text FROM stats_mysql_query_digest WHERE hostgroup = 20", "SELECT ?".into()),
-        ("SELECT variable_value FROM global_variables WHERE variable_name = 'mysql-max_connections'", "10000".into()),
-        ("SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Generation'", "1".into()),
+        (
+            "SELECT Queries FROM stats_mysql_connection_pool WHERE hostgroup = 20",
+            "1".into(),
+        ),
+        (
+            "SELECT digest_text FROM stats_mysql_query_digest WHERE hostgroup = 20",
+            "SELECT ?".into(),
+        ),
+        (
+            "SELECT variable_value FROM global_variables WHERE variable_name = 'mysql-max_connections'",
+            "10000".into(),
+        ),
+        (
+            "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Generation'",
+            "1".into(),
+        ),
     ] {
         assert_eq!(value(&mut admin, sql), expected, "{sql}");
     }
     assert_eq!(error(&mut admin, "DELETE FROM mysql_servers").0, 1290);
-    let rows = shardwright_testkit::text_rows(&mut admin, "EXPLAIN ROUTE 'SELECT /* b */ 1' FOR 'app'").unwrap();
-    let text: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" = ")).collect();
-    insta::assert_snapshot!(text.join("\n"));
+    let rows =
+        shardwright_testkit::text_rows(&mut admin, "EXPLAIN ROUTE 'SELECT /* b */ 1' FOR 'app'").unwrap();
+    let text: Vec<String> = rows
+        .into_iter()
+        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" = "))
+        .collect();
+    insta::assert_snapshot!(text.join("\n"), @r"
+    outcome = route
+    hostgroup = 20
+    cluster = b
+    role = writer
+    evaluations = 1
+    step = rule 100 query_rules.test.rules[100]: match_pattern /\* b \*/
+    ");
 }
 
 #[test]
@@ -282,13 +353,22 @@ fn secrets_are_nowhere() {
     client.query_drop("SELECT 1").unwrap();
     let mut admin = proxy.admin();
     let mut everything = observe(&mut admin).2;
-    for table in ["mysql_servers", "mysql_users", "mysql_query_rules", "stats_mysql_global", "global_variables", "stats_mysql_query_digest"] {
+    for table in [
+        "mysql_servers",
+        "mysql_users",
+        "mysql_query_rules",
+        "stats_mysql_global",
+        "global_variables",
+        "stats_mysql_query_digest",
+    ] {
         let rows = shardwright_testkit::text_rows(&mut admin, format!("SELECT * FROM {table}")).unwrap();
         everything.push_str(&format!("{rows:?}"));
     }
     let data = proxy.directory.path().join("data");
     for entry in std::fs::read_dir(data).unwrap() {
-        everything.push_str(&String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap()));
+        everything.push_str(&String::from_utf8_lossy(
+            &std::fs::read(entry.unwrap().path()).unwrap(),
+        ));
     }
     for canary in [PASSWORD, support::ADMIN_PASSWORD] {
         assert!(!everything.contains(canary));

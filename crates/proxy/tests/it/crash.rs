@@ -6,7 +6,8 @@ use std::sync::Arc;
 use shardwright_testkit::eventually;
 
 use crate::support::{
-    ADMIN_PASSWORD, PATIENCE, Setup, apply_expecting, configuration, observe, start, start_on, value, write_secret,
+    ADMIN_PASSWORD, PATIENCE, Setup, apply_expecting, configuration, observe, start, start_on, value,
+    write_secret,
 };
 
 const DIRECTORY: &str = "SHARDWRIGHT_TEST_DATA_DIRECTORY";
@@ -52,13 +53,22 @@ fn a_crash_anywhere_leaves_one_generation_whole() {
         let found = observe(&mut restarted.admin());
         let is_old = found == old;
         let is_new = found == (old.0 + 1, new.fingerprint(), new.to_json());
-        assert!((is_old && may_be_old) || (is_new && may_be_new), "{point}: {}", found.0);
+        assert!(
+            (is_old && may_be_old) || (is_new && may_be_new),
+            "{point}: {}",
+            found.0
+        );
         assert_eq!(value(&mut restarted.connect(None), "SELECT 1"), "1", "{point}");
     }
 }
 
 /// Applies in a process that dies at `point`; whether the apply was acknowledged.
-fn crash_at(point: &str, directory: &Arc<tempfile::TempDir>, old: &(i64, String, String), json: &str) -> bool {
+fn crash_at(
+    point: &str,
+    directory: &Arc<tempfile::TempDir>,
+    old: &(i64, String, String),
+    json: &str,
+) -> bool {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child", "--nocapture"])
         .env(DIRECTORY, directory.path())
@@ -79,7 +89,11 @@ fn crash_at(point: &str, directory: &Arc<tempfile::TempDir>, old: &(i64, String,
     let acknowledged = apply_expecting(&mut admin, old.0, &old.1, json).is_ok();
     drop(admin);
     let status = child.wait().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{point}: {status}");
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9),
+        "{point}: {status}"
+    );
     std::fs::remove_file(file).unwrap();
     acknowledged
 }

@@ -38,10 +38,17 @@ fn a_server_that_dies_costs_its_statements_and_nothing_else() {
     let (code, message) = error(&mut client, "SELECT /* b */ 1");
     assert_eq!(code, 9001);
     assert!(message.contains("clusters.b.servers.b1"), "{message}");
-    assert_eq!(value(&mut client, "SELECT 1"), "1", "the session goes on elsewhere");
+    assert_eq!(
+        value(&mut client, "SELECT 1"),
+        "1",
+        "the session goes on elsewhere"
+    );
     assert_eq!(value(&mut bystander, "SELECT 1"), "1");
     assert_eq!(error(&mut in_transaction, "SELECT /* b */ 1 FROM DUAL").0, 2013);
-    assert!(try_value(&mut in_transaction, "SELECT 1").is_err(), "a lost transaction ends the session");
+    assert!(
+        try_value(&mut in_transaction, "SELECT 1").is_err(),
+        "a lost transaction ends the session"
+    );
     dying.restart().unwrap();
     shardwright_testkit::eventually(PATIENCE, || try_value(&mut client, "SELECT /* b */ 1").is_ok());
 }
@@ -80,6 +87,29 @@ fn a_waiting_statement_takes_over_what_another_worker_gives_back() {
             });
         }
     });
+}
+
+#[test]
+fn what_is_kept_for_questions_is_not_kept_for_ever() {
+    let name = support::schema("failures_brief");
+    let proxy = start(&Setup {
+        max_connections: 1,
+        options: Box::new(|options| options.limits.brief_hold = std::time::Duration::from_millis(300)),
+        ..Setup::default()
+    });
+    let mut one = proxy.connect(Some(&name));
+    one.query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)")
+        .unwrap();
+    one.query_drop("INSERT INTO t VALUES (NULL)").unwrap();
+    let mut two = proxy.connect(Some(&name));
+    assert_eq!(
+        value(&mut two, "SELECT COUNT(*) FROM t"),
+        "1",
+        "it waits until the first lets go"
+    );
+    let (_, message) = error(&mut one, "SELECT LAST_INSERT_ID()");
+    assert!(message.contains("previous statement"), "{message}");
+    assert_eq!(value(&mut one, "SELECT 1"), "1");
 }
 
 #[test]

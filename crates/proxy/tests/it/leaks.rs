@@ -5,9 +5,11 @@ use mysql::prelude::Queryable;
 
 use crate::support::{self, Setup, TestProxy, error, schema, server, start, value};
 
+/// One connection on one worker: between workers, connections are not handed over but opened anew.
 fn one_connection() -> TestProxy {
     start(&Setup {
         max_connections: 1,
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
         ..Setup::default()
     })
 }
@@ -22,42 +24,106 @@ fn seen_after(does: &[&str], question: &str, schema: Option<&str>) -> String {
     let mut first = proxy.connect(schema);
     let first_thread = thread(&mut first);
     for sql in does {
-        first.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        first
+            .query_drop(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
     drop(first);
     let mut second = proxy.connect(schema);
     let seen = value(&mut second, question);
-    assert_eq!(thread(&mut second), first_thread, "{does:?}: the connection was not shared");
+    assert_eq!(
+        thread(&mut second),
+        first_thread,
+        "{does:?}: the connection was not shared"
+    );
     seen
 }
 
 #[test]
 fn nothing_of_a_session_outlives_it() {
     let name = schema("leaks_state");
-    server().run(format!("CREATE TABLE {name}.t (id INT) ENGINE=InnoDB")).unwrap();
+    server()
+        .run(format!("CREATE TABLE {name}.t (id INT) ENGINE=InnoDB"))
+        .unwrap();
     for (does, question, expected) in [
         (vec!["SET @secret = 'x'"], "SELECT @secret", "NULL"),
         (vec!["SELECT @secret := 'x'"], "SELECT @secret", "NULL"),
-        (vec!["SET SESSION sql_mode = 'ALLOW_INVALID_DATES'"], "SELECT @@sql_mode LIKE '%INVALID%'", "0"),
+        (
+            vec!["SET SESSION sql_mode = 'ALLOW_INVALID_DATES'"],
+            "SELECT @@sql_mode LIKE '%INVALID%'",
+            "0",
+        ),
         (vec!["SET autocommit = 0"], "SELECT @@autocommit", "1"),
-        (vec!["SET autocommit = 0", "INSERT INTO t VALUES (1)"], "SELECT COUNT(*) FROM t", "0"),
-        (vec!["BEGIN", "INSERT INTO t VALUES (1)"], "SELECT COUNT(*) FROM t", "0"),
+        (
+            vec!["SET autocommit = 0", "INSERT INTO t VALUES (1)"],
+            "SELECT COUNT(*) FROM t",
+            "0",
+        ),
+        (
+            vec!["BEGIN", "INSERT INTO t VALUES (1)"],
+            "SELECT COUNT(*) FROM t",
+            "0",
+        ),
         (vec!["BEGIN"], "SELECT @@in_transaction", "0"),
-        (vec!["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
-        (vec!["SET SESSION tx_isolation = 'SERIALIZABLE'"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
-        (vec!["SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"], "SELECT @@tx_isolation", "REPEATABLE-READ"),
-        (vec!["SELECT GET_LOCK('leak', 0)"], "SELECT IS_FREE_LOCK('leak')", "1"),
-        (vec!["SET NAMES latin1"], "SELECT @@character_set_client", "utf8mb4"),
-        (vec!["SET NAMES latin1", "SELECT 1"], "SELECT @@character_set_client", "utf8mb4"),
-        (vec!["SET character_set_results = latin1"], "SELECT @@character_set_results", "utf8mb4"),
+        (
+            vec!["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"],
+            "SELECT @@tx_isolation",
+            "REPEATABLE-READ",
+        ),
+        (
+            vec!["SET SESSION tx_isolation = 'SERIALIZABLE'"],
+            "SELECT @@tx_isolation",
+            "REPEATABLE-READ",
+        ),
+        (
+            vec!["SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"],
+            "SELECT @@tx_isolation",
+            "REPEATABLE-READ",
+        ),
+        (
+            vec!["SELECT GET_LOCK('leak', 0)"],
+            "SELECT IS_FREE_LOCK('leak')",
+            "1",
+        ),
+        (
+            vec!["SET NAMES latin1"],
+            "SELECT @@character_set_client",
+            "utf8mb4",
+        ),
+        (
+            vec!["SET NAMES latin1", "SELECT 1"],
+            "SELECT @@character_set_client",
+            "utf8mb4",
+        ),
+        (
+            vec!["SET character_set_results = latin1"],
+            "SELECT @@character_set_results",
+            "utf8mb4",
+        ),
         (vec!["SET SQL_LOG_BIN = 0"], "SELECT @@sql_log_bin", "1"),
-        (vec!["SET foreign_key_checks = 0, unique_checks = 0"], "SELECT @@foreign_key_checks + @@unique_checks", "2"),
-        (vec!["SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1"], "SELECT FOUND_ROWS()", "0"),
-        (vec!["INSERT INTO t VALUES (1), (2)", "DELETE FROM t"], "SELECT ROW_COUNT()", "-1"),
+        (
+            vec!["SET foreign_key_checks = 0, unique_checks = 0"],
+            "SELECT @@foreign_key_checks + @@unique_checks",
+            "2",
+        ),
+        (
+            vec!["SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1"],
+            "SELECT FOUND_ROWS()",
+            "0",
+        ),
+        (
+            vec!["INSERT INTO t VALUES (1), (2)", "DELETE FROM t"],
+            "SELECT ROW_COUNT()",
+            "-1",
+        ),
         (vec!["SELECT LAST_INSERT_ID(77)"], "SELECT LAST_INSERT_ID()", "0"),
         (vec!["SELECT 1/0"], "SELECT @@warning_count", "0"),
     ] {
-        assert_eq!(seen_after(&does, question, Some(&name)), expected, "{question} after {does:?}");
+        assert_eq!(
+            seen_after(&does, question, Some(&name)),
+            expected,
+            "{question} after {does:?}"
+        );
     }
 }
 
@@ -71,8 +137,14 @@ fn what_hidden_code_has_set_is_not_seen() {
              CREATE PROCEDURE {name}.p() SET SESSION lock_wait_timeout = 77"
         ))
         .unwrap();
-    assert_eq!(seen_after(&["INSERT INTO t VALUES (5)"], "SELECT @spied", Some(&name)), "NULL");
-    assert_ne!(seen_after(&["CALL p()"], "SELECT @@lock_wait_timeout", Some(&name)), "77");
+    assert_eq!(
+        seen_after(&["INSERT INTO t VALUES (5)"], "SELECT @spied", Some(&name)),
+        "NULL"
+    );
+    assert_ne!(
+        seen_after(&["CALL p()"], "SELECT @@lock_wait_timeout", Some(&name)),
+        "77"
+    );
 }
 
 #[test]
@@ -159,12 +231,20 @@ fn state_is_there_for_the_session_itself_wherever_it_goes() {
     let mut client = proxy.connect(Some(&name));
     client.query_drop("SET time_zone = '+03:00'").unwrap();
     client.query_drop("SET NAMES latin1").unwrap();
-    client.query_drop("SET SESSION sql_mode = 'ALLOW_INVALID_DATES'").unwrap();
+    client
+        .query_drop("SET SESSION sql_mode = 'ALLOW_INVALID_DATES'")
+        .unwrap();
     for sql in ["SELECT @@time_zone", "SELECT /* b */ @@time_zone"] {
         assert_eq!(value(&mut client, sql), "+03:00", "{sql}");
     }
-    assert_eq!(value(&mut client, "SELECT /* b */ @@character_set_client"), "latin1");
-    assert_eq!(value(&mut client, "SELECT /* b */ @@sql_mode"), "ALLOW_INVALID_DATES");
+    assert_eq!(
+        value(&mut client, "SELECT /* b */ @@character_set_client"),
+        "latin1"
+    );
+    assert_eq!(
+        value(&mut client, "SELECT /* b */ @@sql_mode"),
+        "ALLOW_INVALID_DATES"
+    );
     client.query_drop("SET @a = 5").unwrap();
     assert_eq!(value(&mut client, "SELECT @a"), "5");
     let (code, message) = error(&mut client, "SELECT /* b */ @a");
@@ -178,7 +258,9 @@ fn a_reset_gives_a_clean_session() {
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(Some(&name));
     client.query_drop("SET @a = 5, time_zone = '+03:00'").unwrap();
-    client.query_drop("CREATE TEMPORARY TABLE hidden (a INT)").unwrap();
+    client
+        .query_drop("CREATE TEMPORARY TABLE hidden (a INT)")
+        .unwrap();
     client.query_drop("SET autocommit = 0").unwrap();
     client.reset().unwrap();
     assert_eq!(value(&mut client, "SELECT @a"), "NULL");

@@ -1,5 +1,7 @@
 //! The proxy in front of real servers.
 
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
 mod support;
 
 mod apply;
@@ -7,6 +9,7 @@ mod crash;
 mod failures;
 mod hostile;
 mod leaks;
+mod maps;
 mod prepared;
 mod statements;
 mod streaming;

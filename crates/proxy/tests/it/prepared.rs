@@ -10,10 +10,14 @@ fn statements_are_prepared_wherever_they_go() {
     let name = schema("prepared_basic");
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(Some(&name));
-    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(30), b BLOB)").unwrap();
+    client
+        .query_drop("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(30), b BLOB)")
+        .unwrap();
     let insert = client.prep("INSERT INTO t VALUES (?, ?, ?)").unwrap();
     for id in 0..20 {
-        client.exec_drop(&insert, (id, format!("name {id}"), Value::NULL)).unwrap();
+        client
+            .exec_drop(&insert, (id, format!("name {id}"), Value::NULL))
+            .unwrap();
     }
     let select = client.prep("SELECT a FROM t WHERE id = ?").unwrap();
     // Other sessions take the connections in between, so that the statement is prepared on several.
@@ -55,8 +59,12 @@ fn a_statement_means_the_schema_it_was_prepared_in() {
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(Some(&one));
     for (name, a) in [(&one, 1), (&two, 2)] {
-        client.query_drop(format!("CREATE TABLE {name}.t (a INT)")).unwrap();
-        client.query_drop(format!("INSERT INTO {name}.t VALUES ({a})")).unwrap();
+        client
+            .query_drop(format!("CREATE TABLE {name}.t (a INT)"))
+            .unwrap();
+        client
+            .query_drop(format!("INSERT INTO {name}.t VALUES ({a})"))
+            .unwrap();
     }
     let statement = client.prep("SELECT a FROM t").unwrap();
     client.query_drop(format!("USE {two}")).unwrap();
@@ -103,7 +111,9 @@ fn statements_of_a_session_are_limited() {
         ..Setup::default()
     });
     let mut client = proxy.connect(None);
-    let kept: Vec<_> = (0..3).map(|n| client.prep(format!("SELECT {n}")).unwrap()).collect();
+    let kept: Vec<_> = (0..3)
+        .map(|n| client.prep(format!("SELECT {n}")).unwrap())
+        .collect();
     match client.prep("SELECT 'one more'") {
         Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1461),
         other => panic!("{:?}", other.map(|_| ())),

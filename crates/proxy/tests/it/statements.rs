@@ -12,8 +12,12 @@ fn statements_reach_the_server_and_answers_come_back() {
     let mut client = proxy.connect(Some(&name));
     assert_eq!(value(&mut client, "SELECT 1 + 1"), "2");
     assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
-    client.query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20))").unwrap();
-    client.query_drop("INSERT INTO t (a) VALUES ('x'), ('y')").unwrap();
+    client
+        .query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20))")
+        .unwrap();
+    client
+        .query_drop("INSERT INTO t (a) VALUES ('x'), ('y')")
+        .unwrap();
     assert_eq!((client.affected_rows(), client.last_insert_id()), (2, 1));
     assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "1");
     client.query_drop("UPDATE t SET a = 'z'").unwrap();
@@ -43,7 +47,11 @@ fn the_schema_follows_the_session() {
     assert!(client.select_db(&two).is_ok());
     assert_eq!(value(&mut client, "SELECT DATABASE()"), two);
     client.query_drop("USE `no_such_schema`").unwrap();
-    assert_eq!(error(&mut client, "SELECT 1").0, 1049, "the schema is looked for with the next statement");
+    assert_eq!(
+        error(&mut client, "SELECT 1").0,
+        1049,
+        "the schema is looked for with the next statement"
+    );
     client.query_drop(format!("USE {one}")).unwrap();
     assert_eq!(value(&mut client, "SELECT DATABASE()"), one);
     assert_eq!(value(&mut proxy.connect(None), "SELECT DATABASE()"), "NULL");
@@ -52,12 +60,22 @@ fn the_schema_follows_the_session() {
 #[test]
 fn wrong_logins_are_refused_alike() {
     let proxy = support::start(&Setup::default());
-    for (user, password) in [("app", "wrong"), ("app", ""), ("nobody", "x"), ("", ""), ("root", "")] {
+    for (user, password) in [
+        ("app", "wrong"),
+        ("app", ""),
+        ("nobody", "x"),
+        ("", ""),
+        ("root", ""),
+    ] {
         match proxy.try_connect(user, password, None) {
             Err(mysql::Error::MySqlError(error)) => {
                 let using = if password.is_empty() { "NO" } else { "YES" };
-                let expected = format!("Access denied for user '{user}'@'127.0.0.1' (using password: {using})");
-                assert_eq!((error.code, error.state.as_str(), error.message), (1045, "28000", expected));
+                let expected =
+                    format!("Access denied for user '{user}'@'127.0.0.1' (using password: {using})");
+                assert_eq!(
+                    (error.code, error.state.as_str(), error.message),
+                    (1045, "28000", expected)
+                );
             }
             other => panic!("{user}: {:?}", other.map(|_| "logged in")),
         }
@@ -85,7 +103,11 @@ fn transactions_stay_together_and_apart() {
     assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "1");
     one.query_drop("INSERT INTO t VALUES (3)").unwrap();
     one.query_drop("SET autocommit=1").unwrap();
-    assert_eq!(value(&mut two, "SELECT COUNT(*) FROM t"), "2", "turning autocommit on commits");
+    assert_eq!(
+        value(&mut two, "SELECT COUNT(*) FROM t"),
+        "2",
+        "turning autocommit on commits"
+    );
     drop((one, two));
     proxy.settle();
 }

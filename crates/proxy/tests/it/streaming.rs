@@ -2,7 +2,7 @@
 
 use mysql::prelude::Queryable;
 
-use crate::support::{self, PATIENCE, Setup, start, value};
+use crate::support::{self, PATIENCE, Setup, schema, start, value};
 
 /// Resident memory of this process, which holds the proxy and the client, KiB.
 fn resident_kib() -> u64 {
@@ -14,7 +14,7 @@ fn resident_kib() -> u64 {
 #[test]
 fn a_result_of_64_mib_streams_with_flat_memory() {
     let proxy = start(&Setup::default());
-    let mut client = proxy.connect(None);
+    let mut client = proxy.connect(Some(&schema("streaming_large")));
     value(&mut client, "SELECT 1");
     let before = resident_kib();
     let mut most = before;
@@ -33,7 +33,10 @@ fn a_result_of_64_mib_streams_with_flat_memory() {
     }
     assert_eq!((rows, bytes), (65_536, 65_536_000));
     // Other tests run in this process too; a proxy that buffered would add 64 MiB.
-    assert!(most < before + 40 * 1024, "{before} KiB before, {most} KiB at most");
+    assert!(
+        most < before + 40 * 1024,
+        "{before} KiB before, {most} KiB at most"
+    );
 }
 
 #[test]
@@ -42,11 +45,13 @@ fn a_client_that_does_not_read_stops_the_server_and_not_the_others() {
         options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
         ..Setup::default()
     });
-    let mut lazy = proxy.connect(None);
+    let mut lazy = proxy.connect(Some(&schema("streaming_lazy")));
     let mut bystander = proxy.connect(None);
     value(&mut lazy, "SELECT 1");
     let before = resident_kib();
-    let mut result = lazy.query_iter("SELECT seq, REPEAT('x', 1000) FROM seq_1_to_131072").unwrap();
+    let mut result = lazy
+        .query_iter("SELECT seq, REPEAT('x', 1000) FROM seq_1_to_131072")
+        .unwrap();
     assert!(result.iter().unwrap().next().is_some());
     for _ in 0..50 {
         assert_eq!(value(&mut bystander, "SELECT 1"), "1");
@@ -78,8 +83,10 @@ fn a_server_killed_in_the_middle_of_a_result_ends_that_client_only() {
         ..Setup::default()
     });
     let mut bystander = proxy.connect(None);
-    let mut client = proxy.connect(None);
-    let mut result = client.query_iter("SELECT /* b */ seq, REPEAT('x', 1000) FROM seq_1_to_1000000").unwrap();
+    let mut client = proxy.connect(Some("mysql"));
+    let mut result = client
+        .query_iter("SELECT /* b */ seq, REPEAT('x', 1000) FROM seq_1_to_1000000")
+        .unwrap();
     let mut rows = result.iter().unwrap();
     assert!(rows.next().unwrap().is_ok());
     dying.kill().unwrap();

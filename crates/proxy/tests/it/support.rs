@@ -8,8 +8,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::{
-    Body, Cluster, ClusterKind, Configuration, EngineId, EngineRule, Hostgroup, HostgroupId, Member, MemberStatus,
-    Role, Rule, SecretReference, User, WriterServesReads,
+    Body, Cluster, ClusterKind, Configuration, EngineId, EngineRule, Hostgroup, HostgroupId, Member,
+    MemberStatus, Role, Rule, SecretReference, User, WriterServesReads,
 };
 use shardwright_testkit::{ClientOptions, MariaDb, connect, text_rows};
 use tempfile::TempDir;
@@ -20,7 +20,8 @@ pub(crate) const ADMIN_PASSWORD: &str = "admin-canary-77aa";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 static SERVER: LazyLock<MariaDb> = LazyLock::new(|| {
-    let server = MariaDb::start(shardwright_testkit::Options::default().arg("--max-allowed-packet=64M")).unwrap();
+    let server =
+        MariaDb::start(shardwright_testkit::Options::default().arg("--max-allowed-packet=64M")).unwrap();
     create_users(&server);
     server
 });
@@ -31,13 +32,19 @@ pub(crate) fn server() -> &'static MariaDb {
 }
 
 pub(crate) fn create_users(server: &MariaDb) {
-    server.create_user(USER, PASSWORD, Some("ALL PRIVILEGES ON *.*")).unwrap();
-    server.create_user("other", PASSWORD, Some("ALL PRIVILEGES ON *.*")).unwrap();
+    server
+        .create_user(USER, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+        .unwrap();
+    server
+        .create_user("other", PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+        .unwrap();
 }
 
 /// A schema that no other test uses.
 pub(crate) fn schema(name: &str) -> String {
-    server().run(format!("DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}")).unwrap();
+    server()
+        .run(format!("DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}"))
+        .unwrap();
     name.to_owned()
 }
 
@@ -169,7 +176,12 @@ impl TestProxy {
         self.try_connect(USER, PASSWORD, schema).unwrap()
     }
 
-    pub(crate) fn try_connect(&self, user: &str, password: &str, schema: Option<&str>) -> mysql::Result<Conn> {
+    pub(crate) fn try_connect(
+        &self,
+        user: &str,
+        password: &str,
+        schema: Option<&str>,
+    ) -> mysql::Result<Conn> {
         connect(
             self.running().listen_address(),
             ClientOptions {
@@ -196,7 +208,10 @@ impl TestProxy {
     pub(crate) fn settle(&self) {
         let mut admin = self.admin();
         shardwright_testkit::eventually(PATIENCE, || {
-            value(&mut admin, "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool") == "0"
+            value(
+                &mut admin,
+                "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool",
+            ) == "0"
         });
     }
 }
@@ -229,7 +244,11 @@ pub(crate) fn value(connection: &mut Conn, sql: &str) -> String {
 
 pub(crate) fn try_value(connection: &mut Conn, sql: &str) -> mysql::Result<String> {
     let rows = text_rows(connection, sql)?;
-    let first = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+    let first = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next())
+        .flatten();
     Ok(first.unwrap_or_else(|| "NULL".to_owned()))
 }
 

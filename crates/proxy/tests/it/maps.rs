@@ -1,0 +1,138 @@
+//! Shard maps through a running proxy: keys, deferred transactions, rewritten statements.
+
+use mysql::prelude::Queryable;
+use shardwright_rules::{
+    Body, CommentForm, Conflict, Finder, KeyKind, KeyValue, MapStep, MissingAction, MissingBegin, MissingKey,
+    NativeStep, Rule, Scope, Shard, UnknownKey, Unqualified,
+};
+
+use crate::support::{Setup, TestProxy, error, server, start, value};
+
+/// Tenant 1 is in cluster `a` and schema `SCHEMA_1`, tenant 2 in cluster `b` and schema `SCHEMA_2`.
+fn tenants(schema: &'static str) -> TestProxy {
+    for tenant in [1, 2] {
+        let name = format!("{schema}_{tenant}");
+        server()
+            .run(format!(
+                "DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}; \
+                 CREATE TABLE {name}.t (id INT PRIMARY KEY, who INT); INSERT INTO {name}.t VALUES (1, {tenant})"
+            ))
+            .unwrap();
+    }
+    start(&Setup {
+        configuration: Box::new(move |configuration| {
+            let shard = |tenant: i64, cluster: &str| Shard {
+                address: format!("shard_maps.tenants.shards.t{tenant}").into(),
+                cluster: Some(cluster.into()),
+                schema: Some(format!("{schema}_{tenant}").into()),
+                keys: vec![KeyValue::Integer(tenant)],
+                ranges: Vec::new(),
+                remainders: Vec::new(),
+            };
+            let map = MapStep {
+                map: "tenants".into(),
+                key: "tenant".into(),
+                kind: KeyKind::Integer,
+                finders: vec![Finder::Comment {
+                    word: "tenant".into(),
+                    form: CommentForm::Pairs,
+                }],
+                conflict: Conflict::Reject,
+                logical_schema: Some(schema.into()),
+                unqualified: Unqualified::Qualify,
+                shards: vec![shard(1, "a"), shard(2, "b")],
+                remainder: None,
+                missing: MissingKey {
+                    statements: MissingAction::Reject,
+                    session_setup: MissingAction::Allow,
+                    begin: MissingBegin::FirstStatement,
+                },
+                unknown: UnknownKey::Reject,
+                otherwise: None,
+            };
+            configuration.graph.rules = vec![Rule {
+                id: 1000,
+                address: "shard_maps.tenants".into(),
+                flag_in: 0,
+                body: Body::Native {
+                    scope: Box::new(Scope::default()),
+                    step: NativeStep::Map(Box::new(map)),
+                },
+            }];
+        }),
+        ..Setup::default()
+    })
+}
+
+#[test]
+fn keys_reach_their_shards() {
+    let proxy = tenants("maps_keys");
+    let mut client = proxy.connect(Some("maps_keys"));
+    for (sql, who) in [
+        ("SELECT /* tenant=1 */ who FROM t", "1"),
+        ("SELECT /* tenant=2 */ who FROM t", "2"),
+        ("SELECT /* tenant=2 */ who FROM maps_keys.t", "2"),
+        ("/* tenant=1 */ SELECT who FROM t WHERE who <> 'tenant=2'", "1"),
+    ] {
+        assert_eq!(value(&mut client, sql), who, "{sql}");
+    }
+    for (sql, code) in [
+        ("SELECT who FROM t", "SW351"),
+        ("SELECT /* tenant=3 */ who FROM t", "SW352"),
+        ("SELECT /* tenant=1 */ /* tenant=2 */ who FROM t", "SW353"),
+    ] {
+        let (_, message) = error(&mut client, sql);
+        assert!(message.starts_with(code), "{sql}: {message}");
+    }
+    let mut admin = proxy.admin();
+    let refused = "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = ";
+    assert_eq!(value(&mut admin, &format!("{refused}'Refused_SW352'")), "1");
+    assert_eq!(
+        value(&mut admin, &format!("{refused}'Queries_without_required_hint'")),
+        "1"
+    );
+}
+
+#[test]
+fn prepared_statements_follow_their_key() {
+    let proxy = tenants("maps_prepared");
+    let mut client = proxy.connect(Some("maps_prepared"));
+    for tenant in [1, 2, 1, 2] {
+        let sql = format!("SELECT /* tenant={tenant} */ who FROM t WHERE id = ?");
+        assert_eq!(client.exec_first::<i64, _, _>(sql, (1,)).unwrap(), Some(tenant));
+    }
+}
+
+#[test]
+fn a_transaction_opens_where_its_first_statement_goes() {
+    let proxy = tenants("maps_deferred");
+    let mut client = proxy.connect(Some("maps_deferred"));
+    let mut admin = proxy.admin();
+    let held = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SAVEPOINT before").unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT 'asked on the way'"),
+        "asked on the way"
+    );
+    assert_eq!(value(&mut admin, held), "0", "no server knows of it yet");
+    client.query_drop("UPDATE /* tenant=2 */ t SET who = 22").unwrap();
+    assert_eq!(value(&mut admin, held), "1");
+    let (_, message) = error(&mut client, "SELECT /* tenant=1 */ who FROM t");
+    assert!(message.starts_with("SW356"), "{message}");
+    client.query_drop("ROLLBACK TO before").unwrap();
+    assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "2");
+    client.query_drop("UPDATE /* tenant=2 */ t SET who = 23").unwrap();
+    client.query_drop("COMMIT").unwrap();
+    assert_eq!(value(&mut admin, held), "0");
+    assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "23");
+
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("ROLLBACK").unwrap();
+    assert_eq!(value(&mut client, "SELECT /* tenant=1 */ who FROM t"), "1");
+    assert_eq!(
+        value(&mut admin, held),
+        "0",
+        "a transaction of nothing leaves nothing"
+    );
+}
