@@ -115,7 +115,7 @@ impl Opened {
     fn decided_at(&self, decision: &shardwright_rules::Decision) -> String {
         let step = decision.path.iter().rev().find_map(|step| {
             let origin = self.origin(&step.address)?;
-            Some(format!("{} at {origin}", step.address))
+            Some(format!("{} at {origin} ({})", step.address, step.why))
         });
         step.unwrap_or_else(|| "no rule; the user's cluster takes it".to_owned())
     }

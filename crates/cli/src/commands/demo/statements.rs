@@ -82,8 +82,9 @@ pub(super) fn run(
         let answer = client.query_iter(sql).and_then(|mut result| {
             let columns: Vec<String> = result.columns().as_ref().iter().map(|c| c.name_str().into_owned()).collect();
             let rows: Vec<Row> = result.by_ref().collect::<Result<_, _>>()?;
-            Ok((columns, rows, result.affected_rows()))
+            Ok((columns, rows))
         });
+        let affected = client.affected_rows();
         let session = SessionView { user, schema: Some("world"), ..SessionView::default() };
         let decision = evaluator.decide(&session, &Statement::new(sql.as_bytes(), Default::default()));
         let seen = backends.take_notes().into_iter().rev().find(|(_, text)| is_of(text, &decision, sql));
@@ -107,7 +108,7 @@ pub(super) fn run(
             (_, None) => all_right &= answer.is_err(),
         }
         lines.extend(match &answer {
-            Ok((columns, rows, affected)) => table(columns, rows, *affected),
+            Ok((columns, rows)) => table(columns, rows, affected),
             Err(error) => vec![format!("refused {}", refusal(error))],
         });
         lines.push(ui.faint(&format!("because {}", opened.decided_at(&decision))));
