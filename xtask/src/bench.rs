@@ -8,7 +8,9 @@ use std::process::{Command, ExitCode};
 pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
     let release = |task: &str, package: &str| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(root).args([task, "--quiet", "--release", "--package", package]);
+        cargo
+            .current_dir(root)
+            .args([task, "--quiet", "--release", "--package", package]);
         cargo
     };
     // The bench program starts the passthrough and shardwright, which it finds beside itself.
@@ -17,7 +19,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     }
-    let status = release("run", "shardwright-bench").arg("--").args(arguments).status()?;
+    let status = release("run", "shardwright-bench")
+        .arg("--")
+        .args(arguments)
+        .status()?;
     Ok(if status.success() {
         ExitCode::SUCCESS
     } else {

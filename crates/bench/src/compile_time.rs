@@ -24,8 +24,10 @@ pub fn run(program: &Path, mut progress: impl FnMut(&str)) -> Result<Report, Ben
     for shards in SHARDS {
         progress(&format!("compile: {shards} shards"));
         let directory = project(shards)?;
-        let mut figures: Vec<(EngineId, Vec<f64>, u64)> =
-            EngineId::ALL.into_iter().map(|engine| (engine, Vec::new(), 0)).collect();
+        let mut figures: Vec<(EngineId, Vec<f64>, u64)> = EngineId::ALL
+            .into_iter()
+            .map(|engine| (engine, Vec::new(), 0))
+            .collect();
         for _ in 0..REPEATS {
             for (engine, times, peak_kib) in &mut figures {
                 let (ms, kib) = compile(program, directory.path(), *engine)?;
@@ -81,7 +83,16 @@ fn compile(program: &Path, directory: &Path, engine: EngineId) -> Result<(f64, u
     let before = children_peak_kib();
     let start = Instant::now();
     let output = Command::new(program)
-        .args(["compile", "--quiet", "--emit", "json", "-o", "compiled.json", "--engine", engine.name()])
+        .args([
+            "compile",
+            "--quiet",
+            "--emit",
+            "json",
+            "-o",
+            "compiled.json",
+            "--engine",
+            engine.name(),
+        ])
         .current_dir(directory)
         .stdin(Stdio::null())
         .output()

@@ -23,14 +23,20 @@ const STATEMENTS: u32 = 20_000;
 /// # Panics
 /// When a statement is not routed, which is a defect.
 pub fn run(mut progress: impl FnMut(&str)) -> Report {
-    let mut table = Table::new(["engine, shards", "evaluator ns", "routing table ns", "evaluations"]);
+    let mut table = Table::new([
+        "engine, shards",
+        "evaluator ns",
+        "routing table ns",
+        "evaluations",
+    ]);
     let (mut samples, mut summary) = (Vec::new(), Vec::new());
     for engine in EngineId::ALL {
         for shards in SHARDS {
             progress(&format!("decisions: {engine}, {shards} shards"));
             let configuration = Arc::new(compiled(shards, engine).configuration);
             let measured = measure(&configuration, shards);
-            let middle = |figures: &[f64]| Summary::of(figures.iter().copied()).map_or(0.0, |summary| summary.median);
+            let middle =
+                |figures: &[f64]| Summary::of(figures.iter().copied()).map_or(0.0, |summary| summary.median);
             let (evaluator, routed) = (middle(&measured.evaluator_ns), middle(&measured.table_ns));
             table.row([
                 format!("{engine}, {shards}"),
@@ -38,15 +44,20 @@ pub fn run(mut progress: impl FnMut(&str)) -> Report {
                 format!("{routed:.0}"),
                 format!("{:.2}", measured.mean_evaluations),
             ]);
-            samples.push(json!({"engine": engine, "shards": shards, "evaluator_ns": measured.evaluator_ns,
-                "routing_table_ns": measured.table_ns}));
-            summary.push(json!({"engine": engine, "shards": shards, "evaluator_ns": evaluator,
-                "routing_table_ns": routed, "mean_evaluations": measured.mean_evaluations}));
+            samples.push(
+                json!({"engine": engine, "shards": shards, "evaluator_ns": measured.evaluator_ns,
+                "routing_table_ns": measured.table_ns}),
+            );
+            summary.push(
+                json!({"engine": engine, "shards": shards, "evaluator_ns": evaluator,
+                "routing_table_ns": routed, "mean_evaluations": measured.mean_evaluations}),
+            );
         }
     }
     Report {
         name: "decisions",
-        title: "time to decide `/* tenant=KEY */ SELECT id FROM t WHERE id=1`, random keys, lexing included".to_owned(),
+        title: "time to decide `/* tenant=KEY */ SELECT id FROM t WHERE id=1`, random keys, lexing included"
+            .to_owned(),
         parameters: json!({"repeats": REPEATS, "statements": STATEMENTS}),
         table,
         samples,
@@ -73,26 +84,40 @@ fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
         mean_evaluations: f64::from(evaluations) / f64::from(few),
     };
     for _ in 0..REPEATS {
-        measured.evaluator_ns.push(timed(&slow, |sql| decide(&evaluator, sql)));
-        measured.table_ns.push(timed(&fast, |sql| table.decide(&session(), &Statement::new(sql, Default::default()))));
+        measured
+            .evaluator_ns
+            .push(timed(&slow, |sql| decide(&evaluator, sql)));
+        measured.table_ns.push(timed(&fast, |sql| {
+            table.decide(&session(), &Statement::new(sql, Default::default()))
+        }));
     }
     measured
 }
 
 fn session() -> SessionView<'static> {
-    SessionView { user: "app", schema: Some("app"), ..SessionView::default() }
+    SessionView {
+        user: "app",
+        schema: Some("app"),
+        ..SessionView::default()
+    }
 }
 
 fn decide(evaluator: &Evaluator, sql: &[u8]) -> Decision {
     let decision = evaluator.decide(&session(), &Statement::new(sql, Default::default()));
-    assert!(matches!(decision.outcome, Outcome::Route(_)), "{:?}", decision.outcome);
+    assert!(
+        matches!(decision.outcome, Outcome::Route(_)),
+        "{:?}",
+        decision.outcome
+    );
     decision
 }
 
 /// Statements with keys spread over all shards in no order that a cache could learn.
 fn statements(shards: u32, count: u32) -> Vec<Vec<u8>> {
     let key = |n: u32| (u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % u64::from(shards) + 1;
-    (0..count).map(|n| format!("/* tenant={} */ SELECT id FROM t WHERE id=1", key(n)).into_bytes()).collect()
+    (0..count)
+        .map(|n| format!("/* tenant={} */ SELECT id FROM t WHERE id=1", key(n)).into_bytes())
+        .collect()
 }
 
 /// Nanoseconds for each statement.

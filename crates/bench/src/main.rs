@@ -32,7 +32,11 @@ enum Benchmark {
 
 impl Benchmark {
     fn all() -> Vec<Self> {
-        vec![Self::Compile, Self::Decisions, Self::Proxy(proxy_bench::Arguments::default())]
+        vec![
+            Self::Compile,
+            Self::Decisions,
+            Self::Proxy(proxy_bench::Arguments::default()),
+        ]
     }
 
     fn run(&self) -> Result<Report, BenchError> {
@@ -70,8 +74,10 @@ fn run_and_show(benchmark: &Benchmark, output: &Path) -> Result<(), BenchError> 
 
 /// A program that is built beside this one.
 fn beside(program: &str) -> Result<PathBuf, BenchError> {
-    let here = std::env::current_exe()
-        .map_err(|source| BenchError::Io { what: "the path of this program".to_owned(), source })?;
+    let here = std::env::current_exe().map_err(|source| BenchError::Io {
+        what: "the path of this program".to_owned(),
+        source,
+    })?;
     Ok(here.with_file_name(program))
 }
 

@@ -67,7 +67,11 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
     let mut raw = Command::new(crate::beside("passthrough")?);
     let floor = Endpoint::start("raw TCP", raw.arg("--server").arg(server.address().to_string()))?;
     let (bundled, _environment) = bundled(&server)?;
-    let mut proxies = vec![Endpoint::running("shardwright", bundled.listen(), bundled.process_id())];
+    let mut proxies = vec![Endpoint::running(
+        "shardwright",
+        bundled.listen(),
+        bundled.process_id(),
+    )];
     for (name, command) in &arguments.start {
         let command = command
             .replace("{server}", &server.address().to_string())
@@ -115,10 +119,15 @@ fn bundled(server: &MariaDb) -> Result<(ProxyProcess, CommandEnvironment), Bench
         server.port()
     );
     environment.write("shardwright.yaml", project).map_err(failed())?;
-    environment.write("topology/bench.yaml", topology).map_err(failed())?;
+    environment
+        .write("topology/bench.yaml", topology)
+        .map_err(failed())?;
     let applied = environment.run(["apply", "--auto-approve"]).map_err(failed())?;
     if applied.code() != Some(0) {
-        return Err(BenchError::Output { what: "shardwright apply".to_owned(), output: applied.stderr });
+        return Err(BenchError::Output {
+            what: "shardwright apply".to_owned(),
+            output: applied.stderr,
+        });
     }
     Ok((proxy, environment))
 }

@@ -18,7 +18,10 @@ pub fn project_files(shards: u32) -> [(&'static str, String); 2] {
          key_from: [comment: {{}}]\n    \
          shards:\n      t$(n): {{for_each: {{n: 1..{shards}}}, keys: [$(n)], cluster: \"shard-$(n)\"}}\n"
     );
-    [("shardwright.yaml", PROJECT.to_owned()), ("topology/tenants.yaml", topology)]
+    [
+        ("shardwright.yaml", PROJECT.to_owned()),
+        ("topology/tenants.yaml", topology),
+    ]
 }
 
 /// That project compiled for one engine.
@@ -29,7 +32,10 @@ pub fn project_files(shards: u32) -> [(&'static str, String); 2] {
 pub fn compiled(shards: u32, engine: EngineId) -> Compiled {
     let files = project_files(shards)
         .into_iter()
-        .map(|(path, text)| InputFile { path: path.to_owned(), bytes: text.into_bytes() })
+        .map(|(path, text)| InputFile {
+            path: path.to_owned(),
+            bytes: text.into_bytes(),
+        })
         .collect();
     let loaded = load(files, &Default::default());
     let project = loaded.project.expect("the generated project loads");

@@ -13,12 +13,19 @@ use crate::ui::{Color, Format};
 /// hostgroups, proves what can be proved about them, shows what would change, and applies it in one step to the bundled
 /// proxy. Commands about files never open a socket.
 #[derive(Debug, Parser)]
-#[command(name = "shardwright", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Start here:\n  shardwright demo                 see it work, nothing to install\n  \
+#[command(
+    name = "shardwright",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Start here:\n  shardwright demo                 see it work, nothing to install\n  \
     shardwright -C DIR validate      check the project in DIR\n  \
     shardwright -C DIR plan          what an apply would change\n\n\
     Exit codes: 0 done, 1 failed, 2 changes present, 3 findings, 4 refused by policy, 5 stale or contended,\n\
-    6 apply failed and undone, 7 apply failed and mixed, 64 bad command line, 65 bad document, 78 bad project file.")]
+    6 apply failed and undone, 7 apply failed and mixed, 64 bad command line, 65 bad document, 78 bad project file."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -31,7 +38,13 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The project's directory
-    #[arg(short = 'C', long = "directory", global = true, default_value = ".", value_name = "DIR")]
+    #[arg(
+        short = 'C',
+        long = "directory",
+        global = true,
+        default_value = ".",
+        value_name = "DIR"
+    )]
     pub(crate) directory: PathBuf,
     /// Sets a variable of the topology
     #[arg(long = "var", global = true, value_name = "NAME=VALUE")]
@@ -69,7 +82,9 @@ pub(crate) enum Command {
 /// examples/world, sends statements through the proxy, and shows for each the shard it reached, the text that was sent,
 /// the rows, and the rule that decided. No database has to be installed.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright demo\n  shardwright demo --keep     # then connect with the mysql command that it prints")]
+#[command(
+    after_help = "Examples:\n  shardwright demo\n  shardwright demo --keep     # then connect with the mysql command that it prints"
+)]
 pub(crate) struct Demo {
     /// Leaves everything running and prints how to connect, until interrupted
     #[arg(long)]
@@ -78,15 +93,19 @@ pub(crate) struct Demo {
 
 /// Checks syntax, schema and references of the project's files
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json")]
+#[command(
+    after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json"
+)]
 pub(crate) struct Validate {}
 
 /// Analyses the compiled rules: loops, unreachable rules, dangling jumps, empty hostgroups
 ///
 /// Exits 3 when there are findings at or above --fail-on.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright lint\n  shardwright lint --engine proxysql-2.7 --fail-on error\n  \
-    shardwright lint --select SW2,SW7 --format json")]
+#[command(
+    after_help = "Examples:\n  shardwright lint\n  shardwright lint --engine proxysql-2.7 --fail-on error\n  \
+    shardwright lint --select SW2,SW7 --format json"
+)]
 pub(crate) struct Lint {
     /// Engines to compile for; every one that the project lists when absent
     #[arg(long, value_name = "ENGINE")]
@@ -119,8 +138,10 @@ pub(crate) enum FailOn {
 /// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it was
 /// written, what it compiled to, and which layouts were weighed.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
-    shardwright explain tenants/t137 --engine proxysql-2.7")]
+#[command(
+    after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
+    shardwright explain tenants/t137 --engine proxysql-2.7"
+)]
 pub(crate) struct Explain {
     /// A code or an address
     pub(crate) what: String,
@@ -133,8 +154,10 @@ pub(crate) struct Explain {
 ///
 /// Writes shardwright.lock beside the project file, unless --locked or --check.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright compile --engine proxysql-2.7 --emit sql -o rules.sql\n  \
-    shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check")]
+#[command(
+    after_help = "Examples:\n  shardwright compile --engine proxysql-2.7 --emit sql -o rules.sql\n  \
+    shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check"
+)]
 pub(crate) struct Compile {
     /// The engine to compile for; the first that the project lists when absent
     #[arg(long, value_name = "ENGINE")]
@@ -171,8 +194,10 @@ pub(crate) enum Emit {
 ///
 /// Answers from the evaluator, without a server. Without SQL, reads one statement from standard input.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
-    shardwright route --user geo --schema world --format json \"SELECT 1 FROM City WHERE Continent='Asia'\"")]
+#[command(
+    after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
+    shardwright route --user geo --schema world --format json \"SELECT 1 FROM City WHERE Continent='Asia'\""
+)]
 pub(crate) struct Route {
     /// The statement
     pub(crate) sql: Option<String>,
@@ -208,8 +233,10 @@ pub(crate) struct Diff {
 
 /// Shows what an apply would change, and can save it
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright plan\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
-    shardwright plan --detailed-exitcode --format json")]
+#[command(
+    after_help = "Examples:\n  shardwright plan\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
+    shardwright plan --detailed-exitcode --format json"
+)]
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -226,7 +253,9 @@ pub(crate) struct Plan {
 
 /// Shows a saved plan
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown")]
+#[command(
+    after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown"
+)]
 pub(crate) struct Show {
     /// The plan's file
     pub(crate) plan: PathBuf,
@@ -237,8 +266,10 @@ pub(crate) struct Show {
 /// A saved plan is applied exactly, or refused with exit 5 when the target has moved since. Without a plan and without
 /// a terminal, --auto-approve is needed.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright apply\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
-    shardwright apply --auto-approve --target local")]
+#[command(
+    after_help = "Examples:\n  shardwright apply\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
+    shardwright apply --auto-approve --target local"
+)]
 pub(crate) struct Apply {
     /// A plan saved by `shardwright plan -o`
     pub(crate) plan: Option<PathBuf>,
@@ -257,8 +288,10 @@ pub(crate) struct Apply {
 /// Starts with the configuration that was last applied to the data directory, or empty. The admin password comes from
 /// --admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD. Prints `ready listen=ADDR admin=ADDR` once it serves.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  SHARDWRIGHT_ADMIN_PASSWORD=… shardwright proxy --data-dir /var/lib/shardwright\n  \
-    shardwright proxy --listen 127.0.0.1:6033 --admin 127.0.0.1:6032 --data-dir ./data --admin-password-file admin.pw")]
+#[command(
+    after_help = "Examples:\n  SHARDWRIGHT_ADMIN_PASSWORD=… shardwright proxy --data-dir /var/lib/shardwright\n  \
+    shardwright proxy --listen 127.0.0.1:6033 --admin 127.0.0.1:6032 --data-dir ./data --admin-password-file admin.pw"
+)]
 pub(crate) struct Proxy {
     /// Where clients connect
     #[arg(long, default_value = "127.0.0.1:6033", value_name = "ADDR")]

@@ -34,13 +34,37 @@ impl Exit {
     /// Every exit with its code and meaning, as `docs/exit-codes.md` and `--help` show them.
     pub(crate) const TABLE: [(Exit, u8, &'static str); 11] = [
         (Exit::Done, 0, "done; nothing found; no changes"),
-        (Exit::Failed, 1, "could not do the job: I/O, target unreachable, internal"),
-        (Exit::Changes, 2, "changes present: diff, plan --detailed-exitcode, compile --check"),
+        (
+            Exit::Failed,
+            1,
+            "could not do the job: I/O, target unreachable, internal",
+        ),
+        (
+            Exit::Changes,
+            2,
+            "changes present: diff, plan --detailed-exitcode, compile --check",
+        ),
         (Exit::Findings, 3, "findings at or above --fail-on"),
-        (Exit::Refused, 4, "refused by policy: a limit, a protected object, a missing approval"),
-        (Exit::Stale, 5, "stale or contended: live state moved, another apply is running"),
-        (Exit::RolledBack, 6, "apply failed and every touched target is back at its former state"),
-        (Exit::Mixed, 7, "apply failed and state is mixed: the run id is printed"),
+        (
+            Exit::Refused,
+            4,
+            "refused by policy: a limit, a protected object, a missing approval",
+        ),
+        (
+            Exit::Stale,
+            5,
+            "stale or contended: live state moved, another apply is running",
+        ),
+        (
+            Exit::RolledBack,
+            6,
+            "apply failed and every touched target is back at its former state",
+        ),
+        (
+            Exit::Mixed,
+            7,
+            "apply failed and state is mixed: the run id is printed",
+        ),
         (Exit::Usage, 64, "bad command line"),
         (Exit::BadDocument, 65, "bad input document"),
         (Exit::BadProject, 78, "bad project file"),
@@ -48,7 +72,10 @@ impl Exit {
 
     /// The exit of this code.
     pub(crate) fn from_code(wanted: u8) -> Option<Self> {
-        Self::TABLE.into_iter().find(|(_, code, _)| *code == wanted).map(|(exit, _, _)| exit)
+        Self::TABLE
+            .into_iter()
+            .find(|(_, code, _)| *code == wanted)
+            .map(|(exit, _, _)| exit)
     }
 
     /// The code that the process ends with.

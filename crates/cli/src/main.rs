@@ -42,7 +42,9 @@ fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     let answer = matches!(
         error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     // A closed stream leaves nobody to tell.
     let _ = error.print();

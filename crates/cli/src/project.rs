@@ -39,7 +39,9 @@ pub(crate) struct Built {
 
 /// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
 pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    let options = Options { variables: variables(&global.variables)? };
+    let options = Options {
+        variables: variables(&global.variables)?,
+    };
     let loaded = read_project(&global.directory, &options);
     let Some(project) = loaded.project else {
         show(&loaded.problems, &loaded.sources, ui);
@@ -63,7 +65,8 @@ fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, Command
     let mut variables = BTreeMap::new();
     for assignment in assignments {
         let Some((name, value)) = assignment.split_once('=') else {
-            return Err(CommandError::usage(format!("--var {assignment} has no value")).hint("write --var NAME=VALUE"));
+            return Err(CommandError::usage(format!("--var {assignment} has no value"))
+                .hint("write --var NAME=VALUE"));
         };
         variables.insert(name.to_owned(), value.to_owned());
     }
@@ -75,15 +78,26 @@ fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::default()),
-        Err(error) => return Err(CommandError::failed(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => {
+            return Err(CommandError::failed(format!(
+                "cannot read {}: {error}",
+                path.display()
+            )));
+        }
     };
     let (lock, errors) = Lock::parse(&text);
     if errors.is_empty() {
         return Ok(lock);
     }
-    let lines: Vec<String> = errors.iter().map(|error| format!("{LOCK_FILE}:{}: {error}", error.line())).collect();
-    Err(CommandError::new(Exit::BadDocument, lines.join("\n"))
-        .hint(format!("{LOCK_FILE} is generated: take one side of the merge and run shardwright compile")))
+    let lines: Vec<String> = errors
+        .iter()
+        .map(|error| format!("{LOCK_FILE}:{}: {error}", error.line()))
+        .collect();
+    Err(
+        CommandError::new(Exit::BadDocument, lines.join("\n")).hint(format!(
+            "{LOCK_FILE} is generated: take one side of the merge and run shardwright compile"
+        )),
+    )
 }
 
 /// Shows problems to people, on standard error.
@@ -109,12 +123,19 @@ impl Opened {
     pub(crate) fn build_quietly(&self, engine: EngineId) -> Built {
         let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, &Default::default());
         let configuration = Arc::new(compiled.configuration.clone());
-        Built { compiled, configuration }
+        Built {
+            compiled,
+            configuration,
+        }
     }
 
     /// The engines that the project lists.
     pub(crate) fn engines(&self) -> impl Iterator<Item = EngineId> {
-        self.project.file.engines.iter().filter_map(|entry| EngineId::from_name(entry.name.as_str()))
+        self.project
+            .file
+            .engines
+            .iter()
+            .filter_map(|entry| EngineId::from_name(entry.name.as_str()))
     }
 
     /// The engine of `--engine`, or the first that the project lists.
@@ -122,7 +143,8 @@ impl Opened {
         match wanted {
             Some(name) => engine(name),
             None => self.engines().next().ok_or_else(|| {
-                CommandError::new(Exit::BadProject, "shardwright.yaml lists no engine").hint("write engines: [bundled]")
+                CommandError::new(Exit::BadProject, "shardwright.yaml lists no engine")
+                    .hint("write engines: [bundled]")
             }),
         }
     }
@@ -149,7 +171,10 @@ impl Opened {
     /// The file and the 1-based line where an object is written.
     pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
         let span = self.project.origins.span(self.find(address.as_str())?);
-        Some((self.sources.path(span.file).to_owned(), self.sources.position(span).line))
+        Some((
+            self.sources.path(span.file).to_owned(),
+            self.sources.position(span).line,
+        ))
     }
 
     /// Writes the lock file when compiling changed it; with `locked`, refuses instead.
@@ -158,8 +183,10 @@ impl Opened {
             return Ok(());
         }
         if locked {
-            return Err(CommandError::new(Exit::Changes, format!("{LOCK_FILE} is not up to date"))
-                .hint("run shardwright compile, and commit the file"));
+            return Err(
+                CommandError::new(Exit::Changes, format!("{LOCK_FILE} is not up to date"))
+                    .hint("run shardwright compile, and commit the file"),
+            );
         }
         let path = self.directory.join(LOCK_FILE);
         replace_file(&path, lock.to_string().as_bytes())
@@ -181,8 +208,12 @@ pub(crate) fn engine(name: &str) -> Result<EngineId, CommandError> {
 
 /// Replaces a file in one step, so that a reader never sees half of it.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed =
+        |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
     std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;

@@ -17,10 +17,16 @@ impl Signals {
     pub(crate) fn install() -> Result<Self, CommandError> {
         let failed = |error: std::io::Error| CommandError::failed(format!("cannot take signals: {error}"));
         let (sender, received) = mpsc::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .map_err(failed)?;
         let (mut interrupt, mut terminate) = {
             let _guard = runtime.enter();
-            (signal(SignalKind::interrupt()).map_err(failed)?, signal(SignalKind::terminate()).map_err(failed)?)
+            (
+                signal(SignalKind::interrupt()).map_err(failed)?,
+                signal(SignalKind::terminate()).map_err(failed)?,
+            )
         };
         // Nobody waits for this thread: it ends with the program.
         std::thread::spawn(move || {
@@ -41,7 +47,9 @@ impl Signals {
 
     /// Waits for the next one.
     pub(crate) fn wait(&self) -> Result<&'static str, CommandError> {
-        self.received.recv().map_err(|_| CommandError::internal("the thread that takes signals ended"))
+        self.received
+            .recv()
+            .map_err(|_| CommandError::internal("the thread that takes signals ended"))
     }
 
     /// Waits for the next one for some time; whether it came.

@@ -74,7 +74,9 @@ impl Ui {
     /// Writes data as it is.
     pub(crate) fn data(&self, text: &str) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::output)
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(CommandError::output)
     }
 
     /// Writes data as one JSON document.
@@ -101,11 +103,19 @@ impl Ui {
 
     /// `text` in bold where standard output is coloured.
     pub(crate) fn strong(&self, text: &str) -> String {
-        if self.color_out { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.color_out {
+            format!("\u{1b}[1m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// `text` dimmed where standard output is coloured.
     pub(crate) fn faint(&self, text: &str) -> String {
-        if self.color_out { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.color_out {
+            format!("\u{1b}[2m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }

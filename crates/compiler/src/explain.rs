@@ -1,7 +1,7 @@
 //! What `explain ADDRESS` tells: the rules of an object, and the layouts that were compared for a map.
 
 use serde::Serialize;
-use shardwright_rules::Address;
+use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
 use crate::proxysql::MapPlan;
@@ -98,13 +98,31 @@ impl Compiled {
             || self.configuration.hostgroups.iter().any(|hostgroup| {
                 inside(&hostgroup.cluster) || hostgroup.members.iter().any(|member| inside(&member.server))
             })
-            || self.configuration.users.iter().any(|user| inside(&user.address));
+            || self.configuration.users.iter().any(|user| inside(&user.address))
+            || self.dispatched_shards().any(|shard| inside(&shard.address));
         known.then(|| Explanation {
             address: Address::new(address),
             rules,
             reason: self.reason(map, &candidates),
             candidates,
         })
+    }
+
+    /// The shards that the bundled engine's steps hold; they are no rules of their own.
+    fn dispatched_shards(&self) -> impl Iterator<Item = &Shard> {
+        let steps = self
+            .configuration
+            .graph
+            .rules
+            .iter()
+            .filter_map(|rule| match &rule.body {
+                Body::Native {
+                    step: NativeStep::Map(step),
+                    ..
+                } => Some(step),
+                Body::Native { .. } | Body::Engine(_) => None,
+            });
+        steps.flat_map(|step| &step.shards)
     }
 
     fn reason(&self, map: Option<&str>, candidates: &[CandidateCost]) -> Option<String> {

@@ -38,16 +38,18 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
 
 /// The codes of `--allow CODE=REASON`; a reason is required.
 fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
-    let code = |text: &String| match text.split_once('=') {
-        Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
-        _ => Err(CommandError::usage(format!("--allow {text} gives no reason")).hint("write --allow CODE=REASON")),
-    };
+    let code =
+        |text: &String| match text.split_once('=') {
+            Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
+            _ => Err(CommandError::usage(format!("--allow {text} gives no reason"))
+                .hint("write --allow CODE=REASON")),
+        };
     allow.iter().map(code).collect()
 }
 
 fn saved(path: &Path) -> Result<Plan, CommandError> {
-    let file =
-        File::open(path).map_err(|error| CommandError::failed(format!("cannot read {}: {error}", path.display())))?;
+    let file = File::open(path)
+        .map_err(|error| CommandError::failed(format!("cannot read {}: {error}", path.display())))?;
     Plan::load(file, live::now()).map_err(|error| {
         let exit = match &error {
             LoadError::Expired { .. } => Exit::Stale,
@@ -68,7 +70,10 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
         return Ok(());
     }
     let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    Err(CommandError::new(Exit::Refused, format!("refused; nothing was changed\n  {}", lines.join("\n  "))))
+    Err(CommandError::new(
+        Exit::Refused,
+        format!("refused; nothing was changed\n  {}", lines.join("\n  ")),
+    ))
 }
 
 /// Asks a person; the absence of one is never a yes.
@@ -78,12 +83,19 @@ fn approve(ui: &Ui) -> Result<(), CommandError> {
             .hint("--auto-approve applies without asking; or save a plan, have it reviewed, and apply that")
     };
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(refused("this change needs an approval, and there is no terminal to ask on"));
+        return Err(refused(
+            "this change needs an approval, and there is no terminal to ask on",
+        ));
     }
     let mut err = io::stderr().lock();
-    write!(err, "Apply this? Only 'yes' is taken: ").and_then(|()| err.flush()).map_err(CommandError::output)?;
+    write!(err, "Apply this? Only 'yes' is taken: ")
+        .and_then(|()| err.flush())
+        .map_err(CommandError::output)?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(|error| CommandError::failed(format!("no answer: {error}")))?;
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| CommandError::failed(format!("no answer: {error}")))?;
     if answer.trim() == "yes" {
         return Ok(());
     }
@@ -107,7 +119,11 @@ fn present(reports: &[Report], ui: &Ui) -> Result<(), CommandError> {
     for report in reports {
         ui.data(&format!("{}: {}\n", report.target, report.message))?;
         for problem in &report.problems {
-            let address = problem.address.as_ref().map(|address| format!("{address}: ")).unwrap_or_default();
+            let address = problem
+                .address
+                .as_ref()
+                .map(|address| format!("{address}: "))
+                .unwrap_or_default();
             ui.message(&format!("  {address}{}", problem.reason));
         }
     }

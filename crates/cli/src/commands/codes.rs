@@ -76,7 +76,11 @@ const REFUSALS: &[CodeDoc] = &[
 ];
 
 const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {
-    CodeDoc { code: shardwright_diagnostics::Code::new(code), title, page }
+    CodeDoc {
+        code: shardwright_diagnostics::Code::new(code),
+        title,
+        page,
+    }
 }
 
 #[cfg(test)]
@@ -87,10 +91,18 @@ mod tests {
     fn every_code_has_one_page() {
         let pages = pages();
         for pair in pages.windows(2) {
-            assert_ne!(pair[0].code, pair[1].code, "{} and {}", pair[0].title, pair[1].title);
+            assert_ne!(
+                pair[0].code, pair[1].code,
+                "{} and {}",
+                pair[0].title, pair[1].title
+            );
         }
         for page in pages {
-            assert!(!page.title.is_empty() && page.page.len() > 40, "{} explains nothing", page.code);
+            assert!(
+                !page.title.is_empty() && page.page.len() > 40,
+                "{} explains nothing",
+                page.code
+            );
         }
     }
 }

@@ -21,14 +21,22 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
     };
     if args.check {
         let stale = !opened.lock_is_current(&built.compiled.lock) || !is_current(args, text.as_deref())?;
-        ui.status(if stale { "not up to date: run shardwright compile" } else { "up to date" });
+        ui.status(if stale {
+            "not up to date: run shardwright compile"
+        } else {
+            "up to date"
+        });
         return Ok(if stale { Exit::Changes } else { Exit::Done });
     }
     opened.keep_lock(&built.compiled.lock, args.locked)?;
     match (text, &args.output) {
         (Some(text), Some(path)) => project::replace_file(path, text.as_bytes())?,
         (Some(text), None) => ui.data(&text)?,
-        (None, Some(_)) => return Err(CommandError::usage("-o needs to know what to write").hint("add --emit sql, json or tree")),
+        (None, Some(_)) => {
+            return Err(
+                CommandError::usage("-o needs to know what to write").hint("add --emit sql, json or tree")
+            );
+        }
         (None, None) if args.stats => {}
         (None, None) => ui.status(&summary(&built.compiled.stats)),
     }
@@ -50,7 +58,9 @@ fn emitted(built: &Built, emit: Emit) -> Result<String, CommandError> {
 }
 
 fn is_current(args: &Compile, text: Option<&str>) -> Result<bool, CommandError> {
-    let (Some(path), Some(text)) = (&args.output, text) else { return Ok(true) };
+    let (Some(path), Some(text)) = (&args.output, text) else {
+        return Ok(true);
+    };
     match std::fs::read_to_string(path) {
         Ok(found) => Ok(found == text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),

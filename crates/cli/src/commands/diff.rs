@@ -13,5 +13,9 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     let mut live = live::targets(&opened, &args.selection)?;
     let plan = live::plan(&opened, &mut live, ui, false, false)?;
     plan::present(&plan, Some(&opened), ui)?;
-    Ok(if plan.has_changes() { Exit::Changes } else { Exit::Done })
+    Ok(if plan.has_changes() {
+        Exit::Changes
+    } else {
+        Exit::Done
+    })
 }

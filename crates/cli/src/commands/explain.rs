@@ -37,7 +37,12 @@ fn code(what: &str, ui: &Ui) -> Result<Exit, CommandError> {
     if ui.format() == Format::Json {
         ui.json(&serde_json::json!({"code": page.code.as_str(), "title": page.title, "page": page.page}))?;
     } else {
-        ui.data(&format!("{}: {}\n\n{}", ui.strong(page.code.as_str()), page.title, page.page))?;
+        ui.data(&format!(
+            "{}: {}\n\n{}",
+            ui.strong(page.code.as_str()),
+            page.title,
+            page.page
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -48,7 +53,8 @@ fn address(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandErro
     let engine = opened.engine(args.engine.as_deref())?;
     let built = opened.build(engine, ui)?;
     let explained = built.compiled.explain(address.as_str()).ok_or_else(|| {
-        CommandError::usage(format!("{address} compiles to nothing for {engine}")).hint("explain shard maps, shards, clusters, users, policies or rules")
+        CommandError::usage(format!("{address} compiles to nothing for {engine}"))
+            .hint("explain shard maps, shards, clusters, users, policies or rules")
     })?;
     if ui.format() == Format::Json {
         ui.json(&explained)?;
@@ -66,24 +72,42 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
     let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
     lines.extend(places(built, &explained.address));
     if !explained.rules.is_empty() {
-        lines.push(format!("compiled to {} rules", explained.rules.len()));
+        let count = explained.rules.len();
+        lines.push(format!(
+            "compiled to {count} rule{}",
+            if count == 1 { "" } else { "s" }
+        ));
     }
     for rule in explained.rules.iter().take(MAX_RULES) {
-        lines.push(format!("  rule {:<8} chain {:<6} {}", rule.id, rule.flag_in, rule.address));
+        lines.push(format!(
+            "  rule {:<8} chain {:<6} {}",
+            rule.id, rule.flag_in, rule.address
+        ));
     }
     if explained.rules.len() > MAX_RULES {
-        lines.push(format!("  and {} more; shardwright compile --emit tree shows them all", explained.rules.len() - MAX_RULES));
+        lines.push(format!(
+            "  and {} more; shardwright compile --emit tree shows them all",
+            explained.rules.len() - MAX_RULES
+        ));
     }
     if let Some(reason) = &explained.reason {
         lines.push(format!("chosen because {reason}"));
     }
     if !explained.candidates.is_empty() {
-        lines.push(format!("{:<16}{:>12}{:>12}{:>12}{:>8}{:>8}", "layout", "evaluations", "visits", "cost ns", "rules", "chains"));
+        lines.push(format!(
+            "{:<16}{:>12}{:>12}{:>12}{:>8}{:>8}",
+            "layout", "evaluations", "visits", "cost ns", "rules", "chains"
+        ));
     }
     for layout in &explained.candidates {
         lines.push(format!(
             "{:<16}{:>12.2}{:>12.2}{:>12.0}{:>8}{:>8}",
-            layout.name, layout.mean_evaluations, layout.mean_visits, layout.mean_cost_ns, layout.rules, layout.chains
+            layout.name,
+            layout.mean_evaluations,
+            layout.mean_visits,
+            layout.mean_cost_ns,
+            layout.rules,
+            layout.chains
         ));
     }
     lines.join("\n") + "\n"
@@ -92,19 +116,43 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
 /// Where a shard is, and which hostgroups a cluster has.
 fn places(built: &Built, address: &Address) -> Vec<String> {
     let configuration = &built.configuration;
-    let shard = configuration.graph.rules.iter().find_map(|rule| match &rule.body {
-        Body::Native { step: NativeStep::Map(step), .. } => step.shards.iter().find(|shard| shard.address == *address),
-        Body::Native { .. } | Body::Engine(_) => None,
-    });
+    let shard = configuration
+        .graph
+        .rules
+        .iter()
+        .find_map(|rule| match &rule.body {
+            Body::Native {
+                step: NativeStep::Map(step),
+                ..
+            } => step.shards.iter().find(|shard| shard.address == *address),
+            Body::Native { .. } | Body::Engine(_) => None,
+        });
     let mut lines = Vec::new();
     if let Some(shard) = shard {
-        lines.extend(shard.cluster.as_ref().map(|cluster| format!("on cluster {cluster}")));
+        lines.extend(
+            shard
+                .cluster
+                .as_ref()
+                .map(|cluster| format!("on cluster {cluster}")),
+        );
         lines.extend(shard.schema.as_ref().map(|schema| format!("in schema {schema}")));
     }
-    for hostgroup in configuration.hostgroups.iter().filter(|hostgroup| hostgroup.cluster == *address) {
-        let servers: Vec<String> =
-            hostgroup.members.iter().map(|member| format!("{}:{}", member.host, member.port)).collect();
-        lines.push(format!("hostgroup {} ({}): {}", hostgroup.id, hostgroup.role, servers.join(", ")));
+    for hostgroup in configuration
+        .hostgroups
+        .iter()
+        .filter(|hostgroup| hostgroup.cluster == *address)
+    {
+        let servers: Vec<String> = hostgroup
+            .members
+            .iter()
+            .map(|member| format!("{}:{}", member.host, member.port))
+            .collect();
+        lines.push(format!(
+            "hostgroup {} ({}): {}",
+            hostgroup.id,
+            hostgroup.role,
+            servers.join(", ")
+        ));
     }
     lines
 }
@@ -122,6 +170,7 @@ fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
     let error = CommandError::usage(format!("nothing has the address {what}"));
     Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean {near}?")),
-        None => error.hint("addresses look like shard_maps.tenants, tenants/t137, clusters.pay, or codes like SW201"),
+        None => error
+            .hint("addresses look like shard_maps.tenants, tenants/t137, clusters.pay, or codes like SW201"),
     })
 }

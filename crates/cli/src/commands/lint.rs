@@ -15,7 +15,10 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     let engines: Vec<EngineId> = if args.engine.is_empty() {
         opened.engines().collect()
     } else {
-        args.engine.iter().map(|name| project::engine(name)).collect::<Result<_, _>>()?
+        args.engine
+            .iter()
+            .map(|name| project::engine(name))
+            .collect::<Result<_, _>>()?
     };
     let mut problems = Problems::new();
     for diagnostic in opened.problems.sorted() {
@@ -36,7 +39,11 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
         }
     }
     report(&opened, &problems, &engines, ui)?;
-    Ok(if fails(&problems, args.fail_on) { Exit::Findings } else { Exit::Done })
+    Ok(if fails(&problems, args.fail_on) {
+        Exit::Findings
+    } else {
+        Exit::Done
+    })
 }
 
 fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &Opened) {
@@ -48,7 +55,10 @@ fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &O
         } else {
             given.iter().map(String::as_str).collect()
         };
-        (listed.is_empty(), listed.iter().any(|prefix| code.starts_with(prefix)))
+        (
+            listed.is_empty(),
+            listed.iter().any(|prefix| code.starts_with(prefix)),
+        )
     };
     let (selects_all, selected) = among(&args.select, &settings.select);
     let (_, ignored) = among(&args.ignore, &settings.ignore);
@@ -59,7 +69,8 @@ fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &O
 
 /// A finding about rules, at the line that the rules came from.
 fn located(opened: &Opened, finding: Finding, engine: Option<EngineId>) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
+    let mut diagnostic =
+        Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
     if let Some(address) = &finding.address {
         let origins = &opened.project.origins;
         if let Some(origin) = opened.find(address.as_str()) {

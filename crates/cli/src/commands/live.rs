@@ -33,10 +33,12 @@ pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live
                 .hint(format!("targets of shardwright.yaml: {}", known.join(", "))));
         }
     }
-    let chosen = listed
-        .iter()
-        .filter(|target| selection.targets.is_empty() || selection.targets.iter().any(|name| **name == *target.name));
-    let live: Vec<Live> = chosen.map(|target| live(opened, target)).collect::<Result<_, _>>()?;
+    let chosen = listed.iter().filter(|target| {
+        selection.targets.is_empty() || selection.targets.iter().any(|name| **name == *target.name)
+    });
+    let live: Vec<Live> = chosen
+        .map(|target| live(opened, target))
+        .collect::<Result<_, _>>()?;
     if live.is_empty() {
         return Err(CommandError::new(Exit::BadProject, "shardwright.yaml lists no target")
             .hint("write targets: {local: {engine: bundled, admin: \"127.0.0.1:6032\", user: admin, password: {env: NAME}}}"));
@@ -51,14 +53,31 @@ fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
             "target {}: {engine} cannot be applied to over its admin port yet",
             target.name
         ))
-        .hint(format!("shardwright compile --engine {engine} --emit sql writes the statements; or choose with --target")));
+        .hint(format!(
+            "shardwright compile --engine {engine} --emit sql writes the statements; or choose with --target"
+        )));
     }
     let address = AdminAddress::parse(&target.admin).ok_or_else(|| {
-        CommandError::new(Exit::BadProject, format!("target {}: admin address {} is no HOST:PORT", target.name, target.admin))
+        CommandError::new(
+            Exit::BadProject,
+            format!(
+                "target {}: admin address {} is no HOST:PORT",
+                target.name, target.admin
+            ),
+        )
     })?;
     let password = password(opened, target)?;
-    let target = BundledTarget::new(&*target.name, address, &*target.user, password, Timeouts::default());
-    Ok(Live { engine, target: Box::new(target) })
+    let target = BundledTarget::new(
+        &*target.name,
+        address,
+        &*target.user,
+        password,
+        Timeouts::default(),
+    );
+    Ok(Live {
+        engine,
+        target: Box::new(target),
+    })
 }
 
 fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandError> {
@@ -66,10 +85,16 @@ fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandEr
         model::SecretSource::Env(name) => SecretReference::Env(name.to_string()),
         model::SecretSource::File(path) => SecretReference::File(path.to_string()),
         model::SecretSource::Literal(_) => {
-            let message = format!("target {}: the password is written out, and is not used", target.name);
-            return Err(CommandError::new(Exit::BadProject, message).hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
+            let message = format!(
+                "target {}: the password is written out, and is not used",
+                target.name
+            );
+            return Err(CommandError::new(Exit::BadProject, message)
+                .hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
         }
-        model::SecretSource::Command(words) => SecretReference::Command(words.iter().map(ToString::to_string).collect()),
+        model::SecretSource::Command(words) => {
+            SecretReference::Command(words.iter().map(ToString::to_string).collect())
+        }
     };
     resolve(&reference, &opened.directory)
         .map_err(|error| CommandError::failed(format!("target {}: password: {error}", target.name)))
@@ -98,7 +123,10 @@ pub(crate) fn plan(
             }
             builds.push((*engine, built));
         }
-        let (_, built) = builds.iter().find(|(built, _)| built == engine).expect("built above");
+        let (_, built) = builds
+            .iter()
+            .find(|(built, _)| built == engine)
+            .expect("built above");
         let observed = target.observe().map_err(|error| unreachable(&error))?;
         let part = TargetPlan::new(target.name(), &observed, &built.configuration, hazards(built));
         parts.push((part, built.configuration.clone()));
@@ -136,7 +164,11 @@ pub(crate) fn limits(opened: &Opened) -> safety::Limits {
     let safety = &opened.project.file.safety;
     safety::Limits {
         max_deletes: safety.deletes_max.map(|n| n as usize),
-        protect: safety.protect.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
+        protect: safety
+            .protect
+            .iter()
+            .map(|pattern| pattern.as_str().to_owned())
+            .collect(),
         plan_expiry: safety.plan_expiry_ms.map(Duration::from_millis),
     }
 }

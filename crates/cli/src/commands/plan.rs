@@ -18,9 +18,17 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     present(&plan, Some(&opened), ui)?;
     if let Some(path) = &args.output {
         project::replace_file(path, plan.to_json().as_bytes())?;
-        ui.status(&format!("saved {}; apply it with: shardwright apply {}", path.display(), path.display()));
+        ui.status(&format!(
+            "saved {}; apply it with: shardwright apply {}",
+            path.display(),
+            path.display()
+        ));
     }
-    Ok(if args.detailed_exitcode && plan.has_changes() { Exit::Changes } else { Exit::Done })
+    Ok(if args.detailed_exitcode && plan.has_changes() {
+        Exit::Changes
+    } else {
+        Exit::Done
+    })
 }
 
 /// Writes a plan in the format that was asked for; with the project, objects carry their file and line.

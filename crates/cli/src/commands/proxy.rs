@@ -22,13 +22,18 @@ pub(crate) fn run(args: &args::Proxy, ui: &Ui) -> Result<Exit, CommandError> {
     options.allow_secret_commands = args.allow_secret_commands;
     options.workers = match args.workers {
         Some(workers) => Some(
-            NonZeroUsize::new(workers).ok_or_else(|| CommandError::usage("--workers 0 leaves nobody to work"))?,
+            NonZeroUsize::new(workers)
+                .ok_or_else(|| CommandError::usage("--workers 0 leaves nobody to work"))?,
         ),
         None => None,
     };
     let signals = Signals::install()?;
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
-    ui.message(&format!("ready listen={} admin={}", proxy.listen_address(), proxy.admin_address()));
+    ui.message(&format!(
+        "ready listen={} admin={}",
+        proxy.listen_address(),
+        proxy.admin_address()
+    ));
     let signal = signals.wait()?;
     ui.status(&format!("{signal}: draining; again to stop at once"));
     drain(proxy, &signals);

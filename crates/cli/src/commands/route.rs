@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
         client_addr: args.client.as_deref(),
         ..SessionView::default()
     };
-    let decision = Evaluator::new(configuration.clone()).decide(&session, &Statement::new(&sql, Default::default()));
+    let decision =
+        Evaluator::new(configuration.clone()).decide(&session, &Statement::new(&sql, Default::default()));
     let answer = Answer::new(&opened, &sql, &decision);
     if ui.format() == Format::Json {
         ui.json(&answer)?;
@@ -41,13 +42,19 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
 }
 
 fn user<'c>(configuration: &'c Configuration, wanted: Option<&str>) -> Result<&'c User, CommandError> {
-    let known: Vec<&str> = configuration.users.iter().map(|user| user.name.as_str()).collect();
+    let known: Vec<&str> = configuration
+        .users
+        .iter()
+        .map(|user| user.name.as_str())
+        .collect();
     match (wanted, configuration.users.as_slice()) {
         (Some(name), _) => configuration.user(name).ok_or_else(|| {
-            CommandError::usage(format!("the topology has no user {name}")).hint(format!("users: {}", known.join(", ")))
+            CommandError::usage(format!("the topology has no user {name}"))
+                .hint(format!("users: {}", known.join(", ")))
         }),
         (None, [only]) => Ok(only),
-        (None, _) => Err(CommandError::usage("which user's session?").hint(format!("--user, one of: {}", known.join(", ")))),
+        (None, _) => Err(CommandError::usage("which user's session?")
+            .hint(format!("--user, one of: {}", known.join(", ")))),
     }
 }
 
@@ -57,7 +64,9 @@ fn read_statement() -> Result<Vec<u8>, CommandError> {
         .lock()
         .take(MAX_STATEMENT_BYTES)
         .read_to_end(&mut sql)
-        .map_err(|error| CommandError::failed(format!("cannot read the statement from standard input: {error}")))?;
+        .map_err(|error| {
+            CommandError::failed(format!("cannot read the statement from standard input: {error}"))
+        })?;
     let end = sql.trim_ascii_end().len();
     sql.truncate(end);
     Ok(sql)
@@ -142,7 +151,10 @@ impl Answer {
             }
             Outcome::Reject(rejection) => {
                 answer.outcome = "reject";
-                answer.error = Some(Refused { code: rejection.code, message: rejection.message.clone() });
+                answer.error = Some(Refused {
+                    code: rejection.code,
+                    message: rejection.message.clone(),
+                });
             }
             Outcome::Answer { .. } | Outcome::DeferBegin => answer.outcome = "answer",
         }
@@ -152,7 +164,12 @@ impl Answer {
     fn to_text(&self, ui: &Ui) -> String {
         let mut lines = Vec::new();
         match (&self.error, self.hostgroup) {
-            (Some(refused), _) => lines.push(format!("{} error {}: {}", ui.strong("refused"), refused.code, refused.message)),
+            (Some(refused), _) => lines.push(format!(
+                "{} error {}: {}",
+                ui.strong("refused"),
+                refused.code,
+                refused.message
+            )),
             (None, Some(hostgroup)) => {
                 let place = match (&self.cluster, &self.role) {
                     (Some(cluster), Some(role)) => format!("{cluster} {role} (hostgroup {hostgroup})"),
@@ -161,12 +178,19 @@ impl Answer {
                 lines.push(format!("{} {place}", ui.strong("goes to")));
                 lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
                 lines.push(format!("  sent as   {}", self.query));
-                lines.extend(self.backend_schema.as_ref().map(|schema| format!("  in schema {schema}")));
+                lines.extend(
+                    self.backend_schema
+                        .as_ref()
+                        .map(|schema| format!("  in schema {schema}")),
+                );
                 lines.extend((self.delay_ms > 0).then(|| format!("  delayed   {} ms", self.delay_ms)));
             }
             (None, None) => lines.push(format!("{} by the proxy", ui.strong("answered"))),
         }
-        let counts = format!("  {} patterns evaluated, {} rules visited", self.evaluations, self.visits);
+        let counts = format!(
+            "  {} patterns evaluated, {} rules visited",
+            self.evaluations, self.visits
+        );
         lines.push(ui.faint(&counts));
         if self.path.is_empty() {
             lines.push("because no rule matched: the user's cluster takes it".to_owned());
@@ -178,8 +202,14 @@ impl Answer {
                 (Some(file), Some(line)) => format!("  {file}:{line}"),
                 _ => String::new(),
             };
-            let jump = step.flag_out.map(|flag| format!(" → chain {flag}")).unwrap_or_default();
-            lines.push(format!("  rule {} {}{place}\n       {}{jump}", step.rule_id, step.address, step.why));
+            let jump = step
+                .flag_out
+                .map(|flag| format!(" → chain {flag}"))
+                .unwrap_or_default();
+            lines.push(format!(
+                "  rule {} {}{place}\n       {}{jump}",
+                step.rule_id, step.address, step.why
+            ));
         }
         lines.join("\n") + "\n"
     }

@@ -32,12 +32,22 @@ fn report(opened: &Opened, problems: &Problems, ui: &Ui) -> Result<(), CommandEr
     let counts = [
         (topology.clusters.len(), "cluster", "clusters"),
         (topology.users.len(), "user", "users"),
-        (topology.shard_maps.iter().map(|map| map.shards.len()).sum(), "shard", "shards"),
+        (
+            topology.shard_maps.iter().map(|map| map.shards.len()).sum(),
+            "shard",
+            "shards",
+        ),
         (topology.shard_maps.len(), "shard map", "shard maps"),
     ];
-    let listed: Vec<String> =
-        counts.iter().map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many })).collect();
+    let listed: Vec<String> = counts
+        .iter()
+        .map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many }))
+        .collect();
     let engines: Vec<&str> = opened.engines().map(|engine| engine.name()).collect();
-    ui.status(&format!("valid for {}: {}", engines.join(", "), listed.join(", ")));
+    ui.status(&format!(
+        "valid for {}: {}",
+        engines.join(", "),
+        listed.join(", ")
+    ));
     Ok(())
 }

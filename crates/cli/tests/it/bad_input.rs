@@ -14,7 +14,8 @@ fn documents() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         let previous = format!("*a{}", level - 1);
         bomb += &format!("a{level}: &a{level} [{}]\n", vec![previous; 9].join(", "));
     }
-    let cycle = "version: 1\nclusters: {c: {type: single, servers: {s: {host: h}}}}\nshard_maps:\n".to_owned()
+    let cycle = "version: 1\nclusters: {c: {type: single, servers: {s: {host: h}}}}\nshard_maps:\n"
+        .to_owned()
         + "  a: {key: {name: k, type: integer}, key_from: [comment: {}], otherwise: shard_maps.b, shards: {s: {keys: [1], cluster: c}}}\n"
         + "  b: {key: {name: l, type: integer}, key_from: [comment: {}], otherwise: shard_maps.a, shards: {s: {keys: [1], cluster: c}}}\n";
     vec![
@@ -22,10 +23,27 @@ fn documents() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("unknown key", text("version: 1\nclustres: {}\n"), "clusters"),
         ("wrong type", text("version: 1\nclusters: 7\n"), "clusters"),
         ("cycle", cycle.into_bytes(), "otherwise"),
-        ("deep", format!("version: 1\nclusters: {}{}\n", "[".repeat(5_000), "]".repeat(5_000)).into_bytes(), "SW104"),
+        (
+            "deep",
+            format!(
+                "version: 1\nclusters: {}{}\n",
+                "[".repeat(5_000),
+                "]".repeat(5_000)
+            )
+            .into_bytes(),
+            "SW104",
+        ),
         ("alias bomb", bomb.into_bytes(), "SW104"),
-        ("invalid UTF-8", b"version: 1\nusers: {\xff\xfe: {}}\n".to_vec(), "SW103"),
-        ("no such cluster", text("version: 1\nusers: {a: {password: {env: A}, cluster: nope}}\n"), "nope"),
+        (
+            "invalid UTF-8",
+            b"version: 1\nusers: {\xff\xfe: {}}\n".to_vec(),
+            "SW103",
+        ),
+        (
+            "no such cluster",
+            text("version: 1\nusers: {a: {password: {env: A}, cluster: nope}}\n"),
+            "nope",
+        ),
     ]
 }
 
@@ -40,14 +58,23 @@ fn bad_documents_end_with_65_from_every_command() {
     for (name, bytes, said) in documents() {
         let environment = project();
         environment.write("topology/a.yaml", bytes).unwrap();
-        for command in [&["validate"][..], &["lint"], &["compile"], &["plan"], &["apply", "--auto-approve"]] {
+        for command in [
+            &["validate"][..],
+            &["lint"],
+            &["compile"],
+            &["plan"],
+            &["apply", "--auto-approve"],
+        ] {
             let output = environment.run(command).unwrap();
             assert_eq!(output.code(), Some(65), "{name}: {command:?}\n{}", output.stderr);
             let shown = format!("{}{}", output.stdout, output.stderr);
             assert!(shown.contains(said), "{name}: {command:?}\n{shown}");
             assert!(!shown.contains("panicked"), "{name}: {command:?}\n{shown}");
         }
-        assert!(environment.read("shardwright.lock").is_err(), "{name}: nothing is written for a bad topology");
+        assert!(
+            environment.read("shardwright.lock").is_err(),
+            "{name}: nothing is written for a bad topology"
+        );
     }
 }
 
@@ -57,23 +84,49 @@ fn bad_project_files_end_with_78() {
     let output = empty.run(["validate"]).unwrap();
     assert_eq!(output.code(), Some(78), "{}", output.stderr);
     assert!(output.stderr.contains("shardwright.yaml"), "{}", output.stderr);
-    for content in ["engines: [", "version: 1\nengines: [oracle]\n", "version: 9\nengines: [bundled]\n", "[]", ""] {
+    for content in [
+        "engines: [",
+        "version: 1\nengines: [oracle]\n",
+        "version: 9\nengines: [bundled]\n",
+        "[]",
+        "",
+    ] {
         let environment = CommandEnvironment::new(PROGRAM).unwrap();
         environment.write("shardwright.yaml", content).unwrap();
         let output = environment.run(["validate"]).unwrap();
         assert_eq!(output.code(), Some(78), "{content:?}\n{}", output.stderr);
-        assert!(!output.stderr.contains("panicked"), "{content:?}\n{}", output.stderr);
+        assert!(
+            !output.stderr.contains("panicked"),
+            "{content:?}\n{}",
+            output.stderr
+        );
     }
 }
 
 #[test]
 fn ten_megabytes_are_read_or_refused_and_never_crash() {
     let environment = project();
-    let user = |n: usize| format!("  u{n}: {{password: {{env: A}}, cluster: nope, schema: \"{}\"}}\n", "x".repeat(900));
+    let user = |n: usize| {
+        format!(
+            "  u{n}: {{password: {{env: A}}, cluster: nope, schema: \"{}\"}}\n",
+            "x".repeat(900)
+        )
+    };
     let users: String = (0..11_000).map(user).collect();
-    environment.write("topology/large.yaml", format!("version: 1\nusers:\n{users}")).unwrap();
+    environment
+        .write("topology/large.yaml", format!("version: 1\nusers:\n{users}"))
+        .unwrap();
     let output = environment.run(["validate"]).unwrap();
-    assert_eq!(output.code(), Some(65), "{}", output.stderr.chars().take(500).collect::<String>());
+    assert_eq!(
+        output.code(),
+        Some(65),
+        "{}",
+        output.stderr.chars().take(500).collect::<String>()
+    );
     assert!(output.stderr.contains("nope"));
-    assert!(output.stderr.len() < 4 << 20, "{} bytes of diagnostics", output.stderr.len());
+    assert!(
+        output.stderr.len() < 4 << 20,
+        "{} bytes of diagnostics",
+        output.stderr.len()
+    );
 }

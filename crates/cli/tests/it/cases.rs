@@ -27,7 +27,13 @@ const ANSWERED: [(&str, &str, &[&str]); 14] = [
     (
         "host",
         A5,
-        &["Addis Abeba | 2495000", "Dire Dawa | 164851", "Nazret | 127842", "Gonder | 112249", "Dese | 97314"],
+        &[
+            "Addis Abeba | 2495000",
+            "Dire Dawa | 164851",
+            "Nazret | 127842",
+            "Gonder | 112249",
+            "Dese | 97314",
+        ],
     ),
     (
         "both",
@@ -41,20 +47,48 @@ const ANSWERED: [(&str, &str, &[&str]); 14] = [
         ],
     ),
     // E4: a value with a blank.
-    ("geo", "SELECT COUNT(*) FROM world.Country WHERE Continent='North America'", &["37"]),
-    ("geo", "SELECT COUNT(*) FROM world.Country WHERE Continent='South America'", &["14"]),
+    (
+        "geo",
+        "SELECT COUNT(*) FROM world.Country WHERE Continent='North America'",
+        &["37"],
+    ),
+    (
+        "geo",
+        "SELECT COUNT(*) FROM world.Country WHERE Continent='South America'",
+        &["14"],
+    ),
     // E6: shapes that the published pattern did not see.
-    ("geo", "SELECT COUNT(*) FROM world.Country WHERE Continent = 'Asia'", &["51"]),
-    ("geo", "SELECT COUNT(*) FROM `world`.`Country` WHERE `Continent` = 'Africa'", &["58"]),
-    ("geo", "SELECT COUNT(*) FROM world.Country WHERE Continent IN ('Oceania')", &["28"]),
-    ("geo", "select count(*) from Country where 'Antarctica' = continent", &["5"]),
+    (
+        "geo",
+        "SELECT COUNT(*) FROM world.Country WHERE Continent = 'Asia'",
+        &["51"],
+    ),
+    (
+        "geo",
+        "SELECT COUNT(*) FROM `world`.`Country` WHERE `Continent` = 'Africa'",
+        &["58"],
+    ),
+    (
+        "geo",
+        "SELECT COUNT(*) FROM world.Country WHERE Continent IN ('Oceania')",
+        &["28"],
+    ),
+    (
+        "geo",
+        "select count(*) from Country where 'Antarctica' = continent",
+        &["5"],
+    ),
     // E7, E8: text is text.
     (
         "geo",
         "SELECT 'hello world!', '/* shard_host_HG=Africa */', COUNT(*) FROM world.Country WHERE Continent='Europe'",
         &["hello world! | /* shard_host_HG=Africa */ | 46"],
     ),
-    ("geo", "SELECT \"world.City\", COUNT(*) FROM world.Country WHERE Continent='Asia'", &["world.City | 51"]),
+    (
+        "geo",
+        "SELECT \"world.City\", COUNT(*) FROM world.Country WHERE Continent='Asia'",
+        &["world.City | 51"],
+    ),
     // What drivers ask on connect needs no key.
     ("geo", "SELECT 1", &["1"]),
     ("geo", "SELECT DATABASE()", &["world"]),
@@ -63,18 +97,50 @@ const ANSWERED: [(&str, &str, &[&str]); 14] = [
 /// Statements that must be refused, and the code that the refusal names.
 const REFUSED: [(&str, &str, &str); 11] = [
     // E5, E6: nothing is guessed.
-    ("geo", "SELECT name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'", "SW354"),
-    ("geo", "SELECT name FROM world.Country WHERE Continent IN ('Asia','Europe')", "SW354"),
-    ("geo", "SELECT name FROM world.Country WHERE NOT Continent='Asia'", "SW35"),
+    (
+        "geo",
+        "SELECT name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'",
+        "SW354",
+    ),
+    (
+        "geo",
+        "SELECT name FROM world.Country WHERE Continent IN ('Asia','Europe')",
+        "SW354",
+    ),
+    (
+        "geo",
+        "SELECT name FROM world.Country WHERE NOT Continent='Asia'",
+        "SW35",
+    ),
     ("geo", "UPDATE world.City SET Population=0", "SW351"),
     ("geo", "DELETE FROM world.City", "SW351"),
     ("geo", "SELECT name FROM world.Country", "SW351"),
     // E7: unknown values and partial words.
-    ("geo", "SELECT /* continent=Eurasia */ name FROM world.Country", "SW352"),
-    ("host", "SELECT /* shard_host_HG=Oceania */ name FROM world.Country", "SW352"),
-    ("host", "SELECT '/* shard_host_HG=Africa */' FROM world.Country", "SW351"),
-    ("host", "SELECT /*! shard_host_HG=Africa */ 1 FROM world.Country", "SW351"),
-    ("geo", "SELECT /* continent=Asia */ /* continent=Europe */ name FROM world.Country", "SW353"),
+    (
+        "geo",
+        "SELECT /* continent=Eurasia */ name FROM world.Country",
+        "SW352",
+    ),
+    (
+        "host",
+        "SELECT /* shard_host_HG=Oceania */ name FROM world.Country",
+        "SW352",
+    ),
+    (
+        "host",
+        "SELECT '/* shard_host_HG=Africa */' FROM world.Country",
+        "SW351",
+    ),
+    (
+        "host",
+        "SELECT /*! shard_host_HG=Africa */ 1 FROM world.Country",
+        "SW351",
+    ),
+    (
+        "geo",
+        "SELECT /* continent=Asia */ /* continent=Europe */ name FROM world.Country",
+        "SW353",
+    ),
 ];
 
 #[test]
@@ -89,7 +155,9 @@ fn the_published_cases_work_and_their_bugs_do_not() {
     }
     for (user, sql, code) in REFUSED {
         let answer = ask(&mut world.client(user), sql);
-        let refused = answer.as_ref().is_err_and(|message| message.starts_with(&format!("1148: {code}")));
+        let refused = answer
+            .as_ref()
+            .is_err_and(|message| message.starts_with(&format!("1148: {code}")));
         if !refused {
             wrong.push(format!("{user}> {sql}\n    {answer:?}, wanted {code}"));
         }
@@ -101,7 +169,11 @@ fn the_published_cases_work_and_their_bugs_do_not() {
 fn a_whole_continent_comes_from_its_shard() {
     let world = WorldOnServers::start();
     let mut client = world.client("geo");
-    let rows = ask(&mut client, "SELECT name,population FROM world.Country WHERE Continent='Asia'").unwrap();
+    let rows = ask(
+        &mut client,
+        "SELECT name,population FROM world.Country WHERE Continent='Asia'",
+    )
+    .unwrap();
     let lines = lines(&rows);
     assert_eq!(lines.len(), 51);
     for country in ["Afghanistan | 22720000", "Vietnam | 79832000", "Yemen | 18112000"] {

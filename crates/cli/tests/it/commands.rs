@@ -5,7 +5,8 @@ use shardwright_testkit::CommandEnvironment;
 use crate::support::{PROGRAM, example};
 
 const COMMANDS: [&str; 12] = [
-    "demo", "validate", "lint", "explain", "compile", "route", "diff", "plan", "show", "apply", "proxy", "schema",
+    "demo", "validate", "lint", "explain", "compile", "route", "diff", "plan", "show", "apply", "proxy",
+    "schema",
 ];
 
 #[test]
@@ -13,9 +14,15 @@ fn every_command_has_an_example_in_its_help() {
     let environment = CommandEnvironment::new(PROGRAM).unwrap();
     let overview = environment.run(["--help"]).unwrap().success().stdout;
     for command in COMMANDS {
-        assert!(overview.contains(&format!("  {command} ")), "{command} is not in the overview");
+        assert!(
+            overview.contains(&format!("  {command} ")),
+            "{command} is not in the overview"
+        );
         let help = environment.run([command, "--help"]).unwrap().success().stdout;
-        assert!(help.contains("Examples:\n  ") && help.contains(&format!("shardwright {command}")), "{help}");
+        assert!(
+            help.contains("Examples:\n  ") && help.contains(&format!("shardwright {command}")),
+            "{help}"
+        );
     }
 }
 
@@ -28,7 +35,12 @@ fn the_overview_reads_well() {
 #[test]
 fn a_bad_command_line_is_64() {
     let environment = CommandEnvironment::new(PROGRAM).unwrap();
-    for arguments in [&[][..], &["frobnicate"], &["lint", "--no-such-flag"], &["route", "--format", "xml"]] {
+    for arguments in [
+        &[][..],
+        &["frobnicate"],
+        &["lint", "--no-such-flag"],
+        &["route", "--format", "xml"],
+    ] {
         let output = environment.run(arguments).unwrap();
         assert_eq!(output.code(), Some(64), "{arguments:?}\n{}", output.stderr);
     }
@@ -41,7 +53,13 @@ fn examples_validate_and_lint_clean() {
         let validated = environment.run(["validate"]).unwrap();
         assert_eq!(validated.code(), Some(0), "{name}\n{}", validated.stderr);
         let linted = environment.run(["lint"]).unwrap();
-        assert_eq!(linted.code(), Some(0), "{name}\n{}{}", linted.stdout, linted.stderr);
+        assert_eq!(
+            linted.code(),
+            Some(0),
+            "{name}\n{}{}",
+            linted.stdout,
+            linted.stderr
+        );
     }
 }
 
@@ -49,22 +67,48 @@ fn examples_validate_and_lint_clean() {
 fn route_explains_a_statement() {
     let environment = example("world");
     let sql = "SELECT name FROM world.City WHERE Continent='Asia' AND Name='x'";
-    insta::assert_snapshot!(environment.run(["route", "--user", "geo", sql]).unwrap().success().stdout);
-    insta::assert_snapshot!(environment.run(["route", "--user", "geo", "SELECT name FROM world.City"]).unwrap().success().stdout);
-    let json = environment.run(["route", "--user", "geo", "--format", "json", sql]).unwrap().success().stdout;
+    insta::assert_snapshot!(
+        environment
+            .run(["route", "--user", "geo", sql])
+            .unwrap()
+            .success()
+            .stdout
+    );
+    insta::assert_snapshot!(
+        environment
+            .run(["route", "--user", "geo", "SELECT name FROM world.City"])
+            .unwrap()
+            .success()
+            .stdout
+    );
+    let json = environment
+        .run(["route", "--user", "geo", "--format", "json", sql])
+        .unwrap()
+        .success()
+        .stdout;
     insta::assert_snapshot!(json);
 }
 
 #[test]
 fn compiling_twice_gives_the_same_bytes_and_check_tells_when_it_would_not() {
     let environment = example("tenants");
-    assert_eq!(environment.run(["compile", "--check"]).unwrap().code(), Some(2), "there is no lock yet");
+    assert_eq!(
+        environment.run(["compile", "--check"]).unwrap().code(),
+        Some(2),
+        "there is no lock yet"
+    );
     for engine in ["bundled", "proxysql-2.7"] {
         for emit in ["sql", "json", "tree"] {
             if engine == "bundled" && emit == "sql" {
                 continue;
             }
-            let run = || environment.run(["compile", "--engine", engine, "--emit", emit]).unwrap().success().stdout;
+            let run = || {
+                environment
+                    .run(["compile", "--engine", engine, "--emit", emit])
+                    .unwrap()
+                    .success()
+                    .stdout
+            };
             let first = run();
             assert!(!first.is_empty());
             assert_eq!(first, run(), "{engine} {emit}");
@@ -78,9 +122,23 @@ fn explain_knows_codes_and_addresses() {
     let environment = example("tenants");
     let page = environment.run(["explain", "SW351"]).unwrap().success().stdout;
     assert!(page.contains("missing_key"), "{page}");
-    let map = environment.run(["explain", "shard_maps.tenants", "--engine", "proxysql-2.7"]).unwrap().success().stdout;
-    assert!(map.contains("topology/tenants.yaml:") && map.contains("tree"), "{map}");
-    let shard = environment.run(["explain", "tenants/t137"]).unwrap().success().stdout;
+    let map = environment
+        .run(["explain", "shard_maps.tenants", "--engine", "proxysql-2.7"])
+        .unwrap()
+        .success()
+        .stdout;
+    assert!(
+        map.contains("topology/tenants.yaml:") && map.contains("tree"),
+        "{map}"
+    );
+    let shard = environment
+        .run(["explain", "tenants/t137"])
+        .unwrap()
+        .success()
+        .stdout;
     assert!(shard.contains("shard-137"), "{shard}");
-    assert_eq!(environment.run(["explain", "tenants/t999"]).unwrap().code(), Some(64));
+    assert_eq!(
+        environment.run(["explain", "tenants/t999"]).unwrap().code(),
+        Some(64)
+    );
 }

@@ -50,7 +50,10 @@ fn rows_are_identical_or_the_statement_is_refused() {
 /// A statement that the proxy refuses is not sent to the unsharded server, so that both hold the same rows.
 fn compare(sharded: &mut Conn, unsharded: &mut Conn, pair: &Pair, tally: &mut Tally) {
     let answer = ask(sharded, &pair.sharded).map(|rows| (sorted(lines(&rows)), sharded.affected_rows()));
-    if answer.as_ref().is_err_and(|message| message.starts_with("1148: SW")) {
+    if answer
+        .as_ref()
+        .is_err_and(|message| message.starts_with("1148: SW"))
+    {
         tally.refused += 1;
         return;
     }
@@ -87,10 +90,18 @@ fn compare_contents(world: &WorldOnServers, unsharded: &mut Conn, tally: &mut Ta
     let mut client = world.client("geo");
     for continent in CONTINENTS {
         let columns = "ID, Name, CountryCode, Population";
-        let of_shard = ask(&mut client, &format!("SELECT {columns} FROM world.City WHERE Continent='{continent}' ORDER BY ID"));
-        let of_oracle = ask(unsharded, &format!("SELECT {columns} FROM world.City WHERE Continent='{continent}' ORDER BY ID"));
+        let of_shard = ask(
+            &mut client,
+            &format!("SELECT {columns} FROM world.City WHERE Continent='{continent}' ORDER BY ID"),
+        );
+        let of_oracle = ask(
+            unsharded,
+            &format!("SELECT {columns} FROM world.City WHERE Continent='{continent}' ORDER BY ID"),
+        );
         if of_shard != of_oracle {
-            tally.different.push(format!("the cities of {continent} differ after the writes"));
+            tally
+                .different
+                .push(format!("the cities of {continent} differ after the writes"));
         }
     }
 }

@@ -1,8 +1,15 @@
 //! Statements about the world, as people, frameworks and mischief write them, each with what the unsharded server is
 //! asked. The same seed gives the same statements.
 
-pub(crate) const CONTINENTS: [&str; 7] =
-    ["Europe", "Asia", "Africa", "North America", "South America", "Oceania", "Antarctica"];
+pub(crate) const CONTINENTS: [&str; 7] = [
+    "Europe",
+    "Asia",
+    "Africa",
+    "North America",
+    "South America",
+    "Oceania",
+    "Antarctica",
+];
 
 /// Countries to write cities into, with their continents.
 const COUNTRIES: [(&str, &str); 9] = [
@@ -56,7 +63,11 @@ pub(crate) struct Pair {
 
 impl Pair {
     fn same(sql: String, is_write: bool) -> Self {
-        Self { oracle: sql.clone(), sharded: sql, is_write }
+        Self {
+            oracle: sql.clone(),
+            sharded: sql,
+            is_write,
+        }
     }
 }
 
@@ -74,7 +85,16 @@ pub(crate) fn statement(random: &mut Random, id: usize) -> Pair {
 }
 
 fn blank(random: &mut Random) -> &'static str {
-    random.of(&[" ", " ", " ", "  ", "\n", "\t", " /* a note */ ", " /* world.City */ "])
+    random.of(&[
+        " ",
+        " ",
+        " ",
+        "  ",
+        "\n",
+        "\t",
+        " /* a note */ ",
+        " /* world.City */ ",
+    ])
 }
 
 fn table(random: &mut Random, name: &str) -> String {
@@ -89,7 +109,11 @@ fn table(random: &mut Random, name: &str) -> String {
 }
 
 fn quoted(random: &mut Random, text: &str) -> String {
-    if random.chance(25) { format!("\"{text}\"") } else { format!("'{text}'") }
+    if random.chance(25) {
+        format!("\"{text}\"")
+    } else {
+        format!("'{text}'")
+    }
 }
 
 /// A condition on the key column in one of the ways that people write it, sound and unsound.
@@ -129,8 +153,15 @@ fn other_condition(random: &mut Random, is_city: bool, qualifier: &str) -> Strin
         2 => format!("{qualifier}Name LIKE '%a%'"),
         3 => format!("{qualifier}Name <> 'Continent=''Asia'''"),
         4 => format!("{qualifier}Name <> '/* continent=Asia */'"),
-        5 => format!("({qualifier}Population < 1000 OR {qualifier}Population > {})", random.below(900_000)),
-        6 => format!("{qualifier}{code} IN ('{}', '{}')", random.of(&COUNTRIES).0, random.of(&COUNTRIES).0),
+        5 => format!(
+            "({qualifier}Population < 1000 OR {qualifier}Population > {})",
+            random.below(900_000)
+        ),
+        6 => format!(
+            "{qualifier}{code} IN ('{}', '{}')",
+            random.of(&COUNTRIES).0,
+            random.of(&COUNTRIES).0
+        ),
         _ => format!("{qualifier}Name BETWEEN 'B' AND 'P'"),
     }
 }
@@ -146,8 +177,16 @@ fn condition(random: &mut Random, is_city: bool, qualifier: &str) -> String {
     if random.chance(50) {
         parts.reverse();
     }
-    let glue = if random.chance(6) { " OR " } else { random.of(&[" AND ", " and ", "\nAND ", " && "]) };
-    if parts.is_empty() { String::new() } else { format!(" WHERE {}", parts.join(glue)) }
+    let glue = if random.chance(6) {
+        " OR "
+    } else {
+        random.of(&[" AND ", " and ", "\nAND ", " && "])
+    };
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" WHERE {}", parts.join(glue))
+    }
 }
 
 fn select(random: &mut Random) -> Pair {
@@ -179,10 +218,17 @@ fn select(random: &mut Random) -> Pair {
         1 if columns.contains("COUNT") => " HAVING COUNT(*) >= 0".to_owned(),
         _ => String::new(),
     };
-    let order = if columns.starts_with("DISTINCT") { String::new() } else { order };
+    let order = if columns.starts_with("DISTINCT") {
+        String::new()
+    } else {
+        order
+    };
     let lead = random.of(&["", "", "", "/* note */ ", "-- a line\n", "# continent=Asia\n"]);
     let verb = random.of(&["SELECT", "select", "Select"]);
-    Pair::same(format!("{lead}{verb}{a}{columns}{b}FROM {table}{alias}{condition}{order}"), false)
+    Pair::same(
+        format!("{lead}{verb}{a}{columns}{b}FROM {table}{alias}{condition}{order}"),
+        false,
+    )
 }
 
 fn join(random: &mut Random) -> Pair {
@@ -195,9 +241,15 @@ fn join(random: &mut Random) -> Pair {
         2 => format!("c.Continent = '{a}' AND c.Population > 100000"),
         _ => format!("k.Continent = '{a}' AND c.Continent = '{a}' AND k.Name <> 'x'"),
     };
-    let on = if random.chance(30) { format!("{on} AND c.Continent = k.Continent") } else { on.to_owned() };
+    let on = if random.chance(30) {
+        format!("{on} AND c.Continent = k.Continent")
+    } else {
+        on.to_owned()
+    };
     Pair::same(
-        format!("SELECT k.Name, c.Name, c.Population FROM world.Country k {kind} world.City AS c ON {on} WHERE {condition}"),
+        format!(
+            "SELECT k.Name, c.Name, c.Population FROM world.Country k {kind} world.City AS c ON {on} WHERE {condition}"
+        ),
         false,
     )
 }
@@ -207,9 +259,21 @@ fn hinted(random: &mut Random) -> Pair {
     let continent = random.of(&CONTINENTS);
     let value = match continent.contains(' ') {
         true => format!("'{continent}'"),
-        false => random.of(&[continent.to_owned(), format!("'{continent}'"), format!("\"{continent}\"")].each_ref()).clone(),
+        false => random
+            .of(&[
+                continent.to_owned(),
+                format!("'{continent}'"),
+                format!("\"{continent}\""),
+            ]
+            .each_ref())
+            .clone(),
     };
-    let hint = random.of(&["/* continent=V */", "/*continent=V*/", "/* CONTINENT=V, x=1 */", "/* trace=1; continent=V */"]);
+    let hint = random.of(&[
+        "/* continent=V */",
+        "/*continent=V*/",
+        "/* CONTINENT=V, x=1 */",
+        "/* trace=1; continent=V */",
+    ]);
     let hint = hint.replace('V', &value);
     if random.chance(30) {
         let rest = "k.Name, c.Name FROM world.Country k JOIN world.City c ON c.CountryCode = k.Code WHERE c.Population > 500000";
@@ -219,7 +283,8 @@ fn hinted(random: &mut Random) -> Pair {
             is_write: false,
         };
     }
-    let rest = "Name, Population, 'world.City /* continent=Asia */' FROM world.City WHERE Population > 300000";
+    let rest =
+        "Name, Population, 'world.City /* continent=Asia */' FROM world.City WHERE Population > 300000";
     Pair {
         sharded: format!("{hint} SELECT {rest}"),
         oracle: format!("SELECT {rest} AND Continent = '{continent}'"),
@@ -229,19 +294,33 @@ fn hinted(random: &mut Random) -> Pair {
 
 fn insert(random: &mut Random, id: usize) -> Pair {
     let (code, continent) = random.of(&COUNTRIES);
-    let (code2, continent2) = if random.chance(60) { (code, continent) } else { random.of(&COUNTRIES) };
+    let (code2, continent2) = if random.chance(60) {
+        (code, continent)
+    } else {
+        random.of(&COUNTRIES)
+    };
     let verb = random.of(&["INSERT INTO", "insert into", "REPLACE INTO", "INSERT IGNORE INTO"]);
     let table = table(random, "City");
-    let name = random.of(&["New''town", "world.City", "/* continent=Asia */", "Continent=''Asia''", "Nueva"]);
+    let name = random.of(&[
+        "New''town",
+        "world.City",
+        "/* continent=Asia */",
+        "Continent=''Asia''",
+        "Nueva",
+    ]);
     let (a, b) = (1_000_000 + 2 * id, 1_000_001 + 2 * id);
     let sql = match random.below(8) {
-        0 => format!("{verb} {table} (ID, Name, CountryCode, Population) VALUES ({a}, '{name}', '{code}', 5)"),
+        0 => {
+            format!("{verb} {table} (ID, Name, CountryCode, Population) VALUES ({a}, '{name}', '{code}', 5)")
+        }
         1 => format!("{verb} {table} VALUES ({a}, '{name}', '{code}', 5)"),
         2 => format!(
             "{verb} {table} (Continent, ID, Name, CountryCode, Population) VALUES ('{continent}', {a}, '{name}', '{code}', 1), \
              ('{continent2}', {b}, '{name}', '{code2}', 2)"
         ),
-        3 => format!("INSERT INTO {table} SET ID={a}, Name='{name}', CountryCode='{code}', Population=7, Continent='{continent}'"),
+        3 => format!(
+            "INSERT INTO {table} SET ID={a}, Name='{name}', CountryCode='{code}', Population=7, Continent='{continent}'"
+        ),
         4 => format!(
             "INSERT INTO {table} (ID, Name, CountryCode, Population, Continent) VALUES ({a}, '{name}', '{code}', 3, \
              '{continent}') ON DUPLICATE KEY UPDATE Population = Population + 1"
@@ -268,26 +347,44 @@ fn update(random: &mut Random) -> Pair {
 fn delete(random: &mut Random) -> Pair {
     let table = table(random, "City");
     let key = on_key(random, "");
-    Pair::same(format!("DELETE FROM {table} WHERE {key} AND ID >= 1000000 AND Population < {}", random.below(10)), true)
+    Pair::same(
+        format!(
+            "DELETE FROM {table} WHERE {key} AND ID >= 1000000 AND Population < {}",
+            random.below(10)
+        ),
+        true,
+    )
 }
 
 /// Shapes that must be answered rightly or refused.
 fn odd(random: &mut Random) -> Pair {
     let (a, b) = (random.of(&CONTINENTS), random.of(&CONTINENTS));
     let sql = match random.below(14) {
-        0 => format!("SELECT Name FROM world.Country WHERE Continent='{a}' UNION SELECT Name FROM world.Country WHERE Continent='{b}'"),
-        1 => format!("SELECT Name FROM world.City WHERE Continent='{a}' AND CountryCode IN (SELECT Code FROM world.Country WHERE Continent='{b}')"),
+        0 => format!(
+            "SELECT Name FROM world.Country WHERE Continent='{a}' UNION SELECT Name FROM world.Country WHERE Continent='{b}'"
+        ),
+        1 => format!(
+            "SELECT Name FROM world.City WHERE Continent='{a}' AND CountryCode IN (SELECT Code FROM world.Country WHERE Continent='{b}')"
+        ),
         2 => format!("SELECT * FROM (SELECT Name FROM world.City WHERE Continent='{a}') AS x"),
         3 => format!("WITH x AS (SELECT Name FROM world.City WHERE Continent='{a}') SELECT * FROM x"),
         4 => format!("SELECT (SELECT COUNT(*) FROM world.City) FROM world.Country WHERE Continent='{a}'"),
-        5 => format!("SELECT Name FROM world.City WHERE Continent='{a}' AND EXISTS (SELECT 1 FROM world.Country WHERE Code=CountryCode)"),
-        6 => format!("SELECT Continent, COUNT(*) FROM world.Country WHERE Continent='{a}' GROUP BY Continent"),
+        5 => format!(
+            "SELECT Name FROM world.City WHERE Continent='{a}' AND EXISTS (SELECT 1 FROM world.Country WHERE Code=CountryCode)"
+        ),
+        6 => {
+            format!("SELECT Continent, COUNT(*) FROM world.Country WHERE Continent='{a}' GROUP BY Continent")
+        }
         7 => format!("SELECT Name FROM world.City WHERE Continent='{a}' /*! OR 1=1 */"),
         8 => format!("SELECT Name FROM world.City WHERE IF(Continent='{a}', 1, 0)"),
         9 => format!("SELECT Name FROM world.City WHERE (Continent, CountryCode) = ('{a}', 'ITA')"),
         10 => format!("SELECT Name FROM world.City WHERE Continent='{a}' XOR Population > 5"),
-        11 => format!("SELECT Name FROM world.City WHERE Continent='{a}' AND (Name = 'x' OR Continent='{b}')"),
-        12 => format!("SELECT Name FROM world.City c WHERE c.Continent='{a}' AND c.Name = 'Continent' AND '{b}' = '{b}'"),
+        11 => {
+            format!("SELECT Name FROM world.City WHERE Continent='{a}' AND (Name = 'x' OR Continent='{b}')")
+        }
+        12 => format!(
+            "SELECT Name FROM world.City c WHERE c.Continent='{a}' AND c.Name = 'Continent' AND '{b}' = '{b}'"
+        ),
         _ => format!("SELECT Name FROM world.City WHERE Continent='{a}' = 1"),
     };
     Pair::same(sql, false)

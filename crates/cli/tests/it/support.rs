@@ -5,7 +5,8 @@ use std::path::Path;
 use mysql::Conn;
 use shardwright_mysqlite::world::World;
 use shardwright_testkit::{
-    ClientOptions, CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess, TextRow, connect, text_rows,
+    ClientOptions, CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess, TextRow, connect,
+    text_rows,
 };
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shardwright");
@@ -13,7 +14,11 @@ pub(crate) const PASSWORD: &str = "world-password";
 
 /// The schemas of each server with the continents in them, as `examples/world` places them.
 const SCHEMAS: [&[(&str, &str)]; 3] = [
-    &[("world", "Europe"), ("Europe", "Europe"), ("Antarctica", "Antarctica")],
+    &[
+        ("world", "Europe"),
+        ("Europe", "Europe"),
+        ("Antarctica", "Antarctica"),
+    ],
     &[("world", "Asia"), ("Asia", "Asia"), ("Oceania", "Oceania")],
     &[
         ("world", "Africa"),
@@ -54,13 +59,20 @@ impl WorldOnServers {
                 server.load_world_part(&world, schema, &[continent]).unwrap();
             }
             for user in ["geo", "host", "both"] {
-                server.create_user(user, PASSWORD, Some("ALL PRIVILEGES ON *.*")).unwrap();
+                server
+                    .create_user(user, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+                    .unwrap();
             }
         }
         let mut environment = example("world");
         environment.set("GEO_PASSWORD", PASSWORD);
-        let proxy = ProxyProcess::start(&environment, ProxyOptions::new(environment.outside("data"))).unwrap();
-        let world = Self { environment, proxy, servers };
+        let proxy =
+            ProxyProcess::start(&environment, ProxyOptions::new(environment.outside("data"))).unwrap();
+        let world = Self {
+            environment,
+            proxy,
+            servers,
+        };
         world.run(&["apply", "--auto-approve"]);
         world
     }
@@ -76,13 +88,23 @@ impl WorldOnServers {
         let names = ["europe_port", "asia_port", "africa_port"];
         let ports = names.into_iter().zip(self.servers.iter().map(MariaDb::port));
         let admin = std::iter::once(("admin_port", self.proxy.admin().port()));
-        let variables = ports.chain(admin).flat_map(|(name, port)| ["--var".to_owned(), format!("{name}={port}")]);
-        arguments.iter().map(|argument| (*argument).to_owned()).chain(variables).collect()
+        let variables = ports
+            .chain(admin)
+            .flat_map(|(name, port)| ["--var".to_owned(), format!("{name}={port}")]);
+        arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .chain(variables)
+            .collect()
     }
 
     /// A client of the proxy, in the schema `world`.
     pub(crate) fn client(&self, user: &str) -> Conn {
-        let options = ClientOptions { user, password: PASSWORD, schema: Some("world") };
+        let options = ClientOptions {
+            user,
+            password: PASSWORD,
+            schema: Some("world"),
+        };
         connect(self.proxy.listen(), options).unwrap()
     }
 }
@@ -98,5 +120,7 @@ pub(crate) fn ask(connection: &mut Conn, sql: &str) -> Result<Vec<TextRow>, Stri
 /// Rows as lines, for comparing and for snapshots.
 pub(crate) fn lines(rows: &[TextRow]) -> Vec<String> {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "NULL".to_owned());
-    rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" | ")).collect()
+    rows.iter()
+        .map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" | "))
+        .collect()
 }

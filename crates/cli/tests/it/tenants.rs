@@ -32,22 +32,43 @@ fn servers() -> (Vec<Server>, u16) {
 fn server(n: usize, port: u16) -> std::io::Result<Server> {
     let backend = SqliteBackend::new("8.4.0-mysqlite")?;
     backend.add_schema("app").unwrap();
-    backend.run_script(Some("app"), &format!("CREATE TABLE me (n INTEGER); INSERT INTO me VALUES ({n});")).unwrap();
-    let user = User { name: "app".to_owned(), password: PASSWORD.to_owned() };
+    backend
+        .run_script(
+            Some("app"),
+            &format!("CREATE TABLE me (n INTEGER); INSERT INTO me VALUES ({n});"),
+        )
+        .unwrap();
+    let user = User {
+        name: "app".to_owned(),
+        password: PASSWORD.to_owned(),
+    };
     let address = SocketAddr::from(([127, 0, 1, n as u8], port));
-    Server::bind(address, Config { users: vec![user], ..Config::default() }, Arc::new(backend))
+    Server::bind(
+        address,
+        Config {
+            users: vec![user],
+            ..Config::default()
+        },
+        Arc::new(backend),
+    )
 }
 
 fn project(port: u16) -> (CommandEnvironment, Vec<String>) {
     let mut environment = example("tenants");
     environment.set("APP_PASSWORD", PASSWORD);
     let variables = ["network=127.0.1".to_owned(), format!("port={port}")];
-    let variables = variables.into_iter().flat_map(|variable| ["--var".to_owned(), variable]).collect();
+    let variables = variables
+        .into_iter()
+        .flat_map(|variable| ["--var".to_owned(), variable])
+        .collect();
     (environment, variables)
 }
 
 fn run(environment: &CommandEnvironment, arguments: &[&str], variables: &[String]) -> String {
-    let arguments = arguments.iter().map(|argument| (*argument).to_owned()).chain(variables.iter().cloned());
+    let arguments = arguments
+        .iter()
+        .map(|argument| (*argument).to_owned())
+        .chain(variables.iter().cloned());
     environment.run(arguments).unwrap().success().stdout
 }
 
@@ -61,7 +82,11 @@ fn serve(environment: &CommandEnvironment, variables: &[String]) -> ProxyProcess
 }
 
 fn client(proxy: &ProxyProcess) -> Conn {
-    let options = ClientOptions { user: "app", password: PASSWORD, schema: Some("app") };
+    let options = ClientOptions {
+        user: "app",
+        password: PASSWORD,
+        schema: Some("app"),
+    };
     connect(proxy.listen(), options).unwrap()
 }
 
@@ -74,7 +99,13 @@ enum Expected {
 
 /// Every key, and every neighbour of every key.
 fn questions() -> Vec<(String, Expected)> {
-    let known = |n: usize| if (1..=SHARDS).contains(&n) { Expected::Shard(n) } else { Expected::Refused };
+    let known = |n: usize| {
+        if (1..=SHARDS).contains(&n) {
+            Expected::Shard(n)
+        } else {
+            Expected::Refused
+        }
+    };
     let sql = |comment: String| format!("{comment} SELECT n FROM me");
     let mut questions = Vec::new();
     for n in 1..=SHARDS {
@@ -96,10 +127,21 @@ fn questions() -> Vec<(String, Expected)> {
         questions.push((sql(format!("/*! tenant={n} */")), Expected::Refused));
         questions.push((format!("SELECT n, '/* tenant={n} */' FROM me"), Expected::Refused));
         let other = n % SHARDS + 1;
-        questions.push((sql(format!("/* tenant={n} */ /* tenant={other} */")), Expected::Refused));
+        questions.push((
+            sql(format!("/* tenant={n} */ /* tenant={other} */")),
+            Expected::Refused,
+        ));
         questions.push((sql(format!("/* tenant={n} tenant={other} */")), Expected::Refused));
     }
-    for missing in ["", "/* */", "/* tenant= */", "/* tenant */", "-- tenant=17\n", "# tenant=17\n", "/* a=1 */"] {
+    for missing in [
+        "",
+        "/* */",
+        "/* tenant= */",
+        "/* tenant */",
+        "-- tenant=17\n",
+        "# tenant=17\n",
+        "/* a=1 */",
+    ] {
         questions.push((sql(missing.to_owned()), Expected::Refused));
     }
     questions
@@ -129,16 +171,25 @@ fn every_key_reaches_its_own_shard_by_dispatch_and_by_the_tree_as_raw_rules() {
     let (environment, variables) = project(port);
     check(&serve(&environment, &variables));
 
-    let compiled = run(&environment, &["compile", "--engine", "proxysql-2.7", "--emit", "json"], &variables);
+    let compiled = run(
+        &environment,
+        &["compile", "--engine", "proxysql-2.7", "--emit", "json"],
+        &variables,
+    );
     let configuration: Configuration = serde_json::from_str(&compiled).unwrap();
     let (raw, variables) = project(port);
     let topology = raw.read("topology/tenants.yaml").unwrap();
     let (before_maps, _) = topology.split_once("shard_maps:").unwrap();
     raw.write("topology/tenants.yaml", before_maps).unwrap();
-    raw.write("topology/tree.yaml", as_query_rules(&configuration)).unwrap();
-    let project_file = raw.read("shardwright.yaml").unwrap().replace("[bundled, proxysql-2.7]", "[bundled]");
+    raw.write("topology/tree.yaml", as_query_rules(&configuration))
+        .unwrap();
+    let project_file = raw
+        .read("shardwright.yaml")
+        .unwrap()
+        .replace("[bundled, proxysql-2.7]", "[bundled]");
     raw.write("shardwright.yaml", project_file).unwrap();
-    raw.write("shardwright.lock", environment.read("shardwright.lock").unwrap()).unwrap();
+    raw.write("shardwright.lock", environment.read("shardwright.lock").unwrap())
+        .unwrap();
     check(&serve(&raw, &variables));
 }
 
@@ -154,7 +205,11 @@ fn as_query_rules(configuration: &Configuration) -> String {
         }
         let modifiers = row.remove("re_modifiers").unwrap();
         let words = [("caseless", "CASELESS"), ("global", "GLOBAL")];
-        let words: Vec<&str> = words.iter().filter(|(key, _)| modifiers[*key] == json!(true)).map(|(_, word)| *word).collect();
+        let words: Vec<&str> = words
+            .iter()
+            .filter(|(key, _)| modifiers[*key] == json!(true))
+            .map(|(_, word)| *word)
+            .collect();
         row.insert("re_modifiers".into(), json!(words.join(",")));
         for flag in ["apply", "negate_match_pattern"] {
             if let Some(value) = row.get_mut(flag) {
@@ -165,32 +220,60 @@ fn as_query_rules(configuration: &Configuration) -> String {
         Value::Object(row)
     });
     let rows: Vec<Value> = rows.collect();
-    serde_yaml::to_string(&json!({"version": 1, "query_rules": {"tree": {"at": "before_all", "rules": rows}}})).unwrap()
+    serde_yaml::to_string(
+        &json!({"version": 1, "query_rules": {"tree": {"at": "before_all", "rules": rows}}}),
+    )
+    .unwrap()
 }
 
 #[test]
 fn stats_print_the_evaluations_that_the_evaluator_counts() {
     let (environment, variables) = project(3306);
     for engine in ["proxysql-2.7", "bundled"] {
-        let compiled = run(&environment, &["compile", "--engine", engine, "--emit", "json"], &variables);
+        let compiled = run(
+            &environment,
+            &["compile", "--engine", engine, "--emit", "json"],
+            &variables,
+        );
         let configuration: Configuration = serde_json::from_str(&compiled).unwrap();
         let evaluator = Evaluator::new(Arc::new(configuration));
         let counts: Vec<u32> = (1..=SHARDS).map(|n| evaluations(&evaluator, n)).collect();
         let mean = f64::from(counts.iter().sum::<u32>()) / SHARDS as f64;
-        let stats = run(&environment, &["compile", "--engine", engine, "--stats", "--format", "json"], &variables);
+        let stats = run(
+            &environment,
+            &["compile", "--engine", engine, "--stats", "--format", "json"],
+            &variables,
+        );
         let stats: Value = serde_json::from_str(&stats).unwrap();
         let map = &stats["shard_maps"]["tenants"];
-        assert!((map["mean_evaluations"].as_f64().unwrap() - mean).abs() < 1e-9, "{engine}: {map} and {mean}");
-        assert_eq!(map["worst_evaluations"].as_u64(), counts.iter().max().map(|n| u64::from(*n)), "{engine}: {map}");
+        assert!(
+            (map["mean_evaluations"].as_f64().unwrap() - mean).abs() < 1e-9,
+            "{engine}: {map} and {mean}"
+        );
+        assert_eq!(
+            map["worst_evaluations"].as_u64(),
+            counts.iter().max().map(|n| u64::from(*n)),
+            "{engine}: {map}"
+        );
         assert_eq!(map["keys"], json!(SHARDS));
     }
 }
 
 fn evaluations(evaluator: &Evaluator, n: usize) -> u32 {
-    let session = SessionView { user: "app", schema: Some("app"), ..SessionView::default() };
+    let session = SessionView {
+        user: "app",
+        schema: Some("app"),
+        ..SessionView::default()
+    };
     let sql = format!("/* tenant={n} */ SELECT 1 FROM t");
     let decision = evaluator.decide(&session, &Statement::new(sql.as_bytes(), Default::default()));
-    let Outcome::Route(route) = &decision.outcome else { panic!("{sql}: {:?}", decision.outcome) };
-    assert_eq!(route.cluster.as_deref(), Some(format!("shard-{n:03}").as_str()), "{sql}");
+    let Outcome::Route(route) = &decision.outcome else {
+        panic!("{sql}: {:?}", decision.outcome)
+    };
+    assert_eq!(
+        route.cluster.as_deref(),
+        Some(format!("shard-{n:03}").as_str()),
+        "{sql}"
+    );
     decision.evaluations
 }

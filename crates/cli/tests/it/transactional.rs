@@ -24,7 +24,11 @@ struct Observed {
 
 impl WorldOnServers {
     fn admin(&self) -> Conn {
-        let options = ClientOptions { user: "admin", password: ADMIN_PASSWORD, schema: None };
+        let options = ClientOptions {
+            user: "admin",
+            password: ADMIN_PASSWORD,
+            schema: None,
+        };
         connect(self.proxy.admin(), options).unwrap()
     }
 
@@ -34,7 +38,10 @@ impl WorldOnServers {
         let cell = |at: usize| rows[0][at].clone().unwrap();
         let configuration: Configuration = serde_json::from_str(&cell(2)).unwrap();
         assert_eq!(configuration.fingerprint(), cell(1));
-        Observed { generation: cell(0), fingerprint: cell(1) }
+        Observed {
+            generation: cell(0),
+            fingerprint: cell(1),
+        }
     }
 
     /// Adds a shard, so that the next apply has something to do and its effect can be asked for.
@@ -43,17 +50,25 @@ impl WorldOnServers {
         let shard = "      antarctica: {";
         let added = format!("      atlantis: {{keys: [Atlantis], schema: Europe, cluster: europe}}\n{shard}");
         assert!(text.contains(shard));
-        self.environment.write("topology/world.yaml", text.replacen(shard, &added, 1)).unwrap();
+        self.environment
+            .write("topology/world.yaml", text.replacen(shard, &added, 1))
+            .unwrap();
     }
 
     fn code(&self, arguments: &[&str]) -> Option<i32> {
-        self.environment.run(self.with_variables(arguments)).unwrap().code()
+        self.environment
+            .run(self.with_variables(arguments))
+            .unwrap()
+            .code()
     }
 
     /// Whether the proxy routes by the new files; it must route by the old or the new ones.
     fn serves_atlantis(&self) -> bool {
         let mut client = self.client("geo");
-        assert_eq!(ask(&mut client, EUROPE).map(|rows| lines(&rows)), Ok(vec!["46".to_owned()]));
+        assert_eq!(
+            ask(&mut client, EUROPE).map(|rows| lines(&rows)),
+            Ok(vec!["46".to_owned()])
+        );
         match ask(&mut client, ATLANTIS) {
             Ok(rows) => {
                 assert_eq!(lines(&rows), ["46"]);
@@ -73,12 +88,22 @@ fn a_rejected_configuration_changes_nothing() {
     let before = world.observe();
     world.write_atlantis();
     let text = world.environment.read("topology/world.yaml").unwrap();
-    let broken = text.replacen("geo: {password: {env: GEO_PASSWORD}", "geo: {password: {env: NOT_SET_ANYWHERE}", 1);
+    let broken = text.replacen(
+        "geo: {password: {env: GEO_PASSWORD}",
+        "geo: {password: {env: NOT_SET_ANYWHERE}",
+        1,
+    );
     world.environment.write("topology/world.yaml", broken).unwrap();
-    let output = world.environment.run(world.with_variables(&["apply", "--auto-approve"])).unwrap();
+    let output = world
+        .environment
+        .run(world.with_variables(&["apply", "--auto-approve"]))
+        .unwrap();
     assert_eq!(output.code(), Some(6), "{}{}", output.stdout, output.stderr);
     let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("users.geo") && said.contains("NOT_SET_ANYWHERE"), "{said}");
+    assert!(
+        said.contains("users.geo") && said.contains("NOT_SET_ANYWHERE"),
+        "{said}"
+    );
     assert_eq!(world.observe(), before);
     assert!(!world.serves_atlantis());
 }
@@ -91,7 +116,17 @@ fn a_stale_plan_is_refused_and_changes_nothing() {
     world.write_atlantis();
     world.run(&["plan", "-o", plan]);
     let text = world.environment.read("topology/world.yaml").unwrap();
-    world.environment.write("topology/world.yaml", text.replacen("  both: {", "  more: {password: {env: GEO_PASSWORD}, cluster: asia}\n  both: {", 1)).unwrap();
+    world
+        .environment
+        .write(
+            "topology/world.yaml",
+            text.replacen(
+                "  both: {",
+                "  more: {password: {env: GEO_PASSWORD}, cluster: asia}\n  both: {",
+                1,
+            ),
+        )
+        .unwrap();
     world.run(&["apply", "--auto-approve"]);
     let before = world.observe();
     assert_eq!(world.code(&["apply", plan]), Some(5));
@@ -106,8 +141,13 @@ fn of_two_concurrent_applies_one_wins_and_one_is_refused() {
         let plans: Vec<String> = ["a", "b"]
             .into_iter()
             .map(|side| {
-                let user = format!("  round{round}{side}: {{password: {{env: GEO_PASSWORD}}, cluster: asia}}\n  both: {{");
-                world.environment.write("topology/world.yaml", original.replacen("  both: {", &user, 1)).unwrap();
+                let user = format!(
+                    "  round{round}{side}: {{password: {{env: GEO_PASSWORD}}, cluster: asia}}\n  both: {{"
+                );
+                world
+                    .environment
+                    .write("topology/world.yaml", original.replacen("  both: {", &user, 1))
+                    .unwrap();
                 let plan = world.environment.outside(&format!("{round}{side}.plan"));
                 let plan = plan.to_str().unwrap().to_owned();
                 world.run(&["plan", "-o", &plan]);
@@ -117,13 +157,21 @@ fn of_two_concurrent_applies_one_wins_and_one_is_refused() {
         let before = world.observe();
         let runs: Vec<_> = plans
             .iter()
-            .map(|plan| world.environment.start(world.with_variables(&["apply", plan])).unwrap())
+            .map(|plan| {
+                world
+                    .environment
+                    .start(world.with_variables(&["apply", plan]))
+                    .unwrap()
+            })
             .collect();
         let mut codes: Vec<Option<i32>> = runs.into_iter().map(|run| run.finish().unwrap().code()).collect();
         codes.sort_unstable();
         assert_eq!(codes, [Some(0), Some(5)], "round {round}");
         let after = world.observe();
-        assert_eq!(after.generation.parse(), before.generation.parse().map(|generation: u64| generation + 1));
+        assert_eq!(
+            after.generation.parse(),
+            before.generation.parse().map(|generation: u64| generation + 1)
+        );
     }
 }
 
@@ -148,7 +196,9 @@ fn a_proxy_killed_at_any_step_of_an_apply_restarts_on_the_old_or_the_new_generat
         let before = world.observe();
         world.write_atlantis();
         let mut options = ProxyOptions::new(world.environment.outside("data"));
-        options.variables.push(("SHARDWRIGHT_FAILPOINT".to_owned(), point.to_owned()));
+        options
+            .variables
+            .push(("SHARDWRIGHT_FAILPOINT".to_owned(), point.to_owned()));
         world.restart(options);
         let code = world.code(&["apply", "--auto-approve"]);
         assert!(matches!(code, Some(0 | 1 | 6 | 7)), "{point}: {code:?}");
@@ -194,7 +244,10 @@ fn a_proxy_killed_anywhere_in_the_request_restarts_complete() {
 
 /// The last `--var admin_port=` wins; the command line takes each variable once.
 fn deduplicated(arguments: Vec<String>) -> Vec<String> {
-    let first = arguments.iter().position(|argument| argument.starts_with("admin_port=")).unwrap();
+    let first = arguments
+        .iter()
+        .position(|argument| argument.starts_with("admin_port="))
+        .unwrap();
     let mut arguments = arguments;
     arguments.drain(first - 1..=first);
     arguments
@@ -228,7 +281,9 @@ impl Cut {
         thread::spawn(move || {
             let mut left = after;
             for client in listener.incoming() {
-                let (Ok(client), Ok(server)) = (client, TcpStream::connect(admin)) else { return };
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(admin)) else {
+                    return;
+                };
                 let (answers, questions) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let back = thread::spawn(move || copy(answers, questions, &mut usize::MAX.clone()));
                 copy(client, server, &mut left);
@@ -273,9 +328,18 @@ fn statements_in_flight_and_open_transactions_survive_an_apply() {
     let world = WorldOnServers::start();
     let mut transaction = world.client("geo");
     ask(&mut transaction, "/* continent=Europe */ BEGIN").unwrap();
-    ask(&mut transaction, "UPDATE world.City SET Population=1 WHERE Continent='Europe' AND Name='Roma'").unwrap();
+    ask(
+        &mut transaction,
+        "UPDATE world.City SET Population=1 WHERE Continent='Europe' AND Name='Roma'",
+    )
+    .unwrap();
     let mut slow = world.client("geo");
-    let running = thread::spawn(move || ask(&mut slow, "SELECT /* continent=Asia */ SLEEP(2), COUNT(*) FROM world.Country WHERE Code='IND'"));
+    let running = thread::spawn(move || {
+        ask(
+            &mut slow,
+            "SELECT /* continent=Asia */ SLEEP(2), COUNT(*) FROM world.Country WHERE Code='IND'",
+        )
+    });
     let asia = &world.servers[1];
     eventually(Duration::from_secs(10), || {
         asia.run("SELECT 1 FROM information_schema.processlist WHERE info LIKE '%SLEEP(2)%' AND info NOT LIKE '%processlist%'")
@@ -287,11 +351,24 @@ fn statements_in_flight_and_open_transactions_survive_an_apply() {
     world.run(&["apply", "--auto-approve"]);
     assert!(world.serves_atlantis());
     assert!(!running.is_finished(), "the apply waited for the statement");
-    assert_eq!(running.join().unwrap().map(|rows| lines(&rows)), Ok(vec!["0 | 1".to_owned()]));
+    assert_eq!(
+        running.join().unwrap().map(|rows| lines(&rows)),
+        Ok(vec!["0 | 1".to_owned()])
+    );
     let roma = "SELECT Population FROM world.City WHERE Continent='Europe' AND Name='Roma'";
-    assert_eq!(ask(&mut transaction, roma).map(|rows| lines(&rows)), Ok(vec!["1".to_owned()]));
+    assert_eq!(
+        ask(&mut transaction, roma).map(|rows| lines(&rows)),
+        Ok(vec!["1".to_owned()])
+    );
     let other = ask(&mut world.client("geo"), roma).map(|rows| lines(&rows));
-    assert_eq!(other, Ok(vec!["2643581".to_owned()]), "the transaction is still open");
+    assert_eq!(
+        other,
+        Ok(vec!["2643581".to_owned()]),
+        "the transaction is still open"
+    );
     ask(&mut transaction, "COMMIT").unwrap();
-    assert_eq!(ask(&mut world.client("geo"), roma).map(|rows| lines(&rows)), Ok(vec!["1".to_owned()]));
+    assert_eq!(
+        ask(&mut world.client("geo"), roma).map(|rows| lines(&rows)),
+        Ok(vec!["1".to_owned()])
+    );
 }

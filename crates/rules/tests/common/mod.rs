@@ -1,5 +1,10 @@
 //! Small configurations, written as JSON, and questions to the evaluator.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses its part; tests may unwrap")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test file uses its part; tests may unwrap"
+)]
 
 use std::sync::Arc;
 

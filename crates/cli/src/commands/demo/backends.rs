@@ -11,8 +11,22 @@ use crate::error::CommandError;
 
 /// The servers by the names of their clusters, and the schemas that each holds with their continents.
 const SERVERS: [(&str, &[(&str, &[&str])]); 3] = [
-    ("europe", &[("world", &["Europe"]), ("Europe", &["Europe"]), ("Antarctica", &["Antarctica"])]),
-    ("asia", &[("world", &["Asia"]), ("Asia", &["Asia"]), ("Oceania", &["Oceania"])]),
+    (
+        "europe",
+        &[
+            ("world", &["Europe"]),
+            ("Europe", &["Europe"]),
+            ("Antarctica", &["Antarctica"]),
+        ],
+    ),
+    (
+        "asia",
+        &[
+            ("world", &["Asia"]),
+            ("Asia", &["Asia"]),
+            ("Oceania", &["Oceania"]),
+        ],
+    ),
     (
         "africa",
         &[
@@ -43,12 +57,18 @@ impl Backends {
         for (name, schemas) in SERVERS {
             servers.push((name, start(name, schemas, &world, &password, &notes)?));
         }
-        Ok(Self { servers, notes, password })
+        Ok(Self {
+            servers,
+            notes,
+            password,
+        })
     }
 
     /// Names and addresses.
     pub(super) fn addresses(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
-        self.servers.iter().map(|(name, server)| (*name, server.local_addr()))
+        self.servers
+            .iter()
+            .map(|(name, server)| (*name, server.local_addr()))
     }
 
     /// What the servers were asked since the last call.
@@ -64,20 +84,29 @@ fn start(
     password: &str,
     notes: &Notes,
 ) -> Result<Server, CommandError> {
-    let failed = |what: &dyn std::fmt::Display| CommandError::failed(format!("embedded server {name}: {what}"));
+    let failed =
+        |what: &dyn std::fmt::Display| CommandError::failed(format!("embedded server {name}: {what}"));
     let backend = SqliteBackend::new("8.4.0-mysqlite").map_err(|error| failed(&error))?;
     for (schema, continents) in schemas {
         backend.add_schema(schema).map_err(|error| failed(&error))?;
         let script = world.shard_sql(schema, continents).join(";\n") + ";";
-        backend.run_script(None, &script).map_err(|error| failed(&error))?;
+        backend
+            .run_script(None, &script)
+            .map_err(|error| failed(&error))?;
     }
-    let user = |name: &str| User { name: name.to_owned(), password: password.to_owned() };
+    let user = |name: &str| User {
+        name: name.to_owned(),
+        password: password.to_owned(),
+    };
     let notes = Arc::clone(notes);
     let config = Config {
         users: ["geo", "host", "both"].map(user).to_vec(),
         on_query: Some(Arc::new(move |_, _, text| {
             let text = String::from_utf8_lossy(text).into_owned();
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push((name, text));
+            notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((name, text));
         })),
         ..Config::default()
     };
@@ -87,6 +116,7 @@ fn start(
 /// 128 random bits, so that nobody else on the machine can use what the demo leaves open.
 pub(super) fn random_password() -> Result<String, CommandError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| CommandError::failed(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| CommandError::failed(format!("no random numbers: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -12,8 +12,14 @@ use crate::error::CommandError;
 
 /// The example's files, as they stand in the repository.
 const FILES: [(&str, &str); 2] = [
-    ("shardwright.yaml", include_str!("../../../../../examples/world/shardwright.yaml")),
-    ("topology/world.yaml", include_str!("../../../../../examples/world/topology/world.yaml")),
+    (
+        "shardwright.yaml",
+        include_str!("../../../../../examples/world/shardwright.yaml"),
+    ),
+    (
+        "topology/world.yaml",
+        include_str!("../../../../../examples/world/topology/world.yaml"),
+    ),
 ];
 
 /// A copy of the example, and what its processes are told.
@@ -27,7 +33,8 @@ pub(super) struct Environment {
 
 impl Environment {
     pub(super) fn new(backends: &Backends) -> Result<Self, CommandError> {
-        let failed = |error: std::io::Error| CommandError::failed(format!("cannot lay out the example: {error}"));
+        let failed =
+            |error: std::io::Error| CommandError::failed(format!("cannot lay out the example: {error}"));
         let directory = TempDir::with_prefix("shardwright-demo-").map_err(failed)?;
         for (path, content) in FILES {
             let path = directory.path().join(path);
@@ -39,7 +46,10 @@ impl Environment {
         Ok(Self {
             program: std::env::current_exe().map_err(failed)?,
             directory,
-            ports: backends.addresses().map(|(name, address)| (format!("{name}_port"), address.port())).collect(),
+            ports: backends
+                .addresses()
+                .map(|(name, address)| (format!("{name}_port"), address.port()))
+                .collect(),
             user_password: backends.password.clone(),
             admin_password: random_password()?,
         })
@@ -63,13 +73,18 @@ impl Environment {
 
     /// What `--var` sets.
     pub(super) fn variables(&self) -> Vec<String> {
-        self.ports.iter().map(|(name, port)| format!("{name}={port}")).collect()
+        self.ports
+            .iter()
+            .map(|(name, port)| format!("{name}={port}"))
+            .collect()
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(self.directory()).stdin(Stdio::null());
-        command.env("GEO_PASSWORD", &self.user_password).env("SHARDWRIGHT_ADMIN_PASSWORD", &self.admin_password);
+        command
+            .env("GEO_PASSWORD", &self.user_password)
+            .env("SHARDWRIGHT_ADMIN_PASSWORD", &self.admin_password);
         command
     }
 
@@ -80,12 +95,15 @@ impl Environment {
         for variable in self.variables() {
             command.arg("--var").arg(variable);
         }
-        let output = command
-            .output()
-            .map_err(|error| CommandError::failed(format!("cannot run {}: {error}", self.program.display())))?;
+        let output = command.output().map_err(|error| {
+            CommandError::failed(format!("cannot run {}: {error}", self.program.display()))
+        })?;
         if !output.status.success() {
             let message = String::from_utf8_lossy(&output.stderr);
-            return Err(CommandError::failed(format!("{} ended with {}\n{message}", arguments[0], output.status)));
+            return Err(CommandError::failed(format!(
+                "{} ended with {}\n{message}",
+                arguments[0], output.status
+            )));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -101,7 +119,15 @@ pub(super) struct ProxyProcess {
 impl ProxyProcess {
     pub(super) fn start(environment: &Environment) -> Result<Self, CommandError> {
         let mut command = environment.command();
-        command.args(["proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir", "data"]);
+        command.args([
+            "proxy",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            "127.0.0.1:0",
+            "--data-dir",
+            "data",
+        ]);
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -123,10 +149,15 @@ fn ready(child: &mut Child) -> Result<(SocketAddr, SocketAddr), CommandError> {
     let mut lines = BufReader::new(stderr).lines();
     let mut said = String::new();
     for line in &mut lines {
-        let line = line.map_err(|error| CommandError::failed(format!("the proxy cannot be heard: {error}")))?;
+        let line =
+            line.map_err(|error| CommandError::failed(format!("the proxy cannot be heard: {error}")))?;
         if let Some(addresses) = addresses(&line) {
             // Nobody waits for this thread: it ends with the proxy's standard error.
-            std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| tracing::debug!(target: "proxy", "{line}")));
+            std::thread::spawn(move || {
+                lines
+                    .map_while(Result::ok)
+                    .for_each(|line| tracing::debug!(target: "proxy", "{line}"))
+            });
             return Ok(addresses);
         }
         said.push_str(&line);

@@ -38,7 +38,11 @@ const STATEMENTS: [(&str, &str, &str); 13] = [
         "geo",
         "SELECT 'hello world.City /* continent=Asia */' AS greeting, Name FROM world.Country WHERE Continent='Africa' LIMIT 1",
     ),
-    ("a write", "geo", "UPDATE world.City SET Population = Population + 1 WHERE Continent='Africa' AND Name='Nazret'"),
+    (
+        "a write",
+        "geo",
+        "UPDATE world.City SET Population = Population + 1 WHERE Continent='Africa' AND Name='Nazret'",
+    ),
     (
         "a new row finds its shard",
         "geo",
@@ -50,8 +54,16 @@ const STATEMENTS: [(&str, &str, &str); 13] = [
         "SELECT Name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'",
     ),
     ("no key", "geo", "SELECT Name FROM world.Country"),
-    ("a key that no shard holds", "geo", "SELECT Name FROM world.Country WHERE Continent='Atlantis'"),
-    ("a key is a whole word", "geo", "SELECT /* continent=Eurasia */ Name FROM world.Country"),
+    (
+        "a key that no shard holds",
+        "geo",
+        "SELECT Name FROM world.Country WHERE Continent='Atlantis'",
+    ),
+    (
+        "a key is a whole word",
+        "geo",
+        "SELECT /* continent=Eurasia */ Name FROM world.Country",
+    ),
     (
         "a comment that names the host",
         "host",
@@ -80,25 +92,49 @@ pub(super) fn run(
         let mut client = connect(environment, proxy, user)?;
         backends.take_notes();
         let answer = client.query_iter(sql).and_then(|mut result| {
-            let columns: Vec<String> = result.columns().as_ref().iter().map(|c| c.name_str().into_owned()).collect();
+            let columns: Vec<String> = result
+                .columns()
+                .as_ref()
+                .iter()
+                .map(|c| c.name_str().into_owned())
+                .collect();
             let rows: Vec<Row> = result.by_ref().collect::<Result<_, _>>()?;
             Ok((columns, rows))
         });
         let affected = client.affected_rows();
-        let session = SessionView { user, schema: Some("world"), ..SessionView::default() };
+        let session = SessionView {
+            user,
+            schema: Some("world"),
+            ..SessionView::default()
+        };
         let decision = evaluator.decide(&session, &Statement::new(sql.as_bytes(), Default::default()));
-        let seen = backends.take_notes().into_iter().rev().find(|(_, text)| is_of(text, &decision, sql));
-        ui.data(&format!("\n{} {}\n{}  {sql}\n", ui.strong(&format!("{:2}.", number + 1)), ui.strong(shows), indent(user)))?;
+        let seen = backends
+            .take_notes()
+            .into_iter()
+            .rev()
+            .find(|(_, text)| is_of(text, &decision, sql));
+        ui.data(&format!(
+            "\n{} {}\n{}  {sql}\n",
+            ui.strong(&format!("{:2}.", number + 1)),
+            ui.strong(shows),
+            indent(user)
+        ))?;
         let mut lines = Vec::new();
         match (&decision.outcome, &seen) {
             (Outcome::Route(route), Some((server, text))) => {
-                let shard = route.shard.as_ref().map_or("no shard".to_owned(), |shard| shard.short());
+                let shard = route
+                    .shard
+                    .as_ref()
+                    .map_or("no shard".to_owned(), |shard| shard.short());
                 lines.push(format!("reached {server} ({shard})"));
                 lines.push(format!("sent    {text}"));
                 all_right &= route.cluster.as_deref() == Some(*server) && answer.is_ok();
             }
             (Outcome::Route(route), None) => {
-                lines.push(format!("reached no server, though {:?} was to take it", route.cluster));
+                lines.push(format!(
+                    "reached no server, though {:?} was to take it",
+                    route.cluster
+                ));
                 all_right = false;
             }
             (_, Some((server, _))) => {
@@ -113,7 +149,10 @@ pub(super) fn run(
         });
         lines.push(ui.faint(&format!("because {}", opened.decided_at(&decision))));
         if let Outcome::Reject(rejection) = &decision.outcome
-            && let Some(origin) = rejection.address.as_ref().and_then(|address| opened.origin(address))
+            && let Some(origin) = rejection
+                .address
+                .as_ref()
+                .and_then(|address| opened.origin(address))
         {
             lines.pop();
             lines.push(ui.faint(&format!("because of {origin}")));
@@ -137,7 +176,8 @@ fn connect(environment: &Environment, proxy: &ProxyProcess, user: &str) -> Resul
         .pass(Some(environment.user_password()))
         .db_name(Some("world"))
         .prefer_socket(false);
-    Conn::new(options).map_err(|error| CommandError::failed(format!("cannot log in to the proxy as {user}: {error}")))
+    Conn::new(options)
+        .map_err(|error| CommandError::failed(format!("cannot log in to the proxy as {user}: {error}")))
 }
 
 /// Whether a server's note is about this statement, and not about what drivers and pools say of their own.
@@ -160,7 +200,10 @@ fn refusal(error: &mysql::Error) -> String {
 
 fn table(columns: &[String], rows: &[Row], affected: u64) -> Vec<String> {
     if columns.is_empty() {
-        return vec![format!("ok      {affected} row{} changed", if affected == 1 { "" } else { "s" })];
+        return vec![format!(
+            "ok      {affected} row{} changed",
+            if affected == 1 { "" } else { "s" }
+        )];
     }
     let mut lines = vec![format!("rows    {}", columns.join(" | "))];
     for row in rows {
