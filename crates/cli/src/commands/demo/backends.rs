@@ -9,8 +9,11 @@ use shardwright_mysqlite::{Config, Server, User};
 
 use crate::error::CommandError;
 
-/// The servers by the names of their clusters, and the schemas that each holds with their continents.
-const SERVERS: [(&str, &[(&str, &[&str])]); 3] = [
+/// A schema, and the continents in it.
+type SchemaOf = (&'static str, &'static [&'static str]);
+
+/// The servers by the names of their clusters, and the schemas that each holds.
+const SERVERS: [(&str, &[SchemaOf]); 3] = [
     (
         "europe",
         &[
@@ -79,7 +82,7 @@ impl Backends {
 
 fn start(
     name: &'static str,
-    schemas: &[(&str, &[&str])],
+    schemas: &[SchemaOf],
     world: &World,
     password: &str,
     notes: &Notes,
