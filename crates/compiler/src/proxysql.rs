@@ -61,6 +61,10 @@ pub(crate) struct Lowered {
     pub rows: HashMap<usize, usize>,
 }
 
+/// What the first chain of a map depends on: the map, where it hands statements on without and with a key, policies, and
+/// the users or session schemas that count.
+type MapKey = (usize, Target, Target, Vec<usize>, Vec<String>);
+
 /// Chains under construction, and what they are built from.
 pub(crate) struct Lowering<'a, 'r> {
     program: &'a Program,
@@ -72,7 +76,7 @@ pub(crate) struct Lowering<'a, 'r> {
     /// Chains that are built already, by what they depend on.
     trees: HashMap<TreeKey, ChainRef>,
     tree_leaves: Vec<MapTree>,
-    map_chains: HashMap<(usize, Target, Target, Vec<usize>, Vec<String>), ChainRef>,
+    map_chains: HashMap<MapKey, ChainRef>,
     rewrites: HashMap<(String, String, Target), ChainRef>,
     /// Where statements go on that no section has placed.
     end: Target,

@@ -153,7 +153,7 @@ fn spans(low: u64, high: u64, into: &mut Vec<Span>) {
         let mut unit: u64 = 1;
         // Grow the block while `from` starts one of that size and the block stays inside the range.
         while let Some(bigger) = unit.checked_mul(10) {
-            if from % bigger != 0 || from / bigger == 0 {
+            if !from.is_multiple_of(bigger) || from < bigger {
                 break;
             }
             match (from - from % bigger).checked_add(bigger - 1) {

@@ -142,24 +142,22 @@ impl KeySite {
         format!("{}{value}{}", self.before, self.after)
     }
 
-    /// The pattern for a statement whose key begins with what `value` matches.
-    pub(crate) fn beginning(&self, value: &str) -> String {
+    /// The pattern for a statement whose key belongs to a run of values.
+    pub(crate) fn run(&self, run: &text::Run<'_>) -> String {
         let quote = if self.quotable == Quotable::No {
             ""
         } else {
             r#"['"]?"#
         };
-        format!("{}{quote}{value}", self.before)
-    }
-
-    /// The end of a value inside a pattern for [`KeySite::beginning`].
-    pub(crate) fn end(&self) -> String {
-        let quote = if self.quotable == Quotable::No {
-            ""
-        } else {
-            r#"['"]?"#
-        };
-        format!("{quote}{}", self.after)
+        let beginning = run
+            .beginning
+            .as_ref()
+            .map(|beginning| format!("{}{quote}{beginning}", self.before));
+        let whole = (!run.whole.is_empty()).then(|| self.texts(&run.whole));
+        match (beginning, whole) {
+            (Some(beginning), Some(whole)) => format!("{beginning}|{whole}"),
+            (beginning, whole) => beginning.or(whole).unwrap_or_default(),
+        }
     }
 
     /// Whether a text value can be told apart in this site.

@@ -194,7 +194,7 @@ impl Lowering<'_, '_> {
         let (cluster, schema) = places(&program.maps[class.maps[at]].step);
         let composing = class.maps[at + 1..].iter().copied().find(|&other| {
             let (other_cluster, other_schema) = places(&program.maps[other].step);
-            !(cluster && other_cluster) && !(schema && other_schema)
+            !(cluster && other_cluster || schema && other_schema)
         });
         let rest = if cluster { Target::Stop } else { unplaced };
         match composing {

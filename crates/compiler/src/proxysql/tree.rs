@@ -279,10 +279,5 @@ fn run_pattern(site: &KeySite, part: &[Entry], below: Option<&Entry>, above: Opt
     };
     let below = below.and_then(|entry| edge(entry, true));
     let above = above.and_then(|entry| edge(entry, false));
-    site.beginning(&text::between(
-        &texts,
-        below.as_deref(),
-        above.as_deref(),
-        &site.end(),
-    ))
+    site.run(&text::between(&texts, below.as_deref(), above.as_deref()))
 }

@@ -11,10 +11,14 @@ use shardwright_rules::{
 };
 use shardwright_sql::LexMode;
 use shardwright_topology::model::*;
+use shardwright_topology::{InputFile, load};
+
+/// Name, keys, cluster and schema of a shard.
+pub(crate) type ShardLine = (String, Vec<KeyValue>, Option<ClusterId>, Option<String>);
 
 /// A project under construction.
-pub struct Build {
-    pub project: Project,
+pub(crate) struct Build {
+    pub(crate) project: Project,
     span: Span,
     definition: DefinitionId,
     clusters: Vec<Cluster>,
@@ -26,7 +30,7 @@ pub struct Build {
 }
 
 impl Build {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let file = Sources::new().add("topology/test.yaml", "x");
         let span = Span::new(file, 0, 1);
         let mut project = Project::default();
@@ -46,19 +50,19 @@ impl Build {
         }
     }
 
-    pub fn origin(&mut self, parent: Option<OriginId>, name: &str) -> OriginId {
+    pub(crate) fn origin(&mut self, parent: Option<OriginId>, name: &str) -> OriginId {
         self.project
             .origins
             .add_named(parent, name.into(), self.definition, None)
     }
 
-    pub fn object(&mut self, section: &str, name: &str) -> OriginId {
+    pub(crate) fn object(&mut self, section: &str, name: &str) -> OriginId {
         let section = self.origin(None, section);
         self.origin(Some(section), name)
     }
 
     /// A cluster of `servers` servers; more than one is a replication.
-    pub fn cluster(&mut self, name: &str, servers: usize) -> ClusterId {
+    pub(crate) fn cluster(&mut self, name: &str, servers: usize) -> ClusterId {
         let origin = self.object("clusters", name);
         let servers = (0..servers)
             .map(|at| {
@@ -102,11 +106,11 @@ impl Build {
         ClusterId(self.clusters.len() as u32 - 1)
     }
 
-    pub fn clusters_mut(&mut self) -> &mut Vec<Cluster> {
+    pub(crate) fn clusters_mut(&mut self) -> &mut Vec<Cluster> {
         &mut self.clusters
     }
 
-    pub fn user(&mut self, name: &str, cluster: ClusterId, schema: Option<&str>) -> &mut User {
+    pub(crate) fn user(&mut self, name: &str, cluster: ClusterId, schema: Option<&str>) -> &mut User {
         let origin = self.object("users", name);
         self.users.push(User {
             name: name.into(),
@@ -124,7 +128,7 @@ impl Build {
         self.users.last_mut().expect("just added")
     }
 
-    pub fn map(
+    pub(crate) fn map(
         &mut self,
         name: &str,
         users: &[&str],
@@ -161,7 +165,7 @@ impl Build {
     }
 
     /// Gives the last map its shards.
-    pub fn shards(&mut self, shards: Vec<(String, Vec<KeyValue>, Option<ClusterId>, Option<String>)>) {
+    pub(crate) fn shards(&mut self, shards: Vec<ShardLine>) {
         let map = self.maps.last().expect("a map").origin;
         let section = self.origin(Some(map), "shards");
         let shards = shards
@@ -180,7 +184,12 @@ impl Build {
         self.maps.last_mut().expect("a map").shards = Table::new(shards);
     }
 
-    pub fn policy(&mut self, name: &str, clusters: &[&str], reads: ReadSelection) -> &mut ReadWritePolicy {
+    pub(crate) fn policy(
+        &mut self,
+        name: &str,
+        clusters: &[&str],
+        reads: ReadSelection,
+    ) -> &mut ReadWritePolicy {
         let origin = self.object("read_write_policies", name);
         self.policies.push(ReadWritePolicy {
             name: name.into(),
@@ -200,7 +209,7 @@ impl Build {
         self.policies.last_mut().expect("just added")
     }
 
-    pub fn throttle(&mut self, name: &str, applies_to: Scope, ms: u64) -> &mut Throttle {
+    pub(crate) fn throttle(&mut self, name: &str, applies_to: Scope, ms: u64) -> &mut Throttle {
         let origin = self.object("throttles", name);
         self.throttles.push(Throttle {
             name: name.into(),
@@ -216,7 +225,7 @@ impl Build {
         self.throttles.last_mut().expect("just added")
     }
 
-    pub fn block(&mut self, name: &str, at: BlockPlace, rules: Vec<RawRule>) {
+    pub(crate) fn block(&mut self, name: &str, at: BlockPlace, rules: Vec<RawRule>) {
         let origin = self.object("query_rules", name);
         let list = self.origin(Some(origin), "rules");
         let rules = rules
@@ -235,7 +244,7 @@ impl Build {
         });
     }
 
-    pub fn raw(&mut self) -> RawRule {
+    pub(crate) fn raw(&mut self) -> RawRule {
         let origin = self.origin(None, "unplaced");
         RawRule {
             origin,
@@ -279,12 +288,12 @@ impl Build {
         }
     }
 
-    pub fn ids(mut self, ids: IdRanges) -> Self {
+    pub(crate) fn ids(mut self, ids: IdRanges) -> Self {
         self.project.file.ids = ids;
         self
     }
 
-    pub fn finish(mut self) -> Project {
+    pub(crate) fn finish(mut self) -> Project {
         let topology = &mut self.project.topology;
         topology.clusters = Table::new(self.clusters);
         topology.users = Table::new(self.users);
@@ -296,21 +305,21 @@ impl Build {
     }
 }
 
-pub fn names(names: &[&str]) -> Names {
+pub(crate) fn names(names: &[&str]) -> Names {
     Names {
         include: names.iter().map(|name| NamePattern::new(*name)).collect(),
         except: Vec::new(),
     }
 }
 
-pub fn comment(word: &str) -> Finder {
+pub(crate) fn comment(word: &str) -> Finder {
     Finder::Comment(CommentFinder {
         word: word.into(),
         form: CommentForm::Pairs,
     })
 }
 
-pub fn schema(prefix: &str, width: Option<u8>) -> Finder {
+pub(crate) fn schema(prefix: &str, width: Option<u8>) -> Finder {
     Finder::Schema(KeyTemplate {
         prefix: prefix.into(),
         width,
@@ -318,11 +327,11 @@ pub fn schema(prefix: &str, width: Option<u8>) -> Finder {
     })
 }
 
-pub fn integers(values: impl IntoIterator<Item = i64>) -> Vec<KeyValue> {
+pub(crate) fn integers(values: impl IntoIterator<Item = i64>) -> Vec<KeyValue> {
     values.into_iter().map(KeyValue::Integer).collect()
 }
 
-pub fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<KeyValue> {
+pub(crate) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<KeyValue> {
     values
         .into_iter()
         .map(|text| KeyValue::Text(text.into()))
@@ -330,7 +339,7 @@ pub fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<KeyValue> {
 }
 
 /// `count` shards found by `/* tenant=N */`, each on a cluster of its own with one replica; the user `app`.
-pub fn tenants(keys: impl IntoIterator<Item = i64>, servers: usize) -> Build {
+pub(crate) fn tenants(keys: impl IntoIterator<Item = i64>, servers: usize) -> Build {
     let mut build = Build::new();
     let home = build.cluster("home", 1);
     let keys: Vec<i64> = keys.into_iter().collect();
@@ -355,7 +364,7 @@ pub fn tenants(keys: impl IntoIterator<Item = i64>, servers: usize) -> Build {
 }
 
 /// Compiles, and fails on errors.
-pub fn compiled(project: &Project, engine: EngineId) -> Compiled {
+pub(crate) fn compiled(project: &Project, engine: EngineId) -> Compiled {
     let compiled = compile(project, engine, &Lock::default(), &Options::default());
     assert_eq!(
         problems(&compiled, Severity::Error),
@@ -366,7 +375,12 @@ pub fn compiled(project: &Project, engine: EngineId) -> Compiled {
 }
 
 /// The same with restarts after jumps, or with RE2.
-pub fn compiled_with(project: &Project, engine: EngineId, iterations: u32, regex: RegexEngine) -> Compiled {
+pub(crate) fn compiled_with(
+    project: &Project,
+    engine: EngineId,
+    iterations: u32,
+    regex: RegexEngine,
+) -> Compiled {
     let settings = EngineSettings {
         query_processor_iterations: iterations,
         regex,
@@ -382,7 +396,7 @@ pub fn compiled_with(project: &Project, engine: EngineId, iterations: u32, regex
 }
 
 /// `CODE: message` of every problem of a severity.
-pub fn problems(compiled: &Compiled, severity: Severity) -> Vec<String> {
+pub(crate) fn problems(compiled: &Compiled, severity: Severity) -> Vec<String> {
     let sorted = compiled.problems.sorted();
     let wanted = sorted.iter().filter(|diagnostic| diagnostic.severity == severity);
     wanted
@@ -391,13 +405,13 @@ pub fn problems(compiled: &Compiled, severity: Severity) -> Vec<String> {
 }
 
 /// Decides statements.
-pub struct Decider {
-    pub configuration: Arc<Configuration>,
+pub(crate) struct Decider {
+    pub(crate) configuration: Arc<Configuration>,
     evaluator: Evaluator,
 }
 
 impl Decider {
-    pub fn new(compiled: &Compiled) -> Self {
+    pub(crate) fn new(compiled: &Compiled) -> Self {
         let configuration = Arc::new(compiled.configuration.clone());
         let evaluator = Evaluator::new(configuration.clone());
         let broken: Vec<String> = evaluator
@@ -411,7 +425,7 @@ impl Decider {
         }
     }
 
-    pub fn decision(&self, user: &str, schema: Option<&str>, statement: &str) -> Decision {
+    pub(crate) fn decision(&self, user: &str, schema: Option<&str>, statement: &str) -> Decision {
         let session = SessionView {
             user,
             schema,
@@ -424,7 +438,7 @@ impl Decider {
     }
 
     /// `shard-001 writer`, the code of a refusal, and the text where it was rewritten.
-    pub fn short(&self, user: &str, schema: Option<&str>, statement: &str) -> String {
+    pub(crate) fn short(&self, user: &str, schema: Option<&str>, statement: &str) -> String {
         match self.decision(user, schema, statement).outcome {
             Outcome::Route(route) => {
                 let cluster = route.cluster.as_deref().unwrap_or("?");
@@ -444,4 +458,25 @@ impl Decider {
             Outcome::DeferBegin => "deferred".to_owned(),
         }
     }
+}
+
+/// A project from the text of its topology; the project file lists both engines.
+pub(crate) fn loaded(topology: &str) -> Project {
+    let file = |path: &str, text: &str| InputFile {
+        path: path.to_owned(),
+        bytes: text.as_bytes().to_vec(),
+    };
+    let project = "version: 1\nengines: [bundled, proxysql-2.7]\n";
+    let files = vec![
+        file("shardwright.yaml", project),
+        file("topology/t.yaml", topology),
+    ];
+    let loaded = load(files, &shardwright_topology::Options::default());
+    let told: Vec<&str> = loaded
+        .problems
+        .sorted()
+        .iter()
+        .map(|problem| problem.message.as_str())
+        .collect();
+    loaded.project.unwrap_or_else(|| panic!("{told:#?}"))
 }
