@@ -96,6 +96,7 @@ shard_maps:
             (None, "/* region=asia */ SELECT 1 FROM t", "SW352"),
             (None, "/* tenant=5 */ SELECT 1 FROM t", "shard-5 writer"),
             (None, "/* tenant=55 */ SELECT 1 FROM t", "SW352"),
+            (None, "/* region=us, tenant=5 */ SELECT 1 FROM t", "SW353"),
             (None, "SELECT 1 FROM t", "SW351"),
             (None, "SET NAMES utf8", "home writer"),
         ],

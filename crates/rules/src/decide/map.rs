@@ -49,6 +49,10 @@ fn refused(address: &Address, message: String) -> Refused {
 
 /// What `missing_key` says about a statement without a key.
 fn missing(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>) -> Result<Next, Refused> {
+    if walk.settled.as_ref() == Some(&step.map) {
+        walk.settled.clone_from(&step.otherwise);
+        return Ok(Next::Continue);
+    }
     if step.otherwise.is_some() {
         return Ok(Next::Continue);
     }
@@ -95,7 +99,17 @@ fn found(
     walk: &mut Walk<'_>,
     keys: &Keys,
 ) -> Result<Next, Refused> {
-    let shard = match one_shard(index, rule, step, walk, &keys.found)? {
+    let place = one_shard(index, rule, step, walk, &keys.found)?;
+    let cluster = match place {
+        Ok(shard) => shard.cluster.as_deref(),
+        Err(cluster) => Some(cluster),
+    };
+    if walk.settled.as_ref() == Some(&step.map) && !is_there(index, walk, cluster) {
+        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        return Err(refused(&rule.address, message));
+    }
+    walk.settled.clone_from(&step.otherwise);
+    let shard = match place {
         Ok(shard) => shard,
         Err(cluster) => {
             to_cluster(index, walk, cluster);
@@ -120,6 +134,14 @@ fn found(
     walk.shard = Some(shard.address.clone());
     walk.matched(rule, &shard.address, None, |_| keys.origin.clone());
     Ok(Next::Continue)
+}
+
+/// Whether the statement is placed on this cluster already.
+fn is_there(index: &impl Index, walk: &Walk<'_>, cluster: Option<&str>) -> bool {
+    let writer = cluster
+        .and_then(|name| index.cluster(name))
+        .map(|cluster| cluster.writer.0);
+    writer == walk.hostgroup
 }
 
 /// The shard that holds all of the keys; the cluster of `unknown_key` when none of them has a shard.

@@ -16,6 +16,8 @@ pub(super) struct Walk<'a> {
     /// A map or a policy has placed the statement, or settled that it stays where it is.
     pub(super) placed: bool,
     pub(super) shard: Option<Address>,
+    /// The `otherwise` of a map that placed the statement: that map was only for statements without the first one's key.
+    pub(super) settled: Option<String>,
     pub(super) backend_schema: Option<Arc<str>>,
     pub(super) effects: Effects,
     pub(super) error_msg: Option<(String, Address)>,
@@ -51,6 +53,7 @@ impl<'a> Walk<'a> {
             hostgroup: None,
             placed: false,
             shard: None,
+            settled: None,
             backend_schema: None,
             effects: Effects::default(),
             error_msg: None,
