@@ -3,8 +3,11 @@
 use shardwright_diagnostics::{Code, Proof, Severity, Witness};
 use shardwright_rules::Address;
 
+use crate::example::Example;
+use crate::rule_set::RuleSet;
+
 /// A finding about rules of a configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Its code.
     pub code: Code,
@@ -26,4 +29,72 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(code: Code, severity: Severity, proof: Proof, message: String) -> Self {
+        Self {
+            code,
+            severity,
+            proof,
+            message,
+            label: String::new(),
+            address: None,
+            rule_ids: Vec::new(),
+            witness: None,
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// About these rules; the first one's object is where it is shown.
+    pub(crate) fn about(mut self, set: &RuleSet<'_>, positions: &[usize], label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self.address = positions.first().and_then(|&position| set.address(position));
+        self.rule_ids = set.ids(positions);
+        self
+    }
+
+    pub(crate) fn at(mut self, address: &Address, label: impl Into<String>) -> Self {
+        self.address = Some(address.clone());
+        self.label = label.into();
+        self
+    }
+
+    /// Shown by a statement.
+    pub(crate) fn shown_by(mut self, set: &RuleSet<'_>, example: &Example) -> Self {
+        self.witness = Some(example.witness());
+        if let Some(circumstances) = example.circumstances(set) {
+            self.notes.push(format!("the statement comes {circumstances}"));
+        }
+        self
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// `rule 5`, `rules 5 and 6`, `rules 5, 6, 7 and 9 more`.
+pub(crate) fn rules_named(ids: &[u32]) -> String {
+    const LISTED: usize = 6;
+    match ids {
+        [] => "no rule".to_owned(),
+        [one] => format!("rule {one}"),
+        ids if ids.len() <= LISTED => {
+            let (last, before) = ids.split_last().expect("there are several");
+            let before: Vec<String> = before.iter().map(u32::to_string).collect();
+            format!("rules {} and {last}", before.join(", "))
+        }
+        ids => {
+            let first: Vec<String> = ids[..LISTED].iter().map(u32::to_string).collect();
+            format!("rules {} and {} more", first.join(", "), ids.len() - LISTED)
+        }
+    }
 }

@@ -1,19 +1,47 @@
 //! What can be proved about a configuration's rule graph, and the findings that follow.
 //!
-//! Findings speak of rules and addresses; whoever has the sources turns addresses into lines.
+//! Findings speak of rules and addresses; whoever has the sources turns addresses into lines. A claim is *proved* by an
+//! empty conjunction of automata, *witnessed* by a statement that the evaluator was run on, or *possible*; where neither
+//! proof nor statement was found the question is reported as undecided, with the reason.
 
+mod checks;
+mod codes;
+mod condition;
+mod example;
 mod finding;
+mod languages;
+mod natives;
+mod paths;
+mod question;
+mod reach;
+mod rule_set;
+mod session;
+mod solver;
+mod structure;
 
-use shardwright_diagnostics::CodeDoc;
 use shardwright_rules::Configuration;
 
+pub use codes::CODES;
 pub use finding::Finding;
 
-/// The pages of this crate's codes.
-pub const CODES: &[CodeDoc] = &[];
+use crate::checks::Known;
+use crate::reach::Reach;
+use crate::rule_set::RuleSet;
+use crate::structure::Structure;
 
 /// Everything that the analysis finds, in the order of codes and rules.
 pub fn analyse(configuration: &Configuration) -> Vec<Finding> {
-    let _ = configuration;
-    Vec::new()
+    let set = RuleSet::of(configuration);
+    let structure = Structure::with_restarts(&set, set.iterations());
+    let reach = Reach::of(&set, &structure);
+    let known = Known {
+        set: &set,
+        structure: &structure,
+        reach: &reach,
+    };
+    let mut findings = checks::all(&known);
+    findings.sort_by(|a, b| {
+        (a.code, &a.rule_ids, &a.address, &a.message).cmp(&(b.code, &b.rule_ids, &b.address, &b.message))
+    });
+    findings
 }

@@ -51,6 +51,16 @@ impl RulePatterns {
             .collect()
     }
 
+    /// Patterns over the digest text: one at most for an engine rule.
+    pub fn of_digest(&self) -> &[Result<Pattern, PatternError>] {
+        &self.digest
+    }
+
+    /// Patterns over the statement: one at most for an engine rule.
+    pub fn of_text(&self) -> &[Result<Pattern, PatternError>] {
+        &self.text
+    }
+
     fn compile(rule: &Rule, regex: RegexEngine) -> Self {
         match &rule.body {
             Body::Engine(row) => Self::of_row(row, regex),

@@ -1,0 +1,96 @@
+//! SW203: a jump to a flag where nothing is; SW207: a jump that an applying rule never makes.
+
+use shardwright_diagnostics::{Proof, Severity};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{DANGLING_JUMP, JUMP_WITHOUT_EFFECT};
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    for position in 0..set.len() {
+        if known.reach.is_dead(position) {
+            continue;
+        }
+        let id = set.id(position);
+        for flag in set
+            .jumps(position)
+            .into_iter()
+            .filter(|&flag| is_nowhere(known, flag))
+        {
+            let row = set.row(position);
+            let decided = row.is_some_and(|row| {
+                row.destination_hostgroup.is_some() || row.error_msg.is_some() || row.ok_msg.is_some()
+            });
+            let (severity, outcome) = if decided {
+                (Severity::Warning, "what this rule decided stands")
+            } else {
+                (
+                    Severity::Error,
+                    "the statement goes on with what earlier rules decided, or to the user's default",
+                )
+            };
+            let message =
+                format!("rule {id} jumps to flag {flag}, where no rule and no fast routing is: {outcome}");
+            let proof = if known.reach.example(position).is_some() {
+                Proof::Witnessed
+            } else {
+                Proof::Proved
+            };
+            let mut finding = Finding::new(DANGLING_JUMP, severity, proof, message).about(
+                set,
+                &[position],
+                format!("no rule has flagIN {flag}"),
+            );
+            if let Some(example) = known.reach.example(position) {
+                finding = finding.shown_by(set, example);
+            }
+            findings.push(
+                finding.help("write the flag of a chain, or `apply: 1` where the evaluation is meant to end"),
+            );
+        }
+        let next = set.row(position).and_then(|row| row.next_query_flag_in);
+        if let Some(flag) = next.filter(|&flag| is_nowhere(known, flag)) {
+            let message = format!(
+                "rule {id} sends the session's next statements to flag {flag}, where no rule and no fast routing is: \
+                 no rule is asked about them"
+            );
+            let finding = Finding::new(DANGLING_JUMP, Severity::Error, Proof::Proved, message).about(
+                set,
+                &[position],
+                format!("no rule has flagIN {flag}"),
+            );
+            findings.push(finding.help("write the flag of a chain"));
+        }
+    }
+}
+
+fn is_nowhere(known: &Known<'_, '_>, flag: u32) -> bool {
+    let graph = &known.set.configuration.graph;
+    flag != 0 && known.set.chain(flag).is_empty() && !graph.fast_routing.iter().any(|row| row.flag_in == flag)
+}
+
+pub(crate) fn jump_without_effect(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    for position in 0..set.len() {
+        let Some(row) = set.row(position).filter(|row| row.apply) else {
+            continue;
+        };
+        let Some(flag) = row
+            .flag_out
+            .or_else(|| row.flag_outs.first().map(|choice| choice.id))
+        else {
+            continue;
+        };
+        let message = format!(
+            "rule {} has apply and flagOUT {flag}: the evaluation ends, and the jump is never made",
+            set.id(position)
+        );
+        let finding = Finding::new(JUMP_WITHOUT_EFFECT, Severity::Warning, Proof::Proved, message).about(
+            set,
+            &[position],
+            "apply ends the evaluation",
+        );
+        findings.push(finding.help("remove `apply` to go on in the chain, or `flagOUT` to end here"));
+    }
+}

@@ -1,0 +1,68 @@
+//! SW202: a chain that no jump enters.
+
+use shardwright_diagnostics::{Proof, Severity, did_you_mean};
+
+use super::{Known, iterations};
+use crate::Finding;
+use crate::codes::DEAD_CHAIN;
+use crate::finding::rules_named;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    for (&flag, chain) in &set.chains {
+        let entrances = set.entrances(flag);
+        let from_elsewhere: Vec<usize> = entrances
+            .iter()
+            .copied()
+            .filter(|&jump| set.flag_in(jump) != flag)
+            .collect();
+        let why = if set.start_flags.contains(&flag) {
+            continue;
+        } else if from_elsewhere.is_empty() {
+            "no rule jumps to it".to_owned()
+        } else if from_elsewhere.iter().all(|&jump| known.reach.is_dead(jump))
+            && !iterations::explains(known, flag)
+        {
+            let verb = if from_elsewhere.len() == 1 {
+                "matches"
+            } else {
+                "match"
+            };
+            format!(
+                "{}, which would jump to it, never {verb}",
+                rules_named(&set.ids(&from_elsewhere))
+            )
+        } else {
+            continue;
+        };
+        let named = rules_named(&set.ids(chain));
+        let verb = if chain.len() == 1 { "is" } else { "are" };
+        let message =
+            format!("the chain of flag {flag} is never entered: {why}, and {named} {verb} never asked");
+        let mut finding = Finding::new(DEAD_CHAIN, Severity::Warning, Proof::Proved, message).about(
+            set,
+            chain,
+            "never entered",
+        );
+        finding.help = Some(match near_flag(known, flag) {
+            Some(near) => format!("a rule jumps to flag {near}, where no rule is: is {flag} meant?"),
+            None => "jump to the chain, or remove it".to_owned(),
+        });
+        findings.push(finding);
+    }
+}
+
+/// A flag without rules that is written almost alike.
+fn near_flag(known: &Known<'_, '_>, flag: u32) -> Option<u32> {
+    let empty: Vec<String> = known
+        .set
+        .entrances
+        .keys()
+        .filter(|flag| known.set.chain(**flag).is_empty())
+        .map(u32::to_string)
+        .collect();
+    let text = flag.to_string();
+    let near = did_you_mean(&text, empty.iter().map(String::as_str));
+    near.or_else(|| empty.first().map(String::as_str).filter(|_| empty.len() == 1))
+        .and_then(|near| near.parse().ok())
+}

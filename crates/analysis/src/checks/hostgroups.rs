@@ -1,0 +1,159 @@
+//! SW701 and SW702: hostgroups that statements are sent to and that cannot take them.
+
+use std::collections::BTreeMap;
+
+use shardwright_diagnostics::{Code, Proof, Severity};
+use shardwright_rules::{
+    Address, Body, HostgroupId, Member, MemberStatus, MissingAction, NativeStep, UnknownKey,
+};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{NO_CAPACITY, NO_SERVERS};
+
+/// Who sends statements to a hostgroup.
+#[derive(Default)]
+struct Senders {
+    addresses: Vec<Address>,
+    rule_ids: Vec<u32>,
+    what: Vec<String>,
+}
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let configuration = known.set.configuration;
+    for (id, senders) in senders(known) {
+        let group = configuration.hostgroup(id);
+        let cluster = configuration
+            .cluster_of(id)
+            .map_or_else(String::new, |cluster| format!(" of cluster {}", cluster.name));
+        let by = senders.what.first().cloned().unwrap_or_default();
+        let more = match senders.what.len() {
+            0 | 1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        let Some((code, severity, what, help)) = problem(group.map(|group| group.members.as_slice())) else {
+            continue;
+        };
+        let message =
+            format!("{by}{more} sends to hostgroup {id}{cluster}, which {what}: statements wait and fail");
+        let mut finding = Finding::new(code, severity, Proof::Proved, message).help(help);
+        if let Some(address) = senders.addresses.first() {
+            finding = finding.at(address, format!("hostgroup {id} {what}"));
+        }
+        finding.rule_ids = senders.rule_ids;
+        findings.push(finding);
+    }
+}
+
+fn problem(members: Option<&[Member]>) -> Option<(Code, Severity, &'static str, &'static str)> {
+    let Some(members) = members.filter(|members| !members.is_empty()) else {
+        return Some((
+            NO_SERVERS,
+            Severity::Error,
+            "has no server",
+            "name a cluster that exists, or give this one servers",
+        ));
+    };
+    let online: Vec<&Member> = members
+        .iter()
+        .filter(|member| member.status == MemberStatus::Online)
+        .collect();
+    if online.is_empty() {
+        return Some((
+            NO_SERVERS,
+            Severity::Warning,
+            "has no server online",
+            "set a server online, or send the statements elsewhere",
+        ));
+    }
+    if online.iter().all(|member| member.weight == 0) {
+        return Some((
+            NO_CAPACITY,
+            Severity::Error,
+            "has only servers of weight 0",
+            "give a server a weight above 0",
+        ));
+    }
+    let usable = |member: &&Member| member.weight > 0 && member.max_connections > 0;
+    if !online.iter().any(usable) {
+        return Some((
+            NO_CAPACITY,
+            Severity::Error,
+            "has only servers with max_connections 0",
+            "allow connections to a server",
+        ));
+    }
+    None
+}
+
+fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Senders> {
+    let configuration = known.set.configuration;
+    let mut senders: BTreeMap<HostgroupId, Senders> = BTreeMap::new();
+    let mut add = |id: HostgroupId, address: &Address, rule: Option<u32>, what: String| {
+        let entry = senders.entry(id).or_default();
+        entry.addresses.push(address.clone());
+        entry.rule_ids.extend(rule);
+        if !entry.what.contains(&what) {
+            entry.what.push(what);
+        }
+    };
+    for (position, rule) in configuration.graph.rules.iter().enumerate() {
+        match &rule.body {
+            Body::Engine(row) if !known.reach.is_dead(position) => {
+                for id in [row.destination_hostgroup, row.mirror_hostgroup]
+                    .into_iter()
+                    .flatten()
+                {
+                    add(
+                        HostgroupId(id),
+                        &rule.address,
+                        Some(rule.id),
+                        format!("rule {}", rule.id),
+                    );
+                }
+            }
+            Body::Native {
+                step: NativeStep::Map(map),
+                ..
+            } => {
+                let mut to = |name: &str, address: &Address, what: String| {
+                    if let Some(cluster) = configuration.cluster(name) {
+                        add(cluster.writer, address, Some(rule.id), what);
+                    }
+                };
+                for shard in &map.shards {
+                    if let Some(name) = &shard.cluster {
+                        to(name, &shard.address, format!("shard {}", shard.address.short()));
+                    }
+                }
+                let whole = format!("shard map {}", map.map);
+                for action in [&map.missing.statements, &map.missing.session_setup] {
+                    if let MissingAction::Cluster(name) = action {
+                        to(name, &rule.address, whole.clone());
+                    }
+                }
+                if let UnknownKey::Cluster(name) = &map.unknown {
+                    to(name, &rule.address, whole);
+                }
+            }
+            Body::Engine(_) | Body::Native { .. } => {}
+        }
+    }
+    for row in &configuration.graph.fast_routing {
+        add(
+            row.hostgroup,
+            &row.address,
+            None,
+            format!("fast routing of schema {}", row.schemaname),
+        );
+    }
+    for user in &configuration.users {
+        add(
+            user.default_hostgroup,
+            &user.address,
+            None,
+            format!("user {}", user.name),
+        );
+    }
+    senders
+}

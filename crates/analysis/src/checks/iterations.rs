@@ -1,0 +1,67 @@
+//! SW212: a rule that needs more restarts than the engine makes.
+
+use shardwright_diagnostics::{Proof, Severity};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::TOO_FEW_ITERATIONS;
+use crate::reach::Verdict;
+use crate::structure::Structure;
+
+/// Restarts that are tried beyond those that there are.
+const MOST_MORE: u32 = 16;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let iterations = set.iterations();
+    let mut open: Vec<usize> = (0..set.len())
+        .filter(|&position| matches!(known.reach.verdict(position), Verdict::NotAsked))
+        .collect();
+    open.retain(|&position| {
+        known.structure.enters(set.flag_in(position)) || !set.entrances(set.flag_in(position)).is_empty()
+    });
+    for more in 1..=MOST_MORE {
+        if open.is_empty() {
+            return;
+        }
+        let needed = iterations.saturating_add(more);
+        let structure = Structure::with_restarts(set, needed);
+        let (solved, rest): (Vec<usize>, Vec<usize>) = open
+            .into_iter()
+            .partition(|&position| structure.asks(set, position));
+        open = rest;
+        for position in solved
+            .into_iter()
+            .filter(|&position| iterations > 0 || !said_by_backward_jump(known, position))
+        {
+            let id = set.id(position);
+            let message = format!(
+                "rule {id} is only asked behind {needed} restarts, and query_processor_iterations is {iterations}"
+            );
+            let finding = Finding::new(TOO_FEW_ITERATIONS, Severity::Error, Proof::Proved, message).about(
+                set,
+                &[position],
+                format!("needs {needed} restarts"),
+            );
+            findings.push(
+                finding.help("lay the chains out in ascending ids, so that every jump leads to later rules"),
+            );
+        }
+    }
+}
+
+/// Whether more restarts would enter the chain.
+pub(crate) fn explains(known: &Known<'_, '_>, flag: u32) -> bool {
+    let structure = Structure::with_restarts(known.set, known.set.iterations().saturating_add(MOST_MORE));
+    !known.structure.asks_any(known.set, flag) && structure.asks_any(known.set, flag)
+}
+
+/// Whether SW213 is said about a jump to the rule's chain.
+fn said_by_backward_jump(known: &Known<'_, '_>, position: usize) -> bool {
+    let set = known.set;
+    let flag = set.flag_in(position);
+    let last = set.chain(flag).last().copied().unwrap_or(0);
+    set.entrances(flag)
+        .iter()
+        .any(|&jump| jump > last && !known.reach.is_dead(jump) && set.flag_in(jump) != flag)
+}

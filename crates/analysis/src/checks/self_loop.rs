@@ -1,0 +1,46 @@
+//! SW211: a rule that jumps to its own chain and matches again.
+
+use shardwright_diagnostics::Severity;
+
+use super::Known;
+use crate::Finding;
+use crate::codes::SELF_LOOP;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let iterations = set.iterations();
+    if iterations == 0 {
+        return;
+    }
+    for position in 0..set.len() {
+        if known.reach.is_dead(position) || !set.jumps(position).contains(&set.flag_in(position)) {
+            continue;
+        }
+        let Some((proof, example)) = known.burning(&[position]) else {
+            continue;
+        };
+        // A rewrite that removes what the rule matches ends the loop: only a statement can show that it does not.
+        if example.is_none() && set.rewrites(position) {
+            continue;
+        }
+        let (id, times) = (set.id(position), u64::from(iterations) + 1);
+        let rewrites = if set.rewrites(position) {
+            ", and so does its rewrite"
+        } else {
+            ""
+        };
+        let message =
+            format!("rule {id} jumps to its own chain and matches again: it runs {times} times{rewrites}");
+        let mut finding = Finding::new(SELF_LOOP, Severity::Warning, proof, message).about(
+            set,
+            &[position],
+            "jumps to itself",
+        );
+        if let Some(example) = example {
+            finding = finding.shown_by(set, &example);
+        }
+        findings.push(
+            finding.help("remove `flagOUT`, or use the GLOBAL modifier where every match is to be replaced"),
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! SW209: rules of which it is not known whether they can match.
+
+use std::collections::BTreeMap;
+
+use shardwright_diagnostics::{Proof, Severity};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::UNDECIDED;
+use crate::finding::rules_named;
+use crate::reach::Verdict;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let mut by_reason: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for position in 0..set.len() {
+        if let Verdict::Undecided(reason) = known.reach.verdict(position) {
+            by_reason.entry(reason).or_default().push(position);
+        }
+    }
+    if by_reason.is_empty() {
+        return;
+    }
+    let mut positions: Vec<usize> = by_reason.values().flatten().copied().collect();
+    positions.sort_unstable();
+    let (total, count) = (set.len(), positions.len());
+    let message = format!(
+        "it is not decided whether {count} of {total} rules can match; the others can, or are reported"
+    );
+    let mut finding = Finding::new(UNDECIDED, Severity::Info, Proof::Possible, message).about(
+        set,
+        &positions,
+        "neither a statement nor a proof was found",
+    );
+    for (reason, positions) in by_reason {
+        finding = finding.note(format!("{}: {reason}", rules_named(&set.ids(&positions))));
+    }
+    findings.push(finding);
+}

@@ -1,0 +1,114 @@
+//! SW201: a rule that can never match.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::EngineRule;
+
+use super::{Known, takes_everything};
+use crate::Finding;
+use crate::codes::UNREACHABLE;
+use crate::example::Example;
+use crate::finding::rules_named;
+use crate::reach::Verdict;
+use crate::rule_set::RuleSet;
+use crate::solver;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let said_elsewhere: BTreeSet<usize> = takes_everything::dead_rules(known)
+        .into_values()
+        .flatten()
+        .collect();
+    for position in 0..set.len() {
+        let Verdict::Never(takers) = known.reach.verdict(position) else {
+            continue;
+        };
+        let broken = set.conditions[position]
+            .as_ref()
+            .is_some_and(|condition| condition.is_never());
+        if broken || said_elsewhere.contains(&position) {
+            continue;
+        }
+        findings.push(finding(known, position, takers));
+    }
+}
+
+fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding {
+    let set = known.set;
+    let id = set.id(position);
+    if takers.is_empty() {
+        let message = format!(
+            "rule {id} never matches: its conditions contradict each other, or those of every jump to it"
+        );
+        return Finding::new(UNREACHABLE, Severity::Error, Proof::Proved, message)
+            .about(set, &[position], "nothing satisfies this")
+            .help("remove the rule, or the condition that excludes the others");
+    }
+    let named = rules_named(&set.ids(takers));
+    let redundant = takers
+        .iter()
+        .all(|&taker| same_effect(set.row(taker), set.row(position)));
+    let severity = if redundant {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    let verb = if takers.len() == 1 {
+        "takes"
+    } else {
+        "together take"
+    };
+    let message = format!("rule {id} never matches: {named} {verb} all of its statements");
+    let mut finding = Finding::new(UNREACHABLE, severity, Proof::Proved, message).about(
+        set,
+        &[position],
+        format!("behind {named}"),
+    );
+    if redundant {
+        return finding.help(format!(
+            "remove rule {id}: what takes its statements does the same"
+        ));
+    }
+    if let Some((example, taker)) = taken_example(set, position, takers) {
+        finding = finding
+            .shown_by(set, &example)
+            .note(format!("rule {} takes this statement", set.id(taker)));
+    }
+    finding.help(format!(
+        "move rule {id} before {named}, or narrow what stands before it"
+    ))
+}
+
+/// A statement that satisfies the rule's own conditions, and the rule that takes it.
+fn taken_example(set: &RuleSet<'_>, position: usize, takers: &[usize]) -> Option<(Example, usize)> {
+    let example = solver::own_example(set, position)?;
+    let hits = set.decide(&example.session, &example.text).hits;
+    let taker = hits
+        .iter()
+        .map(|&hit| hit as usize)
+        .find(|hit| takers.contains(hit))?;
+    Some((example, taker))
+}
+
+/// Whether two rules do the same with a statement, so that it does not matter which of them takes it.
+fn same_effect(one: Option<&EngineRule>, other: Option<&EngineRule>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else {
+        return false;
+    };
+    let effect = |row: &EngineRule| EngineRule {
+        username: None,
+        schemaname: None,
+        client_addr: None,
+        proxy_addr: None,
+        proxy_port: None,
+        digest: None,
+        match_digest: None,
+        match_pattern: row.replace_pattern.as_ref().and(row.match_pattern.clone()),
+        negate_match_pattern: false,
+        re_modifiers: Default::default(),
+        comment: None,
+        ..row.clone()
+    };
+    effect(one) == effect(other)
+}

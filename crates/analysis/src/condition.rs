@@ -1,0 +1,87 @@
+//! What a rule asks of a statement, as literals over its two texts.
+
+use shardwright_patterns::{ErrorKind, Pattern, PatternError};
+use shardwright_rules::EngineRule;
+use shardwright_rules::decide::RulePatterns;
+
+use crate::languages::{Languages, Lit};
+use crate::session::given;
+
+/// One of the two texts that patterns read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The digest text.
+    Digest,
+    /// The statement.
+    Text,
+}
+
+/// One pattern of a rule, its negation counted in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Term {
+    /// It is a question to a language.
+    Lit(Lit),
+    /// True: a pattern that does not compile, negated.
+    Always,
+    /// False: a pattern that does not compile.
+    Never,
+    /// The engine knows what it matches, and this analysis does not.
+    Unknown(String),
+}
+
+/// The conditions of an engine rule.
+#[derive(Debug)]
+pub(crate) struct Condition<'c> {
+    pub(crate) row: &'c EngineRule,
+    pub(crate) terms: Vec<(Side, Term)>,
+}
+
+impl<'c> Condition<'c> {
+    pub(crate) fn of(row: &'c EngineRule, patterns: &RulePatterns, languages: &mut Languages) -> Self {
+        let mut terms = Vec::new();
+        for (side, patterns) in [
+            (Side::Digest, patterns.of_digest()),
+            (Side::Text, patterns.of_text()),
+        ] {
+            for pattern in patterns {
+                terms.push((side, term(pattern, row.negate_match_pattern, languages)));
+            }
+        }
+        Self { row, terms }
+    }
+
+    /// No session and no statement fails it.
+    pub(crate) fn is_everything(&self) -> bool {
+        !self.has_session_condition()
+            && self.row.digest.is_none()
+            && self.terms.iter().all(|(_, term)| *term == Term::Always)
+    }
+
+    pub(crate) fn has_session_condition(&self) -> bool {
+        let row = self.row;
+        let texts = [&row.username, &row.schemaname, &row.client_addr, &row.proxy_addr];
+        texts.into_iter().any(|text| given(text).is_some()) || row.proxy_port.is_some()
+    }
+
+    /// A pattern of it is false whatever the statement.
+    pub(crate) fn is_never(&self) -> bool {
+        self.terms.iter().any(|(_, term)| *term == Term::Never)
+    }
+}
+
+fn term(pattern: &Result<Pattern, PatternError>, negated: bool, languages: &mut Languages) -> Term {
+    match pattern {
+        Ok(pattern) => Term::Lit(Lit {
+            language: languages.add(pattern),
+            positive: !negated,
+        }),
+        Err(error) if error.kind == ErrorKind::Invalid => {
+            if negated {
+                Term::Always
+            } else {
+                Term::Never
+            }
+        }
+        Err(error) => Term::Unknown(error.message.clone()),
+    }
+}

@@ -1,0 +1,107 @@
+//! A statement in a session, and ordinary ones to try first.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::Witness;
+
+use crate::rule_set::RuleSet;
+use crate::session::Session;
+
+/// A statement of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Example {
+    pub(crate) session: Session,
+    pub(crate) text: Vec<u8>,
+}
+
+/// Statements as they are seen every day.
+pub(crate) const ORDINARY: [&str; 16] = [
+    "SELECT a FROM t WHERE id=1",
+    "SELECT 1",
+    "SELECT a FROM t WHERE id=1 FOR UPDATE",
+    "INSERT INTO t (id, a) VALUES (1, 'x')",
+    "UPDATE t SET a=1 WHERE id=1",
+    "DELETE FROM t WHERE id=1",
+    "REPLACE INTO t VALUES (1)",
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "SET NAMES utf8mb4",
+    "SHOW TABLES",
+    "USE app",
+    "CREATE TABLE t (id INT)",
+    "DROP TABLE t",
+    "CALL p(1)",
+];
+
+/// Users whose sessions are tried with ordinary statements.
+const MOST_USERS: usize = 16;
+
+impl Example {
+    /// As diagnostics show it.
+    pub(crate) fn witness(&self) -> Witness {
+        Witness {
+            user: self.session.user.clone(),
+            schema: self.session.schema.clone().unwrap_or_default(),
+            query: String::from_utf8_lossy(&self.text).into_owned(),
+        }
+    }
+
+    /// What the witness has no place for: an address, a listener or a flag that matters.
+    pub(crate) fn circumstances(&self, set: &RuleSet<'_>) -> Option<String> {
+        let session = &self.session;
+        let asked = |wanted: fn(&shardwright_rules::EngineRule) -> bool| {
+            set.conditions
+                .iter()
+                .flatten()
+                .any(|condition| wanted(condition.row))
+        };
+        let mut parts = Vec::new();
+        if asked(|row| crate::session::given(&row.client_addr).is_some()) {
+            parts.push(format!("from {}", session.client_addr));
+        }
+        if asked(|row| crate::session::given(&row.proxy_addr).is_some() || row.proxy_port.is_some()) {
+            parts.push(format!("through {}:{}", session.listener.0, session.listener.1));
+        }
+        if session.flag != 0 {
+            parts.push(format!(
+                "after a statement that left the session at flag {}",
+                session.flag
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// Sessions of the configured users; of anybody where there are none.
+pub(crate) fn sessions(set: &RuleSet<'_>) -> Vec<Session> {
+    let asked = set
+        .conditions
+        .iter()
+        .flatten()
+        .filter_map(|condition| condition.row.username.as_deref());
+    let known = set.configuration.users.iter().map(|user| user.name.as_str());
+    let mut seen = BTreeSet::new();
+    let names = known.chain(asked).chain(["another"]);
+    names
+        .filter(|name| !name.is_empty() && seen.insert(*name))
+        .take(MOST_USERS)
+        .map(|name| Session::of_user(set.configuration, name))
+        .collect()
+}
+
+/// Texts that may carry what `own` matches into a place that `before` reaches.
+pub(crate) fn blends(before: Option<&[u8]>, own: &[u8]) -> Vec<Vec<u8>> {
+    let mut texts = vec![own.to_vec()];
+    let joined = |parts: &[&[u8]]| parts.concat();
+    if let Some(before) = before {
+        texts.push(joined(&[before, b" ", own]));
+        texts.push(joined(&[own, b" ", before]));
+        texts.push(joined(&[before, own]));
+        texts.push(joined(&[b"/*", own, b"*/ ", before]));
+        texts.push(joined(&[b"/*", own, before]));
+    }
+    texts.push(joined(&[b"/*", own]));
+    texts.push(joined(&[b"/* ", own, b" */ SELECT a FROM t WHERE id=1"]));
+    texts
+}

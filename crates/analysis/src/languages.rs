@@ -1,0 +1,216 @@
+//! The languages of the patterns of a rule set: automata made at most once, and conjunctions of them.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, witness};
+
+/// Where a pattern stands in [`Languages`].
+pub(crate) type LanguageId = usize;
+
+/// A pattern that must match, or must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lit {
+    pub(crate) language: LanguageId,
+    pub(crate) positive: bool,
+}
+
+impl Lit {
+    pub(crate) fn negated(self) -> Self {
+        Lit {
+            positive: !self.positive,
+            ..self
+        }
+    }
+}
+
+/// Which texts are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Domain {
+    /// Any statement.
+    Text,
+    /// A set that holds every digest text.
+    Digest,
+    /// Digest texts that are, with few exceptions, their own digest.
+    PlainDigest,
+}
+
+/// No digest text holds these, whatever the statement; see `sql::Digest`.
+const NEVER_IN_DIGESTS: &str = r##"['"#\t\n\r\x0b\x0c]|/\*|\A |  |[(,] | [),]|[ ;]\z"##;
+/// Digits that stand alone become `?`, but for a text that is cut off in a name; signs before them go.
+const RARE_IN_DIGESTS: &str = r"(?:\A|[^0-9A-Za-z_$\x80-\xff])[0-9]+(?:[^0-9A-Za-z_$\x80-\xff]|\z)|--";
+
+/// Small enough that the hardest pattern gives up within milliseconds.
+const LIMITS: Limits = Limits {
+    bytes: 2 << 20,
+    states: 4_000,
+    tuples: 30_000,
+};
+
+#[derive(Debug)]
+struct Language {
+    pattern: Pattern,
+    automaton: OnceCell<Result<Automaton, Undecided>>,
+}
+
+/// The patterns of a rule set.
+#[derive(Debug)]
+pub(crate) struct Languages {
+    languages: Vec<Language>,
+    by_text: HashMap<(String, Flags), LanguageId>,
+    never_in_digests: Lit,
+    rare_in_digests: Lit,
+}
+
+impl Languages {
+    pub(crate) fn new() -> Self {
+        let mut languages = Self {
+            languages: Vec::new(),
+            by_text: HashMap::new(),
+            never_in_digests: Lit {
+                language: 0,
+                positive: false,
+            },
+            rare_in_digests: Lit {
+                language: 1,
+                positive: false,
+            },
+        };
+        for text in [NEVER_IN_DIGESTS, RARE_IN_DIGESTS] {
+            let flags = Flags {
+                caseless: false,
+                global: false,
+            };
+            let pattern =
+                Pattern::compile(text, flags, Dialect::Pcre).expect("a constant that the tests compile");
+            languages.push(pattern);
+        }
+        languages
+    }
+
+    fn push(&mut self, pattern: Pattern) -> LanguageId {
+        self.languages.push(Language {
+            pattern,
+            automaton: OnceCell::new(),
+        });
+        self.languages.len() - 1
+    }
+
+    /// The language of a pattern; the same for patterns that are written alike.
+    pub(crate) fn add(&mut self, pattern: &Pattern) -> LanguageId {
+        let flags = Flags {
+            global: false,
+            ..pattern.flags()
+        };
+        let key = (pattern.text().to_owned(), flags);
+        if let Some(&known) = self.by_text.get(&key) {
+            return known;
+        }
+        let id = self.push(pattern.clone());
+        self.by_text.insert(key, id);
+        id
+    }
+
+    /// Whether a text satisfies a literal, by the pattern itself.
+    pub(crate) fn holds(&self, lit: Lit, text: &[u8]) -> bool {
+        self.languages[lit.language].pattern.is_match(text) == lit.positive
+    }
+
+    fn automaton(&self, id: LanguageId) -> &Result<Automaton, Undecided> {
+        let language = &self.languages[id];
+        language
+            .automaton
+            .get_or_init(|| Automaton::of(&language.pattern, &LIMITS))
+    }
+
+    /// Why the literal's language is not known exactly.
+    pub(crate) fn unknown(&self, lit: Lit) -> Option<String> {
+        let reason = self.automaton(lit.language).as_ref().err()?;
+        let text = self.languages[lit.language].pattern.text();
+        Some(format!("pattern `{}`: {reason}", shortened(text)))
+    }
+
+    /// A shortest text of the domain that satisfies the literals. Literals of unknown language are left out, so `None`
+    /// is a proof that there is none, and a text may fail them.
+    ///
+    /// # Errors
+    /// Beyond the limits.
+    pub(crate) fn shortest(&self, lits: &[Lit], domain: Domain) -> Result<Option<Vec<u8>>, Undecided> {
+        witness(&self.literals(lits, domain), &LIMITS)
+    }
+
+    /// As [`Languages::shortest`], outside of every one of `excluded` as well. Exact in `excluded` only if it is `Ok`.
+    ///
+    /// # Errors
+    /// Beyond the limits, or where the language of an excluded pattern is unknown.
+    pub(crate) fn shortest_outside(
+        &self,
+        lits: &[Lit],
+        excluded: &[LanguageId],
+        domain: Domain,
+    ) -> Result<Option<Vec<u8>>, Undecided> {
+        let patterns: Vec<&Pattern> = excluded.iter().map(|&id| &self.languages[id].pattern).collect();
+        let limits = Limits {
+            bytes: 16 << 20,
+            states: 50_000,
+            ..LIMITS
+        };
+        let union = Automaton::of_any(&patterns, &limits)?;
+        let mut literals = self.literals(lits, domain);
+        literals.push(Literal {
+            automaton: &union,
+            positive: false,
+        });
+        witness(&literals, &LIMITS)
+    }
+
+    fn literals(&self, lits: &[Lit], domain: Domain) -> Vec<Literal<'_>> {
+        let of_domain: &[Lit] = match domain {
+            Domain::Text => &[],
+            Domain::Digest => &[self.never_in_digests],
+            Domain::PlainDigest => &[self.never_in_digests, self.rare_in_digests],
+        };
+        lits.iter()
+            .chain(of_domain)
+            .filter_map(|lit| {
+                let automaton = self.automaton(lit.language).as_ref().ok()?;
+                Some(Literal {
+                    automaton,
+                    positive: lit.positive,
+                })
+            })
+            .collect()
+    }
+}
+
+/// A pattern as a message shows it.
+pub(crate) fn shortened(text: &str) -> String {
+    const LIMIT: usize = 60;
+    if text.chars().count() <= LIMIT {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(LIMIT).collect();
+    format!("{head}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use shardwright_sql::Digest;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_digest_holds_what_digests_never_hold(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "a", "1", " ", "  ", "(", ")", ",", ";", "'", "\"", "/*", "*/", "/", "*", "!", "-", "--", "#", "\n", "\t", "+", "`",
+                ".", "0x", "e5", "?", "\\", "é", "/*!", "'x'", "12",
+            ]), 0..14)
+        ) {
+            let languages = Languages::new();
+            let digest = Digest::of(pieces.concat().as_bytes()).text;
+            prop_assert!(languages.holds(languages.never_in_digests, &digest), "{:?}", String::from_utf8_lossy(&digest));
+        }
+    }
+}

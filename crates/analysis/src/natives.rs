@@ -1,0 +1,103 @@
+//! Statements that come to a step of the bundled engine.
+//!
+//! A step need not show in a decision: a map that refuses is no hit. So the step is replaced by a delay of the same
+//! scope, which always shows, and the evaluator's own walk decides the rest.
+
+use std::sync::Arc;
+
+use shardwright_rules::{
+    Body, CommentForm, Configuration, DelayStep, Evaluator, Finder, KeyValue, MapStep, NativeStep, Statement,
+};
+
+use crate::example::{Example, ORDINARY, sessions};
+use crate::rule_set::RuleSet;
+use crate::session::Session;
+
+/// A statement that is asked whether the step at `position` is about it, and is.
+pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
+    let Body::Native { scope, .. } = &set.configuration.graph.rules[position].body else {
+        return None;
+    };
+    let mut probe: Configuration = set.configuration.clone();
+    probe.graph.rules[position].body = Body::Native {
+        scope: scope.clone(),
+        step: NativeStep::Delay(DelayStep { delay_ms: 0 }),
+    };
+    let evaluator = Evaluator::new(Arc::new(probe));
+    let mut users = sessions(set);
+    let named = scope
+        .users
+        .any_of
+        .iter()
+        .filter(|name| !name.contains(['*', '?']));
+    users.extend(named.map(|name| Session::of_user(set.configuration, name)));
+    let schemas: Vec<&String> = scope
+        .schemas
+        .any_of
+        .iter()
+        .filter(|name| !name.contains(['*', '?']))
+        .collect();
+    let texts = texts(set);
+    for user in users {
+        let bent = schemas.iter().map(|schema| Session {
+            schema: Some((*schema).clone()),
+            ..user.clone()
+        });
+        for mut session in std::iter::once(user.clone()).chain(bent) {
+            if let Some(address) = scope.client_addrs.first() {
+                session.client_addr = address.replace('%', "1");
+            }
+            for text in &texts {
+                let statement = Statement::new(text, Default::default());
+                let decision = evaluator.decide(&session.view(), &statement);
+                if decision.hits.contains(&(position as u32)) {
+                    return Some(Example {
+                        session,
+                        text: text.clone(),
+                    });
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Ordinary statements, also with a key of each map in front.
+fn texts(set: &RuleSet<'_>) -> Vec<Vec<u8>> {
+    let ordinary = || ORDINARY.iter().map(|text| text.as_bytes().to_vec());
+    let mut texts: Vec<Vec<u8>> = ordinary().collect();
+    for rule in &set.configuration.graph.rules {
+        if let Body::Native {
+            step: NativeStep::Map(map),
+            ..
+        } = &rule.body
+            && let Some(comment) = key_comment(map)
+        {
+            texts.extend(ordinary().map(|text| [comment.as_bytes(), b" ", &text].concat()));
+        }
+    }
+    texts
+}
+
+fn key_comment(map: &MapStep) -> Option<String> {
+    let key = map.shards.iter().find_map(|shard| {
+        let of_range = shard.ranges.first().map(|range| KeyValue::Integer(range.0));
+        shard.keys.first().cloned().or(of_range)
+    });
+    let key = key.unwrap_or(KeyValue::Integer(0));
+    map.finders.iter().find_map(|finder| match finder {
+        Finder::Comment {
+            word,
+            form: CommentForm::Pairs,
+        } => Some(format!("/* {word}={key} */")),
+        Finder::Comment {
+            word,
+            form: CommentForm::Sqlcommenter,
+        } => Some(format!("/*{word}='{key}'*/")),
+        Finder::Comment {
+            form: CommentForm::Exact(template),
+            ..
+        } => Some(format!("/* {} */", template.render(&key)?)),
+        Finder::Schema { .. } | Finder::Column { .. } => None,
+    })
+}

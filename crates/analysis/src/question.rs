@@ -1,0 +1,271 @@
+//! A way turned into a question: which rules must match, and which must not.
+
+use crate::condition::{Side, Term};
+use crate::languages::Lit;
+use crate::paths::Way;
+use crate::rule_set::RuleSet;
+use crate::session::Session;
+
+/// Rewriting rules on one way that are told apart.
+const MOST_REWRITERS: usize = 6;
+
+/// What the statement that is sought shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Match the rule at this position.
+    Match(usize),
+    /// Leave the rules in the chain of this flag without any rule having placed it.
+    FallThrough(u32),
+}
+
+/// A rule that the statement must not match: one of the literals must fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocker {
+    pub(crate) position: usize,
+    pub(crate) lits: Vec<(Side, Lit)>,
+}
+
+/// One way with its conditions.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) goal: Goal,
+    pub(crate) session: Session,
+    pub(crate) digest: Vec<Lit>,
+    pub(crate) text: Vec<Lit>,
+    pub(crate) blockers: Vec<Blocker>,
+    /// What the literals leave out, if anything.
+    pub(crate) left_out: Option<String>,
+}
+
+/// A way either has a question or is refuted at once.
+#[derive(Debug)]
+pub(crate) enum Posed {
+    Question(Box<Question>),
+    /// These rules take everything, or there is nothing to take.
+    Empty(Vec<usize>),
+}
+
+/// A rule on the way; patterns over the statement count only while nothing can have rewritten it.
+#[derive(Clone, Copy)]
+struct Member {
+    position: usize,
+    text_known: bool,
+}
+
+/// The questions of a way: one, or one for each rule that may be the last to see the client's text.
+pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
+    let (mut must, mut must_not, mut rewriters) = (Vec::new(), Vec::new(), Vec::new());
+    for stretch in &way.stretches {
+        for &position in set.chain(stretch.flag) {
+            if (stretch.from..stretch.to).contains(&position) {
+                if set.takes(position, stretch.restarting) || places(set, goal, position) {
+                    must_not.push(position);
+                }
+                if set.rewrites(position) {
+                    rewriters.push(position);
+                }
+            }
+        }
+        if stretch.to < set.len() {
+            must.push(stretch.to);
+        }
+    }
+    let goal_position = match goal {
+        Goal::Match(position) => Some(position),
+        Goal::FallThrough(_) => None,
+    };
+    let jumps = must
+        .iter()
+        .filter(|&&position| Some(position) != goal_position && set.rewrites(position));
+    let jump_rewrites = jumps.count() > 0;
+    // A restart asks earlier rules again, a cut way hides some: there any rewrite counts.
+    let anywhere = (set.iterations() > 0 || way.cut) && (0..set.len()).any(|position| set.rewrites(position));
+    let known = |position: usize, first: Option<usize>| first.is_none_or(|first| position <= first);
+    let members = |positions: &[usize], first: Option<usize>, all: bool| -> Vec<Member> {
+        positions
+            .iter()
+            .map(|&position| Member {
+                position,
+                text_known: all && known(position, first),
+            })
+            .collect()
+    };
+    if anywhere {
+        return vec![pose(
+            set,
+            way,
+            goal,
+            &members(&must, None, false),
+            &members(&must_not, None, false),
+        )];
+    }
+    if rewriters.is_empty() && !jump_rewrites {
+        return vec![pose(
+            set,
+            way,
+            goal,
+            &members(&must, None, true),
+            &members(&must_not, None, true),
+        )];
+    }
+    if jump_rewrites || rewriters.len() > MOST_REWRITERS {
+        let rewriting_jumps = must.iter().copied().filter(|&position| set.rewrites(position));
+        let first = rewriters.iter().copied().chain(rewriting_jumps).min();
+        return vec![pose(
+            set,
+            way,
+            goal,
+            &members(&must, first, true),
+            &members(&must_not, first, true),
+        )];
+    }
+    let avoided = [must_not.clone(), rewriters.clone()].concat();
+    let mut posed = vec![pose(
+        set,
+        way,
+        goal,
+        &members(&must, None, true),
+        &members(&avoided, None, true),
+    )];
+    for &rewriter in &rewriters {
+        let mut with = must.clone();
+        with.push(rewriter);
+        let first = Some(rewriter);
+        posed.push(pose(
+            set,
+            way,
+            goal,
+            &members(&with, first, true),
+            &members(&must_not, first, true),
+        ));
+    }
+    posed
+}
+
+/// Whether a match places the statement, where the goal is that nothing does.
+fn places(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
+    let row = set.row(position);
+    matches!(goal, Goal::FallThrough(_))
+        && row.is_some_and(|row| {
+            row.destination_hostgroup.is_some() || row.error_msg.is_some() || row.ok_msg.is_some()
+        })
+}
+
+fn pose(set: &RuleSet<'_>, way: &Way, goal: Goal, must: &[Member], must_not: &[Member]) -> Posed {
+    let row = |member: &Member| set.row(member.position);
+    let session = Session::meeting(
+        set.configuration,
+        &set.mentioned,
+        must.iter().filter_map(row),
+        must_not.iter().filter_map(row),
+    );
+    let Some(mut session) = session else {
+        return Posed::Empty(Vec::new());
+    };
+    let first = way.stretches.first().map_or(0, |stretch| stretch.flag);
+    session.flag = if set.start_flags.contains(&first) {
+        first
+    } else {
+        0
+    };
+    let mut question = Question {
+        goal,
+        session,
+        digest: Vec::new(),
+        text: Vec::new(),
+        blockers: Vec::new(),
+        left_out: way.cut.then(|| "restarts that are used up in a cycle".to_owned()),
+    };
+    let mut hash = None;
+    for member in must {
+        if !require(set, *member, &mut question, &mut hash) {
+            return Posed::Empty(Vec::new());
+        }
+    }
+    for member in must_not {
+        match blocker(set, *member, &question.session, hash) {
+            Block::Never => {}
+            Block::Sometimes(blocker) => question.blockers.push(blocker),
+            Block::Unknown(reason) => {
+                question.left_out.get_or_insert(reason);
+            }
+            Block::Always => return Posed::Empty(vec![member.position]),
+        }
+    }
+    Posed::Question(Box::new(question))
+}
+
+/// Adds a rule's conditions; false if nothing can satisfy them.
+fn require(set: &RuleSet<'_>, member: Member, question: &mut Question, hash: &mut Option<u64>) -> bool {
+    let Some(condition) = &set.conditions[member.position] else {
+        question
+            .left_out
+            .get_or_insert("a step of the bundled engine".to_owned());
+        return true;
+    };
+    if let Some(wanted) = condition.row.digest {
+        if hash.is_some_and(|other| other != wanted) {
+            return false;
+        }
+        *hash = Some(wanted);
+        question
+            .left_out
+            .get_or_insert(format!("which statements have the digest 0x{wanted:016X}"));
+    }
+    for (side, term) in &condition.terms {
+        match (side, term) {
+            (_, Term::Always) => {}
+            (_, Term::Never) => return false,
+            (_, Term::Unknown(reason)) => {
+                question.left_out.get_or_insert(reason.clone());
+            }
+            (Side::Text, Term::Lit(_)) if !member.text_known => {
+                question.left_out.get_or_insert("a rewrite before it".to_owned());
+            }
+            (Side::Text, Term::Lit(lit)) => question.text.push(*lit),
+            (Side::Digest, Term::Lit(lit)) => question.digest.push(*lit),
+        }
+    }
+    true
+}
+
+enum Block {
+    Never,
+    Sometimes(Blocker),
+    Unknown(String),
+    Always,
+}
+
+fn blocker(set: &RuleSet<'_>, member: Member, session: &Session, hash: Option<u64>) -> Block {
+    let Some(condition) = &set.conditions[member.position] else {
+        return Block::Never;
+    };
+    if !session.satisfies(condition.row) {
+        return Block::Never;
+    }
+    match (condition.row.digest, hash) {
+        (Some(mine), Some(wanted)) if mine != wanted => return Block::Never,
+        (Some(_), None) => return Block::Never,
+        _ => {}
+    }
+    let mut lits = Vec::new();
+    for (side, term) in &condition.terms {
+        match term {
+            Term::Always => {}
+            Term::Never => return Block::Never,
+            Term::Unknown(reason) => return Block::Unknown(reason.clone()),
+            Term::Lit(_) if *side == Side::Text && !member.text_known => {
+                return Block::Unknown("a rewrite before it".to_owned());
+            }
+            Term::Lit(lit) => lits.push((*side, *lit)),
+        }
+    }
+    if lits.is_empty() {
+        Block::Always
+    } else {
+        Block::Sometimes(Blocker {
+            position: member.position,
+            lits,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! A configuration's rules prepared for questions: chains, jumps, conditions, and the evaluator that has the last word.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shardwright_rules::decide::Index;
+use shardwright_rules::{
+    Address, Body, Configuration, Decision, EngineRule, Evaluator, Finder, InShards, MapStep, NativeStep,
+    Statement,
+};
+
+use crate::condition::Condition;
+use crate::languages::Languages;
+use crate::session::{Mentioned, Session};
+
+/// Rules by position, and what follows from their order.
+#[derive(Debug)]
+pub(crate) struct RuleSet<'c> {
+    pub(crate) configuration: &'c Configuration,
+    pub(crate) evaluator: Evaluator,
+    pub(crate) languages: Languages,
+    /// By position; `None` for a native step.
+    pub(crate) conditions: Vec<Option<Condition<'c>>>,
+    /// Positions by flag, ascending.
+    pub(crate) chains: BTreeMap<u32, Vec<usize>>,
+    /// Positions of the rules that jump to a flag, ascending.
+    pub(crate) entrances: BTreeMap<u32, Vec<usize>>,
+    /// Flags that a statement can begin at: 0, and what `next_query_flagIN` and `mirror_flagOUT` name.
+    pub(crate) start_flags: BTreeSet<u32>,
+    pub(crate) mentioned: Mentioned,
+}
+
+impl<'c> RuleSet<'c> {
+    pub(crate) fn of(configuration: &'c Configuration) -> Self {
+        let evaluator = Evaluator::new(Arc::new(configuration.clone()));
+        let mut languages = Languages::new();
+        let rules = &configuration.graph.rules;
+        let conditions: Vec<Option<Condition<'c>>> = rules
+            .iter()
+            .enumerate()
+            .map(|(position, rule)| match &rule.body {
+                Body::Engine(row) => Some(Condition::of(row, evaluator.patterns(position), &mut languages)),
+                Body::Native { .. } => None,
+            })
+            .collect();
+        let (mut chains, mut entrances) = (
+            BTreeMap::<u32, Vec<usize>>::new(),
+            BTreeMap::<u32, Vec<usize>>::new(),
+        );
+        let mut start_flags = BTreeSet::from([0]);
+        for (position, rule) in rules.iter().enumerate() {
+            chains.entry(rule.flag_in).or_default().push(position);
+            if let Body::Engine(row) = &rule.body {
+                for flag in jumps(row) {
+                    entrances.entry(flag).or_default().push(position);
+                }
+                start_flags.extend(row.next_query_flag_in);
+                start_flags.extend(row.mirror_flag_out);
+            }
+        }
+        let mentioned = Mentioned::by(conditions.iter().flatten().map(|condition| condition.row));
+        Self {
+            configuration,
+            evaluator,
+            languages,
+            conditions,
+            chains,
+            entrances,
+            start_flags,
+            mentioned,
+        }
+    }
+
+    /// Number of rules.
+    pub(crate) fn len(&self) -> usize {
+        self.conditions.len()
+    }
+
+    pub(crate) fn id(&self, position: usize) -> u32 {
+        self.configuration.graph.rules[position].id
+    }
+
+    pub(crate) fn ids(&self, positions: &[usize]) -> Vec<u32> {
+        positions.iter().map(|&position| self.id(position)).collect()
+    }
+
+    pub(crate) fn flag_in(&self, position: usize) -> u32 {
+        self.configuration.graph.rules[position].flag_in
+    }
+
+    pub(crate) fn address(&self, position: usize) -> Option<Address> {
+        Some(self.configuration.graph.rules[position].address.clone())
+    }
+
+    pub(crate) fn row(&self, position: usize) -> Option<&'c EngineRule> {
+        self.conditions[position].as_ref().map(|condition| condition.row)
+    }
+
+    /// `mysql-query_processor_iterations`.
+    pub(crate) fn iterations(&self) -> u32 {
+        self.configuration.settings.query_processor_iterations
+    }
+
+    /// The chain of a flag; empty when no rule is in it.
+    pub(crate) fn chain(&self, flag: u32) -> &[usize] {
+        self.chains.get(&flag).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn entrances(&self, flag: u32) -> &[usize] {
+        self.entrances.get(&flag).map_or(&[], Vec::as_slice)
+    }
+
+    /// The flags that a match at `position` goes on in.
+    pub(crate) fn jumps(&self, position: usize) -> Vec<u32> {
+        self.row(position).map_or_else(Vec::new, jumps)
+    }
+
+    /// Whether a match keeps every later rule of the chain from being asked. `restarting`: jumps begin again at the
+    /// first rule; otherwise a jump to the rule's own chain changes nothing.
+    pub(crate) fn takes(&self, position: usize, restarting: bool) -> bool {
+        let Some(row) = self.row(position) else {
+            return false;
+        };
+        let flags = jumps(row);
+        row.apply
+            || (!flags.is_empty() && (restarting || flags.iter().all(|&flag| flag != self.flag_in(position))))
+    }
+
+    /// Whether the statement that later patterns read can differ from the client's behind this rule.
+    pub(crate) fn rewrites(&self, position: usize) -> bool {
+        match &self.configuration.graph.rules[position].body {
+            Body::Engine(row) => {
+                row.replace_pattern.is_some() && row.match_pattern.is_some() && !row.negate_match_pattern
+            }
+            Body::Native {
+                step: NativeStep::Map(map),
+                ..
+            } => map_rewrites(map),
+            Body::Native { .. } => false,
+        }
+    }
+
+    /// What the evaluator says.
+    pub(crate) fn decide(&self, session: &Session, text: &[u8]) -> Decision {
+        self.evaluator
+            .decide(&session.view(), &Statement::new(text, Default::default()))
+    }
+}
+
+fn map_rewrites(map: &MapStep) -> bool {
+    let absent = |finder: &Finder| {
+        matches!(
+            finder,
+            Finder::Column {
+                in_shards: InShards::Absent,
+                ..
+            }
+        )
+    };
+    let renamed = map.logical_schema.is_some() && map.shards.iter().any(|shard| shard.schema.is_some());
+    renamed || map.finders.iter().any(absent)
+}
+
+/// `flagOUT`, or the weighted flags that can be drawn; none for a rule that ends the evaluation.
+fn jumps(row: &EngineRule) -> Vec<u32> {
+    match row.flag_out {
+        _ if row.apply => Vec::new(),
+        Some(flag) => vec![flag],
+        None => row
+            .flag_outs
+            .iter()
+            .filter(|choice| choice.weight > 0)
+            .map(|choice| choice.id)
+            .collect(),
+    }
+}

@@ -1,0 +1,361 @@
+//! Looks for a statement that satisfies a question, or proves that there is none.
+//!
+//! A shortest text of the conditions known so far is tried; where a rule on the way takes it, the condition that it does
+//! not is added, and so on. Texts are only ever believed when the evaluator routes them to the goal; an empty conjunction
+//! is a proof, and the rules whose conditions were added are the ones that take everything.
+
+use shardwright_rules::{Decision, Outcome};
+use shardwright_sql::Digest;
+
+use crate::condition::Side;
+use crate::example::{Example, ORDINARY, blends};
+use crate::languages::{Domain, Lit};
+use crate::question::{Blocker, Goal, Question};
+use crate::rule_set::RuleSet;
+
+/// Rules told apart one by one; more are asked about as one alternation.
+const MOST_APART: usize = 24;
+/// Rounds of one question.
+const MOST_ROUNDS: usize = 40;
+/// Rules on one way with patterns over both texts.
+const MOST_BRANCHES: usize = 4;
+
+/// What became of a question.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The evaluator takes this statement to the goal.
+    Witness(Example),
+    /// There is none; these rules take all that could have been.
+    Empty(Vec<usize>),
+    /// Neither, because of this.
+    Undecided(String),
+}
+
+/// A literal that was added because the rule took the last text.
+#[derive(Clone, Copy)]
+struct Added {
+    position: usize,
+    side: Side,
+    lit: Lit,
+}
+
+/// What a round of texts showed.
+enum Round {
+    Witness(Example),
+    Empty,
+    TakenBy(usize),
+    Failed(String),
+}
+
+pub(crate) fn solve(set: &RuleSet<'_>, question: &Question) -> Answer {
+    refine(set, question, Vec::new(), MOST_BRANCHES)
+}
+
+fn refine(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>, branches: usize) -> Answer {
+    for _ in 0..MOST_ROUNDS {
+        let blocker = match round(set, question, &added) {
+            Round::Witness(example) => return Answer::Witness(example),
+            Round::Empty => return Answer::Empty(minimal(set, question, added)),
+            Round::Failed(reason) => return Answer::Undecided(reason),
+            Round::TakenBy(at) => &question.blockers[at],
+        };
+        match blocker.lits.as_slice() {
+            &[(side, lit)] => added.push(Added {
+                position: blocker.position,
+                side,
+                lit: lit.negated(),
+            }),
+            lits if branches > 0 => {
+                return branch(set, question, &added, blocker.position, lits, branches - 1);
+            }
+            _ => {
+                return Answer::Undecided(
+                    "many rules that read both the digest text and the statement".to_owned(),
+                );
+            }
+        }
+        if added.len() >= MOST_APART {
+            return all_at_once(set, question);
+        }
+    }
+    Answer::Undecided("too many rules take part".to_owned())
+}
+
+/// A rule with patterns over both texts does not match if one of them fails: each is tried.
+fn branch(
+    set: &RuleSet<'_>,
+    question: &Question,
+    added: &[Added],
+    position: usize,
+    lits: &[(Side, Lit)],
+    branches: usize,
+) -> Answer {
+    let mut takers = Vec::new();
+    let mut undecided = None;
+    for &(side, lit) in lits {
+        let mut with = added.to_vec();
+        with.push(Added {
+            position,
+            side,
+            lit: lit.negated(),
+        });
+        match refine(set, question, with, branches) {
+            Answer::Witness(example) => return Answer::Witness(example),
+            Answer::Empty(more) => takers.extend(more),
+            Answer::Undecided(reason) => undecided = Some(reason),
+        }
+    }
+    takers.sort_unstable();
+    takers.dedup();
+    undecided.map_or(Answer::Empty(takers), Answer::Undecided)
+}
+
+fn sides(question: &Question, added: &[Added]) -> (Vec<Lit>, Vec<Lit>) {
+    let of = |side: Side, own: &[Lit]| -> Vec<Lit> {
+        let more = added
+            .iter()
+            .filter(|added| added.side == side)
+            .map(|added| added.lit);
+        own.iter().copied().chain(more).collect()
+    };
+    (of(Side::Digest, &question.digest), of(Side::Text, &question.text))
+}
+
+fn round(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> Round {
+    let (digest, text) = sides(question, added);
+    let languages = &set.languages;
+    let limit = |_| "a combination of patterns that is too large to decide".to_owned();
+    let mut failed = None;
+    let mut own = |lits: &[Lit], domain| match languages.shortest(lits, domain) {
+        Ok(found) => Ok(found),
+        Err(error) => {
+            failed.get_or_insert(limit(error));
+            Err(())
+        }
+    };
+    let (of_digest, of_text) = (own(&digest, Domain::Digest), own(&text, Domain::Text));
+    if of_digest == Ok(None) || of_text == Ok(None) {
+        return Round::Empty;
+    }
+    let mut texts = Vec::new();
+    let plain = languages.shortest(&digest, Domain::PlainDigest).ok().flatten();
+    if digest.is_empty() {
+        texts.extend(of_text.clone().ok().flatten());
+    } else if text.is_empty() {
+        texts.extend(plain.clone());
+    } else {
+        let both = [digest.clone(), text.clone()].concat();
+        texts.extend(languages.shortest(&both, Domain::PlainDigest).ok().flatten());
+    }
+    if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain) {
+        texts.extend(blends(Some(&plain), &of_text));
+    }
+    try_texts(set, question, &digest, &text, texts, failed)
+}
+
+fn try_texts(
+    set: &RuleSet<'_>,
+    question: &Question,
+    digest: &[Lit],
+    text: &[Lit],
+    texts: Vec<Vec<u8>>,
+    failed: Option<String>,
+) -> Round {
+    let mut taken_by = None;
+    let mut astray = false;
+    for candidate in texts {
+        let of_digest = Digest::of(&candidate).text;
+        let holds = |lits: &[Lit], subject: &[u8]| lits.iter().all(|&lit| set.languages.holds(lit, subject));
+        if !holds(digest, &of_digest) || !holds(text, &candidate) {
+            continue;
+        }
+        let blocks = |blocker: &Blocker| {
+            blocker.lits.iter().all(|&(side, lit)| match side {
+                Side::Digest => set.languages.holds(lit, &of_digest),
+                Side::Text => set.languages.holds(lit, &candidate),
+            })
+        };
+        if let Some(at) = question.blockers.iter().position(blocks) {
+            taken_by.get_or_insert(at);
+            continue;
+        }
+        let example = Example {
+            session: question.session.clone(),
+            text: candidate,
+        };
+        if reaches(set, question.goal, &set.decide(&example.session, &example.text)) {
+            return Round::Witness(plainer(set, question.goal, example));
+        }
+        astray = true;
+    }
+    if let Some(at) = taken_by {
+        return Round::TakenBy(at);
+    }
+    Round::Failed(reason(set, question, digest, text, failed, astray))
+}
+
+fn reason(
+    set: &RuleSet<'_>,
+    question: &Question,
+    digest: &[Lit],
+    text: &[Lit],
+    failed: Option<String>,
+    astray: bool,
+) -> String {
+    let unknown = || {
+        digest
+            .iter()
+            .chain(text)
+            .find_map(|&lit| set.languages.unknown(lit))
+    };
+    if let Some(reason) = question.left_out.clone().or(failed).or_else(unknown) {
+        return reason;
+    }
+    if astray {
+        return "a step, an annotation or a weighted jump that the patterns do not show".to_owned();
+    }
+    if digest.is_empty() || text.is_empty() {
+        "no statement was found that has the digest text".to_owned()
+    } else {
+        "conditions on the digest text and on the statement at once".to_owned()
+    }
+}
+
+/// Whether a decision is what the goal asks for.
+pub(crate) fn reaches(set: &RuleSet<'_>, goal: Goal, decision: &Decision) -> bool {
+    match goal {
+        Goal::Match(position) => decision.hits.contains(&(position as u32)),
+        Goal::FallThrough(flag) => {
+            let hits: Vec<usize> = decision.hits.iter().map(|&hit| hit as usize).collect();
+            let last = hits
+                .iter()
+                .rev()
+                .find_map(|&hit| set.jumps(hit).first().copied())
+                .unwrap_or(0);
+            let placed = hits.iter().any(|&hit| {
+                set.row(hit)
+                    .is_none_or(|row| row.apply || row.destination_hostgroup.is_some())
+            });
+            let by_fast_routing = decision.path.iter().any(|step| step.rule_id == 0);
+            last == flag && !placed && !by_fast_routing && matches!(&decision.outcome, Outcome::Route(_))
+        }
+    }
+}
+
+/// The same in an ordinary statement, where that works.
+fn plainer(set: &RuleSet<'_>, goal: Goal, example: Example) -> Example {
+    let text = &example.text;
+    if text.is_empty() {
+        let mut usual = ORDINARY.iter().map(|text| Example {
+            text: text.as_bytes().to_vec(),
+            ..example.clone()
+        });
+        let found = usual.find(|usual| reaches(set, goal, &set.decide(&usual.session, &usual.text)));
+        return found.unwrap_or(example);
+    }
+    let ordinary = [
+        [b"/* ", text.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat(),
+        [text.as_slice(), b" SELECT a FROM t WHERE id=1"].concat(),
+        [b"SELECT a FROM ", text.as_slice(), b" WHERE id=1"].concat(),
+        [text.as_slice(), b" a FROM t WHERE id=1"].concat(),
+    ];
+    let comment = text.starts_with(b"/*");
+    let verb = text
+        .split(|&byte| byte == b' ')
+        .next()
+        .unwrap_or_default()
+        .eq_ignore_ascii_case(b"SELECT");
+    let fitting = ordinary.into_iter().enumerate().filter(|(at, _)| match at {
+        0 | 2 => !comment && !verb,
+        1 => comment,
+        _ => verb,
+    });
+    for (_, text) in fitting {
+        if reaches(set, goal, &set.decide(&example.session, &text)) {
+            return Example { text, ..example };
+        }
+    }
+    example
+}
+
+/// Drops what the proof does not need.
+fn minimal(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
+    let mut at = 0;
+    while at < added.len() {
+        let mut without = added.clone();
+        without.remove(at);
+        if is_empty(set, question, &without) {
+            added = without;
+        } else {
+            at += 1;
+        }
+    }
+    let mut positions: Vec<usize> = added.iter().map(|added| added.position).collect();
+    positions.sort_unstable();
+    positions.dedup();
+    positions
+}
+
+fn is_empty(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> bool {
+    let (digest, text) = sides(question, added);
+    matches!(set.languages.shortest(&digest, Domain::Digest), Ok(None))
+        || matches!(set.languages.shortest(&text, Domain::Text), Ok(None))
+}
+
+/// Every rule with one pattern at once: the texts outside of all of them.
+fn all_at_once(set: &RuleSet<'_>, question: &Question) -> Answer {
+    let mut texts = Vec::new();
+    for side in [Side::Digest, Side::Text] {
+        let (lits, domain, other) = match side {
+            Side::Digest => (&question.digest, Domain::Digest, &question.text),
+            Side::Text => (&question.text, Domain::Text, &question.digest),
+        };
+        let mut positions = Vec::new();
+        let mut excluded = Vec::new();
+        for blocker in &question.blockers {
+            if let &[(of, lit)] = blocker.lits.as_slice()
+                && of == side
+                && lit.positive
+                && set.languages.unknown(lit).is_none()
+            {
+                positions.push(blocker.position);
+                excluded.push(lit.language);
+            }
+        }
+        if excluded.is_empty() {
+            continue;
+        }
+        match set.languages.shortest_outside(lits, &excluded, domain) {
+            Ok(None) => return Answer::Empty(positions),
+            Ok(Some(text)) if other.is_empty() => texts.push(text),
+            Ok(Some(_)) | Err(_) => {}
+        }
+    }
+    match try_texts(set, question, &question.digest, &question.text, texts, None) {
+        Round::Witness(example) => Answer::Witness(example),
+        _ => Answer::Undecided("many rules take part".to_owned()),
+    }
+}
+
+/// A statement that satisfies the rule's own conditions, wherever it goes.
+pub(crate) fn own_example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
+    let way = crate::paths::alone(set, position);
+    let posed = crate::question::of_way(set, &way, Goal::Match(position))
+        .into_iter()
+        .next()?;
+    let crate::question::Posed::Question(question) = posed else {
+        return None;
+    };
+    let (digest, text) = (&question.digest, &question.text);
+    let both = [digest.clone(), text.clone()].concat();
+    let domain = if digest.is_empty() {
+        Domain::Text
+    } else {
+        Domain::PlainDigest
+    };
+    let text = set.languages.shortest(&both, domain).ok().flatten()?;
+    Some(Example {
+        session: question.session,
+        text,
+    })
+}
