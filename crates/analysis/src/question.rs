@@ -43,6 +43,8 @@ pub(crate) enum Posed {
     Question(Box<Question>),
     /// These rules take everything, or there is nothing to take.
     Empty(Vec<usize>),
+    /// It cannot be told.
+    Undecided(String),
 }
 
 /// A rule on the way; patterns over the statement count only while nothing can have rewritten it.
@@ -60,8 +62,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
             if (stretch.from..stretch.to).contains(&position) {
                 if set.takes(position, stretch.restarting) || places(set, goal, position) {
                     must_not.push(position);
-                }
-                if set.rewrites(position) {
+                } else if set.rewrites(position) {
                     rewriters.push(position);
                 }
             }
@@ -160,7 +161,11 @@ fn pose(set: &RuleSet<'_>, way: &Way, goal: Goal, must: &[Member], must_not: &[M
         must_not.iter().filter_map(row),
     );
     let Some(mut session) = session else {
-        return Posed::Empty(Vec::new());
+        return if set.mirrors {
+            Posed::Undecided("mirrored statements, whose sessions have no address".to_owned())
+        } else {
+            Posed::Empty(Vec::new())
+        };
     };
     let first = way.stretches.first().map_or(0, |stretch| stretch.flag);
     session.flag = if set.start_flags.contains(&first) {

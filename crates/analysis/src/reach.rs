@@ -217,6 +217,7 @@ fn ask(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Answer {
     for posed in question::of_way(set, way, goal) {
         let answer = match posed {
             Posed::Empty(positions) => Answer::Empty(positions),
+            Posed::Undecided(reason) => Answer::Undecided(reason),
             Posed::Question(question) => solver::solve(set, &question),
         };
         match answer {

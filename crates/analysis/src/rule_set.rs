@@ -28,6 +28,8 @@ pub(crate) struct RuleSet<'c> {
     /// Flags that a statement can begin at: 0, and what `next_query_flagIN` and `mirror_flagOUT` name.
     pub(crate) start_flags: BTreeSet<u32>,
     pub(crate) mentioned: Mentioned,
+    /// Copies of statements run through the rules in sessions without an address, which satisfy every condition on one.
+    pub(crate) mirrors: bool,
 }
 
 impl<'c> RuleSet<'c> {
@@ -63,11 +65,15 @@ impl<'c> RuleSet<'c> {
             configuration,
             evaluator,
             languages,
-            conditions,
             chains,
             entrances,
             start_flags,
+            mirrors: conditions
+                .iter()
+                .flatten()
+                .any(|condition| condition.row.mirror_flag_out.is_some()),
             mentioned,
+            conditions,
         }
     }
 

@@ -225,21 +225,23 @@ fn reason(
 pub(crate) fn reaches(set: &RuleSet<'_>, goal: Goal, decision: &Decision) -> bool {
     match goal {
         Goal::Match(position) => decision.hits.contains(&(position as u32)),
-        Goal::FallThrough(flag) => {
-            let hits: Vec<usize> = decision.hits.iter().map(|&hit| hit as usize).collect();
-            let last = hits
-                .iter()
-                .rev()
-                .find_map(|&hit| set.jumps(hit).first().copied())
-                .unwrap_or(0);
-            let placed = hits.iter().any(|&hit| {
-                set.row(hit)
-                    .is_none_or(|row| row.apply || row.destination_hostgroup.is_some())
-            });
-            let by_fast_routing = decision.path.iter().any(|step| step.rule_id == 0);
-            last == flag && !placed && !by_fast_routing && matches!(&decision.outcome, Outcome::Route(_))
-        }
+        Goal::FallThrough(flag) => fallen_through(set, decision) == Some(flag),
     }
+}
+
+/// The flag at the end of the rules, where none of them placed, refused, answered or ended the statement.
+pub(crate) fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u32> {
+    let hits = || decision.hits.iter().map(|&hit| hit as usize);
+    let decides = |hit: usize| {
+        set.row(hit)
+            .is_none_or(|row| row.apply || row.destination_hostgroup.is_some())
+    };
+    let by_fast_routing = decision.path.iter().any(|step| step.rule_id == 0);
+    if hits().any(decides) || by_fast_routing || !matches!(decision.outcome, Outcome::Route(_)) {
+        return None;
+    }
+    let jumped = hits().rev().find_map(|hit| set.jumps(hit).first().copied());
+    Some(jumped.unwrap_or(0))
 }
 
 /// The same in an ordinary statement, where that works.

@@ -4,7 +4,7 @@
 //! clusters or more beside the user's own: there a statement that no rule places may have lost its key. A reader split,
 //! or one group of tables on another cluster, leaves the rest to the default by design.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::HostgroupId;
@@ -16,18 +16,19 @@ use crate::example::{Example, ORDINARY, sessions};
 use crate::question::Goal;
 use crate::reach::decide_place;
 use crate::session::given;
-use crate::solver::{Answer, reaches};
+use crate::solver::{Answer, fallen_through};
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
+    let ordinary = ordinary(known);
     for (&flag, chain) in &set.chains {
         let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
         if !asked || ends_for_sure(known, chain) || (flag == 0 && !spreads(known)) {
             continue;
         }
         let goal = Goal::FallThrough(flag);
-        let example = match ordinary(known, goal) {
-            Some(example) => example,
+        let example = match ordinary.get(&flag) {
+            Some(example) => example.clone(),
             None => match decide_place(set, flag, set.len(), goal) {
                 Answer::Witness(example) => example,
                 Answer::Empty(_) | Answer::Undecided(_) => continue,
@@ -40,19 +41,23 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn ordinary(known: &Known<'_, '_>, goal: Goal) -> Option<Example> {
+/// Ordinary statements that no rule places, by the flag that they end at.
+fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
     let set = known.set;
+    let mut found = BTreeMap::new();
     for session in sessions(set) {
         for text in ORDINARY {
-            if reaches(set, goal, &set.decide(&session, text.as_bytes())) {
-                return Some(Example {
-                    session,
+            let decision = set.decide(&session, text.as_bytes());
+            if let Some(flag) = fallen_through(set, &decision) {
+                let example = || Example {
+                    session: session.clone(),
                     text: text.as_bytes().to_vec(),
-                });
+                };
+                found.entry(flag).or_insert_with(example);
             }
         }
     }
-    None
+    found
 }
 
 fn finding(known: &Known<'_, '_>, flag: u32, chain: &[usize], example: &Example) -> Finding {

@@ -17,6 +17,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let mut open: Vec<usize> = (0..set.len())
         .filter(|&position| matches!(known.reach.verdict(position), Verdict::NotAsked))
         .collect();
+    open.retain(|&position| !known.structure.asks(set, position));
     open.retain(|&position| {
         known.structure.enters(set.flag_in(position)) || !set.entrances(set.flag_in(position)).is_empty()
     });
