@@ -1,14 +1,18 @@
 //! A client's session: one task that reads commands, routes them, and forwards what servers answer.
 
 mod answer;
+mod conclude;
 mod forward;
 mod holds;
+mod keep;
 mod leave;
 mod login;
 mod place;
 mod prepared;
+mod schema;
 mod set;
 mod statement;
+mod text;
 mod wait;
 
 use std::net::{IpAddr, SocketAddr};

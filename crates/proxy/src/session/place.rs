@@ -50,6 +50,8 @@ enum Misfit {
     Refused(MysqlError),
     /// The connection is lost.
     Lost(BackendError),
+    /// The server said no to what the client was told had worked.
+    Broken(MysqlError),
 }
 
 impl From<BackendError> for Misfit {
@@ -82,6 +84,7 @@ impl Session {
                     Err(Trouble::Refused(error))
                 }
                 Err(Misfit::Lost(error)) => Err(Trouble::Fatal(lost(&error))),
+                Err(Misfit::Broken(error)) => Err(Trouble::Fatal(error)),
             };
         }
         for _ in 0..MAX_DEAD {
@@ -95,7 +98,13 @@ impl Session {
             };
             match self.adopt(&mut held, target).await {
                 Ok(()) => return Ok(held),
-                Err(Misfit::Refused(error)) => return Err(Trouble::Refused(error)),
+                Err(Misfit::Refused(error)) => {
+                    if held.holds.is_empty() {
+                        self.worker.pool.give(held.backend);
+                    }
+                    return Err(Trouble::Refused(error));
+                }
+                Err(Misfit::Broken(error)) => return Err(Trouble::Fatal(error)),
                 // Nothing of the statement was sent, so another connection will do.
                 Err(Misfit::Lost(error)) => tracing::debug!(%error, "an idle connection was lost"),
             }
@@ -386,7 +395,9 @@ impl Session {
     async fn open_transaction(&mut self, held: &mut Held) -> Result<(), Misfit> {
         for text in std::mem::take(&mut self.pending) {
             let outcome = held.backend.exchange(Command::Query(&text)).await?;
-            refused(outcome.error)?;
+            if let Some(error) = outcome.error {
+                return Err(Misfit::Broken(error));
+            }
             held.holds = held.holds.with(Holds::TRANSACTION);
         }
         Ok(())

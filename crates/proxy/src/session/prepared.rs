@@ -9,7 +9,7 @@ use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_pac
 
 use super::forward::{Transmission, forward};
 use super::place::{Trouble, lost};
-use super::statement::{other_packets, rejected};
+use super::text::{other_packets, rejected};
 use super::{End, Flow, Held, Session};
 use crate::prepared::{Circumstances, ExecuteParameters, PreparedText, SessionStatement};
 use crate::stats::bump;

@@ -110,7 +110,7 @@ fn a_transaction_opens_where_its_first_statement_goes() {
     let mut admin = proxy.admin();
     let held = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
     client.query_drop("BEGIN").unwrap();
-    client.query_drop("SAVEPOINT before").unwrap();
+    client.query_drop("SAVEPOINT early").unwrap();
     assert_eq!(
         value(&mut client, "SELECT 'asked on the way'"),
         "asked on the way"
@@ -120,7 +120,7 @@ fn a_transaction_opens_where_its_first_statement_goes() {
     assert_eq!(value(&mut admin, held), "1");
     let (_, message) = error(&mut client, "SELECT /* tenant=1 */ who FROM t");
     assert!(message.starts_with("SW356"), "{message}");
-    client.query_drop("ROLLBACK TO before").unwrap();
+    client.query_drop("ROLLBACK TO early").unwrap();
     assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "2");
     client.query_drop("UPDATE /* tenant=2 */ t SET who = 23").unwrap();
     client.query_drop("COMMIT").unwrap();

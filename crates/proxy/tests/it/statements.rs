@@ -22,7 +22,7 @@ fn statements_reach_the_server_and_answers_come_back() {
     assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "1");
     client.query_drop("UPDATE t SET a = 'z'").unwrap();
     assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "2");
-    assert_eq!(client.ping().is_ok(), true);
+    assert!(client.ping().is_ok());
 }
 
 #[test]

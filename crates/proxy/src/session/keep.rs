@@ -1,0 +1,98 @@
+//! SET statements: which the proxy keeps, and what a server that has executed one changes for the session.
+
+use shardwright_rules::Statement;
+use shardwright_sql::StatementClass;
+use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
+
+use super::holds::{Holds, SetLeft};
+use super::place::lost;
+use super::set::SetPlan;
+use super::statement::Run;
+use super::{Flow, Held, Session};
+
+impl Session {
+    /// Reads a SET statement; `None` for other statements.
+    pub(super) fn plan_set(&self, statement: &Statement<'_>) -> Result<Option<SetPlan>, MysqlError> {
+        if statement.shape().class != StatementClass::Set {
+            return Ok(None);
+        }
+        let mut plan = SetPlan::of(statement.text(), statement.mode())?;
+        if plan.names.is_some() && plan.left == SetLeft::Nothing && self.history.touches_charset() {
+            // It takes back what an earlier SET did to a part of the character set; the order counts.
+            plan.left = SetLeft::Replayable;
+        }
+        let limit = self.worker.shared.limits.max_set_history;
+        if plan.left == SetLeft::Replayable && !self.history.has_room(&plan.variables, limit) {
+            return Err(errors::UNKNOWN.with(format_args!(
+                "the session has set more than {limit} different groups of variables; they could not be repeated on \
+                 further connections"
+            )));
+        }
+        Ok(Some(plan))
+    }
+
+    /// A SET that a server has executed.
+    pub(super) fn note_set(&mut self, held: &mut Held, run: &Run<'_>) -> SetLeft {
+        let Some(plan) = &run.set else {
+            return SetLeft::Nothing;
+        };
+        if let Some(names) = &plan.names {
+            self.names = Some(names.clone());
+            held.backend.names = Some(names.clone());
+        }
+        if let Some(autocommit) = plan.autocommit {
+            self.autocommit = autocommit;
+        }
+        if plan.left == SetLeft::Replayable {
+            self.history.push(run.statement.text(), &plan.variables);
+            held.replayed = self.history.last();
+        }
+        plan.left
+    }
+
+    /// A SET that the proxy keeps and hands on when a connection needs it.
+    pub(super) async fn keep_set(&mut self, plan: &SetPlan, text: &[u8], seq: u8) -> Flow {
+        if let Some(names) = &plan.names {
+            self.names = Some(names.clone());
+        }
+        if plan.next_transaction {
+            self.next_transaction = Some(text.to_vec());
+        }
+        if let Some(autocommit) = plan.autocommit {
+            self.autocommit = autocommit;
+            if autocommit && let Err(error) = self.commit_by_autocommit().await {
+                return self.refuse_and_close(&error, seq).await;
+            }
+        }
+        self.send_ok(seq, b"").await
+    }
+
+    /// `SET autocommit=1` commits: connections that have it off, or a transaction, hear of it at once.
+    async fn commit_by_autocommit(&mut self) -> Result<(), MysqlError> {
+        self.pending.clear();
+        for mut held in std::mem::take(&mut self.held) {
+            if !held.backend.autocommit {
+                let command = Command::Query(b"SET autocommit=1");
+                let outcome = held
+                    .backend
+                    .exchange(command)
+                    .await
+                    .map_err(|error| lost(&error))?;
+                if let Some(error) = outcome.error {
+                    return Err(error);
+                }
+                held.backend.autocommit = true;
+                held.holds = held.holds.without(Holds::AUTOCOMMIT);
+                if outcome
+                    .status
+                    .is_some_and(|status| !status.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
+                {
+                    held.holds = held.holds.without(Holds::TRANSACTION);
+                }
+            }
+            held.backend.last_session = self.number;
+            self.keep_or_give(held);
+        }
+        Ok(())
+    }
+}
