@@ -192,11 +192,11 @@ impl Answer {
             self.evaluations, self.visits
         );
         lines.push(ui.faint(&counts));
-        if self.path.is_empty() {
-            lines.push("because no rule matched: the user's cluster takes it".to_owned());
-        } else {
-            lines.push("because".to_owned());
-        }
+        lines.push(match (self.path.is_empty(), &self.error) {
+            (true, None) => "because no rule matched: the user's cluster takes it".to_owned(),
+            (true, Some(_)) => "because it is refused before any rule".to_owned(),
+            (false, _) => "because".to_owned(),
+        });
         for step in &self.path {
             let place = match (&step.file, step.line) {
                 (Some(file), Some(line)) => format!("  {file}:{line}"),

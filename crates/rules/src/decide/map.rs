@@ -34,7 +34,10 @@ pub(super) fn run(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Wa
             Search::Keys(keys) => found(index, rule, step, walk, &keys),
         }
     };
-    next.unwrap_or_else(|rejection| Next::Decided(Box::new(Outcome::Reject(*rejection))))
+    next.unwrap_or_else(|rejection| {
+        walk.matched(rule, &rule.address, None, |_| "refused".to_owned());
+        Next::Decided(Box::new(Outcome::Reject(*rejection)))
+    })
 }
 
 fn refused(address: &Address, message: String) -> Refused {
@@ -60,7 +63,11 @@ fn missing(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>)
     let action = if walk.statement.begins() {
         match step.missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
-            MissingBegin::FirstStatement => return Ok(Next::Decided(Box::new(Outcome::DeferBegin))),
+            MissingBegin::FirstStatement => {
+                let why = "the transaction opens where its first statement with a key goes";
+                walk.matched(rule, &rule.address, None, |_| why.to_owned());
+                return Ok(Next::Decided(Box::new(Outcome::DeferBegin)));
+            }
             MissingBegin::Reject => {
                 let message = refusal::begin_without_key(&step.map, &step.key, &step.finders);
                 return Err(refused(&rule.address, message));

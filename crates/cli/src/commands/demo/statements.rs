@@ -148,15 +148,6 @@ pub(super) fn run(
             Err(error) => vec![format!("refused {}", refusal(error))],
         });
         lines.push(ui.faint(&format!("because {}", opened.decided_at(&decision))));
-        if let Outcome::Reject(rejection) = &decision.outcome
-            && let Some(origin) = rejection
-                .address
-                .as_ref()
-                .and_then(|address| opened.origin(address))
-        {
-            lines.pop();
-            lines.push(ui.faint(&format!("because of {origin}")));
-        }
         for line in lines {
             ui.data(&format!("      {line}\n"))?;
         }
