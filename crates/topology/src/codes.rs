@@ -45,6 +45,4 @@ codes! {
     OTHERWISE_CYCLE = "SW305": "shard maps lead to each other in a circle";
     OUTSIDE_DOMAIN = "SW306": "a key outside the domain";
     NOT_PLACED = "SW307": "a shard without a place";
-    OVERWRITTEN_RULE = "SW308": "a rule that places a statement and then lets others overwrite it";
-    PIN_TWICE = "SW309": "a hostgroup number is pinned twice";
 }

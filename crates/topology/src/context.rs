@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use shardwright_diagnostics::{Diagnostic, Sources, Span};
+use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
 use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
@@ -19,6 +19,12 @@ use crate::variables::Variables;
 /// Bytes that templates may expand to in one project.
 const MAX_EXPANDED_BYTES: usize = 1 << 30;
 
+/// Items of lists that are read, counting a list again in each instance of the generator around it.
+const MAX_ITEMS: usize = 10_000_000;
+/// Names that are compared for a "did you mean" and for globs that match nothing. Past it problems are still
+/// reported, without the nearest name.
+const MAX_COMPARISONS: usize = 4_000_000;
+
 /// What all of resolution shares.
 pub(crate) struct Context<'s> {
     pub(crate) sources: &'s Sources,
@@ -31,6 +37,8 @@ pub(crate) struct Context<'s> {
     texts: FxHashSet<Arc<str>>,
     instances_left: u64,
     bytes_left: usize,
+    items_left: usize,
+    comparisons_left: usize,
 }
 
 impl<'s> Context<'s> {
@@ -45,6 +53,8 @@ impl<'s> Context<'s> {
             texts: FxHashSet::default(),
             instances_left: MAX_INSTANCES,
             bytes_left: MAX_EXPANDED_BYTES,
+            items_left: MAX_ITEMS,
+            comparisons_left: MAX_COMPARISONS,
         }
     }
 
@@ -83,6 +93,42 @@ impl<'s> Context<'s> {
                 None
             }
         }
+    }
+
+    /// Whether a list of so many items may still be read; a problem where not.
+    pub(crate) fn take_items(&mut self, count: usize, span: Span) -> bool {
+        if let Some(left) = self.items_left.checked_sub(count) {
+            self.items_left = left;
+            return true;
+        }
+        let message = format!("the lists of a project have {MAX_ITEMS} items in all, generators expanded");
+        self.report
+            .push(Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit"));
+        false
+    }
+
+    /// Whether so many names may still be compared.
+    pub(crate) fn take_comparisons(&mut self, count: usize) -> bool {
+        let left = self.comparisons_left.checked_sub(count);
+        self.comparisons_left = left.unwrap_or(self.comparisons_left);
+        left.is_some()
+    }
+
+    /// The name nearest to a variable that does not exist.
+    fn nearest_variable(&mut self, name: &str, environment: &Environment) -> Option<String> {
+        if !self.take_comparisons(2 * self.variables.len() + 2) {
+            return None;
+        }
+        let project = self.variables.keys().map(|variable| format!("var.{variable}"));
+        let names: Vec<String> = environment
+            .names()
+            .map(ToOwned::to_owned)
+            .chain(project)
+            .collect();
+        let names = || names.iter().map(String::as_str);
+        // `region` for `var.region` is the usual slip.
+        let near = did_you_mean(name, names()).or_else(|| did_you_mean(&format!("var.{name}"), names()));
+        near.map(ToOwned::to_owned)
     }
 
     /// A scalar as text with its expressions replaced; none and a problem where that fails.
@@ -173,7 +219,7 @@ impl<'s> Context<'s> {
     }
 
     fn push_template_error(&mut self, error: &TemplateError, span: Span, environment: &Environment) {
-        if let Fault::UnknownVariable { name, .. } = &error.fault
+        if let Fault::UnknownVariable { name } = &error.fault
             && let Some(variable) = name.strip_prefix("var.")
         {
             // A variable without a value has been reported where it is defined.
@@ -183,7 +229,9 @@ impl<'s> Context<'s> {
         }
         let diagnostic = Diagnostic::error(error.fault.code(), error.fault.to_string()).at(span, "");
         let diagnostic = match &error.fault {
-            Fault::UnknownVariable { near, .. } => diagnostic.did_you_mean(near.as_deref()),
+            Fault::UnknownVariable { name } => {
+                diagnostic.did_you_mean(self.nearest_variable(name, environment).as_deref())
+            }
             Fault::Unclosed => diagnostic.help("for a literal `$(`, write `$$(`"),
             _ => diagnostic,
         };
@@ -202,5 +250,30 @@ fn part_of_key(key: &Key, part: Range<usize>) -> Span {
         key.span.within(part.start + shift, part.end + shift)
     } else {
         key.span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_project_may_take_ends() {
+        let mut sources = Sources::new();
+        let file = sources.add("f", "");
+        let span = Span::new(file, 0, 0);
+        let mut context = Context::new(&sources, Report::default(), Variables::new());
+        assert!(context.take_items(MAX_ITEMS, span));
+        assert_eq!(
+            context.take_instances(Some(MAX_INSTANCES), span),
+            Some(MAX_INSTANCES)
+        );
+        assert!(context.take_comparisons(MAX_COMPARISONS));
+        assert!(context.report.problems.is_empty());
+        assert!(!context.take_items(1, span));
+        assert_eq!(context.take_instances(Some(1), span), None);
+        assert_eq!(context.take_instances(None, span), None);
+        assert!(!context.take_comparisons(1));
+        assert_eq!(context.report.problems.counts().error, 2);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use shardwright_diagnostics::{Diagnostic, did_you_mean};
+use shardwright_diagnostics::Diagnostic;
 
 use crate::template::{Lookup, Value};
 use crate::variables::Variables;
@@ -40,6 +40,11 @@ impl Environment {
         self.bindings.iter().any(|(bound, _)| **bound == *name)
     }
 
+    /// The names of the variables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.bindings.iter().map(|(name, _)| &**name)
+    }
+
     /// Names the instance in a problem that was found inside it.
     pub(crate) fn mark(&self, diagnostic: Diagnostic) -> Diagnostic {
         match &self.instance {
@@ -68,21 +73,5 @@ impl Lookup for Names<'_> {
                 bound.map(|(_, value)| value.clone())
             }
         }
-    }
-
-    fn nearest(&self, name: &str) -> Option<String> {
-        let bound = self
-            .environment
-            .bindings
-            .iter()
-            .map(|(bound, _)| bound.to_string());
-        let names: Vec<String> = bound
-            .chain(self.variables.keys().map(|variable| format!("var.{variable}")))
-            .collect();
-        let names = || names.iter().map(String::as_str);
-        // `region` for `var.region` is the usual slip.
-        let with_prefix = format!("var.{name}");
-        let near = did_you_mean(name, names()).or_else(|| did_you_mean(&with_prefix, names()));
-        near.map(ToOwned::to_owned)
     }
 }

@@ -3,6 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Code, Diagnostic, FileId, Problems, Severity, Span};
 
+/// Problems, each instance of a generator counted, after which nothing more is looked at: a mistake in a generator
+/// of a million objects is understood long before.
+const MAX_REPORTED: usize = 100_000;
+
 /// The problems of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -10,6 +14,7 @@ pub(crate) struct Report {
     flagged: FxHashSet<Span>,
     /// Problems of generator instances by kind and place: what the first instance said.
     templates: FxHashMap<(Code, Span), Said>,
+    reported: usize,
     error_in_project_file: bool,
     project_file: Option<FileId>,
 }
@@ -43,6 +48,11 @@ impl Report {
             self.flagged.insert(label.span);
         }
         self.add(diagnostic);
+    }
+
+    /// Whether there are so many problems that nothing more is to be looked at.
+    pub(crate) fn is_full(&self) -> bool {
+        self.reported >= MAX_REPORTED
     }
 
     /// Whether the structure check has complained about the place.
@@ -81,6 +91,11 @@ impl Report {
     }
 
     fn add(&mut self, mut diagnostic: Diagnostic) {
+        // What follows may only be wrong because objects are missing that were not looked at.
+        if self.is_full() {
+            return;
+        }
+        self.reported += 1;
         self.in_the_words_of_the_first(&mut diagnostic);
         let file = diagnostic.primary.as_ref().map(|label| label.span.file);
         if diagnostic.severity == Severity::Error && file.is_some() && file == self.project_file {

@@ -204,6 +204,18 @@ fn generators_inside_each_other_end_at_the_limit() {
 }
 
 #[test]
+fn a_flood_of_problems_ends() {
+    let preferred = vec!["s"; 100_000].join(", ");
+    let cluster = "clusters:\n  c$(n): {for_each: {n: 1..1000}, type: replication, servers: {s: {host: h}}, writer_preference: [";
+    let loaded = load_bytes(
+        "topology/x.yaml",
+        format!("{cluster}{preferred}]}}\n").into_bytes(),
+    );
+    assert_eq!(loaded.problems.counts().error, 99_999);
+    assert!(loaded.project.is_none());
+}
+
+#[test]
 fn deep_trees_and_alias_bombs_are_refused() {
     let deep = format!("clusters: {}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(load_bytes("topology/x.yaml", deep.into_bytes()).project.is_none());

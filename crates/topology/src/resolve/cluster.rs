@@ -1,16 +1,16 @@
 //! Clusters and their servers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
 use super::{Known, instances, names, section_origin};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_SUPPORTED, NOT_TOGETHER, PIN_TWICE};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_SUPPORTED, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::model::{
-    Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, OriginId, ReadOnlyCheck, RolesBy, Server,
-    ServerState, Table, Tls, WriterServesReads,
+    Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
+    Table, Tls, WriterServesReads,
 };
 use crate::view::Field;
 
@@ -67,30 +67,13 @@ pub(super) fn clusters(
         known.clusters.insert(name, cluster.is_some().then_some(id));
         clusters.extend(cluster);
     }
-    check_pins(&clusters, context);
     clusters
 }
 
 fn cluster(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Cluster> {
     object.require("type", context);
     object.require("servers", context);
-    let read_only_check = object.word("read_only_check", &READ_ONLY_CHECKS, context);
-    let kind = object.word("type", &TYPES, context);
-    if object.has("read_only_check")
-        && kind.is_some_and(|kind| !matches!(kind, ClusterKind::Replication { .. }))
-    {
-        let message = "`read_only_check` is for clusters of type replication";
-        object.error(NOT_TOGETHER, message, object.key_span("read_only_check"), context);
-    }
-    let kind = match kind {
-        Some(ClusterKind::Replication { .. }) => Some(ClusterKind::Replication {
-            read_only_check: read_only_check.unwrap_or_default(),
-        }),
-        other => other,
-    };
-    if matches!(kind, Some(ClusterKind::Galera | ClusterKind::GroupReplication)) {
-        not_supported(object, known, context);
-    }
+    let kind = kind(object, known, context);
     let servers = Table::new(servers(object, context));
     if let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) {
         if field.value.fields().is_empty() {
@@ -138,6 +121,24 @@ fn cluster(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) ->
         tls: object.word("tls", &TLS, context).unwrap_or_default(),
         servers: if servers.is_empty() { return None } else { servers },
     })
+}
+
+fn kind(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ClusterKind> {
+    let read_only_check = object.word("read_only_check", &READ_ONLY_CHECKS, context);
+    let kind = object.word("type", &TYPES, context)?;
+    if let ClusterKind::Replication { .. } = kind {
+        return Some(ClusterKind::Replication {
+            read_only_check: read_only_check.unwrap_or_default(),
+        });
+    }
+    if object.has("read_only_check") {
+        let message = "`read_only_check` is for clusters of type replication";
+        object.error(NOT_TOGETHER, message, object.key_span("read_only_check"), context);
+    }
+    if matches!(kind, ClusterKind::Galera | ClusterKind::GroupReplication) {
+        not_supported(object, known, context);
+    }
+    Some(kind)
 }
 
 fn not_supported(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) {
@@ -215,16 +216,16 @@ fn writer_preference(
     context: &mut Context<'_>,
 ) -> Vec<u32> {
     let mut preference = Vec::new();
+    let mut named = FxHashSet::default();
     for (span, name) in object.texts("writer_preference", context) {
         match servers.place(&name) {
-            Some(place) if preference.contains(&place) => {
-                object.error(NOT_TOGETHER, format!("`{name}` is named twice"), span, context);
+            Some(place) if named.insert(place) => preference.push(place),
+            Some(_) => object.error(NOT_TOGETHER, format!("`{name}` is named twice"), span, context),
+            None => {
+                let known = servers.iter().map(|server| &*server.name);
+                let diagnostic = names::unknown("server of this cluster", &name, known, span, context);
+                object.push(diagnostic, context);
             }
-            Some(place) => preference.push(place),
-            None => object.push(
-                names::unknown("server of this cluster", &name, servers.names(), span),
-                context,
-            ),
         }
     }
     preference
@@ -239,39 +240,5 @@ fn pins(object: &Object<'_, '_>, context: &mut Context<'_>) -> HostgroupPins {
         reader: pins.id("reader", context),
         backup_writer: pins.id("backup_writer", context),
         offline: pins.id("offline", context),
-    }
-}
-
-fn check_pins(clusters: &[Cluster], context: &mut Context<'_>) {
-    let mut pinned: FxHashMap<u32, (OriginId, &str)> = FxHashMap::default();
-    for cluster in clusters {
-        let pins = &cluster.hostgroups;
-        let all = [
-            (pins.writer, "hostgroups.writer"),
-            (pins.reader, "hostgroups.reader"),
-            (pins.backup_writer, "hostgroups.backup_writer"),
-            (pins.offline, "hostgroups.offline"),
-        ];
-        for (id, path) in all.into_iter().filter_map(|(id, path)| Some((id?, path))) {
-            if let Some((first, first_path)) = pinned.get(&id) {
-                let here = context.origins.field(cluster.origin, path);
-                let there = context.origins.field(*first, first_path);
-                let diagnostic =
-                    Diagnostic::error(PIN_TWICE, format!("hostgroup {id} is pinned twice")).at(here, "");
-                let diagnostic = if here == there {
-                    diagnostic
-                } else {
-                    diagnostic.also(there, "first here")
-                };
-                context
-                    .report
-                    .push(match context.origins.instance(cluster.origin) {
-                        Some(instance) => diagnostic.instance(instance),
-                        None => diagnostic,
-                    });
-            } else {
-                pinned.insert(id, (cluster.origin, path));
-            }
-        }
     }
 }

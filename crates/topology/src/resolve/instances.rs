@@ -32,8 +32,18 @@ pub(super) fn read_all<'a, T>(
     mut read: impl FnMut(&Object<'a, '_>, &mut Context<'_>) -> Option<T>,
 ) -> Vec<(Arc<str>, Option<T>)> {
     let mut objects = Vec::new();
+    let fields = section.fields();
+    // Objects that are written out inside a generator are made once for each of its instances.
+    let inner = if outer.instance().is_some() {
+        fields.len() as u64
+    } else {
+        0
+    };
+    if context.take_instances(Some(inner), section.span()).is_none() {
+        return objects;
+    }
     let mut origins: FxHashMap<Arc<str>, OriginId> = FxHashMap::default();
-    for field in section.fields() {
+    for field in fields {
         if field.value.is_map() {
             let definition = define_in(&field, outer, context);
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
@@ -84,7 +94,9 @@ fn run(
     let Some(mut combinations) = Combinations::read(&for_each, outer, context) else {
         return;
     };
-    while let Some(environment) = combinations.next(outer) {
+    while !context.report.is_full()
+        && let Some(environment) = combinations.next(outer)
+    {
         one(&environment, context);
     }
 }

@@ -44,10 +44,8 @@ pub(super) fn find<T: Copy>(
     if let Some(meaning) = known.get(name) {
         return *meaning;
     }
-    object.push(
-        unknown(kind, name, known.keys().map(|known| &**known), span),
-        context,
-    );
+    let diagnostic = unknown(kind, name, known.keys().map(|known| &**known), span, context);
+    object.push(diagnostic, context);
     None
 }
 
@@ -55,14 +53,17 @@ pub(super) fn find<T: Copy>(
 pub(super) fn unknown<'n>(
     kind: &str,
     name: &str,
-    known: impl Iterator<Item = &'n str>,
+    known: impl ExactSizeIterator<Item = &'n str>,
     span: Span,
+    context: &mut Context<'_>,
 ) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::error(UNKNOWN_REFERENCE, format!("no {kind} is named `{name}`")).at(span, "");
+    if !context.take_comparisons(known.len().min(MAX_COMPARED)) {
+        return diagnostic;
+    }
     // Ordered, so that the answer does not depend on the order of a hash table.
     let mut known: Vec<&str> = known.take(MAX_COMPARED).collect();
     known.sort_unstable();
-    let near = did_you_mean(name, known);
-    Diagnostic::error(UNKNOWN_REFERENCE, format!("no {kind} is named `{name}`"))
-        .at(span, "")
-        .did_you_mean(near)
+    diagnostic.did_you_mean(did_you_mean(name, known))
 }

@@ -123,10 +123,26 @@ impl<'a, 'e> Object<'a, 'e> {
             return Vec::new();
         };
         let nodes = node.as_sequence().unwrap_or(std::slice::from_ref(node));
+        if !context.take_items(nodes.len(), node.span) {
+            return Vec::new();
+        }
         nodes
             .iter()
             .filter_map(|node| Some((node.span, self.item_text(node, context)?)))
             .collect()
+    }
+
+    /// The items of a list; nothing for anything else.
+    pub(super) fn items(&self, field: &str, context: &mut Context<'_>) -> &'a [Node] {
+        let Some(field) = self.view.get(field) else {
+            return &[];
+        };
+        let items = field.value.items();
+        if context.take_items(items.len(), field.key.span) {
+            items
+        } else {
+            &[]
+        }
     }
 
     /// The text of an item of a list.

@@ -57,7 +57,7 @@ pub(super) fn apply(
             None => {
                 let span = context.origins.span(change.origin);
                 let known = places.keys().map(|name| &**name);
-                let diagnostic = names::unknown("shard of this map", &name, known, span);
+                let diagnostic = names::unknown("shard of this map", &name, known, span, context);
                 push(diagnostic, change.origin, context);
             }
         }

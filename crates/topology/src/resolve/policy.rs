@@ -110,8 +110,8 @@ fn scopes(part: &Object<'_, '_>, field: &str, known: &Known, context: &mut Conte
     let Some(list) = part.view.get(field) else {
         return Vec::new();
     };
-    let items = list.value.items();
-    if items.is_empty() {
+    let items = part.items(field, context);
+    if list.value.items().is_empty() {
         part.error(
             MISSING_KEY,
             format!("the list `{field}` is empty"),

@@ -1,14 +1,15 @@
 //! Blocks of rules in the engine's own columns.
 
+use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::object::Object;
 use super::scope::is_client_address;
 use super::{Known, instances, names, section_origin};
-use crate::codes::{BAD_VALUE, NOT_TOGETHER, OVERWRITTEN_RULE, UNKNOWN_REFERENCE};
+use crate::codes::{BAD_VALUE, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+use crate::model::{BlockPlace, FlagChoice, OriginId, RawRule, ReModifiers, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
 
@@ -45,6 +46,14 @@ const RE_MODIFIERS: [(&str, ReModifiers); 4] = [
 /// Addresses that are compared for a "did you mean".
 const MAX_COMPARED: usize = 2_000;
 
+/// A block that stands beside an object whose address is not looked up yet.
+struct Unplaced {
+    block: OriginId,
+    side: fn(OriginId) -> BlockPlace,
+    address: String,
+    span: Span,
+}
+
 pub(super) fn blocks(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<RuleBlock> {
     let Some(section) = section else { return Vec::new() };
     let parent = section_origin(&section, context);
@@ -55,31 +64,45 @@ pub(super) fn blocks(section: Option<Field<'_>>, known: &Known, context: &mut Co
         &Environment::default(),
         context,
         |object, context| {
-            if let Some((side, address, span)) = addresses(object, context) {
-                unplaced.push((object.origin, side, address, span));
-            }
+            unplaced.extend(unplaced_at(object, context));
             block(object, known, context)
         },
     );
     let mut blocks: Vec<RuleBlock> = read.into_iter().filter_map(|(_, block)| block).collect();
-    // Addresses are looked up last, so that a block may stand beside one that is written after it.
-    for (origin, side, address, span) in unplaced {
-        let Some(target) = context.origins.find(&address) else {
-            report_unknown(&address, span, context);
-            continue;
-        };
-        if let Some(block) = blocks.iter_mut().find(|block| block.origin == origin) {
-            block.at = if side == "before" {
-                BlockPlace::Before(target)
-            } else {
-                BlockPlace::After(target)
-            };
-        }
-    }
+    place(&mut blocks, &unplaced, context);
     blocks
 }
 
-fn addresses(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(&'static str, String, Span)> {
+/// Looks the addresses up, last, so that a block may stand beside one that is written after it.
+fn place(blocks: &mut [RuleBlock], unplaced: &[Unplaced], context: &mut Context<'_>) {
+    if unplaced.is_empty() {
+        return;
+    }
+    let mut wanted: FxHashMap<&str, Option<OriginId>> =
+        unplaced.iter().map(|one| (one.address.as_str(), None)).collect();
+    for id in context.origins.iter() {
+        if let Some(found) = wanted.get_mut(context.origins.address(id).as_str()) {
+            *found = Some(id);
+        }
+    }
+    let by_origin: FxHashMap<OriginId, usize> = blocks
+        .iter()
+        .enumerate()
+        .map(|(place, block)| (block.origin, place))
+        .collect();
+    for one in unplaced {
+        match wanted.get(one.address.as_str()) {
+            Some(Some(target)) => {
+                if let Some(place) = by_origin.get(&one.block) {
+                    blocks[*place].at = (one.side)(*target);
+                }
+            }
+            _ => report_unknown(&one.address, one.span, context),
+        }
+    }
+}
+
+fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unplaced> {
     let field = object.view.get("at").filter(|field| field.value.is_map())?;
     let at = object.inner(field.value, field.key.span);
     if at.has("before") && at.has("after") {
@@ -110,23 +133,34 @@ fn addresses(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(&'st
         );
         return None;
     }
-    Some((side, address, span))
+    let side = if side == "before" {
+        BlockPlace::Before
+    } else {
+        BlockPlace::After
+    };
+    Some(Unplaced {
+        block: object.origin,
+        side,
+        address,
+        span,
+    })
 }
 
 fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
-    let known: Vec<String> = context
-        .origins
-        .iter()
-        .take(MAX_COMPARED)
-        .map(|id| context.origins.address(id))
-        .collect();
-    let near = did_you_mean(address, known.iter().map(String::as_str));
     let message = format!("nothing has the address `{address}`");
-    context.report.push(
-        Diagnostic::error(UNKNOWN_REFERENCE, message)
-            .at(span, "")
-            .did_you_mean(near),
-    );
+    let diagnostic = Diagnostic::error(UNKNOWN_REFERENCE, message).at(span, "");
+    let known: Vec<String> = if context.take_comparisons(MAX_COMPARED) {
+        context
+            .origins
+            .iter()
+            .take(MAX_COMPARED)
+            .map(|id| context.origins.address(id))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let near = did_you_mean(address, known.iter().map(String::as_str));
+    context.report.push(diagnostic.did_you_mean(near));
 }
 
 fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<RuleBlock> {
@@ -144,7 +178,7 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     let mut rules = Vec::new();
     if let Some(field) = object.view.get("rules") {
         let parent = instances::part_origin(object, &field, context);
-        for (item, index) in field.value.items().iter().zip(0u32..) {
+        for (item, index) in object.items("rules", context).iter().zip(0u32..) {
             if item.as_mapping().is_none() {
                 continue;
             }
@@ -254,19 +288,6 @@ fn check(object: &Object<'_, '_>, rule: &RawRule, context: &mut Context<'_>) {
     {
         let message = format!("expected an address, or a prefix that ends with `%`, found `{address}`");
         object.error(BAD_VALUE, message, object.span("client_addr"), context);
-    }
-    // An `apply` that could not be read is a problem of its own.
-    let applies = rule.apply || (object.has("apply") && object.bit("apply", context).is_none());
-    let goes_on = !applies && rule.flag_out.is_none() && rule.flag_outs.is_empty();
-    let place = ["cluster", "destination_hostgroup"]
-        .into_iter()
-        .find(|field| object.has(field));
-    if let Some(field) = place.filter(|_| rule.active && goes_on) {
-        let message = "the rule places the statement and goes on, so a later rule may overwrite the place";
-        let diagnostic = Diagnostic::error(OVERWRITTEN_RULE, message)
-            .at(object.key_span(field), "")
-            .help("add `apply: 1`, or `flagOUT` for a jump");
-        object.push(diagnostic, context);
     }
 }
 

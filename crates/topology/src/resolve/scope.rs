@@ -130,12 +130,13 @@ fn existing<T>(
             let pattern = NamePattern::new(text);
             match pattern.exact() {
                 Some(name) if !known.contains_key(name) => {
-                    object.push(
-                        names::unknown(kind, name, known.keys().map(|name| &**name), span),
-                        context,
-                    );
+                    let known = known.keys().map(|name| &**name);
+                    let diagnostic = names::unknown(kind, name, known, span, context);
+                    object.push(diagnostic, context);
                 }
-                None if !known.keys().any(|name| pattern.matches(name)) => {
+                None if context.take_comparisons(known.len())
+                    && !known.keys().any(|name| pattern.matches(name)) =>
+                {
                     let message = format!("no {kind} matches `{}`", pattern.as_str());
                     object.push(
                         Diagnostic::warning(MATCHES_NOTHING, message).at(span, ""),

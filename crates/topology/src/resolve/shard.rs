@@ -87,12 +87,8 @@ fn is_empty_list(node: &Node) -> bool {
 }
 
 fn keys(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<[KeyValue]> {
-    let Some(field) = object.view.get("keys") else {
-        return Box::default();
-    };
-    field
-        .value
-        .items()
+    let items = object.items("keys", context);
+    items
         .iter()
         .filter_map(|item| key_value(object, key.kind, item, context))
         .collect()
@@ -160,24 +156,20 @@ fn ranges(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<
         );
         return Box::default();
     }
-    field
-        .value
-        .items()
+    let items = object.items("ranges", context);
+    items
         .iter()
         .filter_map(|item| range(object, item, false, context))
         .collect()
 }
 
 fn remainders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<[KeyRange]> {
-    let Some(field) = object.view.get("remainders") else {
-        return Box::default();
-    };
     let modulo = match key.placement {
         Placement::Value => return Box::default(),
         Placement::Modulo(modulo) | Placement::Hash { modulo, .. } => modulo,
     };
     let mut remainders = Vec::new();
-    for item in field.value.items() {
+    for item in object.items("remainders", context) {
         let Some(range) = range(object, item, true, context) else {
             continue;
         };

@@ -298,7 +298,7 @@ fn link(
                 Some(place) => map.otherwise = *place,
                 None => {
                     let known = places.keys().map(|name| &**name);
-                    let diagnostic = names::unknown("shard map", &name, known, span);
+                    let diagnostic = names::unknown("shard map", &name, known, span, context);
                     context.report.push(match context.origins.instance(map.origin) {
                         Some(instance) => diagnostic.instance(instance),
                         None => diagnostic,

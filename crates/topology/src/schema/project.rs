@@ -22,28 +22,8 @@ pub(super) fn project() -> Value {
                     engine(),
                 ),
             ),
-            (
-                "ids",
-                object(
-                    "Numbers that may be used, such as 1000-2999.",
-                    &[
-                        ("hostgroups", id_range("Hostgroups.")),
-                        ("rules", id_range("Query rules.")),
-                        ("flags", id_range("Flags.")),
-                    ],
-                ),
-            ),
-            (
-                "manage",
-                object(
-                    "What of a live system is ours; everything where not given.",
-                    &[
-                        ("query_rules", id_range("Numbers of query rules.")),
-                        ("users", all_or_names("Names of users; globs are allowed.")),
-                        ("clusters", all_or_names("Names of clusters; globs are allowed.")),
-                    ],
-                ),
-            ),
+            ("ids", ids()),
+            ("manage", manage()),
             (
                 "unmanaged",
                 word(
@@ -76,27 +56,50 @@ pub(super) fn project() -> Value {
             ),
             ("state", state()),
             ("safety", safety()),
+            ("lint", lint()),
+            ("environments", texts("Names of environments.", "a list of names")),
+        ],
+    )
+}
+
+fn ids() -> Value {
+    object(
+        "Numbers that may be used, such as 1000-2999.",
+        &[
+            ("hostgroups", id_range("Hostgroups.")),
+            ("rules", id_range("Query rules.")),
+            ("flags", id_range("Flags.")),
+        ],
+    )
+}
+
+fn manage() -> Value {
+    object(
+        "What of a live system is ours; everything where not given.",
+        &[
+            ("query_rules", id_range("Numbers of query rules.")),
+            ("users", all_or_names("Names of users; globs are allowed.")),
+            ("clusters", all_or_names("Names of clusters; globs are allowed.")),
+        ],
+    )
+}
+
+fn lint() -> Value {
+    object(
+        "Which findings count.",
+        &[
             (
-                "lint",
-                object(
-                    "Which findings count.",
-                    &[
-                        (
-                            "select",
-                            texts("Codes, or beginnings of codes.", "a list of codes"),
-                        ),
-                        (
-                            "ignore",
-                            texts(
-                                "Codes, or beginnings of codes, that do not count.",
-                                "a list of codes",
-                            ),
-                        ),
-                        ("require_reason", boolean("Whether a suppression needs a reason.")),
-                    ],
+                "select",
+                texts("Codes, or beginnings of codes.", "a list of codes"),
+            ),
+            (
+                "ignore",
+                texts(
+                    "Codes, or beginnings of codes, that do not count.",
+                    "a list of codes",
                 ),
             ),
-            ("environments", texts("Names of environments.", "a list of names")),
+            ("require_reason", boolean("Whether a suppression needs a reason.")),
         ],
     )
 }

@@ -10,8 +10,6 @@ use super::shapes::{
 const KEY_TEMPLATE: &str = "Text around the key, such as `tenant_$(key:03)`.";
 
 pub(super) fn shard_map() -> Value {
-    let cluster = [("cluster", text("The cluster they go to."))];
-    let missing = |description: &str| word_or(description, &["reject", "allow"], &cluster);
     generated(
         "How a key is found in statements, and where each shard is.",
         &[
@@ -52,32 +50,13 @@ pub(super) fn shard_map() -> Value {
                 "overrides",
                 map("Shards of generators that are placed differently.", override_()),
             ),
-            (
-                "missing_key",
-                object(
-                    "What becomes of statements without a key.",
-                    &[
-                        ("statements", missing("Statements in general.")),
-                        (
-                            "session_setup",
-                            missing("SET, USE, SHOW, SELECT without a table, and what drivers send."),
-                        ),
-                        (
-                            "begin",
-                            word(
-                                "The start of a transaction.",
-                                &["reject", "first_statement", "allow"],
-                            ),
-                        ),
-                    ],
-                ),
-            ),
+            ("missing_key", missing_key()),
             (
                 "unknown_key",
                 word_or(
                     "What becomes of statements with a key of no shard.",
                     &["reject"],
-                    &cluster,
+                    &cluster(),
                 ),
             ),
             (
@@ -85,6 +64,31 @@ pub(super) fn shard_map() -> Value {
                 word(
                     "How its rules are laid out.",
                     &["auto", "flat", "tree", "fast_routing", "dispatch"],
+                ),
+            ),
+        ],
+    )
+}
+
+fn cluster() -> [(&'static str, Value); 1] {
+    [("cluster", text("The cluster they go to."))]
+}
+
+fn missing_key() -> Value {
+    let missing = |description: &str| word_or(description, &["reject", "allow"], &cluster());
+    object(
+        "What becomes of statements without a key.",
+        &[
+            ("statements", missing("Statements in general.")),
+            (
+                "session_setup",
+                missing("SET, USE, SHOW, SELECT without a table, and what drivers send."),
+            ),
+            (
+                "begin",
+                word(
+                    "The start of a transaction.",
+                    &["reject", "first_statement", "allow"],
                 ),
             ),
         ],

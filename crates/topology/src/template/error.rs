@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     #[error("a second `$(key)`: a text holds the key once")]
     SecondKey,
     #[error("unknown variable `{name}`")]
-    UnknownVariable { name: String, near: Option<String> },
+    UnknownVariable { name: String },
     #[error("`{name}` is text, and arithmetic needs an integer")]
     NotAnInteger { name: String },
     #[error("text cannot be padded with zeros")]

@@ -10,9 +10,6 @@ use super::{Expression, Operator, Part, Template, TemplateError, Value};
 pub(crate) trait Lookup {
     /// The value of a name.
     fn value(&self, name: &str) -> Option<Value>;
-
-    /// The name nearest to one that does not exist.
-    fn nearest(&self, name: &str) -> Option<String>;
 }
 
 impl Template<'_> {
@@ -52,15 +49,11 @@ impl Template<'_> {
 
 fn compute(expression: &Expression, lookup: &impl Lookup) -> Result<Value, TemplateError> {
     match expression {
-        Expression::Name { name, at } => lookup.value(name).ok_or_else(|| {
-            let near = lookup.nearest(name);
-            TemplateError {
-                at: at.clone(),
-                fault: Fault::UnknownVariable {
-                    name: name.to_string(),
-                    near,
-                },
-            }
+        Expression::Name { name, at } => lookup.value(name).ok_or_else(|| TemplateError {
+            at: at.clone(),
+            fault: Fault::UnknownVariable {
+                name: name.to_string(),
+            },
         }),
         other => integer(other, lookup).map(Value::Integer),
     }
@@ -154,10 +147,6 @@ mod tests {
                 "c" | "var.region" => Some(Value::Text("Asia".into())),
                 _ => None,
             }
-        }
-
-        fn nearest(&self, _name: &str) -> Option<String> {
-            None
         }
     }
 
