@@ -34,6 +34,11 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
 /// (`include/mysql_com.h`, SERVER_STATUS_ANSI_QUOTES).
 const UNREADABLE: u16 = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() | 0x8000;
 
+/// Has a row in a session whose statements the lexer would read wrongly.
+const UNREADABLE_SESSION: &[u8] = b"SELECT 1 FROM DUAL WHERE @@character_set_client IN \
+    ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
+    OR @@sql_mode LIKE '%ANSI_QUOTES%' OR @@sql_mode LIKE '%NO_BACKSLASH_ESCAPES%'";
+
 /// A character set of a session: what `SET NAMES` said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -93,6 +98,8 @@ pub(crate) struct Backend {
     pub(crate) names: Option<Names>,
     pub(crate) autocommit: bool,
     pub(crate) statements: BackendStatements,
+    /// Code ran on it that may have changed how statements are to be read.
+    pub(crate) is_suspect: bool,
     /// The session that used it last.
     pub(crate) last_session: u64,
     pub(crate) idle_since: Instant,
@@ -145,6 +152,7 @@ impl Connect<'_> {
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
             statements: BackendStatements::default(),
+            is_suspect: false,
             last_session: 0,
             idle_since: Instant::now(),
             _permit: self.permit,
@@ -240,6 +248,7 @@ impl Backend {
     pub(crate) async fn reset(&mut self) -> Result<Result<(), MysqlError>, BackendError> {
         let outcome = self.exchange(Command::ResetConnection).await?;
         self.statements = BackendStatements::default();
+        self.is_suspect = false;
         if let Some(error) = outcome.error {
             return Ok(Err(error));
         }
@@ -254,6 +263,14 @@ impl Backend {
             Some(unknown_names())
         };
         Ok(Ok(()))
+    }
+
+    /// Whether statements are still read as the lexer reads them. A server that does not know the question is
+    /// believed.
+    pub(crate) async fn is_readable(&mut self) -> Result<bool, BackendError> {
+        let outcome = self.exchange(Command::Query(UNREADABLE_SESSION)).await?;
+        self.is_suspect = false;
+        Ok(outcome.rows == 0)
     }
 
     /// Names that stand for the character set of the login, for servers that have lost it.

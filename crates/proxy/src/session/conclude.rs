@@ -60,6 +60,11 @@ impl Session {
             return Err(End::Closed);
         }
         note_autocommit(&mut held.backend, status);
+        held.backend.is_suspect |= run
+            .statement
+            .shape()
+            .effects
+            .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
         let set = if failed {
             SetLeft::Nothing
         } else {

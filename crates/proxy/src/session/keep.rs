@@ -8,6 +8,7 @@ use super::holds::{Holds, SetLeft};
 use super::place::lost;
 use super::set::SetPlan;
 use super::statement::Run;
+use super::text::inside_executable_comment;
 use super::{Flow, Held, Session};
 
 impl Session {
@@ -16,7 +17,11 @@ impl Session {
         if statement.shape().class != StatementClass::Set {
             return Ok(None);
         }
-        let mut plan = SetPlan::of(statement.text(), statement.mode())?;
+        let mut plan = if statement.shape().executable_comment {
+            plan_of_comment(statement)?
+        } else {
+            SetPlan::of(statement.text(), statement.mode())?
+        };
         if plan.names.is_some() && plan.left == SetLeft::Nothing && self.history.touches_charset() {
             // It takes back what an earlier SET did to a part of the character set; the order counts.
             plan.left = SetLeft::Replayable;
@@ -95,4 +100,18 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// A SET that only some servers execute: it is sent to each connection, as what it leaves depends on the server.
+fn plan_of_comment(statement: &Statement<'_>) -> Result<SetPlan, MysqlError> {
+    let Some(inside) = inside_executable_comment(statement.text()) else {
+        return Err(errors::PARSE.with(
+            "SET with an executable comment inside is not supported by the proxy: it could not know what is set",
+        ));
+    };
+    let mut plan = SetPlan::of(inside, statement.mode())?;
+    if plan.left == SetLeft::Nothing {
+        plan.left = SetLeft::Replayable;
+    }
+    Ok(plan)
 }

@@ -311,6 +311,12 @@ impl Session {
 
     /// Gives a connection the session's schema, character set, variables, and the transaction that was begun.
     async fn align(&mut self, held: &mut Held, target: &Target) -> Result<(), Misfit> {
+        if held.backend.is_suspect && !target.asks && !held.backend.is_readable().await? {
+            return Err(Misfit::Broken(errors::UNKNOWN.with(
+                "code that ran in this session has changed its sql_mode or character set to one in which the proxy \
+                 cannot read statements",
+            )));
+        }
         self.align_schema(&mut held.backend, target).await?;
         self.align_names(held).await?;
         self.align_variables(held).await?;

@@ -9,7 +9,7 @@ use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_pac
 
 use super::forward::{Transmission, forward};
 use super::place::{Trouble, lost};
-use super::text::{other_packets, rejected};
+use super::text::{other_packets, rejected, unroutable};
 use super::{End, Flow, Held, Session};
 use crate::prepared::{Circumstances, ExecuteParameters, PreparedText, SessionStatement};
 use crate::stats::bump;
@@ -319,21 +319,14 @@ fn not_preparable() -> MysqlError {
 
 /// Statements whose meaning lies in the proxy, or that no rule could make safe.
 fn unpreparable(statement: &Statement<'_>) -> Option<MysqlError> {
-    let shape = statement.shape();
-    match shape.class {
-        StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
+    unroutable(statement).or_else(|| match statement.shape().class {
         StatementClass::Set
         | StatementClass::Use
         | StatementClass::Begin
         | StatementClass::Savepoint
         | StatementClass::Xa
-        | StatementClass::Kill
         | StatementClass::Lock
         | StatementClass::Prepare => Some(not_preparable()),
-        class if shape.several && class != StatementClass::Ddl => Some(
-            errors::PARSE
-                .with("several statements in one query are not supported by the proxy; send them one by one"),
-        ),
         _ => None,
-    }
+    })
 }

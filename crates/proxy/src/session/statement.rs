@@ -29,8 +29,7 @@ impl Session {
     pub(super) async fn query(&mut self, text: &[u8], frame: &Frame) -> Flow {
         let seq = frame.next_seq();
         let statement = Statement::new(text, LexMode::default());
-        let shape = *statement.shape();
-        if let Some(error) = unroutable(&shape) {
+        if let Some(error) = unroutable(&statement) {
             return self.refuse(seq, &error).await;
         }
         let set = match self.plan_set(&statement) {

@@ -1,7 +1,7 @@
 //! What the words of a statement say to the proxy itself.
 
 use shardwright_rules::{Rejection, Statement};
-use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass};
+use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
 use super::holds::Ending;
@@ -17,7 +17,8 @@ const QUESTIONS: [&[u8]; 6] = [
 ];
 
 /// Statements that no rule could make safe.
-pub(super) fn unroutable(shape: &Shape) -> Option<MysqlError> {
+pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
+    let shape = statement.shape();
     match shape.class {
         StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
         StatementClass::Kill => Some(errors::UNKNOWN_COM.with("KILL is not supported through the proxy")),
@@ -25,11 +26,45 @@ pub(super) fn unroutable(shape: &Shape) -> Option<MysqlError> {
         class if shape.several && class != StatementClass::Ddl => Some(errors::PARSE.with(
             "several statements in one query are not supported by the proxy; send them one by one",
         )),
-        StatementClass::Set if shape.executable_comment => Some(errors::PARSE.with(
-            "SET in or with an executable comment is not supported by the proxy: it could not know what is set",
+        StatementClass::Other if sets_how_to_read(statement.text()) => Some(errors::PARSE.with(
+            "SET STATEMENT must not change sql_mode or the character set: the proxy could not read the statement",
         )),
         _ => None,
     }
+}
+
+/// MariaDB's `SET STATEMENT … FOR …` with what decides how the rest is read.
+fn sets_how_to_read(text: &[u8]) -> bool {
+    let mut found = words(text);
+    let mut is_next = |word: &str| {
+        found
+            .next()
+            .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    if !(is_next("SET") && is_next("STATEMENT")) {
+        return false;
+    }
+    found.any(|word| {
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        is("sql_mode") || is("character_set_client") || is("collation_connection")
+    })
+}
+
+/// What a server executes of a statement that consists of one executable comment: `/*!40101 SET … */`.
+pub(super) fn inside_executable_comment(text: &[u8]) -> Option<&[u8]> {
+    let mut tokens = Lexer::new(text, LexMode::default()).significant();
+    let comment = tokens
+        .next()
+        .filter(|token| token.kind == TokenKind::ExecutableComment && token.terminated)?;
+    if tokens.any(|token| token.kind != TokenKind::Semicolon) {
+        return None;
+    }
+    let inside = comment.span.of(text).strip_suffix(b"*/")?;
+    let inside = inside
+        .strip_prefix(b"/*M!")
+        .or_else(|| inside.strip_prefix(b"/*!"))?;
+    let version = inside.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    Some(&inside[version..])
 }
 
 pub(super) fn rejected(rejection: &Rejection) -> MysqlError {
@@ -120,4 +155,45 @@ pub(super) fn is_transaction_bound(shape: &Shape) -> bool {
         shape.class,
         StatementClass::Begin | StatementClass::Savepoint | StatementClass::Rollback
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_comments_are_opened() {
+        for (text, inside) in [
+            ("/*!40101 SET NAMES utf8 */", Some(" SET NAMES utf8 ")),
+            ("/*!SET NAMES utf8*/;", Some("SET NAMES utf8")),
+            ("/*M!100300 SET a=1 */", Some(" SET a=1 ")),
+            ("/*!40101 SET a=1 */ SELECT 1", None),
+            ("SET a=1 /*!40101 , b=2 */", None),
+            ("/* SET a=1 */", None),
+        ] {
+            assert_eq!(
+                inside_executable_comment(text.as_bytes()),
+                inside.map(str::as_bytes),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn questions_about_earlier_statements_are_known() {
+        for (sql, expected) in [
+            ("SHOW WARNINGS", true),
+            ("SHOW COUNT(*) ERRORS", true),
+            ("SELECT LAST_INSERT_ID()", true),
+            ("SELECT ROW_COUNT()", true),
+            ("SELECT @@warning_count", true),
+            ("GET DIAGNOSTICS @n = NUMBER", true),
+            ("SELECT CONNECTION_ID()", false),
+            ("SHOW TABLES", false),
+            ("SELECT 'LAST_INSERT_ID()'", false),
+        ] {
+            let statement = Statement::new(sql.as_bytes(), LexMode::default());
+            assert_eq!(asks(&statement), expected, "{sql}");
+        }
+    }
 }

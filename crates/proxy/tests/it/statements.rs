@@ -133,13 +133,55 @@ fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
         ("KILL 1", 1047),
         ("SET NAMES gbk", 1115),
         ("SET sql_mode='ANSI_QUOTES'", 1231),
-        ("/*!40101 SET NAMES gbk */", 1064),
+        ("/*!40101 SET NAMES gbk */", 1115),
+        ("SET time_zone = '+00:00' /*!, sql_mode = 'ANSI' */", 1064),
+        ("SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT 1", 1064),
         ("", 1065),
         ("-- nothing", 1065),
     ] {
         assert_eq!(error(&mut client, sql).0, code, "{sql}");
     }
     assert_eq!(value(&mut client, "SELECT 1;"), "1");
+}
+
+#[test]
+fn what_a_dump_begins_with_is_followed() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(None);
+    client.query_drop("/*!40101 SET NAMES latin1 */").unwrap();
+    client.query_drop("/*!40103 SET TIME_ZONE='+00:00' */").unwrap();
+    for hint in ["", "/* b */"] {
+        let sql = format!("SELECT {hint} CONCAT(@@character_set_client, @@time_zone)");
+        assert_eq!(value(&mut client, &sql), "latin1+00:00", "{sql}");
+    }
+}
+
+#[test]
+fn hidden_changes_of_how_statements_are_read_end_the_session() {
+    let proxy = support::start(&Setup::default());
+    for hidden in [
+        "SET character_set_client = gbk",
+        "SET sql_mode = CONCAT(''ANSI_'', ''QUOTES'')",
+    ] {
+        let mut client = proxy.connect(None);
+        client.query_drop(format!("PREPARE s FROM '{hidden}'")).unwrap();
+        let executed = client.query_drop("EXECUTE s");
+        let followed = client.query_drop("SELECT 1");
+        assert!(executed.is_err() || followed.is_err(), "{hidden}");
+    }
+    assert_eq!(value(&mut proxy.connect(None), "SELECT 1"), "1");
+}
+
+#[test]
+fn files_of_the_client_are_not_asked_for() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(Some("mysql"));
+    let (code, _) = error(
+        &mut client,
+        "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE db",
+    );
+    assert!(matches!(code, 1148 | 4166), "{code}");
+    assert_eq!(value(&mut client, "SELECT 1"), "1");
 }
 
 fn held(admin: &mut Conn) -> String {
