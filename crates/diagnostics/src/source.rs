@@ -1,5 +1,6 @@
 //! The files of a run, and byte ranges in them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A file in [`Sources`]; ordered as files were added.
@@ -80,6 +81,8 @@ struct SourceFile {
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
+    /// Places that renderers do not show, in order.
+    concealed: Vec<Span>,
 }
 
 impl Sources {
@@ -140,6 +143,34 @@ impl Sources {
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text(span.file).get(span.range()).unwrap_or_default()
+    }
+
+    /// Renderers show asterisks for what the span covers: a secret that is written in the clear is not to be
+    /// spread by the problem that says so.
+    pub fn conceal(&mut self, span: Span) {
+        let at = self.concealed.partition_point(|concealed| *concealed < span);
+        self.concealed.insert(at, span);
+    }
+
+    /// The bytes `range` of a file as renderers show them, byte for byte as long as they are.
+    pub(crate) fn shown(&self, file: FileId, range: Range<usize>) -> Cow<'_, str> {
+        let text = &self.text(file)[range.clone()];
+        let from = self.concealed.partition_point(|concealed| concealed.file < file);
+        let mut concealed = self.concealed[from..]
+            .iter()
+            .take_while(|span| span.file == file && span.range().start < range.end)
+            .filter(|span| span.range().end > range.start)
+            .peekable();
+        if concealed.peek().is_none() {
+            return Cow::Borrowed(text);
+        }
+        let concealed: Vec<Range<usize>> = concealed.map(|span| span.range()).collect();
+        let hidden = |at: usize| concealed.iter().any(|span| span.contains(&(range.start + at)));
+        let show = |(at, letter): (usize, char)| match hidden(at) {
+            true => "*".repeat(letter.len_utf8()),
+            false => letter.to_string(),
+        };
+        Cow::Owned(text.char_indices().map(show).collect())
     }
 
     /// Where a span starts.
@@ -225,6 +256,18 @@ mod tests {
         assert_eq!(sources.display(Span::new(file, 7, 9)), "topology/shop.yaml:2:1");
         assert_eq!(sources.slice(Span::new(file, 7, 9)), "bc");
         assert_eq!(&sources.text(file)[sources.line_range(file, 1)], "a: ü");
+    }
+
+    #[test]
+    fn what_is_concealed_is_not_shown() {
+        let mut sources = Sources::new();
+        let (first, second) = (sources.add("f", "pw: hünter2 x"), sources.add("g", "pw: open"));
+        sources.conceal(Span::new(first, 4, 12));
+        assert_eq!(sources.shown(first, 0..14), "pw: ******** x");
+        assert_eq!(sources.shown(first, 7..14), "***** x");
+        assert_eq!(sources.shown(first, 12..14), " x");
+        assert_eq!(sources.shown(second, 0..8), "pw: open");
+        assert_eq!(sources.text(first), "pw: hünter2 x");
     }
 
     #[test]

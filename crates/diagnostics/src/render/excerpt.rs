@@ -99,7 +99,7 @@ fn excerpt<'a>(marks: &[Mark<'a>], sources: &'a Sources) -> Excerpt<'a> {
             let label = (!mark.label.text.is_empty()).then(|| normalize_untrusted_str(&mark.label.text));
             annotations.push(kind.span(place(range.start)..place(range.end)).label(label));
         }
-        shown.push_str(&text[window.clone()]);
+        shown.push_str(&sources.shown(file, window.clone()));
         shown.push_str(if window.end < line.end { CUT } else { "" });
         shown.push('\n');
     }
