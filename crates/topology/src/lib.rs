@@ -15,6 +15,7 @@ mod read;
 mod report;
 mod resolve;
 pub mod schema;
+mod secrets;
 mod structure;
 mod template;
 mod units;

@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::structure::Checker;
 use crate::variables::variables;
 use crate::view::merge;
-use crate::{resolve, schema};
+use crate::{resolve, schema, secrets};
 
 /// The name of the project file.
 pub const PROJECT_FILE: &str = "shardwright.yaml";
@@ -108,6 +108,7 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
             format!("the project holds no topology: there is no file `{TOPOLOGY_DIRECTORY}/*.yaml`");
         report.push(Diagnostic::error(NO_TOPOLOGY, message));
     }
+    secrets::conceal(project_file.iter().chain(&documents), &mut sources);
     let complete = !unreadable
         && project_file
             .iter()

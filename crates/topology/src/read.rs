@@ -14,6 +14,8 @@ use crate::load::{InputFile, Loaded, Options, PROJECT_FILE, Reading, TOPOLOGY_DI
 const MAX_FILES: usize = 100_000;
 /// Bytes of all files of one project.
 const MAX_PROJECT_BYTES: u64 = 512 * 1024 * 1024;
+/// Directories of one project, those behind symbolic links counted each time.
+const MAX_DIRECTORIES: usize = 10_000;
 /// Directories inside each other; also ends circles of symbolic links.
 const MAX_DEPTH: usize = 16;
 
@@ -26,6 +28,7 @@ pub fn read_project(directory: &Path, options: &Options) -> Loaded {
         files: Vec::new(),
         reading: Reading::default(),
         bytes: 0,
+        directories: 0,
     };
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
@@ -37,6 +40,7 @@ struct Reader<'d> {
     files: Vec<InputFile>,
     reading: Reading,
     bytes: u64,
+    directories: usize,
 }
 
 impl Reader<'_> {
@@ -47,8 +51,11 @@ impl Reader<'_> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && depth == 0 => return,
                 Err(error) => return self.reading.problems.push(unreadable(path, &error)),
             };
-        if depth == MAX_DEPTH {
-            let message = format!("directories are nested more than {MAX_DEPTH} deep at `{path}`");
+        self.directories += 1;
+        if depth == MAX_DEPTH || self.directories > MAX_DIRECTORIES {
+            let message = format!(
+                "more than {MAX_DIRECTORIES} directories, or more than {MAX_DEPTH} inside each other, at `{path}`"
+            );
             return self
                 .reading
                 .problems
@@ -92,11 +99,8 @@ impl Reader<'_> {
                 .problems
                 .push(Diagnostic::error(TOO_MANY_INSTANCES, message));
         }
-        // One byte past the limit is enough to know that the file is too large.
-        let limit = MAX_FILE_BYTES as u64 + 1;
         let mut bytes = Vec::new();
-        let read = fs::File::open(self.directory.join(path))
-            .and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        let read = open(&self.directory.join(path)).and_then(|mut file| file.read_to_end(&mut bytes));
         match read {
             Ok(read) => {
                 self.bytes += read as u64;
@@ -112,4 +116,12 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Opens a regular file (a pipe would block) for reading as much as shows that it is too large.
+fn open(path: &Path) -> io::Result<io::Take<fs::File>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(fs::File::open(path)?.take(MAX_FILE_BYTES as u64 + 1))
 }

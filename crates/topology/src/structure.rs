@@ -82,6 +82,9 @@ impl Checker {
             .and_then(|mapping| mapping.entry(key))
             .map_or(node.span, |entry| entry.key.span);
         let diagnostic = Diagnostic::error(UNKNOWN_KEY, format!("unknown key `{key}`")).at(span, "");
+        if key == "except" && known.contains(&"for_each") {
+            return diagnostic.help("it stands inside `for_each`: {n: 1..200, except: [113]}");
+        }
         match did_you_mean(key, known.iter().copied()) {
             Some(near) => diagnostic.did_you_mean(Some(near)),
             None => diagnostic.note(format!("keys here: {}", known.join(", "))),
@@ -92,9 +95,8 @@ impl Checker {
         let expected = self.expectation(error);
         let message = format!("expected {expected}, found {}", node.value.type_name());
         let diagnostic = Diagnostic::error(WRONG_TYPE, message).at(place, "");
-        let takes_text = self
-            .schema_around(error)
-            .is_some_and(|schema| schema["type"] == "string" && schema.get("pattern").is_none());
+        // Only where nothing but text is meant: the value may be a secret in the place of a reference.
+        let takes_text = expected == "text";
         match node.raw() {
             Some(raw) if takes_text && !raw.is_empty() && !node.is_null() => {
                 diagnostic.help(format!("if text is meant, put it in quotes: \"{raw}\""))

@@ -119,7 +119,6 @@ fn literal(object: &Object<'_, '_>, field: &Field<'_>, context: &mut Context<'_>
         object.error(WRONG_TYPE, message, field.value.span(), context);
         return None;
     };
-    // The key is underlined, not the value: a problem's excerpt is not to spread the secret further than need be.
     let diagnostic = Diagnostic::warning(LITERAL_SECRET, "the secret is written in the clear")
         .at(field.key.span, "")
         .help("refer to it: {env: NAME}, {file: PATH} or {command: [PROGRAM, …]}");

@@ -132,7 +132,7 @@ pub(super) fn user() -> Value {
 
 /// A reference to a secret, or the secret itself, which is a finding.
 pub(super) fn secret() -> Value {
-    let source = [
+    let mut fields = vec![
         ("env", text("The environment variable that holds it.")),
         (
             "file",
@@ -146,12 +146,17 @@ pub(super) fn secret() -> Value {
             ),
         ),
     ];
-    let mut fields = source.to_vec();
-    fields.push(("previous", object("The old secret that stays valid.", &source)));
+    let previous = reference_or_literal("The old secret that stays valid.", &fields);
+    fields.push(("previous", previous));
+    let description = "A reference to a secret: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.";
+    reference_or_literal(description, &fields)
+}
+
+fn reference_or_literal(description: &str, fields: &[(&str, Value)]) -> Value {
     json!({
-        "description": "A reference to a secret: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.",
+        "description": description,
         "if": { "type": "object" },
-        "then": object("A reference to a secret.", &fields),
+        "then": object("A reference to a secret.", fields),
         "else": { "type": "string", EXPECTS: "a reference such as {env: APP_PASSWORD}" },
     })
 }

@@ -1,0 +1,33 @@
+//! Passwords that are written in the clear are not shown by the problems around them.
+
+use shardwright_diagnostics::{Sources, Span};
+use shardwright_documents::{Document, Node, Value};
+
+/// Conceals every literal `password`, and what a reference to one has as `previous`.
+pub(crate) fn conceal<'a>(documents: impl Iterator<Item = &'a Document>, sources: &mut Sources) {
+    let mut secrets = Vec::new();
+    for root in documents.filter_map(|document| document.root.as_ref()) {
+        find(root, &mut secrets);
+    }
+    for span in secrets {
+        sources.conceal(span);
+    }
+}
+
+/// Trees are not deeper than readers of documents allow.
+fn find(node: &Node, secrets: &mut Vec<Span>) {
+    match &node.value {
+        Value::Mapping(mapping) => {
+            for entry in mapping {
+                let literal = entry.value.raw().is_some() && !entry.value.is_null();
+                if literal && matches!(&*entry.key.text, "password" | "previous") {
+                    secrets.push(entry.value.span);
+                } else {
+                    find(&entry.value, secrets);
+                }
+            }
+        }
+        Value::Sequence(items) => items.iter().for_each(|item| find(item, secrets)),
+        _ => {}
+    }
+}
