@@ -1,3 +1,5 @@
+//! Statements, and what a key site answers about them.
+
 use proptest::prelude::*;
 use shardwright_sql::comment::{CommentKey, comment_keys};
 use shardwright_sql::{CommentForm as SqlForm, LexMode};
