@@ -39,14 +39,14 @@ impl Reach {
         let mut found: Vec<Option<Example>> = vec![None; set.len()];
         try_ordinary(set, &mut found);
         try_own_patterns(set, structure, &mut found);
-        let mut verdicts = Vec::with_capacity(set.len());
-        for position in 0..set.len() {
-            let verdict = match found[position].take() {
+        let verdicts = found
+            .into_iter()
+            .enumerate()
+            .map(|(position, example)| match example {
                 Some(example) => Verdict::Reached(Box::new(example)),
                 None => verdict(set, structure, position),
-            };
-            verdicts.push(verdict);
-        }
+            })
+            .collect();
         let mut reach = Self { verdicts };
         reach.close_chains(set);
         reach
@@ -179,10 +179,8 @@ fn verdict(set: &RuleSet<'_>, structure: &Structure, position: usize) -> Verdict
     if is_safety_net(set, position) {
         return Verdict::SafetyNet;
     }
-    if set.conditions[position].is_none() {
-        if let Some(example) = natives::example(set, position) {
-            return Verdict::Reached(Box::new(example));
-        }
+    if let Some(example) = natives::example(set, position) {
+        return Verdict::Reached(Box::new(example));
     }
     match decide_place(set, set.flag_in(position), position, Goal::Match(position)) {
         Answer::Witness(example) => Verdict::Reached(Box::new(example)),
