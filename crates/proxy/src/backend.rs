@@ -204,6 +204,35 @@ async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), Co
     }
 }
 
+#[cfg(test)]
+impl Backend {
+    /// A connection that is not logged in anywhere.
+    pub(crate) fn for_tests(
+        stream: UnixStream,
+        member: Arc<MemberRuntime>,
+        permit: OwnedSemaphorePermit,
+        fit: Fit,
+        scratch: Scratch,
+    ) -> Self {
+        Self {
+            channel: Channel::new(Socket::Unix(stream), scratch),
+            scanner: ResponseScanner::new(BASE),
+            member,
+            serial: 0,
+            fit,
+            is_mariadb: true,
+            schema: None,
+            names: None,
+            autocommit: true,
+            statements: BackendStatements::default(),
+            is_suspect: false,
+            last_session: 0,
+            idle_since: Instant::now(),
+            _permit: permit,
+        }
+    }
+}
+
 impl Backend {
     /// Sends a command and reads its whole answer, which nobody else sees.
     pub(crate) async fn exchange(&mut self, command: Command<'_>) -> Result<Outcome, BackendError> {

@@ -168,3 +168,139 @@ impl Drop for Waiting<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shardwright_rules::{HostgroupId, Member, MemberStatus};
+    use shardwright_wire::CapabilityFlags;
+    use tokio::net::UnixStream;
+
+    use super::*;
+    use crate::channel::Scratch;
+    use crate::members::{MemberRegistry, MemberRuntime};
+
+    /// A member, and the far ends of its connections.
+    struct Fixture {
+        member: Arc<MemberRuntime>,
+        servers: Vec<UnixStream>,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let member = Member {
+                server: "s".into(),
+                host: "h".into(),
+                port: 1,
+                weight: 1,
+                tier: 0,
+                max_connections: 10,
+                max_replication_lag_s: 0,
+                use_tls: false,
+                status: MemberStatus::Online,
+            };
+            Self {
+                member: MemberRegistry::default().get(HostgroupId(1), &member),
+                servers: Vec::new(),
+            }
+        }
+
+        fn backend(&mut self, serial: u64, last_session: u64, fit: Fit) -> Backend {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            self.servers.push(theirs);
+            let permit = self.member.permits.clone().try_acquire_owned().unwrap();
+            let mut backend = Backend::for_tests(ours, self.member.clone(), permit, fit, Scratch::new());
+            backend.serial = serial;
+            backend.last_session = last_session;
+            backend
+        }
+    }
+
+    fn fit(user: &str, has_schema: bool) -> Fit {
+        Fit {
+            user: Arc::from(user),
+            class: CapabilityFlags::empty(),
+            collation: 45,
+            has_schema,
+        }
+    }
+
+    fn take(pool: &Pool, fixture: &Fixture, fit: &Fit, session: u64, only: Option<u64>) -> Option<u64> {
+        let backend = pool.take(fixture.member.number, fit, Preference { session, only })?;
+        Some(backend.serial)
+    }
+
+    #[tokio::test]
+    async fn a_session_gets_its_own_connection_back_or_the_latest() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        for (serial, session) in [(1, 7), (2, 8), (3, 9)] {
+            pool.give(fixture.backend(serial, session, fit("app", false)));
+        }
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), Some(1));
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), Some(3));
+        assert_eq!(
+            take(&pool, &fixture, &fit("app", false), 7, Some(2)),
+            None,
+            "another session used it since"
+        );
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, Some(2)), Some(2));
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), None);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_not_given() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        pool.give(fixture.backend(1, 7, fit("app", true)));
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), None);
+        assert_eq!(take(&pool, &fixture, &fit("other", true), 7, None), None);
+        assert!(pool.evict(fixture.member.number));
+        assert!(!pool.evict(fixture.member.number));
+        assert_eq!(fixture.member.connections(), 0, "its permit is free again");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_server_has_closed_is_passed_over() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        pool.give(fixture.backend(1, 7, fit("app", false)));
+        pool.give(fixture.backend(2, 7, fit("app", false)));
+        drop(fixture.servers.pop());
+        // The reactor has to hear of it first.
+        tokio::task::yield_now().await;
+        let taken = take(&pool, &fixture, &fit("app", false), 7, None);
+        assert_eq!(taken, Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_waiting_session_is_called_when_a_connection_comes_back() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        let member = fixture.member.number;
+        let first = pool.wait(member);
+        let second = pool.wait(member);
+        fixture.member.waiting.store(2, Ordering::Relaxed);
+        pool.give(fixture.backend(1, 7, fit("app", false)));
+        first.given().await;
+        // The first leaves without taking it: the second is called in its place.
+        drop(first);
+        second.given().await;
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), Some(1));
+        drop(second);
+        // Nobody waits here, but somebody does elsewhere: it is closed for them.
+        pool.give(fixture.backend(2, 7, fit("app", false)));
+        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), None);
+        assert_eq!(fixture.member.connections(), 0);
+    }
+
+    #[tokio::test]
+    async fn connections_to_members_that_are_gone_are_closed() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        pool.give(fixture.backend(1, 7, fit("app", false)));
+        pool.prune(Duration::from_secs(3600), |_| true);
+        assert_eq!(pool.figures()[0].idle, 1);
+        pool.prune(Duration::from_secs(3600), |_| false);
+        assert_eq!(pool.figures(), []);
+        pool.give(fixture.backend(2, 7, fit("app", false)));
+        pool.prune(Duration::ZERO, |_| true);
+        assert_eq!(pool.figures()[0].idle, 0);
+    }
+}

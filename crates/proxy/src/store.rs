@@ -58,7 +58,16 @@ pub(crate) struct Generation {
 pub(crate) struct Store {
     path: PathBuf,
     connection: Connection,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process between fork and exec still has the descriptor, and the lock with it.
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(%error, "the data directory could not be unlocked");
+        }
+    }
 }
 
 impl Store {
@@ -74,7 +83,7 @@ impl Store {
         Ok(Self {
             path,
             connection,
-            _lock: lock,
+            lock,
         })
     }
 

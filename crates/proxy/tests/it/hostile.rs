@@ -4,7 +4,11 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::support::{PATIENCE, Setup, start, value};
+use shardwright_wire::{
+    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, write_packet,
+};
+
+use crate::support::{PASSWORD, PATIENCE, Setup, USER, start, value};
 
 /// Connects, reads the greeting, sends `bytes`, and reads what comes until the proxy closes.
 fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
@@ -142,4 +146,124 @@ fn oversized_statements_are_refused() {
     let sql = format!("SELECT '{}'", "x".repeat(2 << 20));
     assert!(crate::support::try_value(&mut client, &sql).is_err());
     assert_eq!(value(&mut bystander, "SELECT 1"), "1");
+}
+
+/// A client that has logged in and sends whatever it is told to.
+struct RawClient {
+    stream: TcpStream,
+}
+
+impl RawClient {
+    fn log_in(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut client = Self { stream };
+        let credentials = BackendCredentials {
+            user: USER.into(),
+            secret: ClientSecret::Password(PASSWORD.into()),
+            database: None,
+            capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
+            collation: 45,
+            attributes: Vec::new(),
+        };
+        let (_, mut login, answer) = ClientLogin::start(&client.packet().unwrap(), &credentials).unwrap();
+        client.send(1, &answer);
+        match login.on_payload(&client.packet().unwrap()).unwrap() {
+            ClientStep::Ready { .. } => client,
+            ClientStep::Send(_) => panic!("the proxy asks again"),
+        }
+    }
+
+    fn send(&mut self, mut seq: u8, payload: &[u8]) {
+        let mut bytes = Vec::new();
+        write_packet(&mut bytes, &mut seq, payload);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// The next packet's payload; `None` when the proxy has closed.
+    fn packet(&mut self) -> Option<Vec<u8>> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).ok()?;
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        self.stream.read_exact(&mut payload).ok()?;
+        Some(payload)
+    }
+
+    /// The number of the error that a command is answered with; 0 for another answer.
+    fn code(&mut self, payload: &[u8]) -> Option<u16> {
+        self.send(0, payload);
+        let answer = self.packet()?;
+        match answer.as_slice() {
+            [0xFF, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+            _ => Some(0),
+        }
+    }
+}
+
+#[test]
+fn commands_of_no_client_get_an_error_and_the_session_goes_on() {
+    let proxy = start(&Setup::default());
+    let mut client = RawClient::log_in(proxy.running().listen_address());
+    for (what, payload, expected) in [
+        ("an empty command", &b""[..], 1835),
+        ("an unknown command", &[0xEE, 1, 2], 1047),
+        ("COM_SLEEP", &[0], 1047),
+        ("COM_BINLOG_DUMP", &[18, 0, 0, 0, 0], 1047),
+        ("COM_PROCESS_KILL", &[12, 1, 0, 0, 0], 1047),
+        ("COM_SHUTDOWN", &[8], 1047),
+        ("COM_SET_OPTION for several statements", &[27, 0, 0], 1047),
+        ("an execution that ends early", &[23, 1, 0], 1835),
+        ("an execution of nothing", &[23, 9, 0, 0, 0, 0, 1, 0, 0, 0], 1243),
+        ("a fetch of nothing", &[28, 9, 0, 0, 0, 1, 0, 0, 0], 1243),
+        ("a reset of nothing", &[26, 9, 0, 0, 0], 1243),
+        ("COM_FIELD_LIST without an end", b"\x04table", 1835),
+        ("a statement that is not UTF-8", b"\x03SELECT \xFF\xFE", 1064),
+        ("an unterminated string", b"\x03SELECT 'a", 1064),
+        ("an unterminated comment", b"\x03SELECT 1 /* a", 1064),
+        ("COM_PING", &[14], 0),
+    ] {
+        assert_eq!(client.code(payload), Some(expected), "{what}");
+    }
+    assert_eq!(client.code(b"\x03SELECT 1"), Some(0));
+}
+
+#[test]
+fn commands_out_of_order_end_the_session() {
+    let proxy = start(&Setup::default());
+    let mut client = RawClient::log_in(proxy.running().listen_address());
+    client.send(7, b"\x03SELECT 1");
+    assert_eq!(client.packet().unwrap()[..3], [0xFF, 0x84, 0x04], "error 1156");
+    assert_eq!(client.packet(), None);
+    let mut client = RawClient::log_in(proxy.running().listen_address());
+    // There is no answer to COM_STMT_SEND_LONG_DATA, so the only way to say no is to close.
+    client.send(0, &[24, 9, 0, 0, 0, 0, 0, 1, 2, 3]);
+    assert_eq!(client.packet(), None);
+}
+
+#[test]
+fn an_execution_with_broken_parameters_is_refused() {
+    let proxy = start(&Setup::default());
+    let mut client = RawClient::log_in(proxy.running().listen_address());
+    client.send(0, b"\x16SELECT ?, ?");
+    let prepared = client.packet().unwrap();
+    assert_eq!(prepared[0], 0);
+    let id = &prepared[1..5];
+    // Two parameters and an EOF, two columns and an EOF.
+    for _ in 0..6 {
+        client.packet().unwrap();
+    }
+    let execute = |parameters: &[u8]| [&[23], id, &[0, 1, 0, 0, 0], parameters].concat();
+    assert_eq!(client.code(&execute(&[])), Some(1210), "no NULL bitmap");
+    assert_eq!(
+        client.code(&execute(&[0, 0])),
+        Some(1210),
+        "types were never bound"
+    );
+    assert_eq!(
+        client.code(&execute(&[0, 1, 3])),
+        Some(1210),
+        "types that end early"
+    );
+    let right = execute(&[0, 1, 3, 0, 3, 0, 1, 0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!(client.code(&right), Some(0));
 }
