@@ -81,6 +81,8 @@ struct Session {
     client_ip: String,
     snapshot: Arc<Snapshot>,
     user: Arc<UserEntry>,
+    /// The generation that is followed does not have the user any more.
+    is_removed: bool,
     _user_place: Place,
     schema: Option<Arc<str>>,
     names: Option<Names>,
@@ -123,6 +125,7 @@ pub(crate) async fn serve(
         client_ip: client_ip(peer),
         snapshot: accepted.snapshot,
         user: accepted.user,
+        is_removed: false,
         _user_place: accepted.user_place,
         schema: accepted.schema,
         capabilities: accepted.capabilities,
@@ -263,19 +266,16 @@ impl Session {
 
     /// Takes the generation that is served now, unless a transaction is open: that one ends as it began.
     fn renew_snapshot(&mut self) {
-        if !self.worker.is_current(&self.snapshot) && !self.is_in_transaction() {
-            self.snapshot = self.worker.snapshot();
+        if self.worker.is_current(&self.snapshot) || self.is_in_transaction() {
+            return;
         }
-    }
-
-    /// The user as the generation that is followed has it; `None` when the user was removed.
-    fn renew_user(&mut self) -> bool {
+        self.snapshot = self.worker.snapshot();
         match self.snapshot.users.get(&self.user.name) {
             Some(user) => {
                 self.user = user.clone();
-                true
+                self.is_removed = false;
             }
-            None => false,
+            None => self.is_removed = true,
         }
     }
 

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use shardwright_rules::{Address, Configuration, HostgroupId, Statement};
+use shardwright_sql::DigestOptions;
+use shardwright_sql::digest::digest_into;
 
 use crate::pool::MemberFigures;
 use crate::snapshot::Snapshot;
@@ -264,11 +266,13 @@ struct DigestTable {
     limit: usize,
     entries: FxHashMap<(u64, u64), DigestFigures>,
     dropped: u64,
+    /// Where digest texts are made, so that a statement that is known already costs no allocation.
+    text: Vec<u8>,
 }
 
 impl DigestTable {
     fn count(&mut self, sample: &Sample<'_>) {
-        let digest = sample.statement.digest_hash();
+        let digest = digest_into(sample.statement.text(), DigestOptions::default(), &mut self.text);
         let mut hasher = FxHasher::default();
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
         let key = (digest, hasher.finish());
@@ -288,7 +292,7 @@ impl DigestTable {
                     schema: sample.schema.unwrap_or_default().to_owned(),
                     user: sample.user.to_owned(),
                     digest,
-                    text: String::from_utf8_lossy(sample.statement.digest_text()).into_owned(),
+                    text: String::from_utf8_lossy(&self.text).into_owned(),
                     count: 0,
                     first_seen_s: now,
                     last_seen_s: now,

@@ -122,6 +122,7 @@ impl Session {
         self.forget_state();
         self.snapshot = snapshot;
         self.user = user;
+        self.is_removed = false;
         self._user_place = place;
         self.schema = schema;
         self.collation = collation;

@@ -1,6 +1,5 @@
 //! One statement: understood, decided, sent, forwarded, and what it leaves behind.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{Decision, Effects, HostgroupId, Outcome as Decided, Rejection, Route, Statement};
@@ -172,7 +171,7 @@ impl Session {
             .as_ref()
             .filter(|schema| !self.snapshot.is_logical_schema(schema))
             .cloned();
-        let schema = route.backend_schema.as_deref().map(Arc::from).or(own_schema);
+        let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.shard.is_some() || !statement.is_session_setup();
         let mut hostgroup = route.hostgroup;
         if asks && route.shard.is_none() && statement.is_session_setup() {

@@ -72,7 +72,7 @@ impl Session {
                 self.frame.next_seq(),
             );
         }
-        if !self.renew_user() {
+        if self.is_removed {
             let error = errors::ACCESS_DENIED.with(format_args!(
                 "Access denied for user '{}'@'{}': the user was removed",
                 self.user.name, self.client_ip

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use mysql::prelude::Queryable;
-use shardwright_rules::{EngineRule, MemberStatus};
+use shardwright_rules::{EngineRule, MemberStatus, Role};
 use shardwright_testkit::MariaDb;
 
 use crate::support::{self, PASSWORD, PATIENCE, Setup, USER, error, member, rule, start, try_value, value};
@@ -121,6 +121,34 @@ fn draining_and_offline_servers_get_nothing() {
         });
         assert_eq!(error(&mut proxy.connect(None), "SELECT /* b */ 1").0, 9001);
     }
+}
+
+#[test]
+fn readers_that_cannot_be_reached_are_passed_over() {
+    let gone = shardwright_testkit::free_port().unwrap();
+    let proxy = start(&Setup {
+        options: Box::new(|options| {
+            options.limits.backend_retry_after = std::time::Duration::from_secs(3600)
+        }),
+        configuration: Box::new(move |c| {
+            let group = &mut c.hostgroups[1];
+            group.role = Role::Reader;
+            group.members[0].tier = 1;
+            group.members.insert(0, member("gone", gone, 5));
+        }),
+        ..Setup::default()
+    });
+    let mut client = proxy.connect(None);
+    for _ in 0..5 {
+        assert_eq!(
+            value(&mut client, "SELECT /* b */ 1"),
+            "1",
+            "the last resort answers"
+        );
+    }
+    let mut admin = proxy.admin();
+    let status = format!("SELECT status FROM stats_mysql_connection_pool WHERE srv_port = {gone}");
+    assert_eq!(value(&mut admin, &status), "SHUNNED");
 }
 
 #[test]

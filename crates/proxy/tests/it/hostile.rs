@@ -8,7 +8,7 @@ use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, write_packet,
 };
 
-use crate::support::{PASSWORD, PATIENCE, Setup, USER, start, value};
+use crate::support::{PASSWORD, PATIENCE, Setup, USER, heavy, start, value};
 
 /// Connects, reads the greeting, sends `bytes`, and reads what comes until the proxy closes.
 fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
@@ -137,6 +137,7 @@ fn half_open_connections_are_limited_and_end() {
 
 #[test]
 fn oversized_statements_are_refused() {
+    let _alone = heavy();
     let proxy = start(&Setup {
         options: Box::new(|options| options.limits.max_packet = 1 << 20),
         ..Setup::default()

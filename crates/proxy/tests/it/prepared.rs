@@ -3,7 +3,7 @@
 use mysql::Value;
 use mysql::prelude::Queryable;
 
-use crate::support::{PATIENCE, Setup, schema, start, value};
+use crate::support::{PATIENCE, Setup, heavy, schema, start, value};
 
 #[test]
 fn statements_are_prepared_wherever_they_go() {
@@ -89,6 +89,7 @@ fn errors_are_the_servers() {
 
 #[test]
 fn parameters_in_pieces_arrive_whole() {
+    let _alone = heavy();
     let name = schema("prepared_long");
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(Some(&name));

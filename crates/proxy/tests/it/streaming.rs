@@ -2,7 +2,7 @@
 
 use mysql::prelude::Queryable;
 
-use crate::support::{self, PATIENCE, Setup, schema, start, value};
+use crate::support::{self, PATIENCE, Setup, heavy, schema, start, value};
 
 /// Resident memory of this process, which holds the proxy and the client, KiB.
 fn resident_kib() -> u64 {
@@ -13,6 +13,7 @@ fn resident_kib() -> u64 {
 
 #[test]
 fn a_result_of_64_mib_streams_with_flat_memory() {
+    let _alone = heavy();
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(Some(&schema("streaming_large")));
     value(&mut client, "SELECT 1");
@@ -32,7 +33,7 @@ fn a_result_of_64_mib_streams_with_flat_memory() {
         }
     }
     assert_eq!((rows, bytes), (65_536, 65_536_000));
-    // Other tests run in this process too; a proxy that buffered would add 64 MiB.
+    // A proxy that buffered would add 64 MiB.
     assert!(
         most < before + 40 * 1024,
         "{before} KiB before, {most} KiB at most"
@@ -41,6 +42,7 @@ fn a_result_of_64_mib_streams_with_flat_memory() {
 
 #[test]
 fn a_client_that_does_not_read_stops_the_server_and_not_the_others() {
+    let _alone = heavy();
     let proxy = start(&Setup {
         options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
         ..Setup::default()
@@ -63,6 +65,7 @@ fn a_client_that_does_not_read_stops_the_server_and_not_the_others() {
 
 #[test]
 fn statements_and_values_of_more_than_16_mib_pass_both_ways() {
+    let _alone = heavy();
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(None);
     for len in [(1 << 24) - 20, (1 << 24) - 10, 1 << 24, 20 << 20] {

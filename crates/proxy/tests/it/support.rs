@@ -1,7 +1,7 @@
 //! A proxy in front of one real server that stands for two hostgroups, and what tests ask of them.
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mysql::Conn;
@@ -38,6 +38,13 @@ pub(crate) fn create_users(server: &MariaDb) {
     server
         .create_user("other", PASSWORD, Some("ALL PRIVILEGES ON *.*"))
         .unwrap();
+}
+
+static HEAVY: Mutex<()> = Mutex::new(());
+
+/// Held by tests that need much memory and by those that measure it: they share a process.
+pub(crate) fn heavy() -> MutexGuard<'static, ()> {
+    HEAVY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A schema that no other test uses.
