@@ -312,4 +312,21 @@ mod tests {
         assert_eq!(ExecuteParameters::split(&[0, 1, 3], 2), None);
         assert_eq!(ExecuteParameters::split(&[], 1), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn parameter_blocks_of_any_bytes_are_split_or_refused(
+            block in proptest::collection::vec(proptest::num::u8::ANY, 0..80),
+            parameters in 0_u16..40,
+        ) {
+            if let Some(split) = ExecuteParameters::split(&block, parameters) {
+                let types = split.types.map_or_else(|| vec![0; 2 * usize::from(parameters)], <[u8]>::to_vec);
+                let mut payload = Vec::new();
+                split.encode(1, &types, &mut payload);
+                let again = ExecuteParameters::split(&payload[10..], parameters).unwrap();
+                proptest::prop_assert_eq!(again.values, split.values);
+                proptest::prop_assert_eq!(again.null_bitmap, split.null_bitmap);
+            }
+        }
+    }
 }

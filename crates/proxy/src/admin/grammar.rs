@@ -200,4 +200,20 @@ mod tests {
             assert!(parse(text).is_err(), "{text}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn every_text_passes_through_a_string(json in ".*", generation in 0_i64..) {
+            let quoted = json.replace('\'', "''");
+            let text = format!("SHARDWRIGHT APPLY EXPECT {generation} '' AS '{quoted}'");
+            let expected = Expected { generation, fingerprint: String::new() };
+            proptest::prop_assert_eq!(parse(&text).unwrap(), Some(AdminStatement::Apply { expected, json }));
+        }
+
+        #[test]
+        fn no_text_is_a_panic(text in "(SHARDWRIGHT|EXPLAIN ROUTE|APPLY|EXPECT|'| |[0-9]|\\PC){0,12}") {
+            // Whether it is a statement does not matter here.
+            let _statement = parse(&text);
+        }
+    }
 }
