@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::SecretReference;
+use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
 use crate::args;
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &args::Proxy, ui: &Ui) -> Result<Exit, CommandError> {
         ),
         None => None,
     };
+    log_to_stderr();
     let signals = Signals::install()?;
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
     ui.message(&format!(
@@ -53,6 +55,16 @@ fn drain(proxy: RunningProxy, signals: &Signals) {
         }
     }
     proxy.shutdown();
+}
+
+/// What the proxy notes goes to standard error; `SHARDWRIGHT_LOG=debug` asks for more.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("SHARDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
 }
 
 /// The password of `admin`: from the file, else from the environment, else none.
