@@ -10,7 +10,7 @@ mod support;
 
 #[test]
 fn every_defect_is_explained() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/invalid");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/invalid");
     let mut names: Vec<String> = std::fs::read_dir(directory.clone())
         .expect("the corpus is there")
         .map(|entry| {
