@@ -13,6 +13,9 @@ use crate::session::Session;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
 
+/// Passes over the rules with their own patterns; each costs a few decisions for every rule not yet reached.
+const MOST_PASSES: usize = 4;
+
 /// What is known of one rule.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
@@ -38,7 +41,14 @@ impl Reach {
     pub(crate) fn of(set: &RuleSet<'_>, structure: &Structure) -> Self {
         let mut found: Vec<Option<Example>> = vec![None; set.len()];
         try_ordinary(set, &mut found);
-        try_own_patterns(set, structure, &mut found);
+        // A statement found for a rule far behind also shows the way to the chains that it passed.
+        for _ in 0..MOST_PASSES {
+            let before = found.iter().flatten().count();
+            try_own_patterns(set, structure, &mut found);
+            if found.iter().flatten().count() == before {
+                break;
+            }
+        }
         let verdicts = found
             .into_iter()
             .enumerate()

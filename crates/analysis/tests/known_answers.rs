@@ -64,9 +64,17 @@ rules:
     (
         "L04 a chain without an end",
         r#"rules:
-  - {rule_id: 10, flagOUT: 5}
+  - {rule_id: 10, match_digest: "^(SELECT|UPDATE)", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "t1", destination_hostgroup: 20, apply: 1}"#,
         &["SW204 warning witnessed 20"],
+    ),
+    (
+        "a chain that goes on where the first one ends",
+        r#"rules:
+  - {rule_id: 10, match_digest: "^DROP", error_msg: "no", apply: 1}
+  - {rule_id: 15, flagOUT: 5}
+  - {rule_id: 20, flagIN: 5, match_digest: "t1", destination_hostgroup: 20, apply: 1}"#,
+        &[],
     ),
     (
         "L04 where the jump has placed",

@@ -1,8 +1,9 @@
 //! SW204: a statement leaves the rules without any rule having placed it, although rules are there to place it.
 //!
-//! The end of the first chain is only reported, and as an information, where patterns spread a user's statements over two
-//! clusters or more beside the user's own: there a statement that no rule places may have lost its key. A reader split,
-//! or one group of tables on another cluster, leaves the rest to the default by design.
+//! The first chain and those that are entered without a look at the statement are the main line. Its end is only
+//! reported, and as an information, where patterns spread a user's statements over two clusters or more beside the user's
+//! own: there a statement that no rule places may have lost its key. A reader split, or one group of tables on another
+//! cluster, leaves the rest to the default by design.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +16,17 @@ use crate::codes::FALL_THROUGH;
 use crate::example::{Example, ORDINARY, sessions};
 use crate::question::Goal;
 use crate::reach::decide_place;
+use crate::rule_set::RuleSet;
 use crate::session::given;
 use crate::solver::{Answer, fallen_through};
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let ordinary = ordinary(known);
+    let main_line = main_line(set);
     for (&flag, chain) in &set.chains {
         let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
-        if !asked || ends_for_sure(known, chain) || (flag == 0 && !spreads(known)) {
+        if !asked || ends_for_sure(known, chain) || (main_line.contains(&flag) && !spreads(known)) {
             continue;
         }
         let goal = Goal::FallThrough(flag);
@@ -34,10 +37,11 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                 Answer::Empty(_) | Answer::Undecided(_) => continue,
             },
         };
-        if flag == 0 && !is_spread_user(known, &example) {
+        let on_main_line = main_line.contains(&flag);
+        if on_main_line && !is_spread_user(known, &example) {
             continue;
         }
-        findings.push(finding(known, flag, chain, &example));
+        findings.push(finding(known, flag, on_main_line, &example));
     }
 }
 
@@ -60,7 +64,7 @@ fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
     found
 }
 
-fn finding(known: &Known<'_, '_>, flag: u32, chain: &[usize], example: &Example) -> Finding {
+fn finding(known: &Known<'_, '_>, flag: u32, on_main_line: bool, example: &Example) -> Finding {
     let set = known.set;
     let default = set
         .configuration
@@ -75,15 +79,15 @@ fn finding(known: &Known<'_, '_>, flag: u32, chain: &[usize], example: &Example)
             )
         },
     );
-    let message = if flag == 0 {
+    let message = if on_main_line {
         format!("a statement that no rule places goes to {goes}")
     } else {
         format!(
             "a statement that jumped to flag {flag} and matches no rule there goes to {goes}: it does not come back"
         )
     };
-    let last = chain.last().map_or(&[][..], std::slice::from_ref);
-    let severity = if flag == 0 {
+    let last = set.chain(flag).last().map_or(&[][..], std::slice::from_ref);
+    let severity = if on_main_line {
         Severity::Info
     } else {
         Severity::Warning
@@ -92,6 +96,25 @@ fn finding(known: &Known<'_, '_>, flag: u32, chain: &[usize], example: &Example)
         .about(set, last, "the chain ends here")
         .shown_by(set, example)
         .help("end the chain with a rule without a condition that places, refuses, or applies")
+}
+
+/// The flags that statements come to without a look at their text.
+fn main_line(set: &RuleSet<'_>) -> BTreeSet<u32> {
+    let mut flags = set.start_flags.clone();
+    let mut open: Vec<u32> = flags.iter().copied().collect();
+    while let Some(flag) = open.pop() {
+        for &position in set.chain(flag) {
+            let reads = set.conditions[position]
+                .as_ref()
+                .is_none_or(|condition| condition.row.digest.is_some() || !condition.terms.is_empty());
+            for target in set.jumps(position) {
+                if !reads && flags.insert(target) {
+                    open.push(target);
+                }
+            }
+        }
+    }
+    flags
 }
 
 /// The last rule of the chain takes what is left.
