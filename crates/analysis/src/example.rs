@@ -90,18 +90,20 @@ pub(crate) fn sessions(set: &RuleSet<'_>) -> Vec<Session> {
         .collect()
 }
 
-/// Texts that may carry what `own` matches into a place that `before` reaches.
-pub(crate) fn blends(before: Option<&[u8]>, own: &[u8]) -> Vec<Vec<u8>> {
-    let mut texts = vec![own.to_vec()];
-    let joined = |parts: &[&[u8]]| parts.concat();
-    if let Some(before) = before {
-        texts.push(joined(&[before, b" ", own]));
-        texts.push(joined(&[own, b" ", before]));
-        texts.push(joined(&[before, own]));
-        texts.push(joined(&[b"/*", own, b"*/ ", before]));
-        texts.push(joined(&[b"/*", own, before]));
-    }
-    texts.push(joined(&[b"/*", own]));
-    texts.push(joined(&[b"/* ", own, b" */ SELECT a FROM t WHERE id=1"]));
-    texts
+/// Ways to put what a rule matches into a statement that comes to its chain; see [`blend`].
+pub(crate) const BLENDS: usize = 8;
+
+/// A text that may carry what `own` matches to where `before` comes.
+pub(crate) fn blend(way: usize, before: &[u8], own: &[u8]) -> Vec<u8> {
+    let parts: [&[u8]; 4] = match way {
+        0 => [own, b"", b"", b""],
+        1 => [before, b" ", own, b""],
+        2 => [own, b" ", before, b""],
+        3 => [before, own, b"", b""],
+        4 => [b"/*", own, b"*/ ", before],
+        5 => [b"/*", own, before, b""],
+        6 => [b"/*", own, b"", b""],
+        _ => [b"/* ", own, b" */ SELECT a FROM t WHERE id=1", b""],
+    };
+    parts.concat()
 }

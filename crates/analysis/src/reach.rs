@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::condition::{Side, Term};
-use crate::example::{Example, ORDINARY, blends, sessions};
+use crate::example::{BLENDS, Example, ORDINARY, blend, sessions};
 use crate::languages::{Domain, Lit};
 use crate::natives;
 use crate::paths::{self, Way};
@@ -122,6 +122,7 @@ fn try_ordinary(set: &RuleSet<'_>, found: &mut [Option<Example>]) {
 /// A rule's own shortest statement, put together with one that comes to its chain.
 fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Option<Example>]) {
     let usual = sessions(set).into_iter().next();
+    let mut ways: Vec<usize> = (0..BLENDS).collect();
     for position in 0..set.len() {
         if found[position].is_some() || !structure.asks(set, position) || is_safety_net(set, position) {
             continue;
@@ -141,10 +142,14 @@ fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Optio
             session.flag = flag;
         }
         let session = session.bent_to(condition.row, &set.mentioned);
-        let before = entrance.as_ref().map(|example| example.text.as_slice());
-        for text in blends(before, &own_text(set, &condition.terms)) {
-            note(set, &session, &text, found);
+        let before = entrance.map_or_else(Vec::new, |example| example.text);
+        let own = own_text(set, &condition.terms);
+        for at in 0..BLENDS {
+            let way = ways[at];
+            note(set, &session, &blend(way, &before, &own), found);
             if found[position].is_some() {
+                // What worked for one rule of a tree works for the next.
+                ways[..=at].rotate_right(1);
                 break;
             }
         }

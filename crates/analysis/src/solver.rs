@@ -8,7 +8,7 @@ use shardwright_rules::{Decision, Outcome};
 use shardwright_sql::Digest;
 
 use crate::condition::Side;
-use crate::example::{Example, ORDINARY, blends};
+use crate::example::{BLENDS, Example, ORDINARY, blend};
 use crate::languages::{Domain, Lit};
 use crate::question::{Blocker, Goal, Question};
 use crate::rule_set::RuleSet;
@@ -148,7 +148,7 @@ fn round(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> Round {
         texts.extend(languages.shortest(&both, Domain::PlainDigest).ok().flatten());
     }
     if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain) {
-        texts.extend(blends(Some(&plain), &of_text));
+        texts.extend((0..BLENDS).map(|way| blend(way, &plain, &of_text)));
     }
     try_texts(set, question, &digest, &text, texts, failed)
 }
