@@ -119,11 +119,12 @@ fn try_ordinary(set: &RuleSet<'_>, found: &mut [Option<Example>]) {
     }
 }
 
-/// A rule's own shortest statement, put together with one that comes to its chain.
+/// A rule's own shortest statement, put together with one that comes to its chain. The last rules first: a statement for the
+/// leaf of a tree is one for every jump that leads there.
 fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Option<Example>]) {
     let usual = sessions(set).into_iter().next();
     let mut ways: Vec<usize> = (0..BLENDS).collect();
-    for position in 0..set.len() {
+    for position in (0..set.len()).rev() {
         if found[position].is_some() || !structure.asks(set, position) || is_safety_net(set, position) {
             continue;
         }
