@@ -2,6 +2,8 @@
 
 use shardwright_diagnostics::CodeDoc;
 
+use crate::commands::lint;
+
 /// Every page, by code.
 pub(crate) fn pages() -> Vec<CodeDoc> {
     let mut pages: Vec<CodeDoc> = [
@@ -9,6 +11,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_topology::CODES,
         shardwright_compiler::CODES,
         shardwright_analysis::CODES,
+        &[lint::comments_only::PAGE],
         REFUSALS,
     ]
     .concat();

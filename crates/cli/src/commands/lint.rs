@@ -1,5 +1,7 @@
 //! `lint`: what the analysis finds in the compiled rules of each engine.
 
+pub(crate) mod comments_only;
+
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
 use shardwright_rules::EngineId;
@@ -23,6 +25,9 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     let mut problems = Problems::new();
     for diagnostic in opened.problems.sorted() {
         keep(&mut problems, diagnostic.clone(), args, &opened);
+    }
+    for diagnostic in comments_only::check(&opened) {
+        keep(&mut problems, diagnostic, args, &opened);
     }
     for engine in &engines {
         let built = opened.build_quietly(*engine);

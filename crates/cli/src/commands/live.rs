@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use shardwright_analysis::Finding;
 use shardwright_plan::{Hazard, Plan, Severity, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{EngineId, SecretReference};
 use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts, resolve};
@@ -134,10 +135,11 @@ pub(crate) fn plan(
     Ok(Plan::new(None, now(), expiry(opened), None, parts))
 }
 
-/// Errors of the analysis prevent a plan; its warnings travel with it.
+/// What the analysis warns of travels with the plan.
 fn hazards(built: &Built) -> Vec<Hazard> {
     let findings = shardwright_analysis::analyse(&built.configuration);
-    let hazards = findings.iter().map(|finding| Hazard {
+    let grave = |finding: &&Finding| finding.severity != shardwright_diagnostics::Severity::Info;
+    let hazards = findings.iter().filter(grave).map(|finding| Hazard {
         code: finding.code.to_string(),
         severity: match finding.severity {
             shardwright_diagnostics::Severity::Error => Severity::Error,

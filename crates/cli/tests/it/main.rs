@@ -7,6 +7,7 @@ mod cases;
 mod commands;
 mod differential;
 mod generator;
+mod more_cases;
 mod support;
 mod tenants;
 mod transactional;

@@ -100,10 +100,15 @@ impl WorldOnServers {
 
     /// A client of the proxy, in the schema `world`.
     pub(crate) fn client(&self, user: &str) -> Conn {
+        self.client_in(user, "world")
+    }
+
+    /// A client of the proxy.
+    pub(crate) fn client_in(&self, user: &str, schema: &str) -> Conn {
         let options = ClientOptions {
             user,
             password: PASSWORD,
-            schema: Some("world"),
+            schema: Some(schema),
         };
         connect(self.proxy.listen(), options).unwrap()
     }
