@@ -131,15 +131,7 @@ fn a6_a_session_reaches_the_host_of_its_schema_and_no_other_hosts_schema() {
 #[test]
 fn a8_the_offline_answer_is_the_live_answer_and_counters_survive_a_reload() {
     let world = WorldOnServers::start();
-    let mut admin = connect(
-        world.proxy.admin(),
-        ClientOptions {
-            user: "admin",
-            password: ADMIN_PASSWORD,
-            schema: None,
-        },
-    )
-    .unwrap();
+    let mut admin = world.admin();
     let rows = ask(&mut admin, "SHARDWRIGHT OBSERVE").unwrap();
     let configuration = serde_json::from_str(rows[0][2].as_ref().unwrap()).unwrap();
     let evaluator = shardwright_rules::Evaluator::new(std::sync::Arc::new(configuration));
@@ -214,15 +206,7 @@ fn a9_statements_without_a_hint_are_noted_before_and_counted_after() {
     for _ in 0..3 {
         ask(&mut client, "SELECT name FROM world.Country").unwrap_err();
     }
-    let mut admin = connect(
-        world.proxy.admin(),
-        ClientOptions {
-            user: "admin",
-            password: ADMIN_PASSWORD,
-            schema: None,
-        },
-    )
-    .unwrap();
+    let mut admin = world.admin();
     let sql =
         "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name='Queries_without_required_hint'";
     assert_eq!(

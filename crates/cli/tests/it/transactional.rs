@@ -23,7 +23,7 @@ struct Observed {
 }
 
 impl WorldOnServers {
-    fn admin(&self) -> Conn {
+    pub(crate) fn admin(&self) -> Conn {
         let options = ClientOptions {
             user: "admin",
             password: ADMIN_PASSWORD,
