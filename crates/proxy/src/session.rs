@@ -2,6 +2,7 @@
 
 mod answer;
 mod conclude;
+mod database;
 mod forward;
 mod holds;
 mod keep;

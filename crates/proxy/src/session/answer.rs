@@ -6,7 +6,7 @@ use super::{End, Flow, Session};
 
 impl Session {
     /// The status that goes with the proxy's own answers.
-    fn status(&self) -> StatusFlags {
+    pub(super) fn status(&self) -> StatusFlags {
         let mut status = StatusFlags::empty();
         status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.is_in_transaction());

@@ -7,6 +7,7 @@ use shardwright_rules::{Decision, Outcome as Decided, Route, Statement};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
+use super::database::{Rows, schema_question};
 use super::forward::{Transmission, forward};
 use super::place::{Trouble, lost};
 use super::text::{other_packets, rejected, unroutable};
@@ -40,6 +41,11 @@ impl Session {
         let statement = Statement::new(&text, LexMode::default());
         if let Some(error) = unpreparable(&statement) {
             return self.refuse(seq, &error).await;
+        }
+        if self.is_in_logical_schema()
+            && let Some(column) = schema_question(&text)
+        {
+            return self.prepare_schema_question(text.clone(), column, seq).await;
         }
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
@@ -132,6 +138,11 @@ impl Session {
         }
         let text = prepared.text.clone();
         let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
+        if (self.is_in_logical_schema() || self.is_logical(schema.as_deref()))
+            && let Some(column) = schema_question(&text)
+        {
+            return self.answer_schema(column, Rows::Binary, seq).await;
+        }
         let statement = Statement::new(&text, LexMode::default());
         let outer = std::mem::replace(&mut self.schema, schema);
         let flow = self

@@ -6,6 +6,7 @@ use shardwright_rules::{Decision, Effects, HostgroupId, Outcome as Decided, Reje
 use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
+use super::database::{Rows, schema_question};
 use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
@@ -30,6 +31,11 @@ impl Session {
         let statement = Statement::new(text, LexMode::default());
         if let Some(error) = unroutable(&statement) {
             return self.refuse(seq, &error).await;
+        }
+        if self.is_in_logical_schema()
+            && let Some(column) = schema_question(text)
+        {
+            return self.answer_schema(column, Rows::Text, seq).await;
         }
         let set = match self.plan_set(&statement) {
             Ok(set) => set,
@@ -169,7 +175,7 @@ impl Session {
         let own_schema = self
             .schema
             .as_ref()
-            .filter(|schema| !self.snapshot.is_logical_schema(schema))
+            .filter(|schema| !self.is_logical(Some(schema)))
             .cloned();
         let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.shard.is_some() || !statement.is_session_setup();

@@ -3,10 +3,10 @@
 use mysql::prelude::Queryable;
 use shardwright_rules::{
     Body, CommentForm, Conflict, Finder, KeyKind, KeyValue, MapStep, MissingAction, MissingBegin, MissingKey,
-    NativeStep, Rule, Scope, Shard, UnknownKey, Unqualified,
+    Names, NativeStep, Rule, Scope, Shard, UnknownKey, Unqualified,
 };
 
-use crate::support::{Setup, TestProxy, error, server, start, value};
+use crate::support::{self, Setup, TestProxy, error, server, start, value};
 
 /// Tenant 1 is in cluster `a` and schema `SCHEMA_1`, tenant 2 in cluster `b` and schema `SCHEMA_2`.
 fn tenants(schema: &'static str) -> TestProxy {
@@ -55,7 +55,13 @@ fn tenants(schema: &'static str) -> TestProxy {
                 address: "shard_maps.tenants".into(),
                 flag_in: 0,
                 body: Body::Native {
-                    scope: Box::new(Scope::default()),
+                    scope: Box::new(Scope {
+                        users: Names {
+                            any_of: vec![support::USER.into()],
+                            except: Vec::new(),
+                        },
+                        ..Scope::default()
+                    }),
                     step: NativeStep::Map(Box::new(map)),
                 },
             }];
@@ -135,4 +141,34 @@ fn a_transaction_opens_where_its_first_statement_goes() {
         "0",
         "a transaction of nothing leaves nothing"
     );
+}
+
+#[test]
+fn the_schema_that_a_session_is_in_is_the_logical_one() {
+    let proxy = tenants("maps_database");
+    let mut client = proxy.connect(Some("maps_database"));
+    for (sql, column) in [
+        ("SELECT DATABASE()", "DATABASE()"),
+        ("/* which */ select schema( ) ;", "schema( )"),
+    ] {
+        let result = client.query_iter(sql).unwrap();
+        assert_eq!(result.columns().as_ref()[0].name_str(), column);
+        drop(result);
+        assert_eq!(value(&mut client, sql), "maps_database", "{sql}");
+        let prepared: Option<String> = client.exec_first(sql, ()).unwrap();
+        assert_eq!(prepared.as_deref(), Some("maps_database"), "{sql}");
+    }
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("UPDATE /* tenant=2 */ t SET who = 3").unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT DATABASE()"),
+        "maps_database",
+        "the schema of the shard is not shown"
+    );
+    client.query_drop("ROLLBACK").unwrap();
+    let question = client.prep("SELECT DATABASE()").unwrap();
+    client.query_drop("USE maps_database_1").unwrap();
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), "maps_database_1");
+    let prepared: Option<String> = client.exec_first(&question, ()).unwrap();
+    assert_eq!(prepared.as_deref(), Some("maps_database_1"));
 }
