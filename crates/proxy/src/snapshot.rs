@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, NativeStep, User};
+use rustc_hash::FxHashMap;
+use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, Names, NativeStep, User};
 
 use crate::members::{HostgroupMembers, MemberRegistry, Placed};
 use crate::secrets::Credentials;
@@ -36,7 +36,8 @@ pub(crate) struct Snapshot {
     pub(crate) users: FxHashMap<Arc<str>, Arc<UserEntry>>,
     pub(crate) hostgroups: FxHashMap<HostgroupId, HostgroupMembers>,
     /// Schemas that clients name and no server has: shard maps place by schemas of other names.
-    logical_schemas: FxHashSet<String>,
+    /// Names, and the users to whom they stand for what shards hold.
+    logical_schemas: FxHashMap<String, Vec<Names>>,
     /// A decision depends on the time since the session's last write.
     pub(crate) is_time_dependent: bool,
 }
@@ -59,7 +60,7 @@ impl Snapshot {
             configuration,
             users: FxHashMap::default(),
             hostgroups: FxHashMap::default(),
-            logical_schemas: FxHashSet::default(),
+            logical_schemas: FxHashMap::default(),
             is_time_dependent: false,
         }
     }
@@ -136,9 +137,11 @@ impl Snapshot {
         Ok((snapshot, problems))
     }
 
-    /// Whether clients may be in a schema of this name although servers have none.
-    pub(crate) fn is_logical_schema(&self, name: &str) -> bool {
-        self.logical_schemas.contains(name)
+    /// Whether this user may be in a schema of this name although servers have none. To users that no map of this
+    /// logical schema applies to it is a schema like any other.
+    pub(crate) fn is_logical_schema(&self, name: &str, user: &str) -> bool {
+        let users = self.logical_schemas.get(name);
+        users.is_some_and(|users| users.iter().any(|names| names.contains(user)))
     }
 
     /// The durable form.
@@ -178,26 +181,28 @@ fn hostgroups(
     configuration.hostgroups.iter().map(entry).collect()
 }
 
-fn logical_schemas(configuration: &Configuration) -> FxHashSet<String> {
-    let maps = configuration
-        .graph
-        .rules
-        .iter()
-        .filter_map(|rule| match &rule.body {
-            Body::Native { step, .. } => match step {
-                NativeStep::Map(map) => Some(map),
-                _ => None,
-            },
-            Body::Engine(_) => None,
-        });
-    maps.filter_map(|map| {
-        let logical = map.logical_schema.as_deref()?;
+fn logical_schemas(configuration: &Configuration) -> FxHashMap<String, Vec<Names>> {
+    let mut logical_schemas: FxHashMap<String, Vec<Names>> = FxHashMap::default();
+    for rule in &configuration.graph.rules {
+        let Body::Native {
+            scope,
+            step: NativeStep::Map(map),
+        } = &rule.body
+        else {
+            continue;
+        };
+        let Some(logical) = map.logical_schema.as_deref() else {
+            continue;
+        };
         let is_elsewhere = |shard: &shardwright_rules::Shard| {
             shard.schema.as_deref().is_some_and(|schema| schema != logical)
         };
-        map.shards.iter().all(is_elsewhere).then(|| logical.to_owned())
-    })
-    .collect()
+        if map.shards.iter().all(is_elsewhere) && scope.schemas.contains(logical) {
+            let users = logical_schemas.entry(logical.to_owned()).or_default();
+            users.push(scope.users.clone());
+        }
+    }
+    logical_schemas
 }
 
 fn is_time_dependent(configuration: &Configuration) -> bool {

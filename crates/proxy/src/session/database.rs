@@ -31,7 +31,7 @@ impl Session {
     }
 
     pub(super) fn is_logical(&self, schema: Option<&str>) -> bool {
-        schema.is_some_and(|schema| self.snapshot.is_logical_schema(schema))
+        schema.is_some_and(|schema| self.snapshot.is_logical_schema(schema, &self.user.name))
     }
 
     /// Answers with the session's schema; `column` is the expression as the client wrote it.

@@ -172,3 +172,18 @@ fn the_schema_that_a_session_is_in_is_the_logical_one() {
     let prepared: Option<String> = client.exec_first(&question, ()).unwrap();
     assert_eq!(prepared.as_deref(), Some("maps_database_1"));
 }
+
+#[test]
+fn a_schema_is_logical_only_to_whom_the_map_applies() {
+    let proxy = tenants("maps_apply");
+    server()
+        .run("CREATE OR REPLACE DATABASE maps_apply; CREATE TABLE maps_apply.t AS SELECT 'real' AS who")
+        .unwrap();
+    let mut other = proxy
+        .try_connect("other", support::PASSWORD, Some("maps_apply"))
+        .unwrap();
+    assert_eq!(value(&mut other, "SELECT who FROM t"), "real");
+    assert_eq!(value(&mut other, "SELECT DATABASE()"), "maps_apply");
+    let mut client = proxy.connect(Some("maps_apply"));
+    assert_eq!(value(&mut client, "SELECT /* tenant=1 */ who FROM t"), "1");
+}
