@@ -124,6 +124,17 @@ pub(crate) struct Placed {
     pub(crate) status: MemberStatus,
 }
 
+/// What a hostgroup has for a connection that is open already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// New connections go to its server as well.
+    Serves,
+    /// Its server takes no new connections of the hostgroup.
+    Drains,
+    /// Its server is none of the hostgroup's.
+    Gone,
+}
+
 /// A hostgroup of one generation.
 #[derive(Clone, Debug)]
 pub(crate) struct HostgroupMembers {
@@ -132,6 +143,24 @@ pub(crate) struct HostgroupMembers {
 }
 
 impl HostgroupMembers {
+    /// Where an open connection to `runtime` stands, which may be a member of an earlier generation.
+    pub(crate) fn standing(&self, runtime: &MemberRuntime) -> Standing {
+        let is_same = |member: &&Placed| {
+            (member.runtime.host.as_str(), member.runtime.port) == (runtime.host.as_str(), runtime.port)
+        };
+        let is_online = |member: &&Placed| member.status == MemberStatus::Online;
+        let writer = self.members.iter().find(is_online);
+        match self.members.iter().find(is_same) {
+            None => Standing::Gone,
+            Some(member) if member.status == MemberStatus::Offline => Standing::Gone,
+            Some(member) if !is_online(&member) => Standing::Drains,
+            Some(_) if self.role == Role::Writer && !writer.is_some_and(|writer| is_same(&writer)) => {
+                Standing::Drains
+            }
+            Some(_) => Standing::Serves,
+        }
+    }
+
     /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
     /// ago are left out, unless `even_avoided`. A writer hostgroup has one writer: its first online member.
     pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&Placed> {

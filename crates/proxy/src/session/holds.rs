@@ -32,6 +32,8 @@ impl Holds {
 
     /// Reasons that end by themselves after a while.
     pub(crate) const BRIEF: Self = Self(Self::INSERT_ID.0 | Self::WARNINGS.0 | Self::FOUND_ROWS.0);
+    /// What a further connection can be given as well, or is asked about right after its statement or never.
+    pub(crate) const REPEATABLE: Self = Self(Self::SESSION_VARIABLES.0 | Self::AUTOCOMMIT.0 | Self::BRIEF.0);
     /// A transaction is open.
     pub(crate) const IN_TRANSACTION: Self = Self(Self::TRANSACTION.0 | Self::XA.0);
     /// State that a statement elsewhere would miss without a word: it is refused instead.

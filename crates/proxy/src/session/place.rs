@@ -11,7 +11,7 @@ use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
 use super::holds::Holds;
 use super::{Held, Session, is_about_login};
 use crate::backend::{Backend, BackendError, CLASS, Connect, ConnectFailure, Fit, Names};
-use crate::members::MemberRuntime;
+use crate::members::{MemberRuntime, Standing};
 use crate::pool::Preference;
 
 /// Connections of the pool that turn out to be dead before one is given up.
@@ -71,6 +71,7 @@ impl Session {
     /// A connection to the hostgroup, in the session's state.
     pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
         self.check_elsewhere(target)?;
+        self.leave_former_member(target)?;
         if let Some(position) = self
             .held
             .iter()
@@ -112,6 +113,33 @@ impl Session {
         Err(Trouble::Refused(
             errors::CLIENT_SERVER_LOST.with("Lost connection to MySQL server"),
         ))
+    }
+
+    /// Lets go of a connection to a server that the hostgroup has no more or takes out of service: what can be
+    /// repeated follows the session to where the hostgroup is now. What cannot stays while the server drains.
+    fn leave_former_member(&mut self, target: &Target) -> Result<(), Trouble> {
+        let position = |held: &Held| held.hostgroup == target.hostgroup;
+        let Some(position) = self.held.iter().position(position) else {
+            return Ok(());
+        };
+        let held = &self.held[position];
+        let group = self.snapshot.hostgroups.get(&target.hostgroup);
+        let standing = group.map_or(Standing::Gone, |group| group.standing(&held.backend.member));
+        let is_question = target.asks && !target.begins;
+        let has_more = !held.holds.without(Holds::REPEATABLE).is_empty();
+        if standing == Standing::Serves || is_question || (standing == Standing::Drains && has_more) {
+            return Ok(());
+        }
+        let held = self.held.swap_remove(position);
+        if !has_more {
+            return Ok(());
+        }
+        Err(Trouble::Fatal(errors::CLIENT_SERVER_LOST.with(format_args!(
+            "Lost connection to MySQL server: {} is not a server of hostgroup {} any more, and the session held {} there",
+            held.backend.member.place(),
+            target.hostgroup,
+            held.holds.texts()
+        ))))
     }
 
     /// Refuses a statement whose meaning depends on what another connection holds.

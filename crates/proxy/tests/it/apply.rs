@@ -3,11 +3,11 @@
 use std::sync::Barrier;
 
 use mysql::prelude::Queryable;
-use shardwright_rules::{EngineRule, HostgroupId, SecretReference};
+use shardwright_rules::{Configuration, EngineRule, HostgroupId, MemberStatus, SecretReference};
 
 use crate::support::{
-    self, PASSWORD, Setup, USER, apply, apply_expecting, configuration, error, observe, rule, schema, server,
-    start, start_on, try_value, value, write_secret,
+    self, PASSWORD, Setup, TestProxy, USER, apply, apply_expecting, configuration, error, observe, rule,
+    schema, server, start, start_on, try_value, value, write_secret,
 };
 
 fn refusal(result: mysql::Result<(i64, String)>) -> String {
@@ -373,4 +373,68 @@ fn secrets_are_nowhere() {
     for canary in [PASSWORD, support::ADMIN_PASSWORD] {
         assert!(!everything.contains(canary));
     }
+}
+
+/// How the session's connection reaches the server: the address of a TCP connection, `localhost` by its socket.
+const REACHED: &str = "SELECT SUBSTRING_INDEX(USER(), '@', -1) FROM DUAL";
+
+#[test]
+fn state_that_can_be_repeated_follows_its_hostgroup_to_another_server() {
+    for status in [None, Some(MemberStatus::Draining), Some(MemberStatus::Offline)] {
+        for (sql, question, expected) in [
+            ("SET time_zone = '+03:00'", "SELECT @@time_zone", "+03:00"),
+            ("SET autocommit = 0", "SELECT @@autocommit", "0"),
+            ("SET SESSION TRANSACTION READ ONLY", "SELECT @@tx_read_only", "1"),
+            ("SELECT 1/0", "SELECT 1", "1"),
+        ] {
+            let setup = Setup::default();
+            let proxy = start(&setup);
+            let mut client = proxy.connect(None);
+            client.query_drop(sql).unwrap();
+            assert_eq!(value(&mut client, REACHED), "127.0.0.1");
+            client.query_drop(sql).unwrap();
+            apply(&mut proxy.admin(), &moved_to_socket(&proxy, &setup, status)).unwrap();
+            assert_eq!(value(&mut client, REACHED), "localhost", "{sql}, {status:?}");
+            assert_eq!(value(&mut client, question), expected, "{sql}, {status:?}");
+        }
+    }
+}
+
+#[test]
+fn state_that_cannot_be_repeated_ends_with_its_server() {
+    for (status, is_lost) in [
+        (None, true),
+        (Some(MemberStatus::Offline), true),
+        (Some(MemberStatus::Draining), false),
+    ] {
+        let setup = Setup::default();
+        let proxy = start(&setup);
+        let mut client = proxy.connect(None);
+        client.query_drop("SET @a = 5").unwrap();
+        apply(&mut proxy.admin(), &moved_to_socket(&proxy, &setup, status)).unwrap();
+        if is_lost {
+            let (code, message) = error(&mut client, REACHED);
+            assert_eq!(code, 2013);
+            assert!(message.contains("user variables"), "{message}");
+            assert!(client.query_drop("SELECT 1").is_err(), "the session is over");
+        } else {
+            assert_eq!(value(&mut client, REACHED), "127.0.0.1");
+            assert_eq!(value(&mut client, "SELECT @a"), "5");
+        }
+        assert_eq!(value(&mut proxy.connect(None), REACHED), "localhost");
+    }
+}
+
+/// The first hostgroup is another server from now on; the one it had has this status, or is gone.
+fn moved_to_socket(proxy: &TestProxy, setup: &Setup, status: Option<MemberStatus>) -> Configuration {
+    let mut moved = configuration(setup, &write_secret(&proxy.directory));
+    let members = &mut moved.hostgroups[0].members;
+    let mut other = support::member("other", 0, 20);
+    other.host = server().socket().to_str().unwrap().to_owned();
+    match status {
+        Some(status) => members[0].status = status,
+        None => members.clear(),
+    }
+    members.push(other);
+    moved
 }
