@@ -6,7 +6,7 @@ use shardwright_sql::SessionEffects;
 use shardwright_wire::{Command, StatusFlags};
 
 use super::forward::{Broken, Traffic};
-use super::holds::{After, Holds, SetLeft, after};
+use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::place::{lost, note_autocommit};
 use super::statement::Run;
 use super::text::is_transaction_bound;
@@ -85,6 +85,7 @@ impl Session {
                 multiplex: run.effects.multiplex,
             },
         );
+        self.outdate(run.ending, insert_id);
         if !shape.is_safe_read() && !run.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.last_write = Some(Instant::now());
         }
@@ -101,6 +102,24 @@ impl Session {
             .then(|| Instant::now() + self.worker.shared.limits.brief_hold);
         self.keep_or_give(held);
         Ok(())
+    }
+
+    /// What other connections were held for to be asked about is not the session's latest any more.
+    fn outdate(&mut self, ending: Ending, insert_id: u64) {
+        let mut outdated = Holds::NONE;
+        if ending != Ending::Asks {
+            outdated = outdated.with(Holds::WARNINGS).with(Holds::FOUND_ROWS);
+        }
+        if insert_id != 0 {
+            outdated = outdated.with(Holds::INSERT_ID);
+        }
+        if !self.held.iter().any(|held| held.holds.intersects(outdated)) {
+            return;
+        }
+        for mut held in std::mem::take(&mut self.held) {
+            held.holds = held.holds.without(outdated);
+            self.keep_or_give(held);
+        }
     }
 
     fn count(&self, held: &Held, run: &Run<'_>, bytes_sent: usize, traffic: Traffic, started: Instant) {

@@ -29,6 +29,8 @@ pub(super) struct Target {
     pub(super) user_variables: bool,
     /// It asks about the session's earlier statements.
     pub(super) asks: bool,
+    /// What it asks, by the reasons for which connections are held for that.
+    pub(super) asked: Holds,
     /// It opens the transaction that was begun.
     pub(super) opens: bool,
     /// It can begin a transaction: what was said about the next one is about it.
@@ -150,7 +152,7 @@ impl Session {
                 missed = missed.with(Holds::USER_VARIABLES);
             }
             if target.asks {
-                missed = missed.with(Holds::BRIEF);
+                missed = missed.with(target.asked);
             }
             if held.holds.intersects(missed.with(Holds::NOT_ELSEWHERE)) {
                 return Err(Trouble::Refused(errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(

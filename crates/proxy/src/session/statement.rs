@@ -11,7 +11,7 @@ use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
 use super::set::SetPlan;
-use super::text::{asks, ending, other_packets, rejected, unroutable, words};
+use super::text::{asked, asks, ending, other_packets, rejected, unroutable, words};
 use super::{Flow, MAX_PENDING, Session};
 use crate::channel::Frame;
 
@@ -171,7 +171,8 @@ impl Session {
         set: Option<SetPlan>,
     ) -> Run<'a> {
         let shape = statement.shape();
-        let asks = asks(statement);
+        let asked = asked(statement);
+        let asks = !asked.is_empty();
         let own_schema = self
             .schema
             .as_ref()
@@ -190,6 +191,7 @@ impl Session {
                 schema,
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,
+                asked,
                 // What a driver asks on the way does not open the transaction; a statement does, placed or not.
                 opens: !self.pending.is_empty() && is_work,
                 begins: is_work,

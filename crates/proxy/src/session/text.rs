@@ -4,16 +4,17 @@ use shardwright_rules::{Rejection, Statement};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
-use super::holds::Ending;
+use super::holds::{Ending, Holds};
 
 /// Words of questions about earlier statements. `CONNECTION_ID()` is none: it has an answer on any connection.
-const QUESTIONS: [&[u8]; 6] = [
-    b"LAST_INSERT_ID",
-    b"FOUND_ROWS",
-    b"ROW_COUNT",
-    b"IDENTITY",
-    b"WARNING_COUNT",
-    b"ERROR_COUNT",
+const QUESTIONS: [(&[u8], Holds); 6] = [
+    (b"LAST_INSERT_ID", Holds::INSERT_ID),
+    (b"FOUND_ROWS", Holds::FOUND_ROWS),
+    // Like FOUND_ROWS() it is about the statement before and nothing older.
+    (b"ROW_COUNT", Holds::FOUND_ROWS),
+    (b"IDENTITY", Holds::INSERT_ID),
+    (b"WARNING_COUNT", Holds::WARNINGS),
+    (b"ERROR_COUNT", Holds::WARNINGS),
 ];
 
 /// Statements that no rule could make safe.
@@ -93,21 +94,30 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Whether the statement asks about the session's earlier statements.
 pub(super) fn asks(statement: &Statement<'_>) -> bool {
+    !asked(statement).is_empty()
+}
+
+/// What a statement asks of the session's earlier statements, by the reasons for which connections are held for it.
+pub(super) fn asked(statement: &Statement<'_>) -> Holds {
     if asks_for_diagnostics(statement) {
-        return true;
+        return Holds::WARNINGS;
     }
     if !statement
         .shape()
         .effects
         .intersects(SessionEffects::READS_SESSION)
     {
-        return false;
+        return Holds::NONE;
     }
     let text = statement.text();
-    QUESTIONS.iter().any(|question| {
+    let is_in_text = |question: &[u8]| {
         text.windows(question.len())
             .any(|window| window.eq_ignore_ascii_case(question))
-    })
+    };
+    QUESTIONS
+        .iter()
+        .filter(|(question, _)| is_in_text(question))
+        .fold(Holds::NONE, |asked, (_, about)| asked.with(*about))
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.

@@ -211,3 +211,30 @@ fn connections_are_held_for_state_and_shared_otherwise() {
     proxy.settle();
     assert_eq!(value(&mut client, "SELECT @@time_zone = @@global.time_zone"), "1");
 }
+
+#[test]
+fn questions_are_about_the_last_statement_wherever_that_ran() {
+    let proxy = support::start(&Setup::default());
+    let name = schema("statements_questions");
+    let mut client = proxy.connect(Some(&name));
+    client
+        .query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)")
+        .unwrap();
+    for (sql, id) in [
+        ("INSERT INTO t VALUES (NULL)", "1"),
+        ("INSERT /* b */ INTO t VALUES (NULL)", "2"),
+        ("INSERT INTO t VALUES (NULL)", "3"),
+    ] {
+        client.query_drop(sql).unwrap();
+        assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), id, "{sql}");
+        assert_eq!(
+            value(&mut client, "SELECT LAST_INSERT_ID()"),
+            id,
+            "{sql}, asked again"
+        );
+    }
+    client.query_drop("SELECT /* b */ 1/0").unwrap();
+    assert_eq!(value(&mut client, "SHOW COUNT(*) WARNINGS"), "1");
+    client.query_drop("SELECT 1 FROM t").unwrap();
+    assert_eq!(value(&mut client, "SHOW COUNT(*) WARNINGS"), "0");
+}
