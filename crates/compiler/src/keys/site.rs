@@ -77,7 +77,7 @@ impl KeySite {
         Self {
             accepts,
             repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
-            doubtful: comment_before_quote(&format!("{key}=")),
+            doubtful: any_comment(&format!("{key}=")),
             keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
             after: format!(r"(?:\*/|{SEPARATOR})"),
@@ -100,7 +100,7 @@ impl KeySite {
         Self {
             accepts: format!("{}{comment}", statement_before_comment()),
             repeats: format!("{comment}(?s:.*){comment}"),
-            doubtful: format!(r#"\A[^'"`]*{comment}"#),
+            doubtful: comment.clone(),
             before: format!(r"/\*{BLANKS}{prefix}"),
             keyed: comment,
             after: format!(r"{suffix}{BLANKS}\*/"),
@@ -226,13 +226,13 @@ fn pairs_before() -> String {
     format!(r"/\*(?:{SEPARATOR}|{first}(?:{pair}){{0,8}}[^=*]*{SEPARATOR}|{first}(?:{pair}){{1,8}})?")
 }
 
-/// `key` as a word in a comment that begins before the first quote character, or anywhere behind the start of such a
-/// comment that has more than 16 runs of stars.
-fn comment_before_quote(key: &str) -> String {
+/// `key` as a word in what looks like a comment, also behind quote characters, where it can be a literal; or anywhere
+/// behind the start of a comment that has more than 16 runs of stars.
+fn any_comment(key: &str) -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*)";
     let first = r"(?:[^!+M*]|M[^!*]|\*+[^*/])";
     let inside = format!(r"[^*]*(?:{STARS}{{0,16}}\b{key}|{STARS}{{16}}\*+[^*/](?s:.*)\b{key})");
-    format!(r#"\A[^'"`]*/\*(?:{key}|{first}{inside})"#)
+    format!(r"/\*(?:{key}|{first}{inside})")
 }
 
 #[cfg(test)]

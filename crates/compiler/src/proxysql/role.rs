@@ -11,11 +11,11 @@ use crate::native::Section;
 const NEVER: &str = concat!(
     r";|\b(?:FOR (?:UPDATE|SHARE)|LOCK IN SHARE MODE|INTO|(?:NEXT|PREVIOUS) VALUE FOR)\b",
     r"|\b(?:GET_LOCK|RELEASE_LOCK|RELEASE_ALL_LOCKS|IS_FREE_LOCK|IS_USED_LOCK|NEXTVAL|LASTVAL|SETVAL|LOAD_FILE",
-    r"|MASTER_POS_WAIT|MASTER_GTID_WAIT|SOURCE_POS_WAIT|WAIT_FOR_EXECUTED_GTID_SET)\(",
+    r"|MASTER_POS_WAIT|MASTER_GTID_WAIT|SOURCE_POS_WAIT|WAIT_FOR_EXECUTED_GTID_SET) ?\(",
 );
 /// In the digest text: what speaks of the session that it runs in.
 const SESSION: &str =
-    r"|[@]|\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT|CONNECTION_ID)\(|\bSQL_CALC_FOUND_ROWS\b";
+    r"|[@]|\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT|CONNECTION_ID) ?\(|\bSQL_CALC_FOUND_ROWS\b";
 /// In the statement, because the digest text of a long one is cut: locks; and executable comments.
 const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
 const SELECT: &str = r"^\(*SELECT\b";

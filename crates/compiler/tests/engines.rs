@@ -1,0 +1,419 @@
+//! One topology on both engines: whatever a client sends, no engine places it on another shard than the other does, and
+//! what ProxySQL lets leave the writer is a read on the bundled engine too.
+
+mod support;
+
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use shardwright_rules::{Decision, EngineId, Outcome, Role, Route};
+use support::*;
+
+/// A topology, the schemas that its clients are in, and the annotations that they write.
+struct Case {
+    topology: &'static str,
+    schemas: &'static [Option<&'static str>],
+    comments: &'static [&'static str],
+}
+
+const CLUSTERS: &str = r#"
+version: 1
+clusters:
+  home: {type: single, servers: {a: {host: home.db}}}
+  c$(n):
+    for_each: {n: 1..5}
+    type: replication
+    servers: {w: {host: "w$(n).db"}, r: {host: "r$(n).db"}}
+users:
+  app: {password: {env: P}, cluster: home, schema: app}
+"#;
+
+const CASES: &[Case] = &[
+    Case {
+        topology: r#"
+shard_maps:
+  shops:
+    applies_to: {users: [app]}
+    key: {name: shop, type: text}
+    key_from: [comment: {}]
+    shards:
+      a: {keys: ["North America", "a", "ab", "a.c"], cluster: c1}
+      b: {keys: ["a.b+c", "(x)", "abc", "abcd", "$1"], cluster: c2}
+      c: {keys: ["Ünïcode", "日本", "a%b", "50%"], cluster: c3}
+      d: {keys: ["abcde", "North", "A", "a b"], cluster: c4}
+read_write_policies:
+  default:
+    applies_to: {clusters: ["c*"]}
+    reads: {all: true}
+    writer_hint: {comment: {name: primary}}
+throttles:
+  purge: {applies_to: {statements: [delete]}, delay: 5ms}
+"#,
+        schemas: &[Some("app"), None],
+        comments: &[
+            "shop='North America'",
+            "shop=North America",
+            "shop=North",
+            "shop=a",
+            "shop=A",
+            "shop=a.c",
+            "shop=abc",
+            "shop=abcd",
+            "shop=abcde",
+            "shop=(x)",
+            "shop=\"a b\"",
+            "shop=a b",
+            "shop=$1",
+            "shop=a%b",
+            "shop=日本",
+            "shop=Ünïcode",
+            "shop='a.b+c'",
+            "Shop=a, primary",
+            "shop=a;primary=1",
+            "primary=0 shop=a",
+            "xshop=a",
+            "shop=a shop=abc",
+            "shop = a",
+            "shop=",
+            "shop='a",
+            "shop='a'b",
+        ],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  accounts:
+    applies_to: {users: [app]}
+    key: {name: account, type: integer}
+    key_from: [{schema: "acct_$(key:04)"}, {comment: {}}]
+    missing_key: {statements: allow}
+    shards:
+      a$(n:04): {for_each: {n: 0..12}, keys: [$(n)], cluster: "c$(n % 5 + 1)"}
+read_write_policies:
+  default: {reads: {only: [{match_digest: "^SELECT .* FROM hot"}]}}
+"#,
+        schemas: &[
+            None,
+            Some("app"),
+            Some("acct_0003"),
+            Some("acct_0012"),
+            Some("acct_0099"),
+            Some("ACCT_0003"),
+            Some("acct_3"),
+        ],
+        comments: &[
+            "account=3",
+            "account=0003",
+            "account=12",
+            "account=99",
+            "account=x",
+            "account=-3",
+            "account='3'",
+        ],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  ids:
+    applies_to: {users: [app]}
+    key: {name: id, type: integer}
+    key_from: [comment: {}]
+    unknown_key: {cluster: c4}
+    missing_key: {statements: {cluster: c5}}
+    shards:
+      neg: {ranges: [-9223372036854775808..-1], cluster: c1}
+      mid: {ranges: [0..9999], keys: [20000], cluster: c2}
+      big: {ranges: [9223372036854775000..9223372036854775807], cluster: c3}
+"#,
+        schemas: &[None],
+        comments: &[
+            "id=-1",
+            "id=-0",
+            "id=0",
+            "id=+5",
+            "id=0000000000000000000000007",
+            "id=9999",
+            "id=10000",
+            "id=09999",
+            "id=20000",
+            "id=-9223372036854775808",
+            "id=-9223372036854775809",
+            "id=9223372036854774999",
+            "id=9223372036854775000",
+            "id=9223372036854775807",
+            "id=9223372036854775808",
+            "id=18446744073709551615",
+            "id=99999999999999999999999",
+            "id=1e3",
+            "id=0x10",
+            "id=",
+        ],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  one:
+    applies_to: {users: [app]}
+    key: {name: one, type: integer, domain: 1..4}
+    key_from: [comment: {}]
+    otherwise: shard_maps.two
+    shards:
+      o$(n): {for_each: {n: 1..4}, keys: [$(n)], cluster: "c$(n)"}
+  two:
+    applies_to: {users: [app]}
+    key: {name: two, type: text}
+    key_from: [comment: {exact: "$(key)"}]
+    missing_key: {statements: {cluster: c3}}
+    shards:
+      x: {keys: [x, "x y"], cluster: c1}
+      z: {keys: [z], cluster: c2}
+read_write_policies:
+  p: {reads: {except: [{match_digest: "FROM hot"}]}}
+query_rules:
+  early:
+    at: before_all
+    rules:
+      - {match_digest: "^DROP ", error_msg: "SW999: no drops", apply: 1}
+      - {match_digest: "^SELECT .* FROM report_", flagOUT: 500}
+      - {flagIN: 500, match_pattern: "x", cluster: c3, role: reader, apply: 1}
+  late:
+    at: after_all
+    rules:
+      - {match_digest: "^SELECT 1", cluster: c2, apply: 1}
+"#,
+        schemas: &[None],
+        comments: &[
+            "one=1", "one=4", "one=5", "x", "x y", "z", "q", "one=1 x", "ONE=2",
+        ],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  regions:
+    applies_to: {users: [app]}
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    shards: {eu: {keys: [eu], cluster: c1}, us: {keys: [us], cluster: c2}}
+  tenants:
+    applies_to: {users: [app]}
+    logical_schema: world
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards:
+      t$(n): {for_each: {n: 1..3}, keys: [$(n)], schema: "tenant_$(n)"}
+read_write_policies:
+  default: {reads: {all: true}}
+"#,
+        schemas: &[None, Some("world"), Some("app")],
+        comments: &[
+            "region=eu",
+            "region=us, tenant=2",
+            "tenant=2",
+            "tenant=2; region=eu",
+            "region=eu tenant=9",
+            "tenant=1,region=xx",
+        ],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  places:
+    applies_to: {users: [app]}
+    key: {name: place, type: text}
+    key_from: [{comment: {format: sqlcommenter}}]
+    missing_key: {statements: allow, session_setup: reject}
+    shards:
+      a: {keys: ["a b", "a"], cluster: c1}
+      b: {keys: ["b"], cluster: c2}
+    overrides:
+      b: {cluster: c3, reason: moved}
+read_write_policies:
+  default: {reads: {all: true}, applies_to: {clusters: [c1, c3]}}
+"#,
+        schemas: &[None],
+        comments: &[
+            "place='a%20b'",
+            "place='a b'",
+            "place='a'",
+            "place=a",
+            "place='b',x='1'",
+            "place='%62'",
+            "x='place=a',place='b'",
+        ],
+    },
+];
+
+/// Verbs and bodies, with what text may hide.
+const BODIES: &[&str] = &[
+    "SELECT 1",
+    "SELECT 1 FROM t",
+    "select\n a FROM hot WHERE b='x'",
+    "SELECT a FROM report_x",
+    "SELECT * FROM world.City",
+    "SELECT '/* KEY */' FROM t",
+    "SELECT \"/* KEY */\" FROM t",
+    "SELECT 'it''s /* KEY */' FROM t",
+    "SELECT 'a\\' /* KEY */' FROM t",
+    "SELECT `/* KEY */` FROM t",
+    "SELECT a FROM t -- /* KEY */",
+    "SELECT a FROM t # /* KEY */\n",
+    "SELECT a FROM t FOR UPDATE",
+    "SELECT a FROM t FOR/**/UPDATE",
+    "SELECT a FROM t\nFOR\nSHARE",
+    "SELECT a FROM t LOCK IN SHARE MODE",
+    "SELECT GET_LOCK('a', 1)",
+    "SELECT LAST_INSERT_ID()",
+    "SELECT last_insert_id ()",
+    "SELECT @a := 1 FROM t",
+    "SELECT @@session.x",
+    "SELECT a INTO OUTFILE 'x' FROM t",
+    "SELECT a FROM t /*! FOR UPDATE */",
+    "SELECT a FROM t /*!50000 FOR UPDATE */",
+    "SELECT a FROM t /*M! FOR UPDATE */",
+    "SELECT a FROM t /*! JOIN world.City */",
+    "SELECT City.a FROM world . City WHERE world.City.b='world.City'",
+    "INSERT INTO world.City SELECT * FROM `world`.City",
+    "SELECT NEXT VALUE FOR s",
+    "SELECT RELEASE_LOCK /* x */ ('a') FROM t",
+    "SELECT FOUND_ROWS\n()",
+    "SELECT ROW_COUNT(/* x */)",
+    "SELECT nextval(s)",
+    "(SELECT a FROM t FOR UPDATE)",
+    "WITH x AS (SELECT 1) SELECT * FROM x",
+    "WITH x AS (SELECT 1) DELETE FROM t",
+    "INSERT INTO t VALUES ('SELECT')",
+    "UPDATE t SET a='/* KEY */'",
+    "DELETE FROM hot WHERE 1",
+    "DROP TABLE t",
+    "CALL p()",
+    "SHOW TABLES",
+    "EXPLAIN SELECT 1",
+    "EXPLAIN ANALYZE DELETE FROM t",
+    "SET NAMES utf8",
+    "SET @a=1",
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "TABLE t",
+];
+
+const AROUND: [&str; 12] = [
+    "",
+    "",
+    " ",
+    "\n\t",
+    "/* KEY */",
+    "/* KEY */ ",
+    "/*KEY*/",
+    " /* note */ ",
+    "/* KEY */ /* KEY */",
+    "/*! KEY */",
+    "/*+ KEY */",
+    "-- KEY\n",
+];
+
+fn text() -> impl Strategy<Value = (usize, Option<&'static str>, String)> {
+    (0..CASES.len()).prop_flat_map(|at| {
+        let case = &CASES[at];
+        let piece = || {
+            (select(AROUND.to_vec()), select(case.comments))
+                .prop_map(|(around, key)| around.replace("KEY", key))
+        };
+        let body = (select(BODIES), select(case.comments)).prop_map(|(body, key)| body.replace("KEY", key));
+        (
+            select(case.schemas),
+            piece(),
+            body,
+            piece(),
+            select(vec!["", "", "", ";", "; DELETE FROM t"]),
+        )
+            .prop_map(move |(schema, before, body, after, end)| {
+                (at, schema, format!("{before}{body}{after}{end}"))
+            })
+    })
+}
+
+fn placed(route: &Route) -> (Option<&str>, Option<String>, Option<&str>) {
+    let rewritten = route
+        .rewritten
+        .as_deref()
+        .map(|text| String::from_utf8_lossy(text).replace('`', ""));
+    (
+        route.cluster.as_deref(),
+        rewritten,
+        route.backend_schema.as_deref(),
+    )
+}
+
+/// What the engines are known to do differently with `sql`.
+fn documented(schema: Option<&str>, sql: &str, bundled: &Decision, proxysql: &Route) -> bool {
+    let refusal = match &bundled.outcome {
+        Outcome::Reject(rejection) => rejection.message.split(':').next().unwrap_or_default(),
+        _ => "",
+    };
+    let writer = proxysql.role == Some(Role::Writer);
+    // Nothing is open, so that it does nothing wherever it goes.
+    let control = sql.contains("COMMIT");
+    // A call without a table is no session setup where a pattern does not know the function.
+    let call = sql.contains("GET_LOCK") && proxysql.shard.is_none();
+    // Rules ask for whole names of schemas; the compiler says so.
+    let unlisted = schema == Some("acct_0099");
+    // An empty comment is no value of an exact comment.
+    let empty = sql.contains("/**/");
+    // Several statements are sent as one, to one writer.
+    let several = refusal == "SW354";
+    // A pattern rewrites inside executable comments as it does elsewhere.
+    let executable = refusal == "SW358" && (sql.contains("/*!") || sql.contains("/*M!"));
+    writer && (control || call || unlisted || empty || several || executable)
+}
+
+/// What is wrong with a pair of answers.
+fn difference(
+    schema: Option<&str>,
+    sql: &str,
+    bundled: &Decision,
+    proxysql: &Decision,
+) -> Option<&'static str> {
+    match (&bundled.outcome, &proxysql.outcome) {
+        (_, Outcome::Reject(_)) => None,
+        (_, Outcome::Route(route)) if documented(schema, sql, bundled, route) => None,
+        (Outcome::Reject(_), Outcome::Route(_)) => Some("ProxySQL places what the bundled engine refuses"),
+        (Outcome::Route(bundled), Outcome::Route(proxysql)) => {
+            if placed(bundled) != placed(proxysql) {
+                Some("different places")
+            } else if bundled.role == Some(Role::Writer) && proxysql.role == Some(Role::Reader) {
+                Some("ProxySQL gives a reader what the bundled engine keeps on the writer")
+            } else {
+                None
+            }
+        }
+        _ => Some("different kinds of answers"),
+    }
+}
+
+fn deciders() -> &'static [[Decider; 2]] {
+    static DECIDERS: OnceLock<Vec<[Decider; 2]>> = OnceLock::new();
+    DECIDERS.get_or_init(|| {
+        let both = |case: &Case| {
+            let project = loaded(&format!("{CLUSTERS}{}", case.topology));
+            EngineId::ALL.map(|engine| Decider::new(&compiled(&project, engine)))
+        };
+        CASES.iter().map(both).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 4000 } else { 40_000 })
+    })]
+    #[test]
+    fn both_engines_place_a_statement_alike_or_proxysql_refuses((at, schema, sql) in text()) {
+        let [bundled, proxysql] = &deciders()[at];
+        let decisions = (bundled.decision("app", schema, &sql), proxysql.decision("app", schema, &sql));
+        let short = (bundled.short("app", schema, &sql), proxysql.short("app", schema, &sql));
+        let difference = difference(schema, &sql, &decisions.0, &decisions.1);
+        prop_assert_eq!(difference, None, "case {}, {:?}: {} | {}", at, schema, short.0, short.1);
+    }
+}
