@@ -39,6 +39,7 @@ impl Lowering<'_, '_> {
         let entry = self.draft.chain(&format!("{}.schemas", section.address));
         if flat || leaf != Target::Stop {
             self.flat_schemas(entry, map, &rows, &policies, leaf);
+            self.unknown_schemas(section);
             self.missing(entry, section, next);
             return entry;
         }
@@ -99,6 +100,25 @@ impl Lowering<'_, '_> {
         }
         rows.sort();
         rows
+    }
+
+    /// A rule asks for whole schema names, so what has the form of one and is no shard's cannot be told from the rest.
+    fn unknown_schemas(&mut self, section: &Section<Box<MapStep>>) {
+        let engine = self.report.engine;
+        if section.step.missing.statements == MissingAction::Reject {
+            return;
+        }
+        let message = format!(
+            "on {engine}, a session in a schema that has the form of a key and belongs to no shard is not told apart: its \
+             statements count as having no key, and missing_key lets them pass"
+        );
+        self.report.add(
+            Severity::Warning,
+            DIFFERENCE,
+            section.origin,
+            "missing_key",
+            message,
+        );
     }
 
     fn flat_schemas(
