@@ -14,7 +14,7 @@ use shardwright_topology::{Fault, Options, read_project};
 use crate::args::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ui::Ui;
+use crate::ui::{Format, Ui};
 
 /// The name of the lock file, beside the project file.
 const LOCK_FILE: &str = "shardwright.lock";
@@ -39,12 +39,27 @@ pub(crate) struct Built {
 
 /// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
 pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
+    open_with(global, |problems, sources| {
+        show(problems, sources, ui);
+        Ok(())
+    })
+}
+
+/// The same for commands whose results are problems: with `--format json` they are on standard output.
+pub(crate) fn open_for_findings(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
+    open_with(global, |problems, sources| report(problems, sources, ui))
+}
+
+fn open_with(
+    global: &Global,
+    report: impl Fn(&Problems, &Sources) -> Result<(), CommandError>,
+) -> Result<Opened, CommandError> {
     let options = Options {
         variables: variables(&global.variables)?,
     };
     let loaded = read_project(&global.directory, &options);
     let Some(project) = loaded.project else {
-        show(&loaded.problems, &loaded.sources, ui);
+        report(&loaded.problems, &loaded.sources)?;
         return Err(CommandError::shown(match loaded.fault {
             Some(Fault::ProjectFile) => Exit::BadProject,
             Some(Fault::Document) | None => Exit::BadDocument,
@@ -106,6 +121,15 @@ pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
     if !text.is_empty() {
         ui.message(&text);
     }
+}
+
+/// Problems as the result of a command: one JSON document on standard output, or text for people on standard error.
+pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<(), CommandError> {
+    if ui.format() == Format::Json {
+        return ui.data(&render::json::render(problems, sources));
+    }
+    show(problems, sources, ui);
+    Ok(())
 }
 
 impl Opened {

@@ -170,7 +170,10 @@ fn identity(diagnostic: &Diagnostic) -> u64 {
     diagnostic.code.hash(&mut hasher);
     diagnostic.severity.hash(&mut hasher);
     diagnostic.message.hash(&mut hasher);
-    diagnostic.address.hash(&mut hasher);
+    // Instances of one template have addresses of their own.
+    if diagnostic.instance.is_none() || diagnostic.primary.is_none() {
+        diagnostic.address.hash(&mut hasher);
+    }
     diagnostic
         .primary
         .as_ref()

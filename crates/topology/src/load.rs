@@ -99,7 +99,7 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
     }
     if project_file.is_none() && !reading.project_file_unreadable {
         let message = format!("there is no project file `{PROJECT_FILE}` here");
-        let help = "create one, or name the directory of the project with -C; `shardwright init` writes one";
+        let help = "create one, or name the directory of the project with -C";
         report.push(Diagnostic::error(NO_PROJECT_FILE, message).help(help));
         report.fault_project_file();
     }

@@ -2,6 +2,8 @@
 
 pub(crate) mod comments_only;
 
+use std::collections::HashMap;
+
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
 use shardwright_rules::EngineId;
@@ -13,7 +15,7 @@ use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let opened = project::open(global, ui)?;
+    let opened = project::open_for_findings(global, ui)?;
     let engines: Vec<EngineId> = if args.engine.is_empty() {
         opened.engines().collect()
     } else {
@@ -23,6 +25,7 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
             .collect::<Result<_, _>>()?
     };
     let mut problems = Problems::new();
+    let mut found = Found::default();
     for diagnostic in opened.problems.sorted() {
         keep(&mut problems, diagnostic.clone(), args, &opened);
     }
@@ -32,16 +35,19 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     for engine in &engines {
         let built = opened.build_quietly(*engine);
         if built.compiled.problems.has_errors() {
-            project::show(&built.compiled.problems, &opened.sources, ui);
+            project::report(&built.compiled.problems, &opened.sources, ui)?;
             return Err(CommandError::shown(Exit::BadDocument));
         }
         for diagnostic in built.compiled.problems.sorted() {
             keep(&mut problems, diagnostic.clone(), args, &opened);
         }
         for finding in shardwright_analysis::analyse(&built.configuration) {
-            let engine = (engines.len() > 1).then_some(*engine);
-            keep(&mut problems, located(&opened, finding, engine), args, &opened);
+            found.add(finding, *engine);
         }
+    }
+    for (finding, on) in found.findings {
+        let only = (on.len() < engines.len()).then_some(on.as_slice());
+        keep(&mut problems, located(&opened, finding, only), args, &opened);
     }
     report(&opened, &problems, &engines, ui)?;
     Ok(if fails(&problems, args.fail_on) {
@@ -72,8 +78,36 @@ fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &O
     }
 }
 
-/// A finding about rules, at the line that the rules came from.
-fn located(opened: &Opened, finding: Finding, engine: Option<EngineId>) -> Diagnostic {
+/// What makes findings of several engines one: code, severity, message and address.
+type Identity = (&'static str, Severity, String, Option<String>);
+
+/// Findings, each with the engines that have it.
+#[derive(Default)]
+struct Found {
+    findings: Vec<(Finding, Vec<EngineId>)>,
+    places: HashMap<Identity, usize>,
+}
+
+impl Found {
+    fn add(&mut self, finding: Finding, engine: EngineId) {
+        let address = finding.address.as_ref().map(ToString::to_string);
+        let identity = (
+            finding.code.as_str(),
+            finding.severity,
+            finding.message.clone(),
+            address,
+        );
+        let place = *self.places.entry(identity).or_insert(self.findings.len());
+        match self.findings.get_mut(place) {
+            Some((_, engines)) if engines.last() == Some(&engine) => {}
+            Some((_, engines)) => engines.push(engine),
+            None => self.findings.push((finding, vec![engine])),
+        }
+    }
+}
+
+/// A finding about rules, at the line that the rules came from; `only` are the engines that have it, if not all do.
+fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diagnostic {
     let mut diagnostic =
         Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
     if let Some(address) = &finding.address {
@@ -86,8 +120,9 @@ fn located(opened: &Opened, finding: Finding, engine: Option<EngineId>) -> Diagn
         }
         diagnostic = diagnostic.address(address.as_str());
     }
-    if let Some(engine) = engine {
-        diagnostic = diagnostic.note(format!("on {engine}"));
+    if let Some(engines) = only {
+        let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+        diagnostic = diagnostic.note(format!("on {}", names.join(", ")));
     }
     for note in finding.notes {
         diagnostic = diagnostic.note(note);

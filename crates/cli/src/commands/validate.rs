@@ -1,6 +1,6 @@
 //! `validate`: syntax, schema and references, for every listed engine.
 
-use shardwright_diagnostics::{Problems, render};
+use shardwright_diagnostics::Problems;
 
 use crate::args::Global;
 use crate::error::CommandError;
@@ -9,7 +9,7 @@ use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 
 pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let opened = project::open(global, ui)?;
+    let opened = project::open_for_findings(global, ui)?;
     let mut problems = Problems::new();
     for engine in opened.engines() {
         problems.append(opened.build_quietly(engine).compiled.problems);
@@ -21,11 +21,8 @@ pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
 }
 
 fn report(opened: &Opened, problems: &Problems, ui: &Ui) -> Result<(), CommandError> {
-    if ui.format() == Format::Json {
-        return ui.data(&render::json::render(problems, &opened.sources));
-    }
-    project::show(problems, &opened.sources, ui);
-    if problems.has_errors() {
+    project::report(problems, &opened.sources, ui)?;
+    if problems.has_errors() || ui.format() == Format::Json {
         return Ok(());
     }
     let topology = &opened.project.topology;

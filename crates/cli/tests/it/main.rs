@@ -6,6 +6,7 @@ mod bad_input;
 mod cases;
 mod commands;
 mod differential;
+mod findings;
 mod generator;
 mod more_cases;
 mod support;

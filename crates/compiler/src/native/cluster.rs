@@ -220,9 +220,8 @@ fn members(cluster: &model::Cluster, roles: bool, report: &mut Report<'_>) -> (V
         model::WriterServesReads::LastResort => {
             readers.push(member(writer, 1, 0, report));
             let what = format!(
-                "the writer of {} answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers \
-                 at the lowest weight, because there is no last resort",
-                cluster.name
+                "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers at \
+                 the lowest weight, because there is no last resort"
             );
             report.difference(cluster.origin, "writer_serves_reads", what);
         }

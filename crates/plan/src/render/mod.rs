@@ -177,12 +177,18 @@ fn row_counts(effect: &Effect) -> Vec<String> {
 
 /// `6 h`, `90 s`: the largest unit that leaves no fraction of an hour worth telling.
 fn duration(length: Duration) -> String {
-    let seconds = length.as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
+    let seconds = length
+        .as_secs()
+        .saturating_add(u64::from(length.subsec_millis() >= 500));
+    let rounded = |unit: u64| seconds.saturating_add(unit / 2) / unit;
+    if seconds < 120 {
+        format!("{seconds} s")
+    } else if rounded(60) < 120 {
+        format!("{} min", rounded(60))
+    } else if rounded(3600) < 48 {
+        format!("{} h", rounded(3600))
+    } else {
+        format!("{} d", rounded(86_400))
     }
 }
 
@@ -259,4 +265,27 @@ fn no_changes(plan: &Plan) -> Vec<String> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_rounded_to_what_is_left() {
+        let second = Duration::from_secs(1);
+        for (length, expected) in [
+            (Duration::ZERO, "0 s"),
+            (90 * second, "90 s"),
+            (3599 * second, "60 min"),
+            (6 * 3600 * second - Duration::from_millis(1), "6 h"),
+            (6 * 3600 * second - second, "6 h"),
+            (7199 * second, "2 h"),
+            (5 * 3600 * second + 1700 * second, "5 h"),
+            (172_799 * second, "2 d"),
+            (Duration::MAX, "213503982334601 d"),
+        ] {
+            assert_eq!(duration(length), expected, "{length:?}");
+        }
+    }
 }
