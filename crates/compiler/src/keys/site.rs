@@ -230,7 +230,7 @@ fn pairs_before() -> String {
 /// behind the start of a comment that has more than 16 runs of stars.
 fn any_comment(key: &str) -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*)";
-    let first = r"(?:[^!+M*]|M[^!*]|\*+[^*/])";
+    let first = r"(?:[^!+M*]|M[^!*]|M?\*+[^*/])";
     let inside = format!(r"[^*]*(?:{STARS}{{0,16}}\b{key}|{STARS}{{16}}\*+[^*/](?s:.*)\b{key})");
     format!(r"/\*(?:{key}|{first}{inside})")
 }

@@ -183,7 +183,7 @@ fn duration(length: Duration) -> String {
     let rounded = |unit: u64| seconds.saturating_add(unit / 2) / unit;
     if seconds < 120 {
         format!("{seconds} s")
-    } else if rounded(60) < 120 {
+    } else if rounded(60) < 180 {
         format!("{} min", rounded(60))
     } else if rounded(3600) < 48 {
         format!("{} h", rounded(3600))
@@ -280,7 +280,7 @@ mod tests {
             (3599 * second, "60 min"),
             (6 * 3600 * second - Duration::from_millis(1), "6 h"),
             (6 * 3600 * second - second, "6 h"),
-            (7199 * second, "2 h"),
+            (9000 * second, "150 min"),
             (5 * 3600 * second + 1700 * second, "5 h"),
             (172_799 * second, "2 d"),
             (Duration::MAX, "213503982334601 d"),

@@ -71,6 +71,7 @@ fn statements() {
         ("/* app='x', tenant=17 */ SELECT 1", Answer::Key(true)),
         ("/*app=x,tenant=17*/ SELECT 1", Answer::Key(true)),
         ("/** tenant=17 */ SELECT 1", Answer::Doubtful),
+        ("/*M* tenant=17 */ SELECT 1", Answer::Doubtful),
         (
             "SELECT /*+ MAX_EXECUTION_TIME(10) */ 1 /* tenant=17 */",
             Answer::Key(true),
