@@ -215,7 +215,7 @@ fn compiled_shard(shard: &model::Shard, clusters: &[Arc<str>], report: &Report<'
         .map(|range| (range.first, range.last))
         .collect();
     ranges.sort_unstable();
-    // The model keeps remainders inside `0..modulo`, so they are few enough to list.
+    // The model keeps remainders inside `0..modulo`, and that below `MAX_MODULO`: they are few enough to list.
     let mut remainders: Vec<u64> = shard
         .remainders
         .iter()

@@ -25,6 +25,9 @@ pub enum KeyKind {
     Integer,
 }
 
+/// Largest divisor of a key: a shard of a configuration lists its remainders one by one.
+pub const MAX_MODULO: i64 = 1 << 20;
+
 /// What the values of shards are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {

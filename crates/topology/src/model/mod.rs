@@ -18,7 +18,9 @@ pub use cluster::{
     Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
     Tls, WriterServesReads,
 };
-pub use key::{HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, Placement, parse_integer_key};
+pub use key::{
+    HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
+};
 pub use origins::{DefinitionId, FieldId, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{

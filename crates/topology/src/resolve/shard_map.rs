@@ -11,8 +11,8 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::model::{
-    Conflict, HashFunction, Key, KeyKind, MissingAction, MissingBegin, MissingKey, Placement, RuleLayout,
-    Shard, ShardMap, ShardMapId, Table, UnknownKey, Unqualified,
+    Conflict, HashFunction, Key, KeyKind, MAX_MODULO, MissingAction, MissingBegin, MissingKey, Placement,
+    RuleLayout, Shard, ShardMap, ShardMapId, Table, UnknownKey, Unqualified,
 };
 use crate::view::Field;
 
@@ -121,7 +121,7 @@ fn key(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Key> {
         context,
     );
     let modulo = part
-        .integer("modulo", 1..=i64::MAX, context)
+        .integer("modulo", 1..=MAX_MODULO, context)
         .and_then(|modulo| u64::try_from(modulo).ok());
     let function = part.word("hash", &[("xxhash64", HashFunction::XxHash64)], context);
     let (name, kind) = (name?, kind?);

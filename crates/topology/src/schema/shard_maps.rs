@@ -6,6 +6,7 @@ use super::int;
 use super::shapes::{
     EXPECTS, described, generated, list, map, object, reference, text, texts, word, word_or,
 };
+use crate::model::MAX_MODULO;
 
 const KEY_TEMPLATE: &str = "Text around the key, such as `tenant_$(key:03)`.";
 
@@ -156,7 +157,7 @@ fn key() -> Value {
             ),
             (
                 "modulo",
-                int("Shards take remainders of this divisor.", 1, i64::MAX),
+                int("Shards take remainders of this divisor.", 1, MAX_MODULO),
             ),
             (
                 "hash",
