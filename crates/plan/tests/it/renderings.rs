@@ -359,7 +359,7 @@ fn a_first_plan_that_breaks_a_limit_and_has_expired() {
       - read_write_policies.default  reads all, after_write_ms 500, session_functions_on_readers false, applies_to {users: [app]}, 1 rule (-1)
       - throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (-1)
       objects   3 rules of 3, 2 shards of 2, 4 hostgroups, 4 servers, 1 user
-      safety    safety.protect: 12 protected objects would be different on local (clusters.shop-14, clusters.shop-14.servers.s1, clusters.shop-14.servers.s2, clusters.shop-20, clusters.shop-20.servers.s1, …); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml; expired 2 h ago
+      safety    safety.protect: 12 protected objects would be different on local (clusters.shop-14, clusters.shop-14.servers.s1, clusters.shop-14.servers.s2, clusters.shop-20, clusters.shop-20.servers.s1, …); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml; expired 150 min ago
     ");
 }
 
