@@ -329,10 +329,11 @@ impl Session {
     async fn adopt(&mut self, held: &mut Held, target: &Target) -> Result<(), Misfit> {
         let backend = &mut held.backend;
         let is_anothers = backend.last_session != 0 && backend.last_session != self.number;
-        // What code of the server set in a session that could not be seen to set anything must not be found by a
-        // statement of another session that looks for it.
-        if is_anothers && (target.user_variables || target.asks) {
+        // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
+        if is_anothers {
             refused(backend.reset().await?.err())?;
+        }
+        if is_anothers && (target.user_variables || target.asks) {
             // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
             refused(backend.exchange(Command::Query(b"SELECT 1 LIMIT 0")).await?.error)?;
         }

@@ -134,9 +134,23 @@ fn what_hidden_code_has_set_is_not_seen() {
         .run(format!(
             "CREATE TABLE {name}.t (id INT); \
              CREATE TRIGGER {name}.spy BEFORE INSERT ON {name}.t FOR EACH ROW SET @spied = NEW.id; \
-             CREATE PROCEDURE {name}.p() SET SESSION lock_wait_timeout = 77"
+             CREATE PROCEDURE {name}.p() SET SESSION lock_wait_timeout = 77; \
+             CREATE FUNCTION {name}.f() RETURNS INT \
+             BEGIN SET SESSION lock_wait_timeout = 77; RETURN GET_LOCK('{name}', 0); END; \
+             CREATE VIEW {name}.v AS SELECT {name}.f() AS a; \
+             CREATE TRIGGER {name}.waits BEFORE DELETE ON {name}.t FOR EACH ROW SET SESSION lock_wait_timeout = 77; \
+             INSERT INTO {name}.t VALUES (1)"
         ))
         .unwrap();
+    for does in ["SELECT * FROM v", "DELETE FROM t WHERE id = 1"] {
+        assert_ne!(
+            seen_after(&[does], "SELECT @@lock_wait_timeout", Some(&name)),
+            "77",
+            "{does}"
+        );
+    }
+    let is_free = format!("SELECT IS_FREE_LOCK('{name}')");
+    assert_eq!(seen_after(&["SELECT * FROM v"], &is_free, Some(&name)), "1");
     assert_eq!(
         seen_after(&["INSERT INTO t VALUES (5)"], "SELECT @spied", Some(&name)),
         "NULL"
