@@ -4,23 +4,24 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use crate::edges;
+
 /// Runs the bench program from the repository's root with `arguments`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
-    let release = |task: &str, package: &str| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .current_dir(root)
-            .args([task, "--quiet", "--release", "--package", package]);
-        cargo
-    };
-    // The bench program starts the passthrough and shardwright, which it finds beside itself.
-    for package in ["shardwright-bench", "shardwright"] {
-        if !release("build", package).arg("--bins").status()?.success() {
-            return Ok(ExitCode::FAILURE);
-        }
+    // What runs this program says which cargo that is; the one that compiled it may be another.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Both packages at once: the bench program finds the passthrough and shardwright beside itself.
+    let built = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--quiet", "--release", "--bins"])
+        .args(["--package", "shardwright-bench", "--package", "shardwright"])
+        .status()?;
+    if !built.success() {
+        return Ok(ExitCode::FAILURE);
     }
-    let status = release("run", "shardwright-bench")
-        .arg("--")
+    let program = edges::target_directory(root)?.join("release/bench");
+    let status = Command::new(program)
+        .current_dir(root)
         .args(arguments)
         .status()?;
     Ok(if status.success() {

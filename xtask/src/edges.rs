@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{Metadata, DependencyKind, MetadataCommand};
 
 /// A crate (without the `shardwright-` prefix) and the crates of ours it may use outside tests. Rows stand in an order
 /// in which a crate uses only earlier ones, so the table itself cannot hold a cycle.
@@ -40,11 +40,7 @@ pub(crate) type Edges = BTreeMap<String, BTreeSet<String>>;
 
 /// The edges there are. Dev-dependencies are none.
 pub(crate) fn workspace(root: &Path) -> io::Result<Edges> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(root.join("Cargo.toml"))
-        .no_deps()
-        .exec()
-        .map_err(io::Error::other)?;
+    let metadata = metadata(root)?;
     let edges = metadata.packages.iter().map(|package| {
         let uses = package
             .dependencies
@@ -54,6 +50,19 @@ pub(crate) fn workspace(root: &Path) -> io::Result<Edges> {
         (short(&package.name).to_owned(), uses.collect())
     });
     Ok(edges.collect())
+}
+
+/// Where cargo puts programs.
+pub(crate) fn target_directory(root: &Path) -> io::Result<PathBuf> {
+    Ok(metadata(root)?.target_directory.into_std_path_buf())
+}
+
+fn metadata(root: &Path) -> io::Result<Metadata> {
+    MetadataCommand::new()
+        .manifest_path(root.join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .map_err(io::Error::other)
 }
 
 fn short(package: &str) -> &str {
