@@ -8,6 +8,7 @@ mod commands;
 mod differential;
 mod findings;
 mod generator;
+mod language_pages;
 mod more_cases;
 mod support;
 mod tenants;
