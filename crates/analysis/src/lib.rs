@@ -14,6 +14,7 @@ mod natives;
 mod paths;
 mod question;
 mod reach;
+pub mod route_tests;
 mod rule_set;
 mod session;
 mod solver;

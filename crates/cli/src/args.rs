@@ -68,6 +68,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Compile(Compile),
     Route(Route),
+    Test(Test),
     Diff(Diff),
     Plan(Plan),
     Show(Show),
@@ -215,6 +216,23 @@ pub(crate) struct Route {
     pub(crate) engine: Option<String>,
 }
 
+/// Runs the route tests of tests/**/*.yaml, without a server
+///
+/// Compiles for every engine that the project lists, and compares where statements go with what the tests expect. Exits
+/// 3 when something else becomes of a statement.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright test\n  shardwright test \"every hint\" --engine proxysql-2.7\n  \
+    shardwright test --format json"
+)]
+pub(crate) struct Test {
+    /// Only tests whose name contains this
+    pub(crate) name: Option<String>,
+    /// Engines to compile for; every one that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Vec<String>,
+}
+
 /// Which targets a command is about.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Selection {
@@ -330,4 +348,6 @@ pub(crate) enum Document {
     Topology,
     /// shardwright.yaml
     Project,
+    /// tests/**/*.yaml
+    Tests,
 }

@@ -13,6 +13,7 @@ mod proxy;
 mod route;
 mod schema;
 mod show;
+mod test;
 mod validate;
 
 use crate::args::{Args, Command};
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Lint(args) => lint::run(args, global, ui),
         Command::Explain(args) => explain::run(args, global, ui),
         Command::Compile(args) => compile::run(args, global, ui),
+        Command::Test(args) => test::run(args, global, ui),
         Command::Route(args) => route::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
         Command::Plan(args) => plan::run(args, global, ui),

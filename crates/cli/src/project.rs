@@ -39,7 +39,7 @@ pub(crate) struct Built {
 
 /// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
 pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, |problems, sources| {
+    open_with(global, false, |problems, sources| {
         show(problems, sources, ui);
         Ok(())
     })
@@ -47,15 +47,22 @@ pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
 
 /// The same for commands whose results are problems: with `--format json` they are on standard output.
 pub(crate) fn open_for_findings(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, |problems, sources| report(problems, sources, ui))
+    open_with(global, false, |problems, sources| report(problems, sources, ui))
+}
+
+/// The same with the route tests.
+pub(crate) fn open_with_tests(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
+    open_with(global, true, |problems, sources| report(problems, sources, ui))
 }
 
 fn open_with(
     global: &Global,
+    route_tests: bool,
     report: impl Fn(&Problems, &Sources) -> Result<(), CommandError>,
 ) -> Result<Opened, CommandError> {
     let options = Options {
         variables: variables(&global.variables)?,
+        route_tests,
     };
     let loaded = read_project(&global.directory, &options);
     let Some(project) = loaded.project else {

@@ -23,5 +23,5 @@ mod variables;
 mod view;
 
 pub use codes::CODES;
-pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, load};
+pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load};
 pub use read::read_project;

@@ -19,11 +19,15 @@ pub const PROJECT_FILE: &str = "shardwright.yaml";
 /// The directory of topology files.
 pub const TOPOLOGY_DIRECTORY: &str = "topology";
 
+/// The directory of route tests.
+pub const TESTS_DIRECTORY: &str = "tests";
+
 /// A file of a project: its path as people shall see it, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
-    /// [`TOPOLOGY_DIRECTORY`] is the project file; all others are topology files.
+    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests; all others are
+    /// topology files.
     pub path: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -34,6 +38,8 @@ pub struct InputFile {
 pub struct Options {
     /// Values for `variables`, which take the place of their defaults (`--var NAME=VALUE`).
     pub variables: BTreeMap<String, String>,
+    /// Whether [`crate::read_project`] reads the route tests too.
+    pub route_tests: bool,
 }
 
 /// Where the errors stand, which decides the exit code; the greater counts.
@@ -84,6 +90,7 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
     let mut sources = Sources::new();
     let mut project_file = None;
     let mut documents = Vec::new();
+    let mut tests = Vec::new();
     for file in &files {
         let (document, problems) = shardwright_documents::read(&mut sources, &file.path, &file.bytes);
         if is_project_file(&file.path) && project_file.is_none() {
@@ -92,6 +99,8 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
                 report.fault_project_file();
             }
             project_file = Some(document);
+        } else if is_test_file(&file.path) {
+            tests.push(document);
         } else {
             documents.push(document);
         }
@@ -108,15 +117,17 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
             format!("the project holds no topology: there is no file `{TOPOLOGY_DIRECTORY}/*.yaml`");
         report.push(Diagnostic::error(NO_TOPOLOGY, message));
     }
-    secrets::conceal(project_file.iter().chain(&documents), &mut sources);
+    secrets::conceal(project_file.iter().chain(&documents).chain(&tests), &mut sources);
     let complete = !unreadable
         && project_file
             .iter()
             .chain(&documents)
+            .chain(&tests)
             .all(|document| document.complete);
     let project = resolve(
         project_file.as_ref(),
         &documents,
+        &tests,
         options,
         complete,
         &sources,
@@ -141,9 +152,17 @@ fn is_project_file(path: &str) -> bool {
     parts.next() == Some(PROJECT_FILE) && parts.all(|part| part != TOPOLOGY_DIRECTORY)
 }
 
+/// Whether a file holds route tests.
+fn is_test_file(path: &str) -> bool {
+    let mut parts = path.rsplit('/').skip(1);
+    let is_test = parts.clone().any(|part| part == TESTS_DIRECTORY);
+    is_test && parts.all(|part| part != TOPOLOGY_DIRECTORY)
+}
+
 fn resolve(
     project_file: Option<&Document>,
     documents: &[Document],
+    tests: &[Document],
     options: &Options,
     complete: bool,
     sources: &Sources,
@@ -176,11 +195,21 @@ fn resolve(
     let file = project_settings(project_file, &mut context);
     let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
     let topology = resolve::topology(root.as_ref(), engines, &mut context);
+    let is_whole = !context.report.problems.has_errors();
+    let tests: Vec<&Node> = tests.iter().filter_map(complete_root).collect();
+    if !tests.is_empty() {
+        let checker = Checker::new(schema::tests());
+        tests
+            .iter()
+            .for_each(|root| checker.check(root, &mut context.report));
+    }
+    let route_tests = resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
     let (found, origins) = context.finish();
     *report = found;
     Some(Project {
         file,
         topology,
+        route_tests,
         origins,
     })
 }

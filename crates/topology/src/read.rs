@@ -8,7 +8,9 @@ use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
 use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
-use crate::load::{InputFile, Loaded, Options, PROJECT_FILE, Reading, TOPOLOGY_DIRECTORY, load_with};
+use crate::load::{
+    InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load_with,
+};
 
 /// Files of one project.
 const MAX_FILES: usize = 100_000;
@@ -19,7 +21,7 @@ const MAX_DIRECTORIES: usize = 10_000;
 /// Directories inside each other; also ends circles of symbolic links.
 const MAX_DEPTH: usize = 16;
 
-/// Reads `shardwright.yaml` and `topology/**/*.yaml` of a directory, and loads them. What cannot be read is a
+/// Reads `shardwright.yaml`, `topology/**/*.yaml` and, if asked for, `tests/**/*.yaml` of a directory, and loads them. What cannot be read is a
 /// problem of the result. Paths in problems are relative to the directory.
 #[must_use]
 pub fn read_project(directory: &Path, options: &Options) -> Loaded {
@@ -32,6 +34,9 @@ pub fn read_project(directory: &Path, options: &Options) -> Loaded {
     };
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
+    if options.route_tests {
+        reader.directory(TESTS_DIRECTORY, 0);
+    }
     load_with(reader.files, options, reader.reading)
 }
 
@@ -80,7 +85,7 @@ impl Reader<'_> {
                 Ok(metadata) if metadata.is_dir() => self.directory(&inner, depth + 1),
                 Ok(_) if name.ends_with(".yaml") => self.file(&inner, false),
                 Ok(_) if name.ends_with(".yml") => {
-                    let message = format!("`{inner}` is not read: topology files end in .yaml");
+                    let message = format!("`{inner}` is not read: files of a project end in .yaml");
                     self.reading
                         .problems
                         .push(Diagnostic::warning(NO_TOPOLOGY, message));

@@ -28,11 +28,12 @@ fn check_fresh(file: &str, schema: &Value) {
 fn the_published_schemas_are_fresh() {
     check_fresh("topology.v1.json", &schema::topology());
     check_fresh("project.v1.json", &schema::project());
+    check_fresh("tests.v1.json", &schema::tests());
 }
 
 #[test]
 fn the_schemas_are_valid() {
-    for schema in [schema::topology(), schema::project()] {
+    for schema in [schema::topology(), schema::project(), schema::tests()] {
         assert!(jsonschema::draft202012::meta::is_valid(&schema));
     }
 }
@@ -59,7 +60,7 @@ fn every_property_is_described() {
             _ => {}
         }
     }
-    for schema in [schema::topology(), schema::project()] {
+    for schema in [schema::topology(), schema::project(), schema::tests()] {
         check(&schema, "", &schema);
     }
 }

@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::CodeDoc;
 
-use crate::commands::lint;
+use crate::commands::{lint, test};
 
 /// Every page, by code.
 pub(crate) fn pages() -> Vec<CodeDoc> {
@@ -11,7 +11,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_topology::CODES,
         shardwright_compiler::CODES,
         shardwright_analysis::CODES,
-        &[lint::comments_only::PAGE],
+        &[lint::comments_only::PAGE, test::PAGE],
         REFUSALS,
     ]
     .concat();

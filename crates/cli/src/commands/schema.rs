@@ -9,6 +9,7 @@ pub(crate) fn run(args: &Schema, ui: &Ui) -> Result<Exit, CommandError> {
     ui.json(&match args.document {
         Document::Topology => shardwright_topology::schema::topology(),
         Document::Project => shardwright_topology::schema::project(),
+        Document::Tests => shardwright_topology::schema::tests(),
     })?;
     Ok(Exit::Done)
 }

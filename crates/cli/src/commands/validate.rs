@@ -9,7 +9,7 @@ use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 
 pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let opened = project::open_for_findings(global, ui)?;
+    let opened = project::open_with_tests(global, ui)?;
     let mut problems = Problems::new();
     for engine in opened.engines() {
         problems.append(opened.build_quietly(engine).compiled.problems);

@@ -48,8 +48,10 @@ fn check(page: &str) -> Vec<String> {
             let topology = if block.with_previous { &previous[..] } else { &[] };
             let result = run(block, topology, &files);
             wrong.extend(result.err().map(|wrong| format!("line {}: {wrong}", block.line)));
-            if block.file.is_none() && block.fails.is_empty() {
-                previous.push(block);
+            match (&block.file, block.fails.is_empty()) {
+                (None, true) => previous.push(block),
+                (Some(path), false) => files.retain(|(kept, _)| kept != path),
+                (None, false) | (Some(_), true) => {}
             }
         } else if block.file.is_none() && (block.with_previous || !block.fails.is_empty()) {
             wrong.push(format!(

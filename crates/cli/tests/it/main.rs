@@ -10,6 +10,7 @@ mod findings;
 mod generator;
 mod language_pages;
 mod more_cases;
+mod route_tests;
 mod support;
 mod tenants;
 mod transactional;

@@ -8,6 +8,7 @@ mod origins;
 mod policy;
 mod project;
 mod query_rules;
+mod route_test;
 mod scope;
 mod shard_map;
 mod table;
@@ -28,6 +29,7 @@ pub use project::{
     RegexDialect, Safety, StateSettings, Target, Unmanaged, Wave,
 };
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestSession, TestStep};
 pub use scope::{NamePattern, Names, Scope, StatementClass};
 pub use shard_map::{
     CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,
@@ -81,6 +83,8 @@ pub struct Project {
     pub file: ProjectFile,
     /// What the files under `topology/` say.
     pub topology: Topology,
-    /// Addresses and places of all objects of both.
+    /// What the files under `tests/` say, where they were read.
+    pub route_tests: Vec<RouteTest>,
+    /// Addresses and places of all objects.
     pub origins: Origins,
 }

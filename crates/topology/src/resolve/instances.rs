@@ -81,7 +81,8 @@ pub(super) fn read_all<'a, T>(
     objects
 }
 
-fn run(
+/// Calls `one` for each instance of a generator, or once where the value is none.
+pub(super) fn run(
     value: &View<'_>,
     outer: &Environment,
     context: &mut Context<'_>,
@@ -185,7 +186,7 @@ pub(super) fn part_origin(object: &Object<'_, '_>, field: &Field<'_>, context: &
 }
 
 /// Notes where an object and its fields are written.
-fn define(field: &Field<'_>, context: &mut Context<'_>) -> DefinitionId {
+pub(super) fn define(field: &Field<'_>, context: &mut Context<'_>) -> DefinitionId {
     let mut fields = Vec::new();
     note_fields(&field.value, "", 0, &mut fields, context);
     context.origins.define(field.key.span, field.value.span(), fields)

@@ -10,6 +10,7 @@ mod partition;
 mod policy;
 pub(crate) mod project;
 mod query_rules;
+pub(crate) mod route_tests;
 mod scope;
 mod shard;
 mod shard_map;

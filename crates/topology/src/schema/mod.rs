@@ -7,6 +7,7 @@ mod clusters;
 mod policies;
 mod project;
 mod query_rules;
+mod route_tests;
 mod scope;
 mod shapes;
 mod shard_maps;
@@ -79,6 +80,18 @@ pub fn topology() -> Value {
         "rule": query_rules::rule(),
         "for_each": for_each(),
     });
+    schema
+}
+
+/// The schema of the files under `tests/`.
+#[must_use]
+pub fn tests() -> Value {
+    let mut schema = route_tests::route_tests();
+    head(&mut schema, "tests.v1.json", "shardwright route tests");
+    schema["$defs"] = json!({ "for_each": for_each() });
+    for (name, definition) in route_tests::definitions() {
+        schema["$defs"][name] = definition;
+    }
     schema
 }
 

@@ -1,0 +1,161 @@
+//! Route tests: statements of a session, run through the routing table, against what was expected of them.
+
+mod compare;
+mod session;
+
+use shardwright_routing::RoutingTable;
+use shardwright_rules::{Configuration, Decision, Outcome, Role, Statement};
+
+use self::session::Simulated;
+
+/// Statements that one session sends, in order.
+#[derive(Clone, Debug)]
+pub struct Case<'t> {
+    /// The statements.
+    pub steps: Vec<Step<'t>>,
+}
+
+/// A statement and what must become of it.
+#[derive(Clone, Debug)]
+pub struct Step<'t> {
+    /// The user who logged in.
+    pub user: &'t str,
+    /// The schema that the session is put in; none for the user's, and later for the one it is in.
+    pub schema: Option<&'t str>,
+    /// The client's address.
+    pub client: Option<&'t str>,
+    /// Milliseconds since the statement before it.
+    pub after_ms: u64,
+    /// The statement.
+    pub query: &'t str,
+    /// What must become of it; none where all that counts is that it is not refused.
+    pub expect: Option<Expected<'t>>,
+}
+
+/// What must become of a statement; what is none is not looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Expected<'t> {
+    /// What happens to it.
+    pub outcome: Option<OutcomeKind>,
+    /// The cluster that it is sent to.
+    pub cluster: Option<&'t str>,
+    /// The role of the servers that it is sent to.
+    pub role: Option<Role>,
+    /// Addresses of shards that place it; each must.
+    pub shards: Vec<&'t str>,
+    /// The hostgroup that it is sent to.
+    pub hostgroup: Option<u32>,
+    /// The text that is sent; blanks at its end do not count.
+    pub query: Option<&'t str>,
+    /// The schema that the server's session is in.
+    pub backend_schema: Option<&'t str>,
+    /// A part of the refusal's text.
+    pub error: Option<&'t str>,
+    /// The text that the proxy answers with.
+    pub answer: Option<&'t str>,
+    /// How long it is held back, in milliseconds.
+    pub delay_ms: Option<u64>,
+    /// The address of an object, one of whose rules matches.
+    pub rule: Option<&'t str>,
+    /// How long its answer is kept, in milliseconds.
+    pub cache_ttl_ms: Option<u64>,
+    /// The cluster that a copy is sent to.
+    pub mirror: Option<&'t str>,
+    /// The `multiplex` of the rules.
+    pub multiplex: Option<u8>,
+}
+
+/// What happens to a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeKind {
+    /// It is sent to a server.
+    Route,
+    /// The client gets an error.
+    Reject,
+    /// The proxy answers.
+    Answer,
+}
+
+impl OutcomeKind {
+    /// What happened to a statement.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Route(_) => Self::Route,
+            Outcome::Reject(_) => Self::Reject,
+            Outcome::Answer { .. } | Outcome::DeferBegin => Self::Answer,
+        }
+    }
+
+    /// The word of the language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Route => "route",
+            Self::Reject => "reject",
+            Self::Answer => "answer",
+        }
+    }
+}
+
+/// A statement of which something else became than was expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// Its place in the case.
+    pub step: usize,
+    /// The session's schema when it was sent.
+    pub schema: Option<String>,
+    /// What does not hold; at least one.
+    pub mismatches: Vec<Mismatch>,
+    /// What became of it, with its path.
+    pub decision: Decision,
+}
+
+/// One thing that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The field of `expect`; none where the statement was refused and nothing was expected of it.
+    pub field: Option<&'static str>,
+    /// What was expected.
+    pub expected: String,
+    /// What is.
+    pub actual: String,
+}
+
+/// Runs the cases of one configuration.
+#[derive(Debug)]
+pub struct Runner<'c> {
+    table: RoutingTable,
+    configuration: &'c Configuration,
+}
+
+impl<'c> Runner<'c> {
+    /// Prepares a configuration; `table` is built from the same one.
+    #[must_use]
+    pub fn new(table: RoutingTable, configuration: &'c Configuration) -> Self {
+        Self { table, configuration }
+    }
+
+    /// What does not hold in a case; the session goes on behind a failure as it would for a client.
+    #[must_use]
+    pub fn run(&self, case: &Case<'_>) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let mut session = Simulated::default();
+        for (position, step) in case.steps.iter().enumerate() {
+            session.turn_to(step, self.configuration);
+            let statement = Statement::new(step.query.as_bytes(), Default::default());
+            let decision = self.table.decide(&session.view(step), &statement);
+            let mismatches = self.mismatches(step, &session, &statement, &decision);
+            if !mismatches.is_empty() {
+                failures.push(Failure {
+                    step: position,
+                    schema: session.schema.clone(),
+                    mismatches,
+                    decision: self.table.explain(&session.view(step), &statement),
+                });
+            }
+            session.after(&statement, &decision.outcome);
+        }
+        failures
+    }
+}

@@ -1,0 +1,154 @@
+//! A session as routing sees it, carried from statement to statement as the servers' answers would.
+
+use shardwright_rules::{Configuration, Outcome, Route, SessionView, Statement, Transaction};
+use shardwright_sql::lex::identifier;
+use shardwright_sql::set::{SetItem, items};
+use shardwright_sql::{LexMode, Lexer, SessionEffects, StatementClass};
+
+use super::Step;
+
+/// What of a session's state decides about its next statement. Statements are taken to succeed.
+#[derive(Debug)]
+pub(super) struct Simulated {
+    pub(super) schema: Option<String>,
+    user: Option<String>,
+    transaction: Option<Transaction>,
+    /// BEGIN was answered and no server knows of it yet.
+    pending: bool,
+    autocommit: bool,
+    next_query_flag_in: Option<u32>,
+    since_write_ms: Option<u64>,
+}
+
+impl Default for Simulated {
+    fn default() -> Self {
+        Self {
+            schema: None,
+            user: None,
+            transaction: None,
+            pending: false,
+            autocommit: true,
+            next_query_flag_in: None,
+            since_write_ms: None,
+        }
+    }
+}
+
+impl Simulated {
+    /// Time passes, and the step says who speaks; another user is another login.
+    pub(super) fn turn_to(&mut self, step: &Step<'_>, configuration: &Configuration) {
+        if self.user.as_deref() != Some(step.user) {
+            let known = configuration.user(step.user);
+            *self = Self {
+                user: Some(step.user.to_owned()),
+                schema: known.and_then(|user| user.default_schema.clone()),
+                ..Self::default()
+            };
+        }
+        if let Some(schema) = step.schema {
+            self.schema = Some(schema.to_owned()).filter(|schema| !schema.is_empty());
+        }
+        if let Some(since) = &mut self.since_write_ms {
+            *since = since.saturating_add(step.after_ms);
+        }
+    }
+
+    pub(super) fn view<'s>(&'s self, step: &'s Step<'_>) -> SessionView<'s> {
+        SessionView {
+            user: step.user,
+            schema: self.schema.as_deref(),
+            client_addr: step.client,
+            listener: None,
+            transaction: self.transaction,
+            transaction_pending: self.pending,
+            next_query_flag_in: self.next_query_flag_in,
+            since_write_ms: self.since_write_ms,
+        }
+    }
+
+    /// What a statement leaves behind.
+    pub(super) fn after(&mut self, statement: &Statement<'_>, outcome: &Outcome) {
+        match outcome {
+            Outcome::Route(route) => self.routed(statement, route),
+            Outcome::DeferBegin => self.pending = true,
+            Outcome::Answer { .. } if ends_transaction(statement) => self.pending = false,
+            Outcome::Answer { .. } | Outcome::Reject(_) => {}
+        }
+    }
+
+    fn routed(&mut self, statement: &Statement<'_>, route: &Route) {
+        let shape = statement.shape();
+        let open = Transaction {
+            hostgroup: route.hostgroup,
+        };
+        let is_work = route.shard.is_some() || !statement.is_session_setup();
+        match shape.class {
+            StatementClass::Use => {
+                let mut tokens = Lexer::new(statement.text(), LexMode::default()).significant();
+                let name = tokens
+                    .nth(1)
+                    .and_then(|token| identifier(&token, statement.text()));
+                self.schema = name.map(|name| String::from_utf8_lossy(&name).into_owned());
+            }
+            StatementClass::Set => self.set(statement),
+            StatementClass::Begin => {
+                self.transaction = Some(open);
+                self.pending = false;
+            }
+            _ if ends_transaction(statement) || commits_by_itself(statement) => {
+                self.transaction = None;
+                self.pending = false;
+            }
+            // What drivers ask on the way opens nothing.
+            _ if is_work && (self.pending || !self.autocommit) && self.transaction.is_none() => {
+                self.transaction = Some(open);
+                self.pending = false;
+            }
+            _ => {}
+        }
+        let leaves_data_alone = matches!(
+            shape.class,
+            StatementClass::Begin | StatementClass::Savepoint | StatementClass::Rollback
+        );
+        if !shape.is_safe_read() && !statement.is_session_setup() && !leaves_data_alone {
+            self.since_write_ms = Some(0);
+        }
+        self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
+    }
+
+    fn set(&mut self, statement: &Statement<'_>) {
+        for item in items(statement.text(), LexMode::default()) {
+            if let SetItem::Autocommit(switch) = item {
+                self.autocommit = switch;
+                if switch {
+                    self.transaction = None;
+                }
+            }
+        }
+    }
+}
+
+/// COMMIT and ROLLBACK, but not to a savepoint, and not where a new transaction follows.
+fn ends_transaction(statement: &Statement<'_>) -> bool {
+    let text = statement.text();
+    let class = statement.shape().class;
+    let has = |wanted: &str| {
+        let mut tokens = Lexer::new(text, LexMode::default()).significant();
+        tokens.any(|token| {
+            identifier(&token, text).is_some_and(|word| word.eq_ignore_ascii_case(wanted.as_bytes()))
+        })
+    };
+    matches!(class, StatementClass::Commit | StatementClass::Rollback)
+        && !has("TO")
+        && (!has("CHAIN") || has("NO"))
+}
+
+/// Statements before which a server commits.
+fn commits_by_itself(statement: &Statement<'_>) -> bool {
+    let shape = statement.shape();
+    match shape.class {
+        StatementClass::Ddl => !shape.effects.intersects(SessionEffects::TEMPORARY_TABLE),
+        StatementClass::Lock => true,
+        _ => false,
+    }
+}

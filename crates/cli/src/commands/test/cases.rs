@@ -1,0 +1,53 @@
+//! Tests as they were written → cases that the analysis runs. Nothing is copied but lists.
+
+use shardwright_analysis::route_tests::{Case, Expected, OutcomeKind, Step};
+use shardwright_rules::Role;
+use shardwright_topology::model::{self, Expectation, ExpectedOutcome, RouteTest, TestStep};
+
+pub(super) fn case(test: &RouteTest) -> Case<'_> {
+    Case {
+        steps: test.steps.iter().map(step).collect(),
+    }
+}
+
+fn step(step: &TestStep) -> Step<'_> {
+    let session = &step.session;
+    Step {
+        user: session.user.as_deref().unwrap_or_default(),
+        schema: session.schema.as_deref(),
+        client: session.client.as_deref(),
+        after_ms: step.after_ms,
+        query: &step.query,
+        expect: step.expect.as_ref().map(expected),
+    }
+}
+
+fn expected(expectation: &Expectation) -> Expected<'_> {
+    Expected {
+        outcome: expectation.outcome.map(outcome),
+        cluster: expectation.cluster.as_deref(),
+        role: expectation.role.map(|role| match role {
+            model::Role::Writer => Role::Writer,
+            model::Role::Reader => Role::Reader,
+        }),
+        shards: expectation.shards.iter().map(|shard| &**shard).collect(),
+        hostgroup: expectation.hostgroup,
+        query: expectation.query.as_deref(),
+        backend_schema: expectation.backend_schema.as_deref(),
+        error: expectation.error.as_deref(),
+        answer: expectation.answer.as_deref(),
+        delay_ms: expectation.delay_ms,
+        rule: expectation.rule.as_deref(),
+        cache_ttl_ms: expectation.cache_ttl_ms,
+        mirror: expectation.mirror.as_deref(),
+        multiplex: expectation.multiplex,
+    }
+}
+
+const fn outcome(expected: ExpectedOutcome) -> OutcomeKind {
+    match expected {
+        ExpectedOutcome::Route => OutcomeKind::Route,
+        ExpectedOutcome::Reject => OutcomeKind::Reject,
+        ExpectedOutcome::Answer => OutcomeKind::Answer,
+    }
+}

@@ -1,0 +1,107 @@
+//! SW801: a statement of which something else became than a route test says, with the rule that decided.
+
+use shardwright_analysis::route_tests::Failure;
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness};
+use shardwright_rules::{Decision, EngineId, Outcome};
+use shardwright_topology::model::RouteTest;
+
+use crate::project::Opened;
+
+const CODE: Code = Code::new("SW801");
+
+/// Characters that a label under the source may have.
+const LABEL: usize = 80;
+
+/// Its page.
+pub(crate) const PAGE: CodeDoc = CodeDoc {
+    code: CODE,
+    title: "a statement does not go where a route test says",
+    page: include_str!("../../../../../docs/rules/SW801.md"),
+};
+
+pub(super) fn diagnostic(
+    failure: &Failure,
+    test: &RouteTest,
+    engine: EngineId,
+    opened: &Opened,
+) -> Diagnostic {
+    let origins = &opened.project.origins;
+    let step = &test.steps[failure.step];
+    let message = format!("`{}` does not hold on {}", test.name, engine.name());
+    let mut diagnostic = Diagnostic::error(CODE, message).proof(Proof::Witnessed);
+    for (position, mismatch) in failure.mismatches.iter().enumerate() {
+        let field = mismatch
+            .field
+            .map_or_else(|| "query".to_owned(), |field| format!("expect.{field}"));
+        let span = test.span(step, &field, origins);
+        let (expected, actual) = (one_line(&mismatch.expected), one_line(&mismatch.actual));
+        let mut label = format!("expected {expected}, got {actual}");
+        if label.chars().count() > LABEL {
+            label = "something else".to_owned();
+            diagnostic = diagnostic
+                .note(format!("expected {expected}"))
+                .note(format!("got      {actual}"));
+        }
+        diagnostic = if position == 0 {
+            diagnostic.at(span, label)
+        } else {
+            diagnostic.also(span, label)
+        };
+    }
+    let schema = failure.schema.clone().unwrap_or_default();
+    let user = step.session.user.as_deref().unwrap_or_default();
+    diagnostic = diagnostic.with_note(
+        NoteKind::Example,
+        format!("user={user} schema={schema}  {}", one_line(&step.query)),
+    );
+    diagnostic = diagnostic.with_note(NoteKind::GoesTo, goes_to(&failure.decision, opened));
+    diagnostic = at_deciding_rule(diagnostic, &failure.decision, opened)
+        .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));
+    if let Some(instance) = origins.instance(test.origin) {
+        diagnostic = diagnostic.instance(instance);
+    }
+    diagnostic.address(origins.address(test.origin)).witness(Witness {
+        user: user.to_owned(),
+        schema,
+        query: step.query.to_string(),
+    })
+}
+
+/// Where the statement went, and by which object.
+fn goes_to(decision: &Decision, opened: &Opened) -> String {
+    let place = match &decision.outcome {
+        Outcome::Route(route) => match (&route.cluster, route.role) {
+            (Some(cluster), Some(role)) => format!("{cluster} {role}"),
+            _ => format!("hostgroup {}", route.hostgroup),
+        },
+        Outcome::Reject(rejection) => format!("nowhere: {}", rejection.message),
+        Outcome::Answer { .. } | Outcome::DeferBegin => "nowhere: the proxy answers".to_owned(),
+    };
+    match decision.path.last() {
+        Some(step) => {
+            let origin = opened.origin(&step.address).map(|origin| format!(" ({origin})"));
+            format!("{place}, by {}{}", step.address, origin.unwrap_or_default())
+        }
+        None => format!("{place}, by no rule"),
+    }
+}
+
+/// The object that decided, where it is written.
+fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened) -> Diagnostic {
+    let origins = &opened.project.origins;
+    let Some(step) = decision.path.last() else {
+        return diagnostic;
+    };
+    match opened.find(step.address.as_str()) {
+        Some(origin) => diagnostic.also(
+            origins.span(origin),
+            format!("decided here: {}", one_line(&step.why)),
+        ),
+        None => diagnostic,
+    }
+}
+
+/// Statements are written over several lines; labels have one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

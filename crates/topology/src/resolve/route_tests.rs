@@ -1,0 +1,284 @@
+//! Route tests: generators run, sessions are completed, references looked up.
+
+mod expectation;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_documents::Node;
+
+use super::object::Object;
+use super::{instances, names, section_origin};
+use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_WORD};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::model::{EngineName, OriginId, RouteTest, TestSession, TestStep, Topology};
+use crate::structure::one_of;
+use crate::view::{Field, View};
+
+/// Longest name of a test, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Reads the tests of each file; files do not merge.
+pub(crate) fn route_tests(
+    roots: &[&Node],
+    topology: &Topology,
+    is_whole: bool,
+    context: &mut Context<'_>,
+) -> Vec<RouteTest> {
+    let mut reader = Reader {
+        topology,
+        is_whole,
+        addresses: None,
+        names: FxHashMap::default(),
+        tests: Vec::new(),
+    };
+    for root in roots.iter().filter(|root| root.as_mapping().is_some()) {
+        reader.file(&View::of(root), context);
+    }
+    reader.tests
+}
+
+/// The engines that a test is for.
+fn engines(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<EngineName> {
+    let mut engines = Vec::new();
+    for (span, word) in object.texts("engines", context) {
+        match EngineName::ALL
+            .into_iter()
+            .find(|engine| engine.as_str() == &*word)
+        {
+            Some(engine) => engines.push(engine),
+            None => {
+                let known = EngineName::ALL.map(|engine| engine.as_str().to_owned());
+                let message = format!("expected {}, found `{word}`", one_of(&known));
+                object.error(UNKNOWN_WORD, message, span, context);
+            }
+        }
+    }
+    engines
+}
+
+struct Reader<'t> {
+    topology: &'t Topology,
+    /// Whether all of the topology could be read, so that a name which is not found does not exist.
+    is_whole: bool,
+    /// Every address of the project; filled when one is first looked up.
+    addresses: Option<FxHashSet<String>>,
+    names: FxHashMap<Arc<str>, Span>,
+    tests: Vec<RouteTest>,
+}
+
+impl<'t> Reader<'t> {
+    fn file(&mut self, root: &View<'_>, context: &mut Context<'_>) {
+        let Some(section) = root.get("route_tests").filter(|section| section.value.is_map()) else {
+            return;
+        };
+        let parent = section_origin(&section, context);
+        for field in section.value.fields() {
+            if !field.value.is_map() {
+                continue;
+            }
+            let definition = instances::define(&field, context);
+            let mut one = |environment: &Environment, context: &mut Context<'_>| {
+                let name = self.name(&field, environment, context)?;
+                let instance = environment.instance().cloned();
+                let origin = context
+                    .origins
+                    .add_named(Some(parent), name.clone(), definition, instance);
+                let session = self.file_session(root, origin, environment, context);
+                let object = Object {
+                    view: field.value.clone(),
+                    key: field.key.span,
+                    name,
+                    origin,
+                    environment,
+                };
+                self.test(&object, &session, context)
+            };
+            instances::run(&field.value, &Environment::default(), context, &mut one);
+        }
+    }
+
+    fn name(
+        &mut self,
+        field: &Field<'_>,
+        environment: &Environment,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<str>> {
+        let name = context.expand_key(field.key, environment)?;
+        let span = field.key.span;
+        let problem =
+            if name.trim().is_empty() || name.len() > MAX_NAME_BYTES || name.contains(char::is_control) {
+                let message = format!("a test's name is a sentence of at most {MAX_NAME_BYTES} bytes");
+                Diagnostic::error(BAD_NAME, message).at(span, "")
+            } else {
+                let name = context.intern(&name);
+                match self.names.insert(name.clone(), span) {
+                    Some(first) if first != span => {
+                        Diagnostic::error(DEFINED_TWICE, format!("two tests are named `{name}`"))
+                            .at(span, "")
+                            .also(first, "the first is here")
+                    }
+                    _ => return Some(name),
+                }
+            };
+        context.report.push(environment.mark(problem));
+        None
+    }
+
+    /// `session` of the file, which speaks for every test in it.
+    fn file_session(
+        &mut self,
+        root: &View<'_>,
+        origin: OriginId,
+        environment: &Environment,
+        context: &mut Context<'_>,
+    ) -> TestSession {
+        let Some(field) = root.get("session").filter(|field| field.value.is_map()) else {
+            return TestSession::default();
+        };
+        let name = context.intern("session");
+        let object = Object {
+            view: field.value,
+            key: field.key.span,
+            name,
+            origin,
+            environment,
+        };
+        self.session(&object, &TestSession::default(), context)
+    }
+
+    fn test(
+        &mut self,
+        object: &Object<'_, '_>,
+        around: &TestSession,
+        context: &mut Context<'_>,
+    ) -> Option<()> {
+        let session = self.inner_session(object, around, context);
+        let mut steps = Vec::new();
+        if object.has("script") {
+            for field in ["query", "expect"].into_iter().filter(|field| object.has(field)) {
+                let message = format!("`{field}` does not go together with `script`");
+                object.error(NOT_TOGETHER, message, object.key_span(field), context);
+            }
+            for (item, index) in object.items("script", context).iter().zip(0u32..) {
+                let step = object.inner(View::of(item), item.span);
+                let session = self.inner_session(&step, &session, context);
+                steps.extend(self.step(&step, Some(index), session, context));
+            }
+            if object.items("script", context).is_empty() {
+                object.error(
+                    MISSING_KEY,
+                    "a script without statements",
+                    object.key_span("script"),
+                    context,
+                );
+            }
+        } else {
+            object.require("query", context);
+            object.require("expect", context);
+            steps.extend(self.step(object, None, session, context));
+        }
+        self.tests.push(RouteTest {
+            name: object.name.clone(),
+            origin: object.origin,
+            engines: engines(object, context),
+            steps,
+        });
+        Some(())
+    }
+
+    fn step(
+        &mut self,
+        object: &Object<'_, '_>,
+        index: Option<u32>,
+        session: TestSession,
+        context: &mut Context<'_>,
+    ) -> Option<TestStep> {
+        if index.is_some() {
+            object.require("query", context);
+        }
+        let query = object.raw_text("query", context).map(|(_, text)| text)?;
+        let query = context.intern(query.trim_end());
+        if session.user.is_none() && self.is_whole {
+            let users: Vec<&str> = self.topology.users.names().take(8).collect();
+            let diagnostic = Diagnostic::error(MISSING_KEY, "which user sends the statement?")
+                .at(object.key_span("query"), "")
+                .help(format!(
+                    "write session: {{user: NAME}}, one of: {}",
+                    users.join(", ")
+                ));
+            object.push(diagnostic, context);
+        }
+        Some(TestStep {
+            index,
+            session,
+            after_ms: object.duration_ms("after", context).unwrap_or(0),
+            query,
+            expect: self.expectation(object, context),
+        })
+    }
+
+    fn inner_session(
+        &mut self,
+        object: &Object<'_, '_>,
+        around: &TestSession,
+        context: &mut Context<'_>,
+    ) -> TestSession {
+        let mut session = match object.part("session", context) {
+            Some(part) => self.session(&part, around, context),
+            None => around.clone(),
+        };
+        if let (None, [only]) = (&session.user, &*self.topology.users) {
+            session.user = Some(only.name.clone());
+        }
+        session
+    }
+
+    fn session(
+        &mut self,
+        object: &Object<'_, '_>,
+        around: &TestSession,
+        context: &mut Context<'_>,
+    ) -> TestSession {
+        let user = object.filled_text("user", context);
+        if let Some(user) = &user
+            && self.topology.users.place(user).is_none()
+        {
+            self.unknown(
+                "user",
+                user,
+                self.topology.users.names(),
+                object.span("user"),
+                object,
+                context,
+            );
+        }
+        TestSession {
+            user: user.or_else(|| around.user.clone()),
+            schema: object.text("schema", context).or_else(|| around.schema.clone()),
+            client: object
+                .filled_text("client", context)
+                .or_else(|| around.client.clone()),
+        }
+    }
+
+    /// Reports a name that nothing has.
+    fn unknown<'n>(
+        &self,
+        kind: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+        span: Span,
+        object: &Object<'_, '_>,
+        context: &mut Context<'_>,
+    ) {
+        if !self.is_whole {
+            return;
+        }
+        let known: Vec<&str> = known.collect();
+        let diagnostic = names::unknown(kind, name, known.into_iter(), span, context);
+        object.push(diagnostic, context);
+    }
+}

@@ -1,0 +1,137 @@
+//! The shape of route tests.
+
+use serde_json::{Value, json};
+
+use super::shapes::{EXPECTS, duration, int, list, map, object, reference, text, text_or_list, texts, word};
+use super::version;
+
+pub(super) fn route_tests() -> Value {
+    object(
+        "Route tests of a shardwright project: where statements must go, checked without a server.",
+        &[
+            ("version", version()),
+            ("session", reference("session")),
+            ("route_tests", map("Tests by name; a name is a sentence.", test())),
+        ],
+    )
+}
+
+/// The parts that several places share.
+pub(super) fn definitions() -> [(&'static str, Value); 2] {
+    [("session", session()), ("expect", expect())]
+}
+
+fn test() -> Value {
+    object(
+        "One statement with what must become of it, or a script of one session.",
+        &[
+            ("for_each", reference("for_each")),
+            ("session", reference("session")),
+            (
+                "engines",
+                texts(
+                    "Engines that the test is for; every one that the project lists when absent.",
+                    "a list of engines",
+                ),
+            ),
+            ("query", text("The statement.")),
+            ("expect", reference("expect")),
+            (
+                "script",
+                list(
+                    "Statements that one session sends, in this order.",
+                    "a list of statements",
+                    step(),
+                ),
+            ),
+        ],
+    )
+}
+
+fn step() -> Value {
+    object(
+        "A statement of a script.",
+        &[
+            ("query", text("The statement.")),
+            ("expect", reference("expect")),
+            ("session", reference("session")),
+            (
+                "after",
+                duration("Time since the statement before it; 0ms when absent."),
+            ),
+        ],
+    )
+}
+
+fn session() -> Value {
+    object(
+        "Who sends the statement, and from where. What is absent is taken from the test around it, then from the file.",
+        &[
+            (
+                "user",
+                text("The user who logged in; may be absent where there is one user."),
+            ),
+            ("schema", text("The session's schema; the user's when absent.")),
+            ("client", text("The client's address, such as 10.0.0.7.")),
+        ],
+    )
+}
+
+fn expect() -> Value {
+    object(
+        "What must become of the statement; everything that is written must hold.",
+        &[
+            (
+                "outcome",
+                word("What happens to it.", &["route", "reject", "answer"]),
+            ),
+            ("cluster", text("The cluster that it is sent to.")),
+            (
+                "role",
+                word(
+                    "The role of the servers that it is sent to.",
+                    &["writer", "reader"],
+                ),
+            ),
+            (
+                "shard",
+                text_or_list(
+                    "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
+                ),
+            ),
+            (
+                "hostgroup",
+                int(
+                    "The number of the hostgroup that it is sent to.",
+                    0,
+                    2_147_483_647,
+                ),
+            ),
+            ("query", text("The text that is sent.")),
+            (
+                "backend_schema",
+                text("The schema that the server's session is in."),
+            ),
+            ("error", text("A part of the refusal's text, such as SW351.")),
+            ("answer", text("The text that the proxy answers with.")),
+            ("delay", duration("How long it is held back.")),
+            (
+                "rule",
+                text(
+                    "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
+                ),
+            ),
+            ("cache_ttl", duration("How long its answer is kept.")),
+            ("mirror", text("The cluster that a copy is sent to.")),
+            ("multiplex", multiplex()),
+        ],
+    )
+}
+
+fn multiplex() -> Value {
+    json!({
+        "description": "Whether it may share a server connection, by a rule's say: 0 never, 1 always, 2 in spite of its variables.",
+        "enum": [0, 1, 2],
+        EXPECTS: "0, 1 or 2",
+    })
+}
