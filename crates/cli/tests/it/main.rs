@@ -6,6 +6,7 @@ mod bad_input;
 mod cases;
 mod commands;
 mod differential;
+mod examples;
 mod findings;
 mod generator;
 mod language_pages;
