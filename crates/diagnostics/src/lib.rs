@@ -8,11 +8,13 @@ mod code;
 mod diagnostic;
 mod problems;
 pub mod render;
+mod report;
 mod source;
 mod suggest;
 
 pub use code::{Code, CodeDoc};
 pub use diagnostic::{Applicability, Diagnostic, Edit, Fix, Label, Note, NoteKind, Proof, Severity, Witness};
 pub use problems::{Counts, MAX_KEPT, Problems};
+pub use report::{Case, CaseOutcome, Finding, Place, PlacedFix, Report, Tool};
 pub use source::{FileId, Position, Sources, Span};
 pub use suggest::did_you_mean;

@@ -138,6 +138,8 @@ fn json_has_the_published_shape() {
           "file": "one.yaml",
           "line": 2,
           "column": 1,
+          "end_line": 2,
+          "end_column": 5,
           "witness": {
             "user": "app",
             "schema": "shop",
@@ -168,6 +170,8 @@ fn json_has_the_published_shape() {
           "file": null,
           "line": null,
           "column": null,
+          "end_line": null,
+          "end_column": null,
           "witness": null,
           "fix": null
         }

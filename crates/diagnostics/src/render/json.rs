@@ -3,17 +3,19 @@
 use serde::Serialize;
 
 use crate::{
-    Applicability, Code, Counts, Diagnostic, Edit, Position, Problems, Proof, Severity, Sources, Witness,
+    Applicability, Code, Counts, Finding, Place, Problems, Proof, Report, Severity, Sources, Witness,
 };
 
 #[derive(Serialize)]
-struct Report<'a> {
-    findings: Vec<Finding<'a>>,
+struct Shape<'a> {
+    findings: Vec<FindingShape<'a>>,
     summary: Counts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Finding<'a> {
+struct FindingShape<'a> {
     code: Code,
     severity: Severity,
     proof: Option<Proof>,
@@ -21,12 +23,34 @@ struct Finding<'a> {
     address: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<&'a str>,
+    /// Further instances with the same problem.
+    #[serde(skip_serializing_if = "is_zero")]
+    more_instances: u32,
     rule_ids: &'a [u32],
     file: Option<&'a str>,
     line: Option<u32>,
     column: Option<u32>,
+    end_line: Option<u32>,
+    end_column: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related: Vec<RelatedShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteShape<'a>>,
     witness: Option<&'a Witness>,
     fix: Option<FixShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct RelatedShape<'a> {
+    #[serde(flatten)]
+    range: Range<'a>,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct NoteShape<'a> {
+    kind: &'static str,
+    text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -37,64 +61,98 @@ struct FixShape<'a> {
 
 #[derive(Serialize)]
 struct EditShape<'a> {
+    #[serde(flatten)]
+    range: Range<'a>,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Range<'a> {
     file: &'a str,
     line: u32,
     column: u32,
     end_line: u32,
     end_column: u32,
-    text: &'a str,
 }
 
 /// The kept problems in file order, indented, with a final line end; the summary counts those not kept too.
 #[must_use]
 pub fn render(problems: &Problems, sources: &Sources) -> String {
-    let findings = problems
-        .sorted()
-        .into_iter()
-        .map(|diagnostic| finding(diagnostic, sources))
-        .collect();
-    let report = Report {
-        findings,
-        summary: problems.counts(),
+    write(&Report::new(problems, sources, ""))
+}
+
+/// The same from a report, with the reason where the run could not do its job.
+#[must_use]
+pub fn write(report: &Report) -> String {
+    let shape = Shape {
+        findings: report.findings.iter().map(finding).collect(),
+        summary: report.counts,
+        failure: report.failure.as_deref(),
     };
     let mut json =
-        serde_json::to_string_pretty(&report).expect("a report holds only strings, numbers and lists");
+        serde_json::to_string_pretty(&shape).expect("a report holds only strings, numbers and lists");
     json.push('\n');
     json
 }
 
-fn finding<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Finding<'a> {
-    let span = diagnostic.primary.as_ref().map(|label| label.span);
-    let position = span.map(|span| sources.position(span));
-    Finding {
-        code: diagnostic.code,
-        severity: diagnostic.severity,
-        proof: diagnostic.proof,
-        message: &diagnostic.message,
-        address: diagnostic.address.as_deref(),
-        instance: diagnostic.instance.as_deref(),
-        rule_ids: &diagnostic.rule_ids,
-        file: span.map(|span| sources.path(span.file)),
-        line: position.map(|position| position.line),
-        column: position.map(|position| position.column),
-        witness: diagnostic.witness.as_ref(),
-        fix: diagnostic.fix.as_ref().map(|fix| FixShape {
+fn finding(finding: &Finding) -> FindingShape<'_> {
+    let place = finding.place.as_ref();
+    FindingShape {
+        code: finding.code,
+        severity: finding.severity,
+        proof: finding.proof,
+        message: &finding.message,
+        address: finding.address.as_deref(),
+        instance: finding.instance.as_deref(),
+        more_instances: finding.more_instances,
+        rule_ids: &finding.rule_ids,
+        file: place.map(|place| place.path.as_str()),
+        line: place.map(|place| place.start.line),
+        column: place.map(|place| place.start.column),
+        end_line: place.map(|place| place.end.line),
+        end_column: place.map(|place| place.end.column),
+        related: finding
+            .related
+            .iter()
+            .map(|(place, text)| RelatedShape {
+                range: range(place),
+                text,
+            })
+            .collect(),
+        notes: finding
+            .notes
+            .iter()
+            .map(|note| NoteShape {
+                kind: note.kind.name(),
+                text: &note.text,
+            })
+            .collect(),
+        witness: finding.witness.as_ref(),
+        fix: finding.fix.as_ref().map(|fix| FixShape {
             applicability: fix.applicability,
-            edits: fix.edits.iter().map(|edit| edit_shape(edit, sources)).collect(),
+            edits: fix
+                .edits
+                .iter()
+                .map(|(place, text)| EditShape {
+                    range: range(place),
+                    text,
+                })
+                .collect(),
         }),
     }
 }
 
-fn edit_shape<'a>(edit: &'a Edit, sources: &'a Sources) -> EditShape<'a> {
-    let Position { line, column } = sources.position(edit.span);
-    let end = sources.end_position(edit.span);
-    let file = sources.path(edit.span.file);
-    EditShape {
-        file,
-        line,
-        column,
-        end_line: end.line,
-        end_column: end.column,
-        text: &edit.text,
+fn range(place: &Place) -> Range<'_> {
+    Range {
+        file: &place.path,
+        line: place.start.line,
+        column: place.start.column,
+        end_line: place.end.line,
+        end_column: place.end.column,
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

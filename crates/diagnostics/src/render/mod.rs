@@ -1,5 +1,10 @@
-//! How problems are shown: one module per format, each a function from problems and sources to text.
+//! How problems are shown: one module per format. `text` and `json` take problems and sources; the formats of report
+//! files take a [`crate::Report`].
 
 mod excerpt;
+pub mod github;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod sarif;
 pub mod text;

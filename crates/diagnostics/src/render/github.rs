@@ -1,0 +1,59 @@
+//! Workflow commands of GitHub Actions: one annotation for each problem, at its line in the change.
+
+use crate::{Finding, Report, Severity};
+
+/// One line for each problem and one for a failure, errors before the others: GitHub shows the first ten of each kind.
+#[must_use]
+pub fn write(report: &Report) -> String {
+    let mut findings: Vec<&Finding> = report.findings.iter().collect();
+    findings.sort_by_key(|finding| finding.severity);
+    let mut text: String = findings.into_iter().map(annotation).collect();
+    if let Some(failure) = &report.failure {
+        text.push_str(&format!("::error title=shardwright::{}\n", data(failure)));
+    }
+    text
+}
+
+fn annotation(finding: &Finding) -> String {
+    let command = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "notice",
+    };
+    let mut properties = Vec::new();
+    if let Some(place) = &finding.place {
+        properties.push(format!("file={}", property(&place.path)));
+        properties.push(format!("line={}", place.start.line));
+        properties.push(format!("endLine={}", place.end.line));
+        // Columns are for annotations of one line only.
+        if place.start.line == place.end.line {
+            properties.push(format!("col={}", place.start.column));
+            properties.push(format!("endColumn={}", place.end.column));
+        }
+    }
+    properties.push(format!("title={}", property(finding.code.as_str())));
+    format!(
+        "::{command} {}::{}\n",
+        properties.join(","),
+        data(&finding.text())
+    )
+}
+
+/// The runner undoes these escapes; other control characters could reach a terminal that shows the log.
+fn data(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '%' => escaped.push_str("%25"),
+            '\r' => escaped.push_str("%0D"),
+            '\n' => escaped.push_str("%0A"),
+            letter if letter.is_control() => escaped.push('\u{fffd}'),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

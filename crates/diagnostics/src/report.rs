@@ -1,0 +1,231 @@
+//! Problems with their places resolved: the value that every report file is written from.
+
+use crate::{
+    Applicability, Code, CodeDoc, Counts, Diagnostic, Note, Position, Problems, Proof, Severity, Sources,
+    Span, Witness, render,
+};
+
+/// Everything that a run has to report, free of the sources.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The kept problems in file order.
+    pub findings: Vec<Finding>,
+    /// All problems, those not kept included.
+    pub counts: Counts,
+    /// What was tested besides; empty for commands that test nothing.
+    pub cases: Vec<Case>,
+    /// Why the run could not do its job, where it could not.
+    pub failure: Option<String>,
+}
+
+/// What a report says of the program that wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool<'a> {
+    /// The command that ran, such as `validate`.
+    pub command: &'a str,
+    /// The program's version.
+    pub version: &'a str,
+    /// Pages of the codes that may occur.
+    pub pages: &'a [CodeDoc],
+}
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What kind of problem.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// On what ground the claim stands.
+    pub proof: Option<Proof>,
+    /// One line without a full stop.
+    pub message: String,
+    /// Where it is.
+    pub place: Option<Place>,
+    /// What is said at that place; may be empty.
+    pub label: String,
+    /// Other places that matter, with what is said there.
+    pub related: Vec<(Place, String)>,
+    /// Lines below the excerpt.
+    pub notes: Vec<Note>,
+    /// The generator instance it was found in.
+    pub instance: Option<String>,
+    /// How many further instances have it too.
+    pub more_instances: u32,
+    /// The object it is about.
+    pub address: Option<String>,
+    /// The compiled rules it is about.
+    pub rule_ids: Vec<u32>,
+    /// A statement that shows it.
+    pub witness: Option<Witness>,
+    /// What would put it right.
+    pub fix: Option<PlacedFix>,
+    /// What [`render::text`] shows, without colour.
+    pub rendered: String,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, from the directory that the program was started in.
+    pub path: String,
+    /// The first character.
+    pub start: Position,
+    /// The place after the last character.
+    pub end: Position,
+}
+
+/// Edits that put a problem right together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedFix {
+    /// Whether it may be made without asking.
+    pub applicability: Applicability,
+    /// What is replaced, and by what.
+    pub edits: Vec<(Place, String)>,
+}
+
+/// Something that was tested and either held or did not, for reports of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The group that it belongs to, such as the file of the test.
+    pub suite: String,
+    /// Its name in the group.
+    pub name: String,
+    /// How it ended.
+    pub outcome: CaseOutcome,
+}
+
+/// How a test ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaseOutcome {
+    /// It held.
+    Passed,
+    /// It did not hold.
+    Failed {
+        /// One line.
+        message: String,
+        /// The rest; may be empty.
+        details: String,
+    },
+    /// It was not run.
+    Skipped,
+}
+
+impl Report {
+    /// The problems of one set of sources. Paths get `directory` in front: where the paths of the sources start,
+    /// seen from where the program was started; empty or `.` for the same place.
+    #[must_use]
+    pub fn new(problems: &Problems, sources: &Sources, directory: &str) -> Self {
+        let places = Places { sources, directory };
+        let findings = problems
+            .sorted()
+            .into_iter()
+            .map(|diagnostic| places.finding(diagnostic));
+        Self {
+            findings: findings.collect(),
+            counts: problems.counts(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what another report holds behind what this one holds.
+    pub fn append(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.counts.error += other.counts.error;
+        self.counts.warning += other.counts.warning;
+        self.counts.info += other.counts.info;
+        self.cases.extend(other.cases);
+        self.failure = self.failure.take().or(other.failure);
+    }
+}
+
+impl Finding {
+    /// The message with the lines below the excerpt and the instance, for readers that show nothing else.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = self.message.clone();
+        for note in &self.notes {
+            text.push_str(&format!("\n{}: {}", note.kind.name(), note.text));
+        }
+        match (&self.instance, self.more_instances) {
+            (Some(instance), 0) => text.push_str(&format!("\nin instance {instance}")),
+            (Some(instance), more) => text.push_str(&format!("\nin instance {instance} and {more} more")),
+            (None, _) => {}
+        }
+        text
+    }
+}
+
+struct Places<'a> {
+    sources: &'a Sources,
+    directory: &'a str,
+}
+
+impl Places<'_> {
+    fn finding(&self, diagnostic: &Diagnostic) -> Finding {
+        let related = diagnostic
+            .secondary
+            .iter()
+            .map(|label| (self.place(label.span), label.text.clone()));
+        let primary = diagnostic.primary.as_ref();
+        Finding {
+            code: diagnostic.code,
+            severity: diagnostic.severity,
+            proof: diagnostic.proof,
+            message: diagnostic.message.clone(),
+            place: primary.map(|label| self.place(label.span)),
+            label: primary.map(|label| label.text.clone()).unwrap_or_default(),
+            related: related.collect(),
+            notes: diagnostic.notes.clone(),
+            instance: diagnostic.instance.clone(),
+            more_instances: diagnostic.more_instances,
+            address: diagnostic.address.clone(),
+            rule_ids: diagnostic.rule_ids.clone(),
+            witness: diagnostic.witness.clone(),
+            fix: diagnostic.fix.as_ref().map(|fix| PlacedFix {
+                applicability: fix.applicability,
+                edits: fix
+                    .edits
+                    .iter()
+                    .map(|edit| (self.place(edit.span), edit.text.clone()))
+                    .collect(),
+            }),
+            rendered: render::text::render_one(diagnostic, self.sources, false),
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let path = self.sources.path(span.file);
+        let directory = self.directory.trim_end_matches('/');
+        Place {
+            path: match directory {
+                "" if self.directory.is_empty() => path.to_owned(),
+                "." => path.to_owned(),
+                _ => format!("{}/{path}", directory.strip_prefix("./").unwrap_or(directory)),
+            },
+            start: self.sources.position(span),
+            end: self.sources.end_position(span),
+        }
+    }
+}
+
+impl Counts {
+    /// `2 errors, 1 warning`; `no problems` where there are none.
+    #[must_use]
+    pub fn summary(self) -> String {
+        let listed: Vec<String> = [
+            (self.error, "error"),
+            (self.warning, "warning"),
+            (self.info, "note"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+        if listed.is_empty() {
+            "no problems".to_owned()
+        } else {
+            listed.join(", ")
+        }
+    }
+}
