@@ -60,7 +60,14 @@ impl Checker {
                 .iter()
                 .map(|key| self.unknown_key(error, node, key))
                 .collect(),
-            Kind::Enum { options } => vec![unknown_word(options, node, place)],
+            Kind::Enum { options } => {
+                let diagnostic = unknown_word(options, node, place);
+                let fields = self.fields_beside(error);
+                vec![match fields.is_empty() || !diagnostic.notes.is_empty() {
+                    true => diagnostic,
+                    false => diagnostic.help(format!("or a mapping with {}", one_of(&fields))),
+                }]
+            }
             Kind::Type { .. } => vec![self.wrong_type(error, node, place)],
             _ => {
                 let message = format!("expected {}, found {}", self.expectation(error), shown(node));
@@ -89,6 +96,17 @@ impl Checker {
             Some(near) => diagnostic.did_you_mean(Some(near)),
             None => diagnostic.note(format!("keys here: {}", known.join(", "))),
         }
+    }
+
+    /// The keys of the mapping that may stand in the place of a word.
+    fn fields_beside(&self, error: &ValidationError<'_>) -> Vec<String> {
+        let fields = error
+            .schema_path()
+            .as_str()
+            .strip_suffix("/else/enum")
+            .and_then(|around| self.schema.pointer(&format!("{around}/then/properties")))
+            .and_then(Value::as_object);
+        fields.map_or_else(Vec::new, |fields| fields.keys().cloned().collect())
     }
 
     fn wrong_type(&self, error: &ValidationError<'_>, node: &Node, place: Span) -> Diagnostic {

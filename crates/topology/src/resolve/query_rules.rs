@@ -6,7 +6,7 @@ use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use super::object::Object;
 use super::scope::is_client_address;
 use super::{Known, instances, names, section_origin};
-use crate::codes::{BAD_VALUE, NOT_TOGETHER, UNKNOWN_REFERENCE};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::model::{BlockPlace, FlagChoice, OriginId, RawRule, ReModifiers, Role, RuleBlock};
@@ -108,6 +108,15 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
     if at.has("before") && at.has("after") {
         let message = "a block stands before or after one object";
         at.error(NOT_TOGETHER, message, at.key_span("after"), context);
+        return None;
+    }
+    if !at.has("before") && !at.has("after") {
+        let message = "a block stands before or after an object";
+        let help = "write {before: ADDRESS} or {after: ADDRESS}, or leave `at` out: before_all";
+        let diagnostic = Diagnostic::error(MISSING_KEY, message)
+            .at(field.key.span, "")
+            .help(help);
+        at.push(diagnostic, context);
         return None;
     }
     let side = if at.has("before") { "before" } else { "after" };
