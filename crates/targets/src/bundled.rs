@@ -1,10 +1,10 @@
 //! The bundled proxy, over its admin port: one statement reads everything, one replaces everything.
 
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+use mysql::{Conn, DriverError, OptsBuilder};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError};
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
@@ -235,6 +235,21 @@ fn reason(error: &mysql::Error) -> String {
             )
         }
         mysql::Error::IoError(error) => printable(&error.to_string()),
+        mysql::Error::DriverError(error) => driver_reason(error),
+        other => printable(&other.to_string()),
+    }
+}
+
+/// The driver's own errors without the names of their types.
+fn driver_reason(error: &DriverError) -> String {
+    match error {
+        DriverError::ConnectTimeout | DriverError::Timeout => "no answer in time".to_owned(),
+        DriverError::CouldNotConnect(Some((_, description, kind))) => match kind {
+            io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there".to_owned(),
+            io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+            _ => printable(description),
+        },
+        DriverError::CouldNotConnect(None) => "no such host".to_owned(),
         other => printable(&other.to_string()),
     }
 }

@@ -81,6 +81,8 @@ struct Answer {
     role: Option<String>,
     shard: Option<String>,
     query: String,
+    #[serde(skip)]
+    rewritten: bool,
     backend_schema: Option<String>,
     delay_ms: u32,
     multiplex: bool,
@@ -128,6 +130,7 @@ impl Answer {
             role: None,
             shard: None,
             query: String::from_utf8_lossy(sql).into_owned(),
+            rewritten: false,
             backend_schema: None,
             delay_ms: 0,
             multiplex: true,
@@ -144,6 +147,7 @@ impl Answer {
                 answer.shard = route.shard.as_ref().map(ToString::to_string);
                 if let Some(text) = &route.rewritten {
                     answer.query = String::from_utf8_lossy(text).into_owned();
+                    answer.rewritten = text[..] != *sql;
                 }
                 answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
                 answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
@@ -177,7 +181,7 @@ impl Answer {
                 };
                 lines.push(format!("{} {place}", ui.strong("goes to")));
                 lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
-                lines.push(format!("  sent as   {}", self.query));
+                lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
                 lines.extend(
                     self.backend_schema
                         .as_ref()
