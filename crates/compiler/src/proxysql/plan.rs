@@ -234,7 +234,7 @@ fn remembered(
 fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report<'_>) {
     let (step, origin) = (&*section.step, section.origin);
     if step.remainder.is_some() {
-        report.unsupported(origin, "key", "place by the remainder of a key");
+        report.unsupported(origin, "key.modulo", "place by the remainder of a key");
     }
     if let Err(what) = conditions::alternatives(&section.scope) {
         report.unsupported(origin, "applies_to", what);
