@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::ui::{Color, Format};
+use crate::reports::ReportFile;
+use crate::ui::{Annotate, Color, Format};
 
 /// Write MySQL routing as YAML, check it, and apply it.
 ///
@@ -55,9 +56,18 @@ pub(crate) struct Global {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) color: Color,
+    /// Writes what was found to a file, also when the run fails; repeatable. Kinds: json, sarif, junit, markdown
+    #[arg(long = "report", global = true, value_name = "KIND=FILE")]
+    pub(crate) reports: Vec<ReportFile>,
+    /// Annotates the lines of a change with what was found
+    #[arg(long, global = true, value_enum, value_name = "SERVICE")]
+    pub(crate) annotate: Option<Annotate>,
     /// Only results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+    /// Tells what is read, compiled and written
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! One file for each command.
 
 mod apply;
-mod codes;
+pub(crate) mod codes;
 mod compile;
 mod demo;
 mod diff;

@@ -5,37 +5,51 @@ mod commands;
 mod error;
 mod exit;
 mod project;
+mod reports;
 mod signals;
 mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::Args;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
+    let parsed = Args::command().try_get_matches().and_then(|matches| {
+        let name = matches.subcommand_name().unwrap_or_default().to_owned();
+        Ok((Args::from_arg_matches(&matches)?, name))
+    });
+    let (args, name) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
-    let ui = Ui::new(args.global.format, args.global.color, args.global.quiet);
+    let ui = Ui::new(&args.global);
     let exit = match commands::run(&args, &ui) {
         Ok(exit) => exit,
-        Err(error) => {
-            if !error.message.is_empty() {
-                ui.message(&format!("error: {}", error.message));
-            }
-            if let Some(hint) = &error.hint {
-                ui.message(&format!("  = help: {hint}"));
-            }
-            error.exit
-        }
+        Err(error) => failed(&error, &ui),
     };
-    exit.into()
+    match ui.finish(&name) {
+        Ok(()) => exit,
+        Err(error) => exit.min(failed(&error, &ui)),
+    }
+    .into()
+}
+
+/// Tells a failure; its exit.
+fn failed(error: &CommandError, ui: &Ui) -> Exit {
+    if !error.message.is_empty() {
+        ui.message(&format!("error: {}", error.message));
+        ui.failed(&error.message);
+    }
+    if let Some(hint) = &error.hint {
+        ui.message(&format!("  = help: {hint}"));
+    }
+    error.exit
 }
 
 /// Help and version are answers; everything else that the parser says is a bad command line.

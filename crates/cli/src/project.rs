@@ -39,7 +39,7 @@ pub(crate) struct Built {
 
 /// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
 pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, false, |problems, sources| {
+    open_with(global, false, ui, |problems, sources| {
         show(problems, sources, ui);
         Ok(())
     })
@@ -47,17 +47,18 @@ pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
 
 /// The same for commands whose results are problems: with `--format json` they are on standard output.
 pub(crate) fn open_for_findings(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, false, |problems, sources| report(problems, sources, ui))
+    open_with(global, false, ui, |problems, sources| report(problems, sources, ui))
 }
 
 /// The same with the route tests.
 pub(crate) fn open_with_tests(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, true, |problems, sources| report(problems, sources, ui))
+    open_with(global, true, ui, |problems, sources| report(problems, sources, ui))
 }
 
 fn open_with(
     global: &Global,
     route_tests: bool,
+    ui: &Ui,
     report: impl Fn(&Problems, &Sources) -> Result<(), CommandError>,
 ) -> Result<Opened, CommandError> {
     let options = Options {
@@ -65,6 +66,14 @@ fn open_with(
         route_tests,
     };
     let loaded = read_project(&global.directory, &options);
+    ui.detail(|| {
+        let files = loaded.sources.files().map(|file| loaded.sources.path(file));
+        format!(
+            "read {} in {}",
+            files.collect::<Vec<_>>().join(", "),
+            global.directory.display()
+        )
+    });
     let Some(project) = loaded.project else {
         report(&loaded.problems, &loaded.sources)?;
         return Err(CommandError::shown(match loaded.fault {
@@ -122,27 +131,41 @@ fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
     )
 }
 
-/// Shows problems to people, on standard error.
+/// Shows problems to people, on standard error; with `--quiet` only errors.
 pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
-    let text = render::text::render(problems, sources, ui.color_err());
+    let mut new = ui.found(problems, sources);
+    if ui.is_quiet() {
+        new = new.errors();
+    }
+    let text = render::text::render(&new, sources, ui.color_err());
     if !text.is_empty() {
         ui.message(&text);
     }
 }
 
-/// Problems as the result of a command: one JSON document on standard output, or text for people on standard error.
+/// Problems as the result of a command: one document on standard output, or text for people on standard error.
 pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<(), CommandError> {
-    if ui.format() == Format::Json {
-        return ui.data(&render::json::render(problems, sources));
+    match ui.format() {
+        Format::Human => {
+            show(problems, sources, ui);
+            Ok(())
+        }
+        Format::Json => ui.data(&render::json::render(&ui.found(problems, sources), sources)),
+        Format::Markdown => ui.markdown(&ui.found(problems, sources), sources),
     }
-    show(problems, sources, ui);
-    Ok(())
 }
 
 impl Opened {
     /// Compiles for one engine; errors are shown and end the command, warnings are shown.
     pub(crate) fn build(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
         let built = self.build_quietly(engine);
+        ui.detail(|| {
+            let stats = &built.compiled.stats;
+            format!(
+                "compiled for {engine}: {} rules, {} hostgroups",
+                stats.rules, stats.hostgroups
+            )
+        });
         show(&built.compiled.problems, &self.sources, ui);
         if built.compiled.problems.has_errors() {
             return Err(CommandError::shown(Exit::BadDocument));

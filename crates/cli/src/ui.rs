@@ -1,11 +1,15 @@
 //! Where output goes: data to standard output, everything else to standard error.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use shardwright_diagnostics::{Problems, Report, Sources, render};
 
+use crate::args::Global;
 use crate::error::CommandError;
+use crate::reports::{self, ReportFile};
 
 /// `--format`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -31,27 +35,84 @@ pub(crate) enum Color {
     Never,
 }
 
+/// `--annotate`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Annotate {
+    /// Workflow commands of GitHub Actions, on standard error
+    Github,
+}
+
 /// All output of a command.
 pub(crate) struct Ui {
     format: Format,
     color_out: bool,
     color_err: bool,
     quiet: bool,
+    verbose: bool,
+    /// Where the paths of problems start, seen from where the program was started.
+    directory: String,
+    annotate: Option<Annotate>,
+    reports: Vec<ReportFile>,
+    /// What was found and told so far.
+    found: RefCell<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    /// Tells a problem that was told before, such as one of two engines.
+    problems: Problems,
+    report: Report,
 }
 
 impl Ui {
-    pub(crate) fn new(format: Format, color: Color, quiet: bool) -> Self {
-        let decide = |terminal: bool| match color {
+    pub(crate) fn new(global: &Global) -> Self {
+        let decide = |terminal: bool| match global.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         };
         Self {
-            format,
+            format: global.format,
             color_out: decide(io::stdout().is_terminal()),
             color_err: decide(io::stderr().is_terminal()),
-            quiet,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            directory: global.directory.to_string_lossy().into_owned(),
+            annotate: global.annotate,
+            reports: global.reports.clone(),
+            found: RefCell::default(),
         }
+    }
+
+    /// Takes problems into the reports of the run; those that were not found before, which are to be shown.
+    pub(crate) fn found(&self, problems: &Problems, sources: &Sources) -> Problems {
+        let mut found = self.found.borrow_mut();
+        let new = found.problems.append_new(problems);
+        if self.annotate.is_some() || !self.reports.is_empty() {
+            found.report.append(Report::new(&new, sources, &self.directory));
+        }
+        new
+    }
+
+    /// Takes the reason why the command could not do its job into the reports of the run.
+    pub(crate) fn failed(&self, why: &str) {
+        self.found
+            .borrow_mut()
+            .report
+            .failure
+            .get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Writes the reports of the run; nothing is found after it.
+    pub(crate) fn finish(&self, command: &str) -> Result<(), CommandError> {
+        let found = self.found.borrow();
+        if self.annotate == Some(Annotate::Github) {
+            let annotations = render::github::write(&found.report);
+            if !annotations.is_empty() {
+                self.message(&annotations);
+            }
+        }
+        reports::write(&self.reports, &found.report, command)
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -87,11 +148,32 @@ impl Ui {
         self.data(&text)
     }
 
+    /// Writes problems as a Markdown document.
+    pub(crate) fn markdown(&self, problems: &Problems, sources: &Sources) -> Result<(), CommandError> {
+        self.data(&render::markdown::write(&Report::new(
+            problems,
+            sources,
+            &self.directory,
+        )))
+    }
+
     /// Tells how the work goes; silent with `--quiet`.
     pub(crate) fn status(&self, text: &str) {
         if !self.quiet {
             self.message(text);
         }
+    }
+
+    /// Tells what only some want to know.
+    pub(crate) fn detail(&self, text: impl FnOnce() -> String) {
+        if self.verbose {
+            self.message(&text());
+        }
+    }
+
+    /// Whether only results and errors are told.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Tells what must be told.

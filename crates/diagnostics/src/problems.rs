@@ -47,6 +47,32 @@ impl Problems {
         Self::default()
     }
 
+    /// Adds the problems of another collection; those among them that were not here before.
+    pub fn append_new(&mut self, other: &Self) -> Self {
+        let unkept = other.unkept_counts();
+        let mut new = Self::new();
+        for diagnostic in &other.kept {
+            if !self.seen.contains_key(&identity(diagnostic)) {
+                new.push(diagnostic.clone());
+            }
+        }
+        new.counts.error += unkept.error;
+        new.counts.warning += unkept.warning;
+        new.counts.info += unkept.info;
+        self.append(other.clone());
+        new
+    }
+
+    /// The errors only.
+    #[must_use]
+    pub fn errors(self) -> Self {
+        let unkept = self.unkept_counts();
+        let errors = self.kept.into_iter();
+        let mut errors: Self = errors.filter(|kept| kept.severity == Severity::Error).collect();
+        errors.counts.error += unkept.error;
+        errors
+    }
+
     /// Adds a problem.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let identity = identity(&diagnostic);

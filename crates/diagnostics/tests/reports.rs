@@ -76,7 +76,7 @@ fn github_escapes_what_its_runner_would_read() {
 
 #[test]
 fn markdown_keeps_the_users_text_in_fences() {
-    insta::assert_snapshot!(render::markdown::write(&sample(), TOOL));
+    insta::assert_snapshot!(render::markdown::write(&sample()));
 }
 
 #[test]
@@ -228,7 +228,7 @@ proptest! {
         prop_assert_eq!(check_junit(&render::junit::write(&report, TOOL)), 2);
         prop_assert_eq!(render::github::write(&report).lines().count(), 2);
         let _: Value = serde_json::from_str(&render::json::write(&report)).expect("JSON");
-        let markdown = render::markdown::write(&report, TOOL);
-        prop_assert!(markdown.starts_with("### shardwright lint: 1 error\n"));
+        let markdown = render::markdown::write(&report);
+        prop_assert!(markdown.starts_with("### shardwright: 1 error\n"));
     }
 }

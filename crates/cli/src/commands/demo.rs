@@ -49,7 +49,10 @@ fn global(environment: &Environment) -> Global {
         variables: environment.variables(),
         format: Format::Human,
         color: Color::Auto,
+        reports: Vec::new(),
+        annotate: None,
         quiet: false,
+        verbose: false,
     }
 }
 

@@ -137,13 +137,18 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
 }
 
 fn report(opened: &Opened, problems: &Problems, engines: &[EngineId], ui: &Ui) -> Result<(), CommandError> {
-    if ui.format() == Format::Json {
-        return ui.data(&render::json::render(problems, &opened.sources));
+    match ui.format() {
+        Format::Human => {
+            let new = ui.found(problems, &opened.sources);
+            ui.data(&render::text::render(&new, &opened.sources, ui.color_out()))?;
+        }
+        Format::Json | Format::Markdown => return project::report(problems, &opened.sources, ui),
     }
-    ui.data(&render::text::render(problems, &opened.sources, ui.color_out()))?;
     if problems.is_empty() {
         let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
         ui.status(&format!("no findings for {}", engines.join(", ")));
+    } else {
+        ui.status(&problems.counts().summary());
     }
     Ok(())
 }

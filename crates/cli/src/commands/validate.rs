@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
 
 fn report(opened: &Opened, problems: &Problems, ui: &Ui) -> Result<(), CommandError> {
     project::report(problems, &opened.sources, ui)?;
-    if problems.has_errors() || ui.format() == Format::Json {
+    if problems.has_errors() || ui.format() != Format::Human {
         return Ok(());
     }
     let topology = &opened.project.topology;

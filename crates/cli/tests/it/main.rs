@@ -12,6 +12,7 @@ mod generator;
 mod language_pages;
 mod more_cases;
 mod route_tests;
+mod reports;
 mod support;
 mod tenants;
 mod transactional;

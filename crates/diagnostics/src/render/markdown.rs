@@ -1,10 +1,10 @@
 //! Markdown for a comment on a change: a line of counts, then each problem as a terminal would show it.
 
-use crate::{CaseOutcome, Finding, Report, Severity, Tool};
+use crate::{CaseOutcome, Finding, Report, Severity};
 
 /// All problems; text of the user's files stands in fences only, where it is not read as Markdown.
 #[must_use]
-pub fn write(report: &Report, tool: Tool<'_>) -> String {
+pub fn write(report: &Report) -> String {
     let failed = report
         .cases
         .iter()
@@ -13,7 +13,7 @@ pub fn write(report: &Report, tool: Tool<'_>) -> String {
             CaseOutcome::Passed | CaseOutcome::Skipped => None,
         })
         .collect::<Vec<_>>();
-    let mut text = format!("### shardwright {}: {}", tool.command, report.counts.summary());
+    let mut text = format!("### shardwright: {}", report.counts.summary());
     if !report.cases.is_empty() {
         text.push_str(&format!(
             "; {} of {} tests failed",
