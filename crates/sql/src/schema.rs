@@ -1,5 +1,6 @@
 //! Which schemas a statement names, and the edits that move it from a logical schema to a shard's.
 
+mod keyed;
 mod naming;
 mod place;
 mod refer;
@@ -7,6 +8,7 @@ mod tables;
 
 use crate::lex::Span;
 
+pub use keyed::{TableKeys, TableName, TableQuestion, table_keys};
 pub use naming::Naming;
 pub use place::{Unqualified, place};
 pub use refer::{SchemaReference, references};
