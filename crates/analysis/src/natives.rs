@@ -98,6 +98,6 @@ fn key_comment(map: &MapStep) -> Option<String> {
             form: CommentForm::Exact(template),
             ..
         } => Some(format!("/* {} */", template.render(&key)?)),
-        Finder::Schema { .. } | Finder::Column { .. } => None,
+        Finder::Schema { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => None,
     })
 }

@@ -11,9 +11,15 @@ use shardwright_rules::{Configuration, Evaluator, HostgroupId, SessionView, Stat
 const PATTERNS: [&str; 8] = [
     "^SELECT", "t1", "tenant=1", "FROM", "^$", "(broken", "a|b", "UPDATE",
 ];
-const USERS: [&str; 3] = ["app", "geo", "dba"];
-const SCHEMAS: [Option<&str>; 4] = [None, Some("app"), Some("tenant_017"), Some("world")];
-const PIECES: [&str; 18] = [
+const USERS: [&str; 5] = ["app", "geo", "dba", "tenant_017", "tenant_099"];
+const SCHEMAS: [Option<&str>; 5] = [
+    None,
+    Some("app"),
+    Some("tenant_017"),
+    Some("TENANT_018"),
+    Some("world"),
+];
+const PIECES: [&str; 31] = [
     "SELECT a FROM t1",
     "UPDATE t1 SET a=1",
     "BEGIN",
@@ -32,7 +38,35 @@ const PIECES: [&str; 18] = [
     "/* hostgroup=20 */",
     "; SELECT 2",
     " WHERE b",
+    "SELECT 1 FROM o_017",
+    "SELECT 1 FROM app.`o_018`",
+    " JOIN o_018",
+    " JOIN o_1500 AS o_017",
+    ", O_017",
+    "ALTER TABLE o_018 ADD o_17 INT",
+    "TRUNCATE o_099",
+    "INSERT INTO o_017 SELECT 1 FROM o_018",
+    "/*! o_017 */",
+    "/*tenant='1%37'*/",
+    "/* 017 */",
+    "/* 0017 */",
+    " WHERE tenant IN (17, 18)",
 ];
+
+/// Every kind of finder; comments in all forms.
+fn finders() -> Vec<Value> {
+    let template = |prefix: &str, width: Option<u8>| json!({"prefix": prefix, "width": width, "suffix": ""});
+    vec![
+        json!({"comment": {"word": "tenant", "form": "pairs"}}),
+        json!({"comment": {"word": "tenant", "form": "sqlcommenter"}}),
+        json!({"comment": {"word": "tenant", "form": {"exact": template("", Some(3))}}}),
+        json!({"schema": {"template": template("tenant_", Some(3))}}),
+        json!({"column": {"column": "tenant", "in_shards": "present"}}),
+        json!({"column": {"column": "tenant", "in_shards": "absent"}}),
+        json!({"table": {"template": template("o_", Some(3))}}),
+        json!({"user": {"template": template("tenant_", Some(3))}}),
+    ]
+}
 
 fn optional<T: Clone + std::fmt::Debug + 'static>(values: Vec<T>) -> impl Strategy<Value = Option<T>> {
     prop_oneof![2 => Just(None), 1 => select(values).prop_map(Some)]
@@ -72,18 +106,23 @@ fn native_step() -> impl Strategy<Value = Value> {
         {"address": "shard_maps.m.shards.t17", "cluster": "a", "keys": [17]},
         {"address": "shard_maps.m.shards.t18", "cluster": "b", "keys": [18], "schema": "tenant_018"},
         {"address": "shard_maps.m.shards.big", "cluster": "b", "ranges": [[1000, 1999], [-5, -1]]}]);
-    let finders = json!([
-        {"comment": {"word": "tenant", "form": "pairs"}},
-        {"schema": {"template": {"prefix": "tenant_", "width": 3, "suffix": ""}}}]);
+    let by_remainder = json!([
+        {"address": "shard_maps.m.shards.even", "cluster": "a", "remainders": [0, 2]},
+        {"address": "shard_maps.m.shards.odd", "cluster": "b", "remainders": [1, 3], "schema": "odd"}]);
+    let remainder = |hashed: bool| Some(json!({"modulo": 4, "hashed": hashed}));
     let map = (
-        subsequence(finders.as_array().cloned().unwrap_or_default(), 1..=2),
+        subsequence(finders(), 1..=4),
         select(vec!["reject", "first"]),
         select(vec!["reject", "allow"]),
         select(vec![json!("reject"), json!({"cluster": "b"})]),
+        select(vec![None, None, remainder(false), remainder(true)]),
+        optional(vec!["app", "world"]),
     )
-        .prop_map(move |(finders, conflict, statements, unknown)| {
+        .prop_map(move |(finders, conflict, statements, unknown, remainder, logical)| {
+            let shards = if remainder.is_some() { &by_remainder } else { &shards };
             json!({"map": {"map": "m", "key": "tenant", "kind": "integer", "finders": finders, "conflict": conflict,
-                "unqualified": "reject", "shards": shards.clone(), "unknown": unknown,
+                "logical_schema": logical, "remainder": remainder, "unqualified": "qualify", "shards": shards,
+                "unknown": unknown,
                 "missing": {"statements": statements, "session_setup": "allow", "begin": "first_statement"}}})
         });
     let step = prop_oneof![

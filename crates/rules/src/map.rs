@@ -129,6 +129,16 @@ pub enum Finder {
         /// Whether the tables of the shards have it.
         in_shards: InShards,
     },
+    /// In the names of the statement's tables; of those of the logical schema, where the map has one.
+    Table {
+        /// The names.
+        template: KeyTemplate,
+    },
+    /// In the name of the session's user.
+    User {
+        /// The names.
+        template: KeyTemplate,
+    },
 }
 
 /// How a comment carries a key.
@@ -165,6 +175,34 @@ impl KeyTemplate {
             .strip_suffix(self.suffix.as_str())?;
         let value = KeyValue::parse(kind, text)?;
         (self.render(&value).as_deref() == Some(name)).then_some(text)
+    }
+
+    /// Whether `name` is not of this form, and would be if letter case around the key did not count.
+    pub fn fits_in_other_case(&self, kind: KeyKind, name: &str) -> bool {
+        let same = |part: &str, wanted: &str| {
+            part.eq_ignore_ascii_case(wanted)
+                || (!part.is_ascii() && part.to_lowercase() == wanted.to_lowercase())
+        };
+        let Some((prefix, rest)) = name.split_at_checked(self.prefix.len()) else {
+            return false;
+        };
+        let Some((key, suffix)) = rest
+            .len()
+            .checked_sub(self.suffix.len())
+            .and_then(|key| rest.split_at_checked(key))
+        else {
+            return false;
+        };
+        let in_case = (prefix, suffix) == (self.prefix.as_str(), self.suffix.as_str());
+        let bare = KeyTemplate {
+            prefix: String::new(),
+            width: self.width,
+            suffix: String::new(),
+        };
+        !in_case
+            && same(prefix, &self.prefix)
+            && same(suffix, &self.suffix)
+            && bare.extract(kind, key).is_some()
     }
 
     /// The text with `value` in the key's place; `None` for a negative value in a padded form.
@@ -341,5 +379,19 @@ mod tests {
         assert_eq!(bare.extract(KeyKind::Integer, "s17_db"), Some("17"));
         assert_eq!(bare.extract(KeyKind::Integer, "s017_db"), None);
         assert_eq!(bare.extract(KeyKind::Text, "sEurope_db"), Some("Europe"));
+        for (name, expected) in [
+            ("s17_db", false),
+            ("S17_db", true),
+            ("s17_DB", true),
+            ("S17x_db", false),
+            ("S017_db", false),
+            ("S_db", false),
+        ] {
+            assert_eq!(
+                bare.fits_in_other_case(KeyKind::Integer, name),
+                expected,
+                "{name}"
+            );
+        }
     }
 }

@@ -61,6 +61,8 @@ fn accepted_form(key: &str, finder: &Finder) -> String {
             CommentForm::Exact(template) => format!("/* {} */", placeholder(template)),
         },
         Finder::Schema { template } => format!("a session schema like {}", placeholder(template)),
+        Finder::Table { template } => format!("a table like {}", placeholder(template)),
+        Finder::User { template } => format!("a user like {}", placeholder(template)),
         Finder::Column { column, .. } => {
             if column.eq_ignore_ascii_case(key) {
                 format!("WHERE {column} = VALUE")

@@ -181,6 +181,12 @@ fn finder(finder: &model::Finder) -> Finder {
         model::Finder::Schema(of) => Finder::Schema {
             template: template(of),
         },
+        model::Finder::Table(of) => Finder::Table {
+            template: template(of),
+        },
+        model::Finder::User(of) => Finder::User {
+            template: template(of),
+        },
         model::Finder::Column { name, in_shards } => Finder::Column {
             column: name.to_string(),
             in_shards: match in_shards {

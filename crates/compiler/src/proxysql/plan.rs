@@ -314,6 +314,12 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
                 report.unsupported(origin, &field, "compare the keys of two forms of schema names");
             }
             Finder::Schema { template } => reading.schema = Some(template.clone()),
+            Finder::Table { .. } => {
+                report.unsupported(origin, &field, "find a key in the names of tables");
+            }
+            Finder::User { .. } => {
+                report.unsupported(origin, &field, "find a key in the name of the user");
+            }
             Finder::Column { column, .. } => {
                 let what = format!("find a key in predicates on column {column}");
                 report.unsupported(origin, &field, &what);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse};
 use shardwright_sql::comment::{self, CommentKey};
+use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
 
 use crate::decide::walk::Walk;
 use crate::refusal::{self, Refusal};
@@ -30,6 +31,7 @@ pub(super) struct Keys {
 }
 
 /// One value that was found.
+#[derive(PartialEq)]
 pub(super) struct Found {
     /// As it stands in the statement.
     pub(super) text: String,
@@ -37,48 +39,110 @@ pub(super) struct Found {
     pub(super) value: Option<KeyValue>,
 }
 
+/// What one finder says.
+enum Answer {
+    Nothing,
+    Keys(Keys),
+    /// A key may stand there, and it cannot be told.
+    Doubt(Doubt),
+    Refused(Search),
+}
+
+struct Doubt {
+    reason: String,
+    /// What the doubt comes to where another finder yields a key.
+    beside: Beside,
+}
+
+enum Beside {
+    /// Nothing: the tables have the key in their rows, and the other finder says which shard to ask.
+    AnyKey,
+    /// Nothing, if these are all that could have been meant.
+    These(Vec<Found>),
+    /// The statement cannot be changed as it would have to be.
+    NoKey,
+}
+
 /// Asks every finder.
 pub(super) fn search(step: &MapStep, walk: &Walk<'_>) -> Search {
     let mut keys: Option<Keys> = None;
-    let mut column_use = None;
+    let mut doubts = Vec::new();
     for finder in &step.finders {
-        let found = match finder {
-            Finder::Comment { word, form } => match comment_keys(step, walk, word, form) {
-                Ok(found) => found,
-                Err(refused) => return refused,
-            },
-            Finder::Schema { template } => schema_key(step, walk, template),
-            Finder::Column { column, in_shards } => match column_keys(step, walk, column, *in_shards) {
-                ColumnAnswer::NotConcerned | ColumnAnswer::Missing => None,
-                ColumnAnswer::Keys(using) => {
-                    let found = literals(step.kind, &using);
-                    column_use = Some(using);
-                    Some(Keys {
-                        found,
-                        origin: format!("column {column}"),
-                        column: None,
-                    })
-                }
-                ColumnAnswer::Undecidable(reason) => match (&keys, in_shards) {
-                    (Some(_), InShards::Present) => None,
-                    _ => return Search::Refused(Refusal::NotOneShard, not_one_shard(step, &reason)),
-                },
-            },
+        let found = match ask(step, walk, finder) {
+            Answer::Nothing => continue,
+            Answer::Keys(found) => found,
+            Answer::Doubt(doubt) => {
+                doubts.push(doubt);
+                continue;
+            }
+            Answer::Refused(refused) => return refused,
         };
-        let Some(found) = found else { continue };
-        match &keys {
+        match &mut keys {
             None => keys = Some(found),
-            Some(_) if step.conflict == Conflict::First => {}
-            Some(first) if agree(first, &found) => {}
+            Some(first) if step.conflict == Conflict::First => {
+                first.column = first.column.take().or(found.column)
+            }
+            Some(first) if agree(first, &found) => first.join(found),
             Some(first) => return conflict(step, first.found.iter().chain(&found.found)),
         }
     }
-    match keys {
-        None => Search::Nothing,
-        Some(keys) => Search::Keys(Keys {
-            column: column_use,
-            ..keys
-        }),
+    let stays = |doubt: &&Doubt| match (&keys, &doubt.beside) {
+        (None, _) | (_, Beside::NoKey) => true,
+        (Some(_), Beside::AnyKey) => false,
+        (Some(keys), Beside::These(possible)) => !possible.iter().all(|one| keys.holds(one)),
+    };
+    if let Some(doubt) = doubts.iter().find(stays) {
+        return Search::Refused(Refusal::NotOneShard, not_one_shard(step, &doubt.reason));
+    }
+    keys.map_or(Search::Nothing, Search::Keys)
+}
+
+fn ask(step: &MapStep, walk: &Walk<'_>, finder: &Finder) -> Answer {
+    let or_nothing = |keys: Option<Keys>| keys.map_or(Answer::Nothing, Answer::Keys);
+    match finder {
+        Finder::Comment { word, form } => match comment_keys(step, walk, word, form) {
+            Ok(found) => or_nothing(found),
+            Err(refused) => Answer::Refused(refused),
+        },
+        Finder::Schema { template } => or_nothing(
+            walk.session
+                .schema
+                .and_then(|schema| name_key(step.kind, template, schema, "schema")),
+        ),
+        Finder::User { template } => or_nothing(name_key(step.kind, template, walk.session.user, "user")),
+        Finder::Table { template } => table_keys(step, walk, template),
+        Finder::Column { column, in_shards } => match column_keys(step, walk, column, *in_shards) {
+            ColumnAnswer::NotConcerned | ColumnAnswer::Missing => Answer::Nothing,
+            ColumnAnswer::Keys(using) => Answer::Keys(Keys {
+                found: literals(step.kind, &using),
+                origin: format!("column {column}"),
+                column: Some(using),
+            }),
+            ColumnAnswer::Undecidable(reason) => Answer::Doubt(Doubt {
+                reason,
+                beside: match in_shards {
+                    InShards::Present => Beside::AnyKey,
+                    InShards::Absent => Beside::NoKey,
+                },
+            }),
+        },
+    }
+}
+
+impl Keys {
+    fn holds(&self, wanted: &Found) -> bool {
+        let same = |found: &Found| found.value.is_some() && found.value == wanted.value;
+        self.found.iter().any(same)
+    }
+
+    /// Adds what another finder found: all of it must be on one shard.
+    fn join(&mut self, other: Keys) {
+        for found in other.found {
+            if !self.holds(&found) {
+                self.found.push(found);
+            }
+        }
+        self.column = self.column.take().or(other.column);
     }
 }
 
@@ -89,13 +153,7 @@ fn not_one_shard(step: &MapStep, reason: &str) -> String {
 /// Two finders agree when every value of one is a value of the other; a list agrees with a value that it holds, and
 /// whether the rest of the list is on the same shard is asked later.
 fn agree(a: &Keys, b: &Keys) -> bool {
-    let within = |few: &Keys, many: &Keys| {
-        few.found.iter().all(|one| {
-            many.found
-                .iter()
-                .any(|other| one.value.is_some() && one.value == other.value)
-        })
-    };
+    let within = |few: &Keys, many: &Keys| few.found.iter().all(|one| many.holds(one));
     if a.found.len() <= b.found.len() {
         within(a, b)
     } else {
@@ -202,18 +260,55 @@ fn comment_value(kind: KeyKind, value: &[u8], form: &CommentForm) -> Option<Foun
     }
 }
 
-fn schema_key(step: &MapStep, walk: &Walk<'_>, template: &KeyTemplate) -> Option<Keys> {
-    let schema = walk.session.schema?;
-    let text = template.extract(step.kind, schema)?;
-    let found = Found {
-        text: text.to_owned(),
-        value: KeyValue::parse(step.kind, text),
-    };
+/// The key in the name of the session's schema or user.
+fn name_key(kind: KeyKind, template: &KeyTemplate, name: &str, what: &str) -> Option<Keys> {
+    let found = found_in(kind, template, name)?;
     Some(Keys {
         found: vec![found],
-        origin: format!("schema {schema}"),
+        origin: format!("{what} {name}"),
         column: None,
     })
+}
+
+fn found_in(kind: KeyKind, template: &KeyTemplate, name: &str) -> Option<Found> {
+    let text = template.extract(kind, name)?;
+    Some(Found {
+        text: text.to_owned(),
+        value: KeyValue::parse(kind, text),
+    })
+}
+
+fn table_keys(step: &MapStep, walk: &Walk<'_>, template: &KeyTemplate) -> Answer {
+    let question = TableQuestion {
+        logical_schema: step.logical_schema.as_deref(),
+        session_schema: walk.session.schema,
+        mode: walk.statement.mode(),
+    };
+    let read = |name: &str| match found_in(step.kind, template, name) {
+        Some(found) => TableName::Key(found),
+        None if template.fits_in_other_case(step.kind, name) => TableName::OtherCase,
+        None => TableName::Plain,
+    };
+    match schema::table_keys(walk.statement.text(), &question, read) {
+        TableKeys::None => Answer::Nothing,
+        TableKeys::Found(found) => {
+            let mut names: Vec<&str> = found.iter().map(|found| found.text.as_str()).collect();
+            names.truncate(4);
+            let names: Vec<String> = names
+                .iter()
+                .map(|key| format!("{}{key}{}", template.prefix, template.suffix))
+                .collect();
+            Answer::Keys(Keys {
+                origin: format!("table {}", names.join(", ")),
+                found,
+                column: None,
+            })
+        }
+        TableKeys::Undecidable { reason, mentioned } => Answer::Doubt(Doubt {
+            reason,
+            beside: mentioned.map_or(Beside::NoKey, Beside::These),
+        }),
+    }
 }
 
 fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShards) -> ColumnAnswer {

@@ -214,7 +214,9 @@ fn named_schemas(
     let templates = || {
         step.finders.iter().filter_map(|finder| match finder {
             Finder::Schema { template } => Some(template),
-            Finder::Comment { .. } | Finder::Column { .. } => None,
+            Finder::Comment { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => {
+                None
+            }
         })
     };
     let names_shards = shard.schema.is_some() || templates().next().is_some();

@@ -74,6 +74,10 @@ pub enum Finder {
         /// Whether tables of shards have the column.
         in_shards: InShards,
     },
+    /// In the names of the statement's tables.
+    Table(KeyTemplate),
+    /// In the name of the session's user.
+    User(KeyTemplate),
 }
 
 /// How a comment names the key.

@@ -4,7 +4,7 @@ use shardwright_diagnostics::Span;
 use shardwright_documents::Node;
 
 use super::object::Object;
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_SUPPORTED, NOT_TOGETHER};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::model::{CommentFinder, CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate};
 use crate::view::View;
@@ -54,31 +54,28 @@ fn finder<'a>(
 ) -> Option<Finder> {
     item.as_mapping()?;
     let item = object.inner(View::of(item), item.span);
-    let given: Vec<&str> = KINDS.into_iter().filter(|kind| item.has(kind)).collect();
-    match given.as_slice() {
-        ["comment"] => comment(&item, key, context),
-        ["schema"] => template(&item, "schema", key, context).map(Finder::Schema),
-        ["column"] => column(&item, context),
-        [kind] => {
-            let message = format!("finding a key by {kind} is not supported yet");
-            item.error(NOT_SUPPORTED, message, item.key_span(kind), context);
+    let mut given = KINDS.into_iter().filter(|kind| item.has(kind));
+    match (given.next(), given.next()) {
+        (_, Some(second)) => {
+            let message = "a finder looks in one place: write each as an item of its own";
+            item.error(NOT_TOGETHER, message, item.key_span(second), context);
             None
         }
-        [] => {
+        (Some("comment"), None) => comment(&item, key, context),
+        (Some("schema"), None) => template(&item, "schema", key, context).map(Finder::Schema),
+        (Some("table"), None) => template(&item, "table", key, context).map(Finder::Table),
+        (Some("user"), None) => template(&item, "user", key, context).map(Finder::User),
+        (Some(_), None) => column(object, &item, context),
+        (None, None) => {
             // An unknown key has been reported where it stands.
             if item.view.fields().is_empty() {
                 item.error(
                     MISSING_KEY,
-                    "a finder needs `comment`, `schema` or `column`",
+                    "a finder needs `comment`, `column`, `schema`, `table` or `user`",
                     item.key,
                     context,
                 );
             }
-            None
-        }
-        [_, second, ..] => {
-            let message = "a finder looks in one place: write each as an item of its own";
-            item.error(NOT_TOGETHER, message, item.key_span(second), context);
             None
         }
     }
@@ -164,8 +161,12 @@ fn template(
     })
 }
 
-fn column(item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
+fn column(map: &Object<'_, '_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
     let column = item.part("column", context)?;
+    if !map.has("logical_schema") {
+        let message = "a key in a column needs a `logical_schema`: only its tables have the column";
+        item.error(MISSING_KEY, message, item.key_span("column"), context);
+    }
     column.require("name", context);
     let name = column.filled_text("name", context);
     let in_shards = column

@@ -182,7 +182,10 @@ fn finder() -> Value {
                     ],
                 ),
             ),
-            ("schema", text(&format!("The session's schema. {KEY_TEMPLATE}"))),
+            (
+                "schema",
+                text(&format!("The name of the session's schema. {KEY_TEMPLATE}")),
+            ),
             (
                 "column",
                 object(
