@@ -62,13 +62,10 @@ impl<'a> Report<'a> {
         field: &str,
         message: String,
     ) {
-        let mut diagnostic = Diagnostic::new(severity, code, message)
+        let diagnostic = Diagnostic::new(severity, code, message)
             .at(self.origins.field(origin, field), "")
             .address(self.origins.address(origin));
-        if let Some(instance) = self.origins.instance(origin) {
-            diagnostic = diagnostic.instance(instance);
-        }
-        self.problems.push(diagnostic);
+        self.problems.push(self.origins.mark(origin, diagnostic));
     }
 
     /// Adds an error.

@@ -122,9 +122,9 @@ shard_maps:
     unknown_key: {cluster: c4}
     missing_key: {statements: {cluster: c5}}
     shards:
-      neg: {ranges: [-9223372036854775808..-1], cluster: c1}
-      mid: {ranges: [0..9999], keys: [20000], cluster: c2}
-      big: {ranges: [9223372036854775000..9223372036854775807], cluster: c3}
+      neg: {keys: [-9223372036854775808..-1], cluster: c1}
+      mid: {keys: [0..9999, 20000], cluster: c2}
+      big: {keys: [9223372036854775000..9223372036854775807], cluster: c3}
 "#,
         schemas: &[None],
         comments: &[

@@ -112,9 +112,9 @@ shard_maps:
     key: {name: slot, type: integer}
     key_from: [{comment: {exact: "$(key:03)"}}]
     shards:
-      low: {ranges: [0..99], cluster: shard-1}
+      low: {keys: [0..99], cluster: shard-1}
       mid: {keys: [100, 102], cluster: shard-2}
-      high: {ranges: [200..1999], cluster: shard-3}
+      high: {keys: [200..1999], cluster: shard-3}
 "#;
     check(
         topology,

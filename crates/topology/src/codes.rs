@@ -37,6 +37,7 @@ codes! {
     VARIABLE_VALUE = "SW128": "a variable has no value, or a value is given for none";
     NOT_TOGETHER = "SW129": "keys that do not go together";
     MATCHES_NOTHING = "SW131": "a pattern of names matches nothing";
+    BAD_DATA = "SW140": "a data file cannot be used";
     NOT_SUPPORTED = "SW190": "a part of the language that is not supported yet";
     KEY_OVERLAP = "SW301": "two shards have the same key";
     KEY_GAP = "SW302": "keys without a shard";

@@ -9,6 +9,7 @@ use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
 use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
+use crate::data::Tables;
 use crate::environment::{Environment, Names};
 use crate::generate::{MAX_INSTANCES, too_many};
 use crate::model::{DefinitionId, Origins};
@@ -31,6 +32,7 @@ pub(crate) struct Context<'s> {
     pub(crate) report: Report,
     pub(crate) origins: Origins,
     pub(crate) variables: Variables,
+    pub(crate) tables: Tables,
     all_variables_are_known: bool,
     /// Definitions inside generators by the place of their key.
     pub(crate) definitions: FxHashMap<Span, DefinitionId>,
@@ -42,12 +44,13 @@ pub(crate) struct Context<'s> {
 }
 
 impl<'s> Context<'s> {
-    pub(crate) fn new(sources: &'s Sources, report: Report, variables: Variables) -> Self {
+    pub(crate) fn new(sources: &'s Sources, report: Report, variables: Variables, tables: Tables) -> Self {
         Self {
             sources,
             report,
             origins: Origins::default(),
             variables,
+            tables,
             all_variables_are_known: true,
             definitions: FxHashMap::default(),
             texts: FxHashSet::default(),
@@ -62,7 +65,7 @@ impl<'s> Context<'s> {
     pub(crate) fn of_part(sources: &'s Sources, report: Report) -> Self {
         Self {
             all_variables_are_known: false,
-            ..Self::new(sources, report, Variables::new())
+            ..Self::new(sources, report, Variables::new(), Tables::default())
         }
     }
 
@@ -120,11 +123,7 @@ impl<'s> Context<'s> {
             return None;
         }
         let project = self.variables.keys().map(|variable| format!("var.{variable}"));
-        let names: Vec<String> = environment
-            .names()
-            .map(ToOwned::to_owned)
-            .chain(project)
-            .collect();
+        let names: Vec<String> = environment.names().chain(project).collect();
         let names = || names.iter().map(String::as_str);
         // `region` for `var.region` is the usual slip.
         let near = did_you_mean(name, names()).or_else(|| did_you_mean(&format!("var.{name}"), names()));
@@ -138,6 +137,9 @@ impl<'s> Context<'s> {
         environment: &Environment,
     ) -> Option<Cow<'a, str>> {
         let text = node.raw()?;
+        if environment.is_of_data() && template::is_template(text) {
+            self.report.note_template_of_data(node.span);
+        }
         match self.expand(text, environment) {
             Ok(text) => self.take_bytes(text, node.span),
             Err(error) => {
@@ -150,6 +152,9 @@ impl<'s> Context<'s> {
 
     /// A key with its expressions replaced; none and a problem where that fails.
     pub(crate) fn expand_key<'a>(&mut self, key: &'a Key, environment: &Environment) -> Option<Cow<'a, str>> {
+        if environment.is_of_data() && template::is_template(&key.text) {
+            self.report.note_template_of_data(key.span);
+        }
         match self.expand(&key.text, environment) {
             Ok(text) => self.take_bytes(text, key.span),
             Err(error) => {
@@ -262,7 +267,7 @@ mod tests {
         let mut sources = Sources::new();
         let file = sources.add("f", "");
         let span = Span::new(file, 0, 0);
-        let mut context = Context::new(&sources, Report::default(), Variables::new());
+        let mut context = Context::new(&sources, Report::default(), Variables::new(), Tables::default());
         assert!(context.take_items(MAX_ITEMS, span));
         assert_eq!(
             context.take_instances(Some(MAX_INSTANCES), span),

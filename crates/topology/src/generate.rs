@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::Node;
 
-use crate::codes::{BAD_GENERATOR, NOT_SUPPORTED, TOO_MANY_INSTANCES};
+use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY, TOO_MANY_INSTANCES};
 use crate::context::Context;
-use crate::environment::Environment;
+use crate::data::Table;
+use crate::environment::{Binding, Environment};
 use crate::template::Value;
 use crate::units::{key_range, looks_like_range};
 use crate::view::{Field, View};
@@ -19,6 +20,9 @@ pub(crate) const MAX_INSTANCES: u64 = 2_000_000;
 /// Combinations in `except` that leave a variable open: each is compared with every instance.
 const MAX_OPEN_EXCEPTIONS: usize = 100;
 
+/// Empty cells of one column that are reported.
+const MAX_EMPTY: usize = 100;
+
 /// The values of one variable.
 #[derive(Debug)]
 struct Variable {
@@ -28,8 +32,13 @@ struct Variable {
 
 #[derive(Debug)]
 enum Values {
-    Range { first: i64, count: u64 },
+    Range {
+        first: i64,
+        count: u64,
+    },
     List(Vec<Value>),
+    /// A column of a table, one value for each row.
+    Column(Arc<Table>, usize),
 }
 
 impl Values {
@@ -37,6 +46,7 @@ impl Values {
         match self {
             Self::Range { count, .. } => *count,
             Self::List(values) => values.len() as u64,
+            Self::Column(table, _) => table.rows() as u64,
         }
     }
 
@@ -44,9 +54,23 @@ impl Values {
         match self {
             // `at` is below `count`, so the sum stays within the range that was written.
             Self::Range { first, .. } => Value::Integer(first.wrapping_add_unsigned(at)),
-            Self::List(values) => values[usize::try_from(at).unwrap_or(usize::MAX)].clone(),
+            Self::List(values) => values[place(at)].clone(),
+            Self::Column(table, column) => Value::of_cell(table.cell(place(at), *column)),
         }
     }
+
+    /// The row that a value stands in, and the place of its cell.
+    fn row(&self, at: u64) -> Option<((Arc<Table>, usize), Span)> {
+        match self {
+            Self::Range { .. } | Self::List(_) => None,
+            Self::Column(table, column) => Some(((table.clone(), place(at)), table.span(place(at), *column))),
+        }
+    }
+}
+
+/// A value's place in memory; places are below [`Values::len`].
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 /// The combinations of a `for_each` that are left after `except`.
@@ -111,15 +135,19 @@ impl Combinations {
     }
 
     fn read_except(&mut self, except: &Field<'_>, outer: &Environment, context: &mut Context<'_>) {
+        let known: Vec<Known> = self
+            .variables
+            .iter()
+            .map(|variable| Known::of(&variable.values))
+            .collect();
         for node in except.value.items() {
             let Some(row) = self.except_row(node, outer, context) else {
                 continue;
             };
-            let hits = self.variables.iter().zip(&row).all(|(variable, wanted)| {
-                wanted
-                    .as_ref()
-                    .is_none_or(|wanted| contains(&variable.values, wanted))
-            });
+            let hits = known
+                .iter()
+                .zip(&row)
+                .all(|(known, wanted)| wanted.as_ref().is_none_or(|wanted| known.contains(wanted)));
             if !hits {
                 let message = "leaves out a value that is not among those of `for_each`";
                 context
@@ -195,21 +223,60 @@ impl Combinations {
                     .all(|(wanted, value)| wanted.as_ref().is_none_or(|wanted| wanted == value))
             };
             if !self.except.contains(&values) && !self.except_partly.iter().any(matches) {
-                let names = self.variables.iter().map(|variable| variable.name.clone());
-                return Some(outer.with(names.zip(values)));
+                return Some(self.environment(self.next - 1, values, outer));
             }
         }
         None
     }
+
+    fn environment(&self, number: u64, values: Vec<Value>, outer: &Environment) -> Environment {
+        let mut cell = None;
+        let mut rest = number;
+        let mut rows: Vec<Option<(Arc<Table>, usize)>> = vec![None; self.variables.len()];
+        for (place, variable) in self.variables.iter().enumerate().rev() {
+            let len = variable.values.len();
+            if let Some((row, span)) = variable.values.row(rest % len) {
+                rows[place] = Some(row);
+                cell = cell.or(Some(span));
+            }
+            rest /= len;
+        }
+        let bindings = self.variables.iter().zip(values).zip(rows);
+        let bindings = bindings.map(|((variable, value), row)| Binding {
+            name: variable.name.clone(),
+            value,
+            row,
+        });
+        outer.with(bindings, cell)
+    }
 }
 
-fn contains(values: &Values, wanted: &Value) -> bool {
-    match (values, wanted) {
-        (Values::Range { first, count }, Value::Integer(wanted)) => wanted
-            .checked_sub(*first)
-            .is_some_and(|at| u64::try_from(at).is_ok_and(|at| at < *count)),
-        (Values::Range { .. }, Value::Text(_)) => false,
-        (Values::List(values), wanted) => values.contains(wanted),
+/// What a variable's values are, for asking many times.
+enum Known {
+    Range { first: i64, count: u64 },
+    Set(FxHashSet<Value>),
+}
+
+impl Known {
+    fn of(values: &Values) -> Self {
+        match values {
+            Values::Range { first, count } => Self::Range {
+                first: *first,
+                count: *count,
+            },
+            Values::List(values) => Self::Set(values.iter().cloned().collect()),
+            Values::Column(..) => Self::Set((0..values.len()).map(|at| values.get(at)).collect()),
+        }
+    }
+
+    fn contains(&self, wanted: &Value) -> bool {
+        match (self, wanted) {
+            (Self::Range { first, count }, Value::Integer(wanted)) => wanted
+                .checked_sub(*first)
+                .is_some_and(|at| u64::try_from(at).is_ok_and(|at| at < *count)),
+            (Self::Range { .. }, Value::Text(_)) => false,
+            (Self::Set(values), wanted) => values.contains(wanted),
+        }
     }
 }
 
@@ -232,25 +299,80 @@ fn variable(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -
         context.report.push(outer.mark(diagnostic));
         return None;
     }
-    if field.value.is_map() {
-        let message = "instances from data are not supported yet";
-        let diagnostic =
-            Diagnostic::error(NOT_SUPPORTED, message).at(field.key.span, "write a range or a list");
-        context.report.push(outer.mark(diagnostic));
-        return None;
-    }
-    let node = field.value.node()?;
-    let values = match node.as_sequence() {
-        Some(items) => Values::List(list(items, outer, context)?),
-        None => range(node, outer, context)?,
+    let values = if field.value.is_map() {
+        column(field, outer, context)?
+    } else {
+        let node = field.value.node()?;
+        match node.as_sequence() {
+            Some(items) => Values::List(list(items, outer, context)?),
+            None => range(node, outer, context)?,
+        }
     };
     if values.len() == 0 {
         let diagnostic =
-            Diagnostic::error(BAD_GENERATOR, "the generator makes nothing").at(span, "an empty list");
+            Diagnostic::error(BAD_GENERATOR, "the generator makes nothing").at(span, "there is no value");
         context.report.push(outer.mark(diagnostic));
         return None;
     }
     Some(values)
+}
+
+/// The values of `{from: {csv: FILE, column: NAME}}`.
+fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {
+    let missing = |what: &str, at: Span, context: &mut Context<'_>| {
+        let message = format!(
+            "missing key `{what}`: instances from data are written {{from: {{csv: FILE, column: NAME}}}}"
+        );
+        context
+            .report
+            .push(outer.mark(Diagnostic::error(MISSING_KEY, message).at(at, "")));
+    };
+    let Some(from) = field.value.get("from") else {
+        missing("from", field.key.span, context);
+        return None;
+    };
+    if !from.value.is_map() {
+        return None;
+    }
+    let (path, name) = (from.value.get("csv"), from.value.get("column"));
+    for (what, given) in [("csv", &path), ("column", &name)] {
+        if given.is_none() {
+            missing(what, from.key.span, context);
+        }
+    }
+    let (path, name) = (path?.value.node()?, name?.value.node()?);
+    let (file, column) = (
+        context.expand_node(path, outer)?,
+        context.expand_node(name, outer)?,
+    );
+    let table = match context.tables.get(&file) {
+        Some(table) => table.clone()?,
+        None => {
+            let message =
+                "the path of a data file uses `$(var.NAME)` only: files are read before generators run";
+            bad_values(context, outer, path.span, message.to_owned());
+            return None;
+        }
+    };
+    let Some(place) = table.column(&column) else {
+        let near = did_you_mean(&column, table.columns.iter().map(|column| &**column));
+        let diagnostic = Diagnostic::error(BAD_DATA, format!("`{file}` has no column `{column}`"))
+            .at(name.span, "")
+            .also(table.header_span(), "its columns")
+            .did_you_mean(near);
+        context.report.push(outer.mark(diagnostic));
+        return None;
+    };
+    let empty = (0..table.rows()).filter(|row| table.cell(*row, place).is_empty());
+    let mut sound = true;
+    for row in empty.take(MAX_EMPTY) {
+        let diagnostic = Diagnostic::error(BAD_DATA, format!("the cell of column `{column}` is empty"))
+            .at(table.span(row, place), "")
+            .also(field.key.span, "instances are made from it here");
+        context.report.push(outer.mark(diagnostic));
+        sound = false;
+    }
+    sound.then_some(Values::Column(table, place))
 }
 
 fn range(node: &Node, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {

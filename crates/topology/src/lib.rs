@@ -7,6 +7,7 @@
 
 mod codes;
 mod context;
+mod data;
 mod environment;
 mod generate;
 mod load;

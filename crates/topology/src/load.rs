@@ -7,6 +7,7 @@ use shardwright_documents::{Document, Node};
 
 use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
 use crate::context::Context;
+use crate::data::{self, ReadData};
 use crate::model::{EngineName, Project, ProjectFile};
 use crate::report::Report;
 use crate::structure::Checker;
@@ -26,8 +27,8 @@ pub const TESTS_DIRECTORY: &str = "tests";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
-    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests; all others are
-    /// topology files.
+    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests; files whose names end
+    /// in `.csv` are data files, by their path below the project's directory; all others are topology files.
     pub path: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -67,7 +68,13 @@ pub struct Loaded {
 /// Resolves the files of a project. The order of `files` has no influence.
 #[must_use]
 pub fn load(files: Vec<InputFile>, options: &Options) -> Loaded {
-    load_with(files, options, Reading::default())
+    let (data, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.path.ends_with(".csv"));
+    let mut data: BTreeMap<String, Vec<u8>> = data.into_iter().map(|file| (file.path, file.bytes)).collect();
+    let mut read = |path: &str| {
+        data.remove(path)
+            .ok_or_else(|| format!("there is no file `{path}`"))
+    };
+    load_with(files, options, Reading::default(), &mut read)
 }
 
 /// What happened while the files were read.
@@ -78,8 +85,13 @@ pub(crate) struct Reading {
     pub(crate) project_file_unreadable: bool,
 }
 
-/// [`load`] with the problems of reading the files.
-pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: Reading) -> Loaded {
+/// [`load`] with the problems of reading the files, and a reader of data files.
+pub(crate) fn load_with(
+    mut files: Vec<InputFile>,
+    options: &Options,
+    reading: Reading,
+    data: &mut ReadData<'_>,
+) -> Loaded {
     files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
     let unreadable = reading.problems.has_errors();
     let mut report = Report::default();
@@ -128,9 +140,9 @@ pub(crate) fn load_with(mut files: Vec<InputFile>, options: &Options, reading: R
         project_file.as_ref(),
         &documents,
         &tests,
-        options,
+        (options, data),
         complete,
-        &sources,
+        &mut sources,
         &mut report,
     );
     let errors = report.problems.has_errors();
@@ -163,9 +175,9 @@ fn resolve(
     project_file: Option<&Document>,
     documents: &[Document],
     tests: &[Document],
-    options: &Options,
+    (options, data): (&Options, &mut ReadData<'_>),
     complete: bool,
-    sources: &Sources,
+    sources: &mut Sources,
     report: &mut Report,
 ) -> Option<Project> {
     let roots: Vec<&Node> = documents
@@ -191,7 +203,8 @@ fn resolve(
     let section = root.as_ref().and_then(|root| root.get("variables"));
     let section = section.map(|section| section.value);
     let variables = variables(section.as_ref(), &options.variables, report);
-    let mut context = Context::new(sources, std::mem::take(report), variables);
+    let tables = data::read_all(roots.iter().copied(), &variables, data, sources, report);
+    let mut context = Context::new(sources, std::mem::take(report), variables, tables);
     let file = project_settings(project_file, &mut context);
     let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
     let topology = resolve::topology(root.as_ref(), engines, &mut context);

@@ -8,6 +8,7 @@ use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
 use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
+use crate::data::MAX_DATA_BYTES;
 use crate::load::{
     InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load_with,
 };
@@ -37,7 +38,27 @@ pub fn read_project(directory: &Path, options: &Options) -> Loaded {
     if options.route_tests {
         reader.directory(TESTS_DIRECTORY, 0);
     }
-    load_with(reader.files, options, reader.reading)
+    load_with(reader.files, options, reader.reading, &mut |path| {
+        data_file(directory, path)
+    })
+}
+
+/// The bytes of a data file, whose path may not lead out of the directory, not even over symbolic links.
+fn data_file(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no file `{path}`"),
+        _ => format!("`{path}` cannot be read: {error}"),
+    };
+    let root = fs::canonicalize(directory).map_err(failed)?;
+    let file = fs::canonicalize(root.join(path)).map_err(failed)?;
+    if !file.starts_with(&root) {
+        return Err(format!("`{path}` leads out of the project's directory"));
+    }
+    let mut bytes = Vec::new();
+    open(&file, MAX_DATA_BYTES)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(failed)?;
+    Ok(bytes)
 }
 
 struct Reader<'d> {
@@ -105,7 +126,8 @@ impl Reader<'_> {
                 .push(Diagnostic::error(TOO_MANY_INSTANCES, message));
         }
         let mut bytes = Vec::new();
-        let read = open(&self.directory.join(path)).and_then(|mut file| file.read_to_end(&mut bytes));
+        let read = open(&self.directory.join(path), MAX_FILE_BYTES)
+            .and_then(|mut file| file.read_to_end(&mut bytes));
         match read {
             Ok(read) => {
                 self.bytes += read as u64;
@@ -124,9 +146,9 @@ impl Reader<'_> {
 }
 
 /// Opens a regular file (a pipe would block) for reading as much as shows that it is too large.
-fn open(path: &Path) -> io::Result<io::Take<fs::File>> {
+fn open(path: &Path, most: usize) -> io::Result<io::Take<fs::File>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    Ok(fs::File::open(path)?.take(MAX_FILE_BYTES as u64 + 1))
+    Ok(fs::File::open(path)?.take(most as u64 + 1))
 }

@@ -1,7 +1,7 @@
 //! Collects problems; a place that the structure check has complained about is not complained about again.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use shardwright_diagnostics::{Code, Diagnostic, FileId, Problems, Severity, Span};
+use shardwright_diagnostics::{Code, Diagnostic, FileId, Label, Problems, Severity, Span};
 
 /// Problems, each instance of a generator counted, after which nothing more is looked at: a mistake in a generator
 /// of a million objects is understood long before.
@@ -15,6 +15,9 @@ pub(crate) struct Report {
     /// Problems of generator instances by kind and place: what the first instance said.
     templates: FxHashMap<(Code, Span), Said>,
     reported: usize,
+    /// Files that instances are made from, and places whose text depends on the instance.
+    data_files: FxHashSet<FileId>,
+    templates_of_data: FxHashSet<Span>,
     error_in_project_file: bool,
     project_file: Option<FileId>,
 }
@@ -31,8 +34,52 @@ impl Report {
         self.project_file = Some(file);
     }
 
+    /// Notes the files that instances are made from.
+    pub(crate) fn set_data_files(&mut self, files: FxHashSet<FileId>) {
+        self.data_files = files;
+    }
+
+    /// Notes a place whose text comes from data: what is wrong with it stands in the data.
+    pub(crate) fn note_template_of_data(&mut self, span: Span) {
+        if self.templates_of_data.len() < MAX_REPORTED {
+            self.templates_of_data.insert(span);
+        }
+    }
+
     /// Adds a problem of a later stage, unless its place is known to be wrong.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        let depends = diagnostic
+            .primary
+            .as_ref()
+            .is_some_and(|label| self.templates_of_data.contains(&label.span));
+        if depends {
+            return self.push_at_cell(diagnostic);
+        }
+        self.push_at_place(diagnostic);
+    }
+
+    /// Adds a problem of the values of an instance: at the cell that it was made from, if it was made from data.
+    pub(crate) fn push_at_cell(&mut self, mut diagnostic: Diagnostic) {
+        let is_cell = |label: &Label| self.data_files.contains(&label.span.file);
+        let cell = diagnostic.secondary.iter().rposition(is_cell);
+        let known = diagnostic
+            .primary
+            .as_ref()
+            .is_some_and(|label| self.flagged.contains(&label.span));
+        if let (Some(cell), Some(place), false) = (cell, &mut diagnostic.primary, known) {
+            std::mem::swap(&mut diagnostic.secondary[cell].span, &mut place.span);
+            let label = std::mem::take(&mut place.text);
+            let used = if label.is_empty() {
+                "used here".to_owned()
+            } else {
+                label
+            };
+            diagnostic.secondary[cell].text = used;
+        }
+        self.push_at_place(diagnostic);
+    }
+
+    fn push_at_place(&mut self, diagnostic: Diagnostic) {
         let known = diagnostic
             .primary
             .as_ref()

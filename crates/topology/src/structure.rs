@@ -92,6 +92,9 @@ impl Checker {
         if key == "except" && known.contains(&"for_each") {
             return diagnostic.help("it stands inside `for_each`: {n: 1..200, except: [113]}");
         }
+        if key == "ranges" && known.contains(&"remainders") {
+            return diagnostic.help("ranges stand among the keys: keys: [1..200]");
+        }
         match did_you_mean(key, known.iter().copied()) {
             Some(near) => diagnostic.did_you_mean(Some(near)),
             None => diagnostic.note(format!("keys here: {}", known.join(", "))),

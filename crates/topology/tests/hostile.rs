@@ -226,3 +226,42 @@ fn deep_trees_and_alias_bombs_are_refused() {
     }
     assert!(load_bytes("topology/x.yaml", bomb.into_bytes()).project.is_none());
 }
+
+#[test]
+fn data_files_stand_below_the_directory_of_the_project() {
+    let outside = tempfile::tempdir().expect("a directory");
+    let secret = outside.path().join("secret.csv");
+    std::fs::write(&secret, "id\n1\n").expect("it can be written");
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
+    };
+    let users = |path: &str| {
+        let generator = format!("{{from: {{csv: {path}, column: id}}}}");
+        let text = format!(
+            "clusters:\n  one: {{type: single, servers: {{s: {{host: h}}}}}}\nusers:\n  \
+             app_$(n): {{for_each: {{n: {generator}}}, password: {{env: P}}, cluster: one}}\n"
+        );
+        write("topology/a.yaml", &text);
+        read_project(directory.path(), &Options::default())
+    };
+    write("shardwright.yaml", support::PROJECT);
+    write("data/ids.csv", "id,name\n7,seven\n8,eight\n");
+    let loaded = users("data/ids.csv");
+    assert_eq!(shown(&loaded), "");
+    let users_read = loaded.project.expect("nothing is wrong").topology.users;
+    assert_eq!(users_read.names().collect::<Vec<_>>(), ["app_7", "app_8"]);
+
+    assert!(shown(&users("data")).contains("data files end in .csv"));
+    write("data/bytes.csv", "id\n");
+    std::fs::write(directory.path().join("data/bytes.csv"), b"id\n\xff\n").expect("it can be written");
+    assert!(shown(&users("data/bytes.csv")).contains("is not UTF-8 at byte 3"));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&secret, directory.path().join("link.csv")).expect("it can be made");
+        let told = shown(&users("link.csv"));
+        assert!(told.contains("leads out of the project's directory"), "{told}");
+    }
+}

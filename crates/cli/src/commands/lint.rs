@@ -113,10 +113,7 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
     if let Some(address) = &finding.address {
         let origins = &opened.project.origins;
         if let Some(origin) = opened.find(address.as_str()) {
-            diagnostic = diagnostic.at(origins.span(origin), finding.label);
-            if let Some(instance) = origins.instance(origin) {
-                diagnostic = diagnostic.instance(instance);
-            }
+            diagnostic = origins.mark(origin, diagnostic.at(origins.span(origin), finding.label));
         }
         diagnostic = diagnostic.address(address.as_str());
     }

@@ -22,7 +22,7 @@ pub use cluster::{
 pub use key::{
     HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
 };
-pub use origins::{DefinitionId, FieldId, OriginId, Origins};
+pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
     EngineEntry, EngineName, Environment, GateLimit, IdRanges, LintSettings, Manage, ProjectFile,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_diagnostics::Span;
+use shardwright_diagnostics::{Diagnostic, Span};
 
 /// An object in [`Origins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,28 @@ struct Origin {
     parent: Option<OriginId>,
     step: Step,
     definition: DefinitionId,
-    instance: Option<Arc<str>>,
+    instance: Option<Arc<Instance>>,
+}
+
+/// The generator instance that made an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// As people see it: `n=137`.
+    pub text: Box<str>,
+    /// The cell of a data file that it was made from.
+    pub cell: Option<Span>,
+}
+
+impl Instance {
+    /// Names the instance in a problem, and shows the cell that it was made from.
+    #[must_use]
+    pub fn mark(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let diagnostic = diagnostic.instance(&*self.text);
+        match self.cell {
+            Some(cell) => diagnostic.also(cell, "made from this cell"),
+            None => diagnostic,
+        }
+    }
 }
 
 /// What the instances of one generator share.
@@ -114,7 +135,23 @@ impl Origins {
     /// The generator instance that made the object, such as `n=137`; none for one written out.
     #[must_use]
     pub fn instance(&self, id: OriginId) -> Option<&str> {
-        self.origins[id.0 as usize].instance.as_deref()
+        let instance = self.origins[id.0 as usize].instance.as_ref()?;
+        Some(&instance.text)
+    }
+
+    /// The cell of a data file that the object was made from.
+    #[must_use]
+    pub fn cell(&self, id: OriginId) -> Option<Span> {
+        self.origins[id.0 as usize].instance.as_ref()?.cell
+    }
+
+    /// Names the generator instance that made the object in a problem of it.
+    #[must_use]
+    pub fn mark(&self, id: OriginId, diagnostic: Diagnostic) -> Diagnostic {
+        match &self.origins[id.0 as usize].instance {
+            Some(instance) => instance.mark(diagnostic),
+            None => diagnostic,
+        }
     }
 
     /// The object that holds this one.
@@ -182,7 +219,7 @@ impl Origins {
         parent: Option<OriginId>,
         name: Arc<str>,
         definition: DefinitionId,
-        instance: Option<Arc<str>>,
+        instance: Option<Arc<Instance>>,
     ) -> OriginId {
         self.add(Origin {
             parent,

@@ -125,7 +125,10 @@ fn report_two(name: &str, second: OriginId, first: OriginId, context: &mut Conte
         Some(instance) => format!("made for {instance}"),
         None => "written here".to_owned(),
     };
-    let (here, there) = (origins.span(second), origins.span(first));
+    let (here, there) = (
+        origins.span(second),
+        origins.cell(first).unwrap_or(origins.span(first)),
+    );
     let diagnostic = Diagnostic::error(TWO_INSTANCES, format!("two objects are named `{name}`"));
     let diagnostic = if here == there {
         diagnostic.at(here, format!("{}, then {}", by(first), by(second)))
@@ -134,11 +137,8 @@ fn report_two(name: &str, second: OriginId, first: OriginId, context: &mut Conte
             .at(here, by(second))
             .also(there, format!("the first is {}", by(first)))
     };
-    let diagnostic = match context.origins.instance(second) {
-        Some(instance) => diagnostic.instance(instance),
-        None => diagnostic,
-    };
-    context.report.push(diagnostic);
+    let diagnostic = context.origins.mark(second, diagnostic);
+    context.report.push_at_cell(diagnostic);
 }
 
 fn not_a_mapping(field: &Field<'_>, context: &mut Context<'_>) {

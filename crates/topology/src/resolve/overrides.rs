@@ -39,6 +39,8 @@ pub(super) fn apply(
         |object, context| {
             let cluster = names::cluster(object, "cluster", known, context);
             let schema = object.filled_text("schema", context);
+            object.require("reason", context);
+            let _said = object.filled_text("reason", context);
             let faulty =
                 (object.has("cluster") && cluster.is_none()) || (object.has("schema") && schema.is_none());
             Some(Override {
@@ -90,8 +92,6 @@ fn apply_one(shard: &mut Shard, change: &Override, context: &mut Context<'_>) {
 }
 
 fn push(diagnostic: Diagnostic, origin: OriginId, context: &mut Context<'_>) {
-    context.report.push(match context.origins.instance(origin) {
-        Some(instance) => diagnostic.instance(instance),
-        None => diagnostic,
-    });
+    let diagnostic = context.origins.mark(origin, diagnostic);
+    context.report.push_at_cell(diagnostic);
 }

@@ -121,26 +121,23 @@ fn report_overlap(keys: &str, first: u32, second: u32, shards: &[Shard], context
             first.name, second.name
         )
     };
-    let (there, here) = (keys_span(first, context), keys_span(second, context));
+    let there = context.origins.cell(first.origin);
+    let there = there.unwrap_or_else(|| keys_span(first, context));
+    let here = keys_span(second, context);
     let diagnostic = Diagnostic::error(KEY_OVERLAP, message).at(here, "");
     let diagnostic = if here == there {
         diagnostic
     } else {
         diagnostic.also(there, "first here")
     };
-    let diagnostic = match context.origins.instance(second.origin) {
-        Some(instance) => diagnostic.instance(instance),
-        None => diagnostic,
-    };
-    context.report.push(diagnostic);
+    let diagnostic = context.origins.mark(second.origin, diagnostic);
+    context.report.push_at_cell(diagnostic);
 }
 
 /// Where a shard's keys are written.
 fn keys_span(shard: &Shard, context: &Context<'_>) -> Span {
     let field = if !shard.remainders.is_empty() {
         "remainders"
-    } else if shard.keys.is_empty() {
-        "ranges"
     } else {
         "keys"
     };
@@ -169,11 +166,8 @@ fn check_inside(
         let diagnostic = Diagnostic::error(OUTSIDE_DOMAIN, message)
             .at(keys_span(shard, context), "")
             .also(domain, "the domain");
-        let diagnostic = match context.origins.instance(shard.origin) {
-            Some(instance) => diagnostic.instance(instance),
-            None => diagnostic,
-        };
-        context.report.push(diagnostic);
+        let diagnostic = context.origins.mark(shard.origin, diagnostic);
+        context.report.push_at_cell(diagnostic);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::Node;
 
 use super::object::Object;
@@ -28,11 +29,8 @@ pub(super) fn shard(
             context,
         );
     }
-    let (keys, ranges, remainders) = (
-        keys(object, key, context),
-        ranges(object, key, context),
-        remainders(object, key, context),
-    );
+    let (keys, ranges) = keys(object, key, context);
+    let remainders = remainders(object, key, context);
     check_kinds(object, key, context);
     if (object.has("cluster") && cluster.is_none()) || (object.has("schema") && schema.is_none()) {
         return None;
@@ -49,36 +47,29 @@ pub(super) fn shard(
     })
 }
 
-/// Which of `keys`, `ranges` and `remainders` go with the map's key.
+/// Whether `keys` or `remainders` go with the map's key.
 fn check_kinds(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) {
     let by_value = key.placement == Placement::Value;
-    let (meant, wrong): (&[&str], &[&str]) = if by_value {
-        (&["keys", "ranges"], &["remainders"])
+    let (meant, wrong) = if by_value {
+        ("keys", "remainders")
     } else {
-        (&["remainders"], &["keys", "ranges"])
+        ("remainders", "keys")
     };
-    let mut said = false;
-    for field in wrong.iter().filter(|field| object.has(field)) {
+    if object.has(wrong) {
         let message = if by_value {
-            "remainders need a key with `modulo`".to_owned()
+            "remainders need a key with `modulo`"
         } else {
-            format!("the key has `modulo`, so shards have `remainders` instead of `{field}`")
+            "the key has `modulo`, so shards have `remainders` instead of `keys`"
         };
-        object.error(NOT_TOGETHER, message, object.key_span(field), context);
-        said = true;
+        return object.error(NOT_TOGETHER, message, object.key_span(wrong), context);
     }
-    let is_filled = |field: &&str| {
-        object
-            .view
-            .get(field)
-            .is_some_and(|field| field.value.node().is_none_or(|node| !is_empty_list(node)))
-    };
-    if !said && !meant.iter().any(is_filled) {
-        let span = meant
-            .iter()
-            .find(|field| object.has(field))
-            .map_or(object.key, |field| object.key_span(field));
-        object.error(NO_KEYS, format!("the shard has no `{}`", meant[0]), span, context);
+    let field = object.view.get(meant);
+    let filled = field
+        .as_ref()
+        .is_some_and(|field| field.value.node().is_none_or(|node| !is_empty_list(node)));
+    if !filled {
+        let span = field.map_or(object.key, |field| field.key.span);
+        object.error(NO_KEYS, format!("the shard has no `{meant}`"), span, context);
     }
 }
 
@@ -86,81 +77,66 @@ fn is_empty_list(node: &Node) -> bool {
     node.as_sequence().is_some_and(<[_]>::is_empty)
 }
 
-fn keys(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<[KeyValue]> {
+/// Single keys, and ranges of them.
+fn keys(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> (Box<[KeyValue]>, Box<[KeyRange]>) {
     let items = object.items("keys", context);
-    items
-        .iter()
-        .filter_map(|item| key_value(object, key.kind, item, context))
-        .collect()
-}
-
-fn key_value(
-    object: &Object<'_, '_>,
-    kind: KeyKind,
-    node: &Node,
-    context: &mut Context<'_>,
-) -> Option<KeyValue> {
-    match kind {
-        KeyKind::Integer => {
-            let value = match node.as_integer() {
-                Some(value) => i64::try_from(value).ok(),
-                None => {
-                    let text = context.expand_node(node, object.environment)?;
-                    if looks_like_range(&text) {
-                        let message = format!("`{text}` is a range, not a key");
-                        object.push(
-                            shardwright_diagnostics::Diagnostic::error(BAD_VALUE, message)
-                                .at(node.span, "")
-                                .help(format!("write it as ranges: [{text}]")),
-                            context,
-                        );
-                        return None;
-                    }
-                    parse_integer_key(&text)
-                }
-            };
-            if value.is_none() {
-                let message = format!("expected a key of type integer, found {}", shown(node));
-                object.error(BAD_VALUE, message, node.span, context);
-            }
-            value.map(KeyValue::Integer)
-        }
-        KeyKind::Text => {
-            let is_scalar = node.as_text().is_some() || node.as_integer().is_some();
-            if !is_scalar {
-                let message = format!("expected a key of type text, found {}", shown(node));
-                object.error(BAD_VALUE, message, node.span, context);
-                return None;
-            }
-            context.warn_yaml_1_1(node, object.environment);
-            let text = context.expand_node(node, object.environment)?;
-            if text.is_empty() {
-                object.error(BAD_VALUE, "a key is empty", node.span, context);
-                return None;
-            }
-            Some(KeyValue::Text(Arc::from(&*text)))
+    if key.kind == KeyKind::Text {
+        let texts = items.iter().filter_map(|item| text_key(object, item, context));
+        return (texts.collect(), Box::default());
+    }
+    let (mut keys, mut ranges) = (Vec::with_capacity(items.len()), Vec::new());
+    for item in items {
+        match integer_keys(object, item, context) {
+            Some(range) if range.first == range.last => keys.push(KeyValue::Integer(range.first)),
+            Some(range) => ranges.push(range),
+            None => {}
         }
     }
+    (keys.into(), ranges.into())
 }
 
-fn ranges(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<[KeyRange]> {
-    let Some(field) = object.view.get("ranges") else {
-        return Box::default();
-    };
-    if key.kind == KeyKind::Text && key.placement == Placement::Value {
-        object.error(
-            NOT_TOGETHER,
-            "ranges need a key of type integer",
-            field.key.span,
-            context,
-        );
-        return Box::default();
+fn integer_keys(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Option<KeyRange> {
+    if let Some(value) = node.as_integer() {
+        let value = i64::try_from(value).ok();
+        if value.is_none() {
+            let message = format!("the key {} does not fit 64 bits", shown(node));
+            object.error(BAD_VALUE, message, node.span, context);
+        }
+        return value.map(|value| KeyRange {
+            first: value,
+            last: value,
+        });
     }
-    let items = object.items("ranges", context);
-    items
-        .iter()
-        .filter_map(|item| range(object, item, false, context))
-        .collect()
+    if node.raw().is_none() {
+        let message = format!("expected a key of type integer, found {}", shown(node));
+        object.error(BAD_VALUE, message, node.span, context);
+        return None;
+    }
+    range(object, node, true, context)
+}
+
+fn text_key(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Option<KeyValue> {
+    let is_scalar = node.as_text().is_some() || node.as_integer().is_some();
+    if !is_scalar {
+        let message = format!("expected a key of type text, found {}", shown(node));
+        object.error(BAD_VALUE, message, node.span, context);
+        return None;
+    }
+    context.warn_yaml_1_1(node, object.environment);
+    let text = context.expand_node(node, object.environment)?;
+    if text.is_empty() {
+        object.error(BAD_VALUE, "a key is empty", node.span, context);
+        return None;
+    }
+    let is_range = node.as_text().is_some() && !node.is_quoted() && key_range(&text).is_some();
+    if is_range {
+        let message = format!("`{text}` is a range, which needs a key of type integer");
+        let help = format!("for this very text, put it in quotes: \"{text}\"");
+        let diagnostic = Diagnostic::error(BAD_VALUE, message).at(node.span, "");
+        object.push(diagnostic.help(help), context);
+        return None;
+    }
+    Some(KeyValue::Text(Arc::from(&*text)))
 }
 
 fn remainders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Box<[KeyRange]> {
@@ -203,7 +179,11 @@ pub(super) fn range(
         let message = if looks_like_range(&text) {
             format!("the range `{text}` is empty: it ends before it starts")
         } else {
-            format!("expected a range such as 1..200, found `{text}`")
+            let expected = match or_single {
+                true => "an integer, or a range such as 1..200",
+                false => "a range such as 1..200",
+            };
+            format!("expected {expected}, found `{text}`")
         };
         object.error(BAD_VALUE, message, node.span, context);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::object::Object;
 use super::scope::scope_of;
 use super::{Known, finder, instances, names, overrides, partition, section_origin, shard};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, OTHERWISE_CYCLE};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::model::{
@@ -143,6 +143,10 @@ fn key(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Key> {
         (_, None) => Placement::Value,
     };
     let domain = domain(&part, kind, context);
+    if placement != Placement::Value && part.has("domain") {
+        let message = "`domain` is for keys that are placed by value; all remainders are known anyway";
+        part.error(NOT_TOGETHER, message, part.key_span("domain"), context);
+    }
     Some(Key {
         name,
         kind,
@@ -220,6 +224,20 @@ fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Contex
     if object.has("unqualified") && !shards.is_empty() && shards.iter().all(|shard| shard.schema.is_none()) {
         let message = "`unqualified` is for maps whose shards have a `schema`";
         object.error(NOT_TOGETHER, message, object.key_span("unqualified"), context);
+    }
+    let by_schema_only = shards
+        .iter()
+        .find(|shard| shard.cluster.is_none() && shard.schema.is_some());
+    if let Some(shard) = by_schema_only.filter(|_| !object.has("logical_schema")) {
+        let message = format!(
+            "the shard `{}` is placed by schema only, and the map names no `logical_schema` that it takes the place of",
+            shard.name
+        );
+        let diagnostic = Diagnostic::error(NOT_PLACED, message)
+            .at(context.origins.field(shard.origin, "schema"), "")
+            .also(object.key, "the map");
+        let diagnostic = context.origins.mark(shard.origin, diagnostic);
+        context.report.push(diagnostic);
     }
 }
 
@@ -299,10 +317,8 @@ fn link(
                 None => {
                     let known = places.keys().map(|name| &**name);
                     let diagnostic = names::unknown("shard map", &name, known, span, context);
-                    context.report.push(match context.origins.instance(map.origin) {
-                        Some(instance) => diagnostic.instance(instance),
-                        None => diagnostic,
-                    });
+                    let diagnostic = context.origins.mark(map.origin, diagnostic);
+                    context.report.push_at_cell(diagnostic);
                 }
             }
         }

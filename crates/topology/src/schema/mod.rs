@@ -151,10 +151,20 @@ fn for_each() -> Value {
             },
         },
         "additionalProperties": {
-            "description": "A range such as `1..200` (both ends included), or a list of values.",
+            "description": "A range such as `1..200` (both ends included), a list of values, or a column of a data file.",
             "type": ["string", "array", "object"],
-            EXPECTS: "a range such as 1..200, or a list",
+            EXPECTS: "a range such as 1..200, a list, or {from: {csv: FILE, column: NAME}}",
             "items": { "type": ["string", "integer"], EXPECTS: "text or an integer" },
+            "properties": {
+                "from": object(
+                    "Makes an instance of each row of a file; `$(NAME.COLUMN)` is another cell of the row.",
+                    &[
+                        ("csv", text("A CSV file below the project's directory; its first row names the columns.")),
+                        ("column", text("The column that the variable takes its values from.")),
+                    ],
+                ),
+            },
+            "additionalProperties": false,
         },
     })
 }

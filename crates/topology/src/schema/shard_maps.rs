@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::int;
-use super::shapes::{
-    EXPECTS, described, generated, list, map, object, reference, text, texts, word, word_or,
-};
+use super::shapes::{EXPECTS, described, generated, list, map, object, reference, text, word, word_or};
 use crate::model::MAX_MODULO;
 
 const KEY_TEMPLATE: &str = "Text around the key, such as `tenant_$(key:03)`.";
@@ -101,12 +99,12 @@ pub(super) fn shard() -> Value {
     generated(
         "One shard: its keys and where it is.",
         &[
-            ("keys", list("Its keys.", "a list of keys", scalar)),
             (
-                "ranges",
-                texts(
-                    "Ranges of keys such as `1..200`, both ends included.",
-                    "a list of ranges such as 1..200",
+                "keys",
+                list(
+                    "Its keys: values, or ranges of integers such as `1..200` (both ends included).",
+                    "a list of keys",
+                    scalar,
                 ),
             ),
             (

@@ -28,6 +28,18 @@ pub(crate) enum Value {
     Text(Arc<str>),
 }
 
+impl Value {
+    /// What a cell of a data file stands for: an integer as it is written canonically, else text.
+    pub(crate) fn of_cell(text: &str) -> Self {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let canonical = text == "0" || digits.starts_with(|first: char| matches!(first, '1'..='9'));
+        match text.parse() {
+            Ok(value) if canonical => Self::Integer(value),
+            _ => Self::Text(text.into()),
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,426 @@
+//! Data files: tables of text that generators take instances from. They are read before anything is resolved.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use shardwright_diagnostics::{Diagnostic, FileId, Sources, Span};
+use shardwright_documents::Node;
+
+use crate::codes::BAD_DATA;
+use crate::environment::{Environment, Names};
+use crate::report::Report;
+use crate::template;
+use crate::variables::Variables;
+
+/// Bytes of one data file.
+pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024 * 1024;
+/// Data files of one project.
+const MAX_DATA_FILES: usize = 1_000;
+/// Rows of one data file: as many as generators may make objects.
+const MAX_ROWS: usize = 2_000_000;
+/// Columns of one data file.
+const MAX_COLUMNS: usize = 256;
+/// Cells of all data files of a project.
+const MAX_CELLS: usize = 20_000_000;
+
+/// Gives the bytes of a data file by its path below the project's directory; the error says why not, for people.
+pub(crate) type ReadData<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+
+/// A table with a header.
+#[derive(Debug)]
+pub(crate) struct Table {
+    file: FileId,
+    /// The names in the header.
+    pub(crate) columns: Vec<Box<str>>,
+    header: Vec<(u32, u32)>,
+    /// All cells behind each other, unquoted.
+    text: String,
+    /// Where each cell ends in `text`.
+    ends: Vec<u32>,
+    /// Where each cell stands in the file.
+    places: Vec<(u32, u32)>,
+}
+
+impl Table {
+    pub(crate) fn rows(&self) -> usize {
+        self.ends.len() / self.columns.len()
+    }
+
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| **column == *name)
+    }
+
+    /// The text of a cell; rows and columns count from 0.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
+        let at = row * self.columns.len() + column;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start as usize..self.ends[at] as usize]
+    }
+
+    /// Where a cell stands, quotes included.
+    pub(crate) fn span(&self, row: usize, column: usize) -> Span {
+        let (start, end) = self.places[row * self.columns.len() + column];
+        Span::new(self.file, start, end)
+    }
+
+    /// Where the header stands.
+    pub(crate) fn header_span(&self) -> Span {
+        let (first, last) = (self.header[0], self.header[self.header.len() - 1]);
+        Span::new(self.file, first.0, last.1)
+    }
+}
+
+/// The data files that generators name, by path. None for one that cannot be used, which has been reported.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    by_path: FxHashMap<String, Option<Arc<Table>>>,
+}
+
+impl Tables {
+    /// The table of a path that some generator names.
+    pub(crate) fn get(&self, path: &str) -> Option<&Option<Arc<Table>>> {
+        self.by_path.get(path)
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = FileId> {
+        self.by_path.values().flatten().map(|table| table.file)
+    }
+}
+
+/// Reads the data files that generators below `roots` name.
+pub(crate) fn read_all<'n>(
+    roots: impl Iterator<Item = &'n Node>,
+    variables: &Variables,
+    read: &mut ReadData<'_>,
+    sources: &mut Sources,
+    report: &mut Report,
+) -> Tables {
+    let mut named = Vec::new();
+    for root in roots {
+        collect(root, &mut named);
+    }
+    let environment = Environment::default();
+    let names = Names {
+        environment: &environment,
+        variables,
+    };
+    let mut tables = Tables::default();
+    let mut cells_left = MAX_CELLS;
+    for node in named {
+        // A path that uses the variables of a generator is refused where the generator is read.
+        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
+            continue;
+        };
+        if tables.by_path.contains_key(&*path) {
+            continue;
+        }
+        let table = if tables.by_path.len() == MAX_DATA_FILES {
+            Err(format!("a project has {MAX_DATA_FILES} data files at most"))
+        } else {
+            bytes(&path, read).map(|text| Reader::read(&path, text, &mut cells_left, sources, report))
+        };
+        let table = table.unwrap_or_else(|why| {
+            report.push(Diagnostic::error(BAD_DATA, why).at(node.span, ""));
+            None
+        });
+        tables.by_path.insert(path.into_owned(), table.map(Arc::new));
+    }
+    report.set_data_files(tables.files().collect());
+    tables
+}
+
+/// The paths of `for_each: {NAME: {from: {csv: PATH}}}`; nodes are at most as deep as the reader of files lets them be.
+fn collect<'n>(node: &'n Node, named: &mut Vec<&'n Node>) {
+    if let Some(mapping) = node.as_mapping() {
+        for entry in mapping {
+            if &*entry.key.text == "for_each" {
+                let variables = entry.value.as_mapping().into_iter().flatten();
+                named.extend(variables.filter_map(|variable| {
+                    let from = variable.value.as_mapping()?.entry("from")?;
+                    Some(&from.value.as_mapping()?.entry("csv")?.value)
+                }));
+            } else {
+                collect(&entry.value, named);
+            }
+        }
+    }
+    for item in node.as_sequence().unwrap_or_default() {
+        collect(item, named);
+    }
+}
+
+fn bytes(path: &str, read: &mut ReadData<'_>) -> Result<String, String> {
+    check_path(path)?;
+    let bytes = read(path)?;
+    if bytes.len() > MAX_DATA_BYTES {
+        return Err(format!("`{path}` is larger than {MAX_DATA_BYTES} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("`{path}` is not UTF-8 at byte {at}")
+    })?;
+    if text.contains('\0') {
+        return Err(format!("`{path}` holds a byte that no text has"));
+    }
+    Ok(text)
+}
+
+/// Whether a path leads to a data file below the project's directory.
+fn check_path(path: &str) -> Result<(), String> {
+    let inside = !path.starts_with('/')
+        && !path.contains(['\\', ':', '\0'])
+        && path
+            .split('/')
+            .all(|part| !part.is_empty() && part != ".." && part != ".");
+    if !inside {
+        return Err(format!(
+            "`{path}` is no path below the project's directory, such as data/tenants.csv"
+        ));
+    }
+    if !path.ends_with(".csv") {
+        return Err(format!("`{path}` is no data file: data files end in .csv"));
+    }
+    Ok(())
+}
+
+struct Reader<'r> {
+    table: Table,
+    report: &'r mut Report,
+    sound: bool,
+}
+
+impl Reader<'_> {
+    /// The table in a file; what is wrong with it is reported where it stands.
+    fn read(
+        path: &str,
+        text: String,
+        cells_left: &mut usize,
+        sources: &mut Sources,
+        report: &mut Report,
+    ) -> Option<Table> {
+        let file = sources.add(path, text);
+        let text = sources.text(file);
+        let table = Table {
+            file,
+            columns: Vec::new(),
+            header: Vec::new(),
+            text: String::new(),
+            ends: Vec::new(),
+            places: Vec::new(),
+        };
+        let mut reader = Reader {
+            table,
+            report,
+            sound: true,
+        };
+        reader.fill(text, cells_left);
+        reader.sound.then_some(reader.table)
+    }
+
+    fn fill(&mut self, text: &str, cells_left: &mut usize) {
+        let bom = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        let text_of_rows = &text[bom..];
+        let mut records = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text_of_rows.as_bytes());
+        let mut record = csv::StringRecord::new();
+        loop {
+            match records.read_record(&mut record) {
+                Ok(false) => break,
+                Ok(true) => {}
+                Err(error) => {
+                    return self.error(0..text.len().min(1), format!("the file cannot be read: {error}"));
+                }
+            }
+            let from = record
+                .position()
+                .and_then(|position| usize::try_from(position.byte()).ok())
+                .unwrap_or(0);
+            let places = places(text, bom + from);
+            let whole = places[0].start..places[places.len() - 1].end;
+            if places.len() != record.len() {
+                return self.error(whole, "the cells of this row cannot be told apart".to_owned());
+            }
+            if self.table.columns.is_empty() {
+                self.header(&record, &places);
+                continue;
+            }
+            if record.len() != self.table.columns.len() {
+                let message = format!(
+                    "this row has {} cells, and the header has {}",
+                    record.len(),
+                    self.table.columns.len()
+                );
+                self.error(whole, message);
+                continue;
+            }
+            let Some(left) = cells_left
+                .checked_sub(record.len())
+                .filter(|_| self.table.rows() < MAX_ROWS)
+            else {
+                let message = format!(
+                    "a data file has {MAX_ROWS} rows at most, and all of a project {MAX_CELLS} cells"
+                );
+                return self.error(whole, message);
+            };
+            *cells_left = left;
+            for (cell, place) in record.iter().zip(&places) {
+                self.table.text.push_str(cell);
+                self.table.ends.push(offset(self.table.text.len()));
+                self.table.places.push((offset(place.start), offset(place.end)));
+            }
+        }
+        if self.table.columns.is_empty() {
+            self.error(
+                0..0,
+                "a data file begins with a header: the names of its columns".to_owned(),
+            );
+        }
+    }
+
+    fn header(&mut self, names: &csv::StringRecord, places: &[Range<usize>]) {
+        let mut known = FxHashSet::default();
+        for (name, place) in names.iter().zip(places) {
+            if name.is_empty() {
+                self.error(place.clone(), "a column has no name".to_owned());
+            } else if !known.insert(name) {
+                self.error(place.clone(), format!("two columns are named `{name}`"));
+            }
+            self.table.columns.push(name.into());
+            self.table.header.push((offset(place.start), offset(place.end)));
+        }
+        if names.len() > MAX_COLUMNS {
+            let message = format!("a data file has {MAX_COLUMNS} columns at most");
+            self.error(places[MAX_COLUMNS].clone(), message);
+        }
+    }
+
+    fn error(&mut self, place: Range<usize>, message: String) {
+        let span = Span::new(self.table.file, offset(place.start), offset(place.end));
+        self.report
+            .push(Diagnostic::error(BAD_DATA, message).at(span, ""));
+        self.sound = false;
+    }
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).expect("data files are not larger than MAX_DATA_BYTES")
+}
+
+/// Where the cells of the record at or behind `from` stand, quotes included; at least one.
+fn places(text: &str, from: usize) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_end = |at: usize| matches!(bytes.get(at), None | Some(b'\n' | b'\r'));
+    let mut at = from;
+    while at < bytes.len() && is_end(at) {
+        at += 1;
+    }
+    let mut places = Vec::new();
+    loop {
+        let start = at;
+        if bytes.get(at) == Some(&b'"') {
+            at += 1;
+            while at < bytes.len() {
+                match (bytes[at], bytes.get(at + 1)) {
+                    (b'"', Some(b'"')) => at += 2,
+                    (b'"', _) => break,
+                    _ => at += 1,
+                }
+            }
+        }
+        while !is_end(at) && bytes[at] != b',' {
+            at += 1;
+        }
+        places.push(start..at);
+        if is_end(at) {
+            return places;
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn table(text: &str) -> (Option<Table>, Sources, Vec<String>) {
+        let mut sources = Sources::new();
+        let mut report = Report::default();
+        let mut cells = 1_000;
+        let table = Reader::read("t.csv", text.to_owned(), &mut cells, &mut sources, &mut report);
+        let told = report.problems.sorted();
+        let told = told.iter().map(|problem| problem.message.clone()).collect();
+        (table, sources, told)
+    }
+
+    #[test]
+    fn cells_know_where_they_stand() {
+        let text = "\u{feff}id,name\r\n1,\"a, \"\"b\"\"\"\r\n\r\n17,\"two\nlines\"\n";
+        let (table, sources, told) = table(text);
+        assert_eq!(told, [""; 0]);
+        let table = table.expect("it is sound");
+        assert_eq!(table.rows(), 2);
+        let shown = |row, column| (table.cell(row, column), sources.slice(table.span(row, column)));
+        assert_eq!(shown(0, 0), ("1", "1"));
+        assert_eq!(shown(0, 1), ("a, \"b\"", "\"a, \"\"b\"\"\""));
+        assert_eq!(shown(1, 0), ("17", "17"));
+        assert_eq!(shown(1, 1), ("two\nlines", "\"two\nlines\""));
+        assert_eq!(sources.slice(table.header_span()), "id,name");
+    }
+
+    #[test]
+    fn what_is_no_table_is_said() {
+        for (text, expect) in [
+            ("", "a data file begins with a header: the names of its columns"),
+            ("a,a\n", "two columns are named `a`"),
+            ("a,\n", "a column has no name"),
+            ("a,b\n1\n", "this row has 1 cells, and the header has 2"),
+        ] {
+            let (table, _, told) = table(text);
+            assert!(table.is_none(), "{text}");
+            assert_eq!(told, [expect], "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_stay_below_the_project() {
+        for path in [
+            "/etc/x.csv",
+            "../x.csv",
+            "a/../../x.csv",
+            "a//x.csv",
+            "",
+            "x.txt",
+            "C:\\x.csv",
+            "./x.csv",
+        ] {
+            assert!(check_path(path).is_err(), "{path}");
+        }
+        assert!(check_path("data/x.csv").is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn spans_and_cells_agree(text in "[ab,\"\r\n é]{0,40}") {
+            let (table, sources, told) = table(&text);
+            prop_assert_eq!(table.is_none(), !told.is_empty());
+            let Some(table) = table else { return Ok(()) };
+            for row in 0..table.rows() {
+                for column in 0..table.columns.len() {
+                    let slice = sources.slice(table.span(row, column));
+                    let cell = table.cell(row, column);
+                    if slice.starts_with('"') {
+                        let bare = |text: &str| text.replace('"', "");
+                        prop_assert_eq!(bare(slice), bare(cell));
+                    } else {
+                        prop_assert_eq!(slice, cell);
+                    }
+                }
+            }
+        }
+    }
+}
