@@ -11,6 +11,7 @@ mod rewrite;
 mod role;
 mod schema_map;
 mod tree;
+mod user_map;
 
 use std::collections::HashMap;
 

@@ -15,6 +15,7 @@ struct Case {
     topology: &'static str,
     schemas: &'static [Option<&'static str>],
     comments: &'static [&'static str],
+    users: &'static [&'static str],
 }
 
 const CLUSTERS: &str = r#"
@@ -27,7 +28,11 @@ clusters:
     servers: {w: {host: "w$(n).db"}, r: {host: "r$(n).db"}}
 users:
   app: {password: {env: P}, cluster: home, schema: app}
+  u_$(n:02): {for_each: {n: [1, 2, 5, 40, 99]}, password: {env: P}, cluster: home}
+  u_3: {password: {env: P}, cluster: home}
 "#;
+
+const USERS: &[&str] = &["app", "u_01", "u_02", "u_05", "u_40", "u_99", "u_3"];
 
 const CASES: &[Case] = &[
     Case {
@@ -79,6 +84,7 @@ throttles:
             "shop='a",
             "shop='a'b",
         ],
+        users: &["app"],
     },
     Case {
         topology: r#"
@@ -111,6 +117,7 @@ read_write_policies:
             "account=-3",
             "account='3'",
         ],
+        users: &["app"],
     },
     Case {
         topology: r#"
@@ -149,6 +156,7 @@ shard_maps:
             "id=0x10",
             "id=",
         ],
+        users: &["app"],
     },
     Case {
         topology: r#"
@@ -186,6 +194,7 @@ query_rules:
         comments: &[
             "one=1", "one=4", "one=5", "x", "x y", "z", "q", "one=1 x", "ONE=2",
         ],
+        users: &["app"],
     },
     Case {
         topology: r#"
@@ -214,6 +223,7 @@ read_write_policies:
             "region=eu tenant=9",
             "tenant=1,region=xx",
         ],
+        users: &["app"],
     },
     Case {
         topology: r#"
@@ -241,6 +251,115 @@ read_write_policies:
             "place='%62'",
             "x='place=a',place='b'",
         ],
+        users: &["app"],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{user: "u_$(key:02)"}]
+    conflict: reject
+    missing_key: {statements: allow}
+    shards:
+      a: {keys: [1..4], cluster: c1}
+      b: {keys: [5, 7], cluster: c2}
+      c: {keys: [40..49], cluster: c3}
+read_write_policies:
+  default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
+"#,
+        schemas: &[None, Some("app")],
+        comments: &[
+            "tenant=1",
+            "tenant=2",
+            "tenant=05",
+            "tenant=40",
+            "tenant=99",
+            "tenant=x",
+            "tenant=5 tenant=1",
+        ],
+        users: USERS,
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{user: "u_$(key:02)"}, {comment: {}}]
+    conflict: reject
+    unknown_key: {cluster: c4}
+    shards:
+      a: {keys: [1..4], cluster: c1}
+      b: {keys: [5, 7], cluster: c2}
+      c: {keys: [40..49], cluster: c3}
+read_write_policies:
+  default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
+"#,
+        schemas: &[None, Some("app")],
+        comments: &[
+            "tenant=1",
+            "tenant=2",
+            "tenant=05",
+            "tenant=40",
+            "tenant=99",
+            "tenant=x",
+            "tenant=5 tenant=1",
+        ],
+        users: USERS,
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{comment: {}}, {user: "u_$(key:02)"}]
+    conflict: first
+    missing_key: {statements: {cluster: c5}}
+    shards:
+      a: {keys: [1..4], cluster: c1}
+      b: {keys: [5, 7], cluster: c2}
+      c: {keys: [40..49], cluster: c3}
+read_write_policies:
+  default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
+"#,
+        schemas: &[None, Some("app")],
+        comments: &[
+            "tenant=1",
+            "tenant=2",
+            "tenant=05",
+            "tenant=40",
+            "tenant=99",
+            "tenant=x",
+            "tenant=5 tenant=1",
+        ],
+        users: USERS,
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{user: "u_$(key:02)"}, {comment: {}}]
+    conflict: first
+    unknown_key: reject
+    shards:
+      a: {keys: [1..4], cluster: c1}
+      b: {keys: [5, 7], cluster: c2}
+      c: {keys: [40..49], cluster: c3}
+read_write_policies:
+  default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
+"#,
+        schemas: &[None, Some("app")],
+        comments: &[
+            "tenant=1",
+            "tenant=2",
+            "tenant=05",
+            "tenant=40",
+            "tenant=99",
+            "tenant=x",
+            "tenant=5 tenant=1",
+        ],
+        users: USERS,
     },
 ];
 
@@ -313,7 +432,9 @@ const AROUND: [&str; 12] = [
     "-- KEY\n",
 ];
 
-fn text() -> impl Strategy<Value = (usize, Option<&'static str>, String)> {
+type Asked = (usize, &'static str, Option<&'static str>, String);
+
+fn text() -> impl Strategy<Value = Asked> {
     (0..CASES.len()).prop_flat_map(|at| {
         let case = &CASES[at];
         let piece = || {
@@ -322,14 +443,15 @@ fn text() -> impl Strategy<Value = (usize, Option<&'static str>, String)> {
         };
         let body = (select(BODIES), select(case.comments)).prop_map(|(body, key)| body.replace("KEY", key));
         (
+            select(case.users),
             select(case.schemas),
             piece(),
             body,
             piece(),
             select(vec!["", "", "", ";", "; DELETE FROM t"]),
         )
-            .prop_map(move |(schema, before, body, after, end)| {
-                (at, schema, format!("{before}{body}{after}{end}"))
+            .prop_map(move |(user, schema, before, body, after, end)| {
+                (at, user, schema, format!("{before}{body}{after}{end}"))
             })
     })
 }
@@ -409,11 +531,11 @@ proptest! {
         ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 4000 } else { 40_000 })
     })]
     #[test]
-    fn both_engines_place_a_statement_alike_or_proxysql_refuses((at, schema, sql) in text()) {
+    fn both_engines_place_a_statement_alike_or_proxysql_refuses((at, user, schema, sql) in text()) {
         let [bundled, proxysql] = &deciders()[at];
-        let decisions = (bundled.decision("app", schema, &sql), proxysql.decision("app", schema, &sql));
-        let short = (bundled.short("app", schema, &sql), proxysql.short("app", schema, &sql));
+        let decisions = (bundled.decision(user, schema, &sql), proxysql.decision(user, schema, &sql));
+        let short = (bundled.short(user, schema, &sql), proxysql.short(user, schema, &sql));
         let difference = difference(schema, &sql, &decisions.0, &decisions.1);
-        prop_assert_eq!(difference, None, "case {}, {:?}: {} | {}", at, schema, short.0, short.1);
+        prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
     }
 }

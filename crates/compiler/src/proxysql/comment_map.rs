@@ -13,7 +13,11 @@ use crate::native::Section;
 impl Lowering<'_, '_> {
     /// The first chain of a map for a class of users; `next` takes what the map leaves, `leaf` what it has placed.
     pub(super) fn map_chain(&mut self, map: usize, class: &Class, next: Target, leaf: Target) -> ChainRef {
-        let users = if self.plans[map].layout == "fast_routing" {
+        let by_user = self.plans[map]
+            .reading
+            .as_ref()
+            .is_some_and(|reading| reading.user.is_some());
+        let users = if by_user || self.plans[map].layout == "fast_routing" {
             class.users.clone()
         } else {
             Vec::new()
@@ -34,10 +38,22 @@ impl Lowering<'_, '_> {
             .reading
             .clone()
             .expect("only maps that can be read are laid out");
-        let chain = match (reading.comment, reading.schema) {
-            (None, Some(template)) => self.schema_chain(map, &template, class, next, leaf),
-            (None, None) => unreachable!("a reading reads something"),
-            (Some(site), schema) => {
+        let chain = match (reading.comment, reading.schema, reading.user) {
+            (None, Some(template), _) => self.schema_chain(map, &template, class, next, leaf),
+            (None, None, Some(template)) => self.user_chain(map, &template, class, next, leaf),
+            (None, None, None) => unreachable!("a reading reads something"),
+            (Some(site), _, Some(template)) => {
+                let comment_decides =
+                    section.step.conflict == Conflict::First && Self::comment_is_first(&section.step);
+                if comment_decides {
+                    let users = self.user_chain(map, &template, class, next, leaf);
+                    self.comment_chain(map, class, &site, (next, Some(Target::Jump(users))), leaf, None)
+                } else {
+                    let others = self.comment_chain(map, class, &site, (next, None), leaf, None);
+                    self.users_with_comments(map, (&template, &site), class, leaf, others)
+                }
+            }
+            (Some(site), schema, None) => {
                 let schemas = match &schema {
                     Some(_) if section.step.conflict == Conflict::Reject => Some(class.schemas.clone()),
                     _ => None,

@@ -40,6 +40,8 @@ pub(crate) struct Reading {
     pub comment: Option<KeySite>,
     /// In the name of the session's schema.
     pub schema: Option<KeyTemplate>,
+    /// In the name of the user; never together with `schema`.
+    pub user: Option<KeyTemplate>,
 }
 
 /// Keys that stand together and lie on one shard.
@@ -110,20 +112,9 @@ fn plan(
     let reading = reading(section.origin, step, report);
     let comment = reading.as_ref().and_then(|reading| reading.comment.as_ref());
     let entries = comment.map_or_else(Vec::new, |site| entries(step, map, site, report));
-    let only_schema = comment.is_none();
-    if only_schema {
-        if !matches!(
-            map.rule_layout,
-            RuleLayout::Auto | RuleLayout::FastRouting | RuleLayout::Flat
-        ) {
-            let message = "keys in schema names are laid out as `fast_routing` or `flat`";
-            report.error(LAYOUT, section.origin, "rule_layout", message);
-        }
-        let layout = if map.rule_layout == RuleLayout::Flat {
-            "flat"
-        } else {
-            "fast_routing"
-        };
+    if comment.is_none() {
+        let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());
+        let layout = layout_of_names(section.origin, map.rule_layout, by_user, report);
         return MapPlan {
             reading,
             entries,
@@ -146,6 +137,32 @@ fn plan(
         shape,
         layout,
         candidates,
+    }
+}
+
+/// The layout of a map whose keys stand in names of schemas or users.
+fn layout_of_names(
+    origin: OriginId,
+    wanted: RuleLayout,
+    by_user: bool,
+    report: &mut Report<'_>,
+) -> &'static str {
+    let fits = match wanted {
+        RuleLayout::Auto | RuleLayout::Flat => true,
+        RuleLayout::FastRouting => !by_user,
+        RuleLayout::Tree | RuleLayout::Dispatch => false,
+    };
+    if !fits {
+        let message = match by_user {
+            true => "keys in user names are laid out as `flat`",
+            false => "keys in schema names are laid out as `fast_routing` or `flat`",
+        };
+        report.error(LAYOUT, origin, "rule_layout", message);
+    }
+    if by_user || wanted == RuleLayout::Flat {
+        "flat"
+    } else {
+        "fast_routing"
     }
 }
 
@@ -269,6 +286,15 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report
             "give tables without a schema the shard's schema",
         );
     }
+    let named = |finder: &Finder| matches!(finder, Finder::Schema { .. } | Finder::User { .. });
+    if step.logical_schema.is_some()
+        && step.finders.iter().any(named)
+        && step.shards.iter().any(|shard| shard.schema.is_some())
+    {
+        let what =
+            "write a shard's schema for the logical one in statements whose key does not stand in a comment";
+        report.unsupported(origin, "logical_schema", what);
+    }
     let spread = program
         .users
         .iter()
@@ -288,6 +314,7 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
     let mut reading = Reading {
         comment: None,
         schema: None,
+        user: None,
     };
     for (at, finder) in step.finders.iter().enumerate() {
         let field = format!("key_from[{at}]");
@@ -313,20 +340,28 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
             Finder::Schema { .. } if reading.schema.is_some() => {
                 report.unsupported(origin, &field, "compare the keys of two forms of schema names");
             }
-            Finder::Schema { template } => reading.schema = Some(template.clone()),
             Finder::Table { .. } => {
                 report.unsupported(origin, &field, "find a key in the names of tables");
             }
-            Finder::User { .. } => {
-                report.unsupported(origin, &field, "find a key in the name of the user");
+            Finder::User { .. } if reading.user.is_some() => {
+                report.unsupported(origin, &field, "compare the keys of two forms of user names");
             }
+            Finder::User { .. } | Finder::Schema { .. }
+                if reading.user.is_some() || reading.schema.is_some() =>
+            {
+                let what = "compare the keys of users with those of schemas";
+                report.unsupported(origin, &field, what);
+            }
+            Finder::User { template } => reading.user = Some(template.clone()),
+            Finder::Schema { template } => reading.schema = Some(template.clone()),
             Finder::Column { column, .. } => {
                 let what = format!("find a key in predicates on column {column}");
                 report.unsupported(origin, &field, &what);
             }
         }
     }
-    (reading.comment.is_some() || reading.schema.is_some()).then_some(reading)
+    let reads = reading.comment.is_some() || reading.schema.is_some() || reading.user.is_some();
+    reads.then_some(reading)
 }
 
 fn is_spaced(key: &KeyValue) -> bool {

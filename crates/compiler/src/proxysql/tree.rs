@@ -215,7 +215,7 @@ impl Lowering<'_, '_> {
 }
 
 /// The last part of a shard's address.
-fn shard_name(shard: &Shard) -> &str {
+pub(super) fn shard_name(shard: &Shard) -> &str {
     let address = shard.address.as_str();
     address.rsplit_once('.').map_or(address, |(_, name)| name)
 }
