@@ -298,7 +298,10 @@ fn given_variables_take_the_place_of_defaults() {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let options = shardwright_topology::Options { variables };
+        let options = shardwright_topology::Options {
+            variables,
+            ..Default::default()
+        };
         shardwright_topology::load(support::files("v", fixture), &options)
     };
     let hosts = |loaded: &shardwright_topology::Loaded| -> Vec<String> {
