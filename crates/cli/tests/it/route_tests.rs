@@ -181,7 +181,7 @@ fn the_tests_of_an_example_are_found_out_when_a_shard_moves() {
     environment.write("tests/routes.yaml", tests).unwrap();
     let _passed = environment.run(["test"]).unwrap().success();
     let topology = environment.read("topology/tenants.yaml").unwrap();
-    let moved = topology + "    overrides:\n      t137: {cluster: shard-020}\n";
+    let moved = topology + "    overrides:\n      t137: {cluster: shard-020, reason: OPS-4411}\n";
     environment.write("topology/tenants.yaml", moved).unwrap();
     let output = environment.run(["test", "every hint"]).unwrap();
     assert_eq!(output.code(), Some(3), "{output}");
