@@ -7,7 +7,7 @@ mod demo;
 mod diff;
 mod explain;
 mod lint;
-mod live;
+pub(crate) mod live;
 mod plan;
 mod proxy;
 mod route;

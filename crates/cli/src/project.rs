@@ -12,6 +12,7 @@ use shardwright_topology::model::{OriginId, Project};
 use shardwright_topology::{Fault, Options, read_project};
 
 use crate::args::Global;
+use crate::commands::live;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::{Format, Ui};
@@ -64,6 +65,7 @@ fn open_with(
     let options = Options {
         variables: variables(&global.variables)?,
         route_tests,
+        now: Some(live::now()),
     };
     let loaded = read_project(&global.directory, &options);
     ui.detail(|| {

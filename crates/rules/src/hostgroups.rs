@@ -53,6 +53,9 @@ pub struct Cluster {
     pub reader: Option<HostgroupId>,
     /// When the writer answers reads.
     pub writer_serves_reads: WriterServesReads,
+    /// Who moves servers between the hostgroups.
+    #[serde(default, skip_serializing_if = "RolesBy::is_engine")]
+    pub roles_by: RolesBy,
 }
 
 /// The type of a cluster.
@@ -66,6 +69,67 @@ pub enum ClusterKind {
         /// The server variable that makes a server a replica.
         read_only_check: ReadOnlyCheck,
     },
+    /// Galera (MariaDB, Percona XtraDB Cluster): every server could write.
+    Galera(Group),
+    /// MySQL group replication.
+    GroupReplication(Group),
+}
+
+impl ClusterKind {
+    /// What a group of equals has beside its writers and readers; `None` for the other types.
+    pub fn group(&self) -> Option<&Group> {
+        match self {
+            ClusterKind::Galera(group) | ClusterKind::GroupReplication(group) => Some(group),
+            ClusterKind::Single | ClusterKind::Replication { .. } => None,
+        }
+    }
+}
+
+/// What clusters have in which any server could write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Hostgroup of servers that could write and do not.
+    #[serde(rename = "backup_writer_hostgroup")]
+    pub backup_writer: HostgroupId,
+    /// Hostgroup of servers that are out.
+    #[serde(rename = "offline_hostgroup")]
+    pub offline: HostgroupId,
+    /// How many servers write at once; at least 1.
+    pub writers: u32,
+    /// Transactions that a server may be behind; 0: not checked.
+    pub max_transactions_behind: u32,
+    /// Whether a better writer that came back takes over.
+    pub failback: Failback,
+}
+
+/// Whether a better writer that came back takes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failback {
+    /// Only when asked.
+    #[default]
+    Manual,
+    /// By itself.
+    Automatic,
+}
+
+/// Who moves servers between the hostgroups of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RolesBy {
+    /// The engine's monitor.
+    #[default]
+    Engine,
+    /// A scheduler or an operator: the engine is given no rule for it.
+    External,
+}
+
+impl RolesBy {
+    /// Whether the engine does it.
+    pub fn is_engine(&self) -> bool {
+        *self == Self::Engine
+    }
 }
 
 /// The `check_type` column of `mysql_replication_hostgroups`.

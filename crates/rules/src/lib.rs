@@ -29,8 +29,8 @@ pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
 pub use hostgroups::{
-    Cluster, ClusterKind, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
-    WriterServesReads,
+    Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
+    RolesBy, WriterServesReads,
 };
 pub use map::{
     CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, MissingAction,

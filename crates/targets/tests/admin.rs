@@ -12,7 +12,9 @@ use shardwright_mysqlite::{
     Table, User, Value,
 };
 use shardwright_plan::{Hazard, Outcome, Plan, Target, TargetPlan, Timestamp, apply};
-use shardwright_rules::{Cluster, ClusterKind, Configuration, EngineId, HostgroupId, WriterServesReads};
+use shardwright_rules::{
+    Cluster, ClusterKind, Configuration, EngineId, HostgroupId, RolesBy, WriterServesReads,
+};
 use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts};
 
 /// What the admin port holds.
@@ -130,6 +132,7 @@ fn configuration(clusters: u32) -> Configuration {
         writer: HostgroupId(n),
         reader: None,
         writer_serves_reads: WriterServesReads::Always,
+        roles_by: RolesBy::Engine,
     };
     Configuration {
         clusters: (0..clusters).map(cluster).collect(),

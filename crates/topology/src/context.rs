@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
@@ -33,6 +34,8 @@ pub(crate) struct Context<'s> {
     pub(crate) origins: Origins,
     pub(crate) variables: Variables,
     pub(crate) tables: Tables,
+    /// The time that expiries are compared with; none where they are not compared.
+    pub(crate) now: Option<Timestamp>,
     all_variables_are_known: bool,
     /// Definitions inside generators by the place of their key.
     pub(crate) definitions: FxHashMap<Span, DefinitionId>,
@@ -51,6 +54,7 @@ impl<'s> Context<'s> {
             origins: Origins::default(),
             variables,
             tables,
+            now: None,
             all_variables_are_known: true,
             definitions: FxHashMap::default(),
             texts: FxHashSet::default(),

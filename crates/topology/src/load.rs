@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 use shardwright_documents::{Document, Node};
 
 use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
 use crate::context::Context;
 use crate::data::{self, ReadData};
-use crate::model::{EngineName, Project, ProjectFile};
+use crate::model::{Project, ProjectFile};
 use crate::report::Report;
 use crate::structure::Checker;
 use crate::variables::variables;
@@ -41,6 +42,8 @@ pub struct Options {
     pub variables: BTreeMap<String, String>,
     /// Whether [`crate::read_project`] reads the route tests too.
     pub route_tests: bool,
+    /// The time that expiries such as `until` are compared with; none: they are not.
+    pub now: Option<Timestamp>,
 }
 
 /// Where the errors stand, which decides the exit code; the greater counts.
@@ -205,9 +208,9 @@ fn resolve(
     let variables = variables(section.as_ref(), &options.variables, report);
     let tables = data::read_all(roots.iter().copied(), &variables, data, sources, report);
     let mut context = Context::new(sources, std::mem::take(report), variables, tables);
+    context.now = options.now;
     let file = project_settings(project_file, &mut context);
-    let engines: Vec<EngineName> = file.engines.iter().map(|engine| engine.name).collect();
-    let topology = resolve::topology(root.as_ref(), engines, &mut context);
+    let topology = resolve::topology(root.as_ref(), &mut context);
     let is_whole = !context.report.problems.has_errors();
     let tests: Vec<&Node> = tests.iter().filter_map(complete_root).collect();
     if !tests.is_empty() {

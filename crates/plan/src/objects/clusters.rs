@@ -48,6 +48,9 @@ pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
 fn cluster_facts(cluster: &Cluster) -> Facts {
     let mut facts = facts_of(&cluster.kind);
     facts.insert("writer_serves_reads".into(), json!(cluster.writer_serves_reads));
+    if !cluster.roles_by.is_engine() {
+        facts.insert("roles_by".into(), json!(cluster.roles_by));
+    }
     facts.insert("writer_hostgroup".into(), json!(cluster.writer));
     if let Some(reader) = cluster.reader {
         facts.insert("reader_hostgroup".into(), json!(reader));

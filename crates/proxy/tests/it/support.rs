@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::{
     Body, Cluster, ClusterKind, Configuration, EngineId, EngineRule, Hostgroup, HostgroupId, Member,
-    MemberStatus, Role, Rule, SecretReference, User, WriterServesReads,
+    MemberStatus, Role, RolesBy, Rule, SecretReference, User, WriterServesReads,
 };
 use shardwright_testkit::{ClientOptions, MariaDb, connect, text_rows};
 use tempfile::TempDir;
@@ -118,6 +118,7 @@ pub(crate) fn configuration(setup: &Setup, secret: &std::path::Path) -> Configur
             writer: HostgroupId(id),
             reader: None,
             writer_serves_reads: WriterServesReads::LastResort,
+            roles_by: RolesBy::Engine,
         });
         configuration.hostgroups.push(Hostgroup {
             id: HostgroupId(id),

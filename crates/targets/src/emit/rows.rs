@@ -3,10 +3,12 @@
 //! Ranges are those of the tables' CHECK constraints (2.7.1): a row that the engine would refuse or read differently
 //! is an error here.
 
+mod servers;
+
 use serde_json::json;
 use shardwright_rules::{
-    Address, Body, ClusterKind, Configuration, EngineRule, FlagOutChoice, Hostgroup, Member, MemberStatus,
-    Modifiers, NativeStep, ReadOnlyCheck, Rule, SecretReference, User,
+    Address, Body, Configuration, EngineRule, FlagOutChoice, Modifiers, NativeStep, Rule, SecretReference,
+    User,
 };
 
 use super::EmitError;
@@ -15,8 +17,6 @@ use super::EmitError;
 /// until it is replaced. (An empty text would let everyone in; any other text would be a password in a file.)
 pub const PLACEHOLDER_PASSWORD: &str = "*0000000000000000000000000000000000000000";
 
-const MAX_WEIGHT: u32 = 10_000_000;
-const MAX_REPLICATION_LAG_S: u32 = 126_144_000;
 const MAX_RETRIES: u32 = 1000;
 /// ProxySQL drops a rule with a longer client address when it loads it.
 const MAX_CLIENT_ADDR: usize = 45;
@@ -28,6 +28,10 @@ pub enum Table {
     Servers,
     /// `mysql_replication_hostgroups`
     ReplicationHostgroups,
+    /// `mysql_galera_hostgroups`
+    GaleraHostgroups,
+    /// `mysql_group_replication_hostgroups`
+    GroupReplicationHostgroups,
     /// `mysql_users`
     Users,
     /// `mysql_query_rules`
@@ -38,9 +42,11 @@ pub enum Table {
 
 impl Table {
     /// Every table that a configuration owns, in the order in which they are written.
-    pub const ALL: [Table; 5] = [
+    pub const ALL: [Table; 7] = [
         Table::Servers,
         Table::ReplicationHostgroups,
+        Table::GaleraHostgroups,
+        Table::GroupReplicationHostgroups,
         Table::Users,
         Table::QueryRules,
         Table::FastRouting,
@@ -51,6 +57,8 @@ impl Table {
         match self {
             Table::Servers => "mysql_servers",
             Table::ReplicationHostgroups => "mysql_replication_hostgroups",
+            Table::GaleraHostgroups => "mysql_galera_hostgroups",
+            Table::GroupReplicationHostgroups => "mysql_group_replication_hostgroups",
             Table::Users => "mysql_users",
             Table::QueryRules => "mysql_query_rules",
             Table::FastRouting => "mysql_query_rules_fast_routing",
@@ -146,12 +154,8 @@ impl Row {
 /// Every row of a configuration, table by table in the order of [`Table::ALL`].
 pub fn rows(configuration: &Configuration) -> Result<Vec<Row>, EmitError> {
     let mut rows = Vec::new();
-    for hostgroup in &configuration.hostgroups {
-        for member in &hostgroup.members {
-            rows.push(server(hostgroup, member)?);
-        }
-    }
-    rows.extend(replication_hostgroups(configuration));
+    rows.extend(servers::servers(configuration)?);
+    rows.extend(servers::hostgroups(configuration)?);
     for user in &configuration.users {
         rows.push(self::user(user)?);
     }
@@ -168,63 +172,6 @@ pub fn rows(configuration: &Configuration) -> Result<Vec<Row>, EmitError> {
         rows.push(row.checked()?);
     }
     Ok(rows)
-}
-
-fn server(hostgroup: &Hostgroup, member: &Member) -> Result<Row, EmitError> {
-    let mut row = Row::new(Table::Servers, &member.server);
-    row.at_most("weight", Some(member.weight), MAX_WEIGHT)?;
-    row.at_most(
-        "max_replication_lag",
-        Some(member.max_replication_lag_s),
-        MAX_REPLICATION_LAG_S,
-    )?;
-    row.set("hostgroup_id", hostgroup.id.0);
-    row.set("hostname", member.host.as_str());
-    row.set("port", u32::from(member.port));
-    row.set(
-        "status",
-        match member.status {
-            MemberStatus::Online => "ONLINE",
-            MemberStatus::Draining => "OFFLINE_SOFT",
-            MemberStatus::Offline => "OFFLINE_HARD",
-        },
-    );
-    // There are no tiers: a last resort is a member of the lowest weight that is not none.
-    let weight = if member.tier > 0 {
-        member.weight.min(1)
-    } else {
-        member.weight
-    };
-    row.set("weight", weight);
-    row.set("max_connections", member.max_connections);
-    row.set("max_replication_lag", member.max_replication_lag_s);
-    row.set("use_ssl", member.use_tls);
-    row.set("comment", member.server.as_str());
-    row.checked()
-}
-
-fn replication_hostgroups(configuration: &Configuration) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for cluster in &configuration.clusters {
-        let (ClusterKind::Replication { read_only_check }, Some(reader)) = (&cluster.kind, cluster.reader)
-        else {
-            continue;
-        };
-        let mut row = Row::new(Table::ReplicationHostgroups, &cluster.address);
-        row.set("writer_hostgroup", cluster.writer.0);
-        row.set("reader_hostgroup", reader.0);
-        row.set(
-            "check_type",
-            match read_only_check {
-                ReadOnlyCheck::ReadOnly => "read_only",
-                ReadOnlyCheck::SuperReadOnly => "super_read_only",
-                ReadOnlyCheck::InnodbReadOnly => "innodb_read_only",
-            },
-        );
-        row.set("comment", cluster.address.as_str());
-        rows.push(row);
-    }
-    rows
 }
 
 fn user(user: &User) -> Result<Row, EmitError> {

@@ -10,6 +10,9 @@ use super::{Cell, EmitError, Row, Table, rows};
 /// users that they are for. The variables come first: rules compile their patterns with the library that is set.
 const PUBLISH: [&str; 4] = ["VARIABLES", "SERVERS", "QUERY RULES", "USERS"];
 
+/// What ProxySQL takes for the lag of a replica whose replication has stopped, in seconds.
+const LAG_WHEN_STOPPED_S: u32 = 60;
+
 /// The configuration as a script that replaces the whole of every table it writes to. Passwords are placeholders that
 /// nobody can log in with. The same bytes for equal configurations.
 pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
@@ -25,7 +28,7 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
     );
     line(
         &mut out,
-        "-- Replaces every server, replication hostgroup, user and query rule.",
+        "-- Replaces every server, replication, Galera and group replication hostgroup, user and query rule.",
     );
     if rows
         .iter()
@@ -99,12 +102,26 @@ fn variables(configuration: &Configuration) -> Vec<(&'static str, String)> {
     let mut replicated = configuration
         .clusters
         .iter()
-        .filter(|cluster| matches!(cluster.kind, ClusterKind::Replication { .. }))
+        .filter(|cluster| {
+            matches!(cluster.kind, ClusterKind::Replication { .. }) && cluster.roles_by.is_engine()
+        })
         .peekable();
     if replicated.peek().is_some() {
         // One switch for all clusters: it is off only where no writer may answer reads.
         let also = replicated.any(|cluster| cluster.writer_serves_reads != WriterServesReads::Never);
         variables.push(("monitor_writer_is_also_reader", also.to_string()));
+    }
+    let members = configuration
+        .hostgroups
+        .iter()
+        .flat_map(|hostgroup| &hostgroup.members);
+    let most_lag = members
+        .map(|member| member.max_replication_lag_s)
+        .max()
+        .unwrap_or(0);
+    if most_lag >= LAG_WHEN_STOPPED_S {
+        // A replica whose replication has stopped counts as this far behind, and must be beyond every limit.
+        variables.push(("monitor_slave_lag_when_null", (most_lag + 1).to_string()));
     }
     variables
 }

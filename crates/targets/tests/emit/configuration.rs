@@ -94,6 +94,7 @@ pub(crate) fn everything() -> Configuration {
         writer: HostgroupId(1000),
         reader: Some(HostgroupId(1001)),
         writer_serves_reads: WriterServesReads::Never,
+        roles_by: RolesBy::Engine,
     };
     let hostgroup = |id, role, members| Hostgroup {
         id: HostgroupId(id),

@@ -55,7 +55,7 @@ fn the_script() {
     let script = script.replacen(&everything().fingerprint()[..8], "[digest]", 1);
     assert_snapshot!(script, @r#"
     -- Configuration [digest] for proxysql-2.7.
-    -- Replaces every server, replication hostgroup, user and query rule.
+    -- Replaces every server, replication, Galera and group replication hostgroup, user and query rule.
     -- Replace the placeholder passwords first: with them, users cannot log in.
     SET mysql-query_processor_iterations='0';
     SET mysql-query_processor_regex='1';
@@ -79,6 +79,10 @@ fn the_script() {
     DELETE FROM mysql_replication_hostgroups;
     -- clusters.shop
     INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup, check_type, comment) VALUES (1000, 1001, 'super_read_only', 'clusters.shop');
+
+    DELETE FROM mysql_galera_hostgroups;
+
+    DELETE FROM mysql_group_replication_hostgroups;
 
     DELETE FROM mysql_users;
     -- users.app

@@ -23,6 +23,30 @@ CREATE TABLE mysql_replication_hostgroups (
   check_type VARCHAR NOT NULL DEFAULT 'read_only' CHECK (check_type IN ('read_only', 'innodb_read_only',
     'super_read_only', 'read_only|innodb_read_only', 'read_only&innodb_read_only')),
   comment VARCHAR NOT NULL DEFAULT '');
+CREATE TABLE mysql_galera_hostgroups (
+  writer_hostgroup INT NOT NULL PRIMARY KEY CHECK (writer_hostgroup >= 0),
+  backup_writer_hostgroup INT NOT NULL UNIQUE CHECK (backup_writer_hostgroup >= 0 AND backup_writer_hostgroup <> writer_hostgroup),
+  reader_hostgroup INT NOT NULL UNIQUE CHECK (reader_hostgroup <> writer_hostgroup
+    AND backup_writer_hostgroup <> reader_hostgroup AND reader_hostgroup > 0),
+  offline_hostgroup INT NOT NULL UNIQUE CHECK (offline_hostgroup <> writer_hostgroup
+    AND offline_hostgroup <> reader_hostgroup AND backup_writer_hostgroup <> offline_hostgroup AND offline_hostgroup >= 0),
+  active INT NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+  max_writers INT NOT NULL DEFAULT 1 CHECK (max_writers >= 0),
+  writer_is_also_reader INT NOT NULL DEFAULT 0 CHECK (writer_is_also_reader IN (0, 1, 2)),
+  max_transactions_behind INT NOT NULL DEFAULT 0 CHECK (max_transactions_behind >= 0),
+  comment VARCHAR);
+CREATE TABLE mysql_group_replication_hostgroups (
+  writer_hostgroup INT NOT NULL PRIMARY KEY CHECK (writer_hostgroup >= 0),
+  backup_writer_hostgroup INT NOT NULL UNIQUE CHECK (backup_writer_hostgroup >= 0 AND backup_writer_hostgroup <> writer_hostgroup),
+  reader_hostgroup INT NOT NULL UNIQUE CHECK (reader_hostgroup <> writer_hostgroup
+    AND backup_writer_hostgroup <> reader_hostgroup AND reader_hostgroup > 0),
+  offline_hostgroup INT NOT NULL UNIQUE CHECK (offline_hostgroup <> writer_hostgroup
+    AND offline_hostgroup <> reader_hostgroup AND backup_writer_hostgroup <> offline_hostgroup AND offline_hostgroup >= 0),
+  active INT NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+  max_writers INT NOT NULL DEFAULT 1 CHECK (max_writers >= 0),
+  writer_is_also_reader INT NOT NULL DEFAULT 0 CHECK (writer_is_also_reader IN (0, 1, 2)),
+  max_transactions_behind INT NOT NULL DEFAULT 0 CHECK (max_transactions_behind >= 0),
+  comment VARCHAR);
 CREATE TABLE mysql_users (
   username VARCHAR NOT NULL,
   password VARCHAR,

@@ -30,7 +30,7 @@ pub struct Cluster {
     pub writers: u32,
     /// Whether a better writer that came back takes over.
     pub failback: Failback,
-    /// How far behind a server may be before it is taken out (galera, group_replication).
+    /// How many transactions a server may be behind before it is taken out (galera, group_replication).
     pub max_transactions_behind: Option<u32>,
     /// Who moves servers between roles.
     pub roles_by: RolesBy,
@@ -48,9 +48,9 @@ pub enum ClusterKind {
         /// Which flag of a server makes it a replica.
         read_only_check: ReadOnlyCheck,
     },
-    /// Galera (PXC, MariaDB): not built by any engine profile yet.
+    /// Galera (MariaDB, Percona XtraDB Cluster).
     Galera,
-    /// MySQL group replication: not built by any engine profile yet.
+    /// MySQL group replication.
     GroupReplication,
 }
 

@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
-use super::{Known, instances, names, section_origin};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_SUPPORTED, NOT_TOGETHER};
+use super::{Known, instances, names, section_origin, server};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::model::{
@@ -41,11 +41,14 @@ const TLS: [(&str, Tls); 4] = [
     ("required", Tls::Required),
     ("verify", Tls::Verify),
 ];
-const STATES: [(&str, ServerState); 3] = [
-    ("online", ServerState::Online),
-    ("draining", ServerState::Draining),
-    ("offline", ServerState::Offline),
-];
+
+const FAILBACKS: [(&str, Failback); 2] = [("manual", Failback::Manual), ("automatic", Failback::Automatic)];
+const ROLES_BY: [(&str, RolesBy); 2] = [("engine", RolesBy::Engine), ("external", RolesBy::External)];
+
+/// What only clusters have in which any server could write.
+const OF_GROUPS: [&str; 2] = ["writers", "max_transactions_behind"];
+/// What only clusters have that tell readers from writers.
+const OF_ROLES: [&str; 4] = ["writer_preference", "writer_serves_reads", "failback", "roles_by"];
 
 pub(super) fn clusters(
     section: Option<Field<'_>>,
@@ -54,13 +57,7 @@ pub(super) fn clusters(
 ) -> Vec<Cluster> {
     let Some(section) = section else { return Vec::new() };
     let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| cluster(object, known, context),
-    );
+    let read = instances::read_all(&section.value, parent, &Environment::default(), context, cluster);
     let mut clusters = Vec::with_capacity(read.len());
     for (name, cluster) in read {
         let id = ClusterId(u32::try_from(clusters.len()).unwrap_or(u32::MAX));
@@ -69,61 +66,58 @@ pub(super) fn clusters(
     }
     clusters
 }
-
-fn cluster(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Cluster> {
+fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster> {
     object.require("type", context);
     object.require("servers", context);
-    let kind = kind(object, known, context);
-    let servers = Table::new(servers(object, context));
-    if let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) {
-        if field.value.fields().is_empty() {
-            object.error(
-                MISSING_KEY,
-                "a cluster needs at least one server",
-                field.key.span,
-                context,
-            );
-        } else if kind == Some(ClusterKind::Single) && servers.len() > 1 {
-            let diagnostic = Diagnostic::error(NOT_TOGETHER, "a cluster of type single has one server");
-            let diagnostic = diagnostic.at(object.span("type"), "").also(field.key.span, "");
-            object.push(
-                diagnostic.help("`type: replication` is a writer with replicas"),
-                context,
-            );
-        }
+    let kind = kind(object, context);
+    let servers = Table::new(server::servers(object, context));
+    server_count(object, kind, &servers, context);
+    if let Some(kind) = kind {
+        keys_of_other_types(object, kind, context);
     }
-    let writer_preference = writer_preference(object, &servers, context);
-    Some(Cluster {
+    let cluster = Cluster {
         name: object.name.clone(),
         origin: object.origin,
         kind: kind?,
-        writer_preference,
+        writer_preference: writer_preference(object, &servers, context),
         writer_serves_reads: object
             .word("writer_serves_reads", &WRITER_SERVES_READS, context)
             .unwrap_or_default(),
         hostgroups: pins(object, context),
-        writers: object.count("writers", context).unwrap_or(1),
-        failback: object
-            .word(
-                "failback",
-                &[("manual", Failback::Manual), ("automatic", Failback::Automatic)],
-                context,
-            )
-            .unwrap_or_default(),
-        max_transactions_behind: object.count("max_transactions_behind", context),
-        roles_by: object
-            .word(
-                "roles_by",
-                &[("engine", RolesBy::Engine), ("external", RolesBy::External)],
-                context,
-            )
-            .unwrap_or_default(),
+        writers: writers(object, &servers, context),
+        failback: object.word("failback", &FAILBACKS, context).unwrap_or_default(),
+        max_transactions_behind: max_transactions_behind(object, kind?, context),
+        roles_by: object.word("roles_by", &ROLES_BY, context).unwrap_or_default(),
         tls: object.word("tls", &TLS, context).unwrap_or_default(),
         servers: if servers.is_empty() { return None } else { servers },
-    })
+    };
+    somebody_reads(object, &cluster, context);
+    Some(cluster)
 }
 
-fn kind(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ClusterKind> {
+fn server_count(
+    object: &Object<'_, '_>,
+    kind: Option<ClusterKind>,
+    servers: &Table<Server>,
+    context: &mut Context<'_>,
+) {
+    let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) else {
+        return;
+    };
+    if field.value.fields().is_empty() {
+        let message = "a cluster needs at least one server";
+        object.error(MISSING_KEY, message, field.key.span, context);
+    } else if kind == Some(ClusterKind::Single) && servers.len() > 1 {
+        let diagnostic = Diagnostic::error(NOT_TOGETHER, "a cluster of type single has one server");
+        let diagnostic = diagnostic.at(object.span("type"), "").also(field.key.span, "");
+        object.push(
+            diagnostic.help("`type: replication` is a writer with replicas"),
+            context,
+        );
+    }
+}
+
+fn kind(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<ClusterKind> {
     let read_only_check = object.word("read_only_check", &READ_ONLY_CHECKS, context);
     let kind = object.word("type", &TYPES, context)?;
     if let ClusterKind::Replication { .. } = kind {
@@ -135,79 +129,86 @@ fn kind(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Op
         let message = "`read_only_check` is for clusters of type replication";
         object.error(NOT_TOGETHER, message, object.key_span("read_only_check"), context);
     }
-    if matches!(kind, ClusterKind::Galera | ClusterKind::GroupReplication) {
-        not_supported(object, known, context);
-    }
     Some(kind)
 }
 
-fn not_supported(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) {
-    let word = object
-        .view
-        .get("type")
-        .and_then(|field| field.value.node()?.as_text())
-        .unwrap_or_default()
-        .to_owned();
-    for engine in &known.engines {
-        let message = format!(
-            "clusters of type {word} are not supported yet by {}",
-            engine.as_str()
-        );
-        object.error(NOT_SUPPORTED, message, object.span("type"), context);
+const fn is_group(kind: ClusterKind) -> bool {
+    matches!(kind, ClusterKind::Galera | ClusterKind::GroupReplication)
+}
+
+/// Keys that mean nothing in a cluster of this type.
+fn keys_of_other_types(object: &Object<'_, '_>, kind: ClusterKind, context: &mut Context<'_>) {
+    let mut misplaced = Vec::new();
+    if !is_group(kind) {
+        let groups = "clusters of type galera and group_replication";
+        misplaced.extend(OF_GROUPS.map(|key| (object.view.get(key), groups)));
+        if let Some(pins) = object.view.get("hostgroups") {
+            let pins = object.inner(pins.value, pins.key.span);
+            misplaced.extend(["backup_writer", "offline"].map(|key| (pins.view.get(key), groups)));
+        }
+    }
+    if kind == ClusterKind::Single {
+        let several = "clusters of several servers, and type single has one";
+        misplaced.extend(OF_ROLES.map(|key| (object.view.get(key), several)));
+    }
+    for (field, of) in misplaced {
+        if let Some(field) = field {
+            let message = format!("`{}` is for {of}", field.key.text);
+            object.error(NOT_TOGETHER, message, field.key.span, context);
+        }
     }
 }
 
-fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Server> {
-    let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) else {
-        return Vec::new();
+fn writers(object: &Object<'_, '_>, servers: &Table<Server>, context: &mut Context<'_>) -> u32 {
+    let Some(writers) = object.integer("writers", 1..=i64::from(u32::MAX), context) else {
+        return 1;
     };
-    let parent = instances::part_origin(object, &field, context);
-    let read = instances::read_all(&field.value, parent, object.environment, context, server);
-    read.into_iter().filter_map(|(_, server)| server).collect()
-}
-
-fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> {
-    object.require("host", context);
-    let host = object.filled_text("host", context);
-    let port = object.integer("port", 1..=65_535, context);
-    let server = Server {
-        name: object.name.clone(),
-        origin: object.origin,
-        host: host?,
-        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(3306),
-        weight: object.count("weight", context).unwrap_or(1),
-        read_weight: object.count("read_weight", context),
-        max_connections: object.count("max_connections", context),
-        max_replication_lag_ms: object.duration_ms("max_replication_lag", context),
-        state: object.word("state", &STATES, context).unwrap_or_default(),
-        until: object.text("until", context),
-        reason: object.text("reason", context),
-    };
-    if let Some(until) = &server.until
-        && !is_time(until)
-    {
-        let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{until}`");
-        object.error(BAD_VALUE, message, object.span("until"), context);
+    let writers = u32::try_from(writers).unwrap_or(u32::MAX);
+    if writers as usize > servers.len() && !servers.is_empty() {
+        let message = format!("{writers} writers, but the cluster has {} servers", servers.len());
+        object.error(BAD_VALUE, message, object.span("writers"), context);
     }
-    Some(server)
+    writers
 }
 
-/// Whether a text has the form of an RFC 3339 time: `2027-01-10T06:00:00Z`, with a fraction or an offset.
-fn is_time(text: &str) -> bool {
-    let form = |text: &str, form: &str| {
-        text.len() == form.len()
-            && text.bytes().zip(form.bytes()).all(|(byte, wanted)| match wanted {
-                b'0' => byte.is_ascii_digit(),
-                wanted => byte == wanted,
-            })
+fn max_transactions_behind(
+    object: &Object<'_, '_>,
+    kind: ClusterKind,
+    context: &mut Context<'_>,
+) -> Option<u32> {
+    let most = object.count("max_transactions_behind", context)?;
+    if most == 0 && kind == ClusterKind::Galera {
+        let message = "0 takes a read-only server out as soon as one transaction waits to be applied";
+        let diagnostic = Diagnostic::error(BAD_VALUE, message)
+            .at(object.span("max_transactions_behind"), "")
+            .help("leave the key out for the default, 100");
+        object.push(diagnostic, context);
+    }
+    Some(most)
+}
+
+/// With a writer that never answers reads, some other server has to.
+fn somebody_reads(object: &Object<'_, '_>, cluster: &Cluster, context: &mut Context<'_>) {
+    if cluster.kind == ClusterKind::Single || cluster.writer_serves_reads != WriterServesReads::Never {
+        return;
+    }
+    let online = cluster
+        .servers
+        .iter()
+        .filter(|server| server.state == ServerState::Online);
+    let online = online.count();
+    if online > cluster.writers as usize {
+        return;
+    }
+    let left = match online {
+        0 => "no server is online".to_owned(),
+        1 => "its only server online is the writer".to_owned(),
+        n => format!("all its {n} servers online are writers"),
     };
-    let Some((time, rest)) = text.split_at_checked(19) else {
-        return false;
-    };
-    let rest = rest.strip_prefix('.').map_or(rest, |rest| {
-        rest.trim_start_matches(|digit: char| digit.is_ascii_digit())
-    });
-    form(time, "0000-00-00T00:00:00") && (rest == "Z" || form(rest, "+00:00") || form(rest, "-00:00"))
+    let diagnostic = Diagnostic::warning(NOBODY_READS, format!("nobody answers reads: {left}"))
+        .at(object.span("writer_serves_reads"), "")
+        .help("`writer_serves_reads: last_resort` lets the writer answer where nobody else can");
+    object.push(diagnostic, context);
 }
 
 fn writer_preference(

@@ -12,6 +12,7 @@ pub(crate) mod project;
 mod query_rules;
 pub(crate) mod route_tests;
 mod scope;
+mod server;
 mod shard;
 mod shard_map;
 mod throttle;
@@ -22,7 +23,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::model::{ClusterId, EngineName, OriginId, Table, Topology};
+use crate::model::{ClusterId, OriginId, Table, Topology};
 use crate::view::{Field, View};
 
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object
@@ -31,22 +32,14 @@ use crate::view::{Field, View};
 pub(crate) struct Known {
     pub(crate) clusters: FxHashMap<Arc<str>, Option<ClusterId>>,
     pub(crate) users: FxHashMap<Arc<str>, Option<OriginId>>,
-    pub(crate) engines: Vec<EngineName>,
 }
 
 /// Resolves everything under `topology/`.
-pub(crate) fn topology(
-    root: Option<&View<'_>>,
-    engines: Vec<EngineName>,
-    context: &mut Context<'_>,
-) -> Topology {
+pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> Topology {
     let Some(root) = root else {
         return Topology::default();
     };
-    let mut known = Known {
-        engines,
-        ..Known::default()
-    };
+    let mut known = Known::default();
     let section = |name: &str| root.get(name);
     let mut topology = Topology {
         clusters: Table::new(cluster::clusters(section("clusters"), &mut known, context)),

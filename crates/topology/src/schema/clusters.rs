@@ -40,35 +40,56 @@ pub(super) fn cluster() -> Value {
             ),
             (
                 "writers",
-                count("How many servers write at once (galera, group_replication)."),
+                super::int(
+                    "How many servers write at once (galera, group_replication); 1 where not given.",
+                    1,
+                    4_294_967_295,
+                ),
             ),
             (
                 "writer_preference",
-                texts("Servers, the most wanted writer first.", "a list of servers"),
+                texts(
+                    "Servers, the most wanted writer first; those not named follow in the order in which they are \
+                     written. Separate from `read_weight`.",
+                    "a list of servers",
+                ),
             ),
             (
                 "writer_serves_reads",
-                word("What readers fall back to.", &["never", "last_resort", "always"]),
+                word(
+                    "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) \
+                     or `always` (with its `read_weight`).",
+                    &["never", "last_resort", "always"],
+                ),
             ),
             (
                 "failback",
                 word(
-                    "Whether a better writer that came back takes over.",
+                    "Whether a more wanted writer that came back takes over: `manual` (only when asked; where not given) \
+                     or `automatic`.",
                     &["manual", "automatic"],
                 ),
             ),
             (
                 "max_transactions_behind",
-                count("How far behind a server may be (galera, group_replication)."),
+                count(
+                    "How many transactions a server may be behind before it is taken out (galera, group_replication); \
+                     100 for galera and no limit for group_replication where not given.",
+                ),
             ),
             (
                 "roles_by",
-                word("Who moves servers between roles.", &["engine", "external"]),
+                word(
+                    "Who moves servers between roles: the engine's monitor (`engine`; where not given) or something \
+                     outside, such as a scheduler (`external`).",
+                    &["engine", "external"],
+                ),
             ),
             (
                 "tls",
                 word(
-                    "Encryption towards its servers.",
+                    "Encryption towards its servers: `disabled` (where not given), `preferred` (where the server offers \
+                     it), `required`, or `verify` (with a certificate that is checked).",
                     &["disabled", "preferred", "required", "verify"],
                 ),
             ),
@@ -84,25 +105,50 @@ pub(super) fn server() -> Value {
             ("port", super::int("TCP port; 3306 where not given.", 1, 65_535)),
             (
                 "weight",
-                count("Share of connections among writers; 1 where not given."),
+                weight("Share of writes among several writers; 1 where not given. Only their ratio counts."),
             ),
             (
                 "read_weight",
-                count("Share of reads among readers; `weight` where not given."),
+                weight(
+                    "Share of reads among readers; `weight` where not given. Only their ratio counts: 1 and 100 are \
+                     one read in 101 and a hundred in 101. Who writes is up to `writer_preference`.",
+                ),
             ),
-            ("max_connections", count("Most connections of one proxy.")),
+            (
+                "max_connections",
+                count("Most connections that one proxy opens to it, per hostgroup; 1000 where not given."),
+            ),
             (
                 "max_replication_lag",
-                duration("Replicas further behind take no reads."),
+                duration(
+                    "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit \
+                     where not given.",
+                ),
             ),
             (
                 "state",
-                word("Whether it takes traffic.", &["online", "draining", "offline"]),
+                word(
+                    "Whether it takes traffic: `online` (where not given), `draining` (what runs may end, nothing new \
+                     starts), `offline` (nothing).",
+                    &["online", "draining", "offline"],
+                ),
             ),
-            ("until", text("Until when the state is meant (RFC 3339).")),
-            ("reason", text("Why it is in that state.")),
+            (
+                "until",
+                text(
+                    "Until when the state is meant, such as `2027-01-10T06:00:00Z` (RFC 3339); past it, a finding.",
+                ),
+            ),
+            (
+                "reason",
+                text("Why it is in that state, such as a change number."),
+            ),
         ],
     )
+}
+
+fn weight(description: &str) -> Value {
+    super::int(description, 0, 10_000_000)
 }
 
 pub(super) fn user() -> Value {

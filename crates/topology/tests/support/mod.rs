@@ -30,5 +30,10 @@ pub(crate) fn files(name: &str, fixture: &str) -> Vec<InputFile> {
 }
 
 pub(crate) fn load_text(name: &str, fixture: &str) -> Loaded {
-    load(files(name, fixture), &Options::default())
+    let now = "2026-11-20T12:00:00Z".parse().expect("it is a time");
+    let options = Options {
+        now: Some(now),
+        ..Options::default()
+    };
+    load(files(name, fixture), &options)
 }
