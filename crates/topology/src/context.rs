@@ -249,7 +249,7 @@ impl<'s> Context<'s> {
 }
 
 /// Where a part of a key's text stands; the whole key where it was not written letter by letter.
-fn part_of_key(key: &Key, part: Range<usize>) -> Span {
+pub(crate) fn part_of_key(key: &Key, part: Range<usize>) -> Span {
     let written = key.span.range().len();
     let shift = match key.style {
         Style::Plain => 0,

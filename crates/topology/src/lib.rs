@@ -18,6 +18,7 @@ mod resolve;
 pub mod schema;
 mod secrets;
 mod structure;
+pub mod symbols;
 mod template;
 mod units;
 mod variables;
@@ -25,4 +26,5 @@ mod view;
 
 pub use codes::CODES;
 pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load};
-pub use read::read_project;
+pub use read::{read_project, read_project_with};
+pub use units::is_name;

@@ -64,6 +64,8 @@ pub struct Loaded {
     pub problems: Problems,
     /// The files that spans point into.
     pub sources: Sources,
+    /// The trees of the files, for tools that lead people through them.
+    pub documents: Vec<Document>,
     /// Where the errors stand; none where there are none.
     pub fault: Option<Fault>,
 }
@@ -158,6 +160,7 @@ pub(crate) fn load_with(
         project: project.filter(|_| !errors),
         problems: report.problems,
         sources,
+        documents: project_file.into_iter().chain(documents).collect(),
         fault,
     }
 }

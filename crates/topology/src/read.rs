@@ -1,5 +1,6 @@
 //! The edge: the files of a project directory.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -26,8 +27,16 @@ const MAX_DEPTH: usize = 16;
 /// problem of the result. Paths in problems are relative to the directory.
 #[must_use]
 pub fn read_project(directory: &Path, options: &Options) -> Loaded {
+    read_project_with(directory, options, &BTreeMap::new())
+}
+
+/// [`read_project`] with the texts of an editor in place of files, or beside them. Their paths are relative to the
+/// directory, with `/` between their parts.
+#[must_use]
+pub fn read_project_with(directory: &Path, options: &Options, unsaved: &BTreeMap<String, String>) -> Loaded {
     let mut reader = Reader {
         directory,
+        unsaved,
         files: Vec::new(),
         reading: Reading::default(),
         bytes: 0,
@@ -38,6 +47,7 @@ pub fn read_project(directory: &Path, options: &Options) -> Loaded {
     if options.route_tests {
         reader.directory(TESTS_DIRECTORY, 0);
     }
+    reader.unsaved_topology();
     load_with(reader.files, options, reader.reading, &mut |path| {
         data_file(directory, path)
     })
@@ -63,6 +73,7 @@ fn data_file(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
 
 struct Reader<'d> {
     directory: &'d Path,
+    unsaved: &'d BTreeMap<String, String>,
     files: Vec<InputFile>,
     reading: Reading,
     bytes: u64,
@@ -117,6 +128,23 @@ impl Reader<'_> {
         }
     }
 
+    /// Files that an editor has not written yet.
+    fn unsaved_topology(&mut self) {
+        for path in self.unsaved.keys() {
+            let inside = path
+                .strip_prefix(TOPOLOGY_DIRECTORY)
+                .is_some_and(|rest| rest.starts_with('/'));
+            let hidden = path.split('/').any(|part| part.starts_with('.'));
+            if inside
+                && !hidden
+                && path.ends_with(".yaml")
+                && self.files.iter().all(|file| file.path != *path)
+            {
+                self.file(path, false);
+            }
+        }
+    }
+
     fn file(&mut self, path: &str, is_project_file: bool) {
         if self.files.len() == MAX_FILES || self.bytes > MAX_PROJECT_BYTES {
             let message = format!("a project has {MAX_FILES} files and {MAX_PROJECT_BYTES} bytes at most");
@@ -124,6 +152,13 @@ impl Reader<'_> {
                 .reading
                 .problems
                 .push(Diagnostic::error(TOO_MANY_INSTANCES, message));
+        }
+        if let Some(text) = self.unsaved.get(path) {
+            self.bytes += text.len() as u64;
+            return self.files.push(InputFile {
+                path: path.to_owned(),
+                bytes: text.clone().into_bytes(),
+            });
         }
         let mut bytes = Vec::new();
         let read = open(&self.directory.join(path), MAX_FILE_BYTES)

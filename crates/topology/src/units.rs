@@ -77,7 +77,7 @@ pub(crate) fn is_host_and_port(text: &str) -> bool {
 }
 
 /// Whether a name is made of letters, digits, `_` and `-`.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()

@@ -96,6 +96,30 @@ enum Operator {
     Remainder,
 }
 
+impl Template<'_> {
+    /// The names that its expressions use, each with its place in the text.
+    pub(crate) fn names(&self) -> Vec<(&str, Range<usize>)> {
+        let mut open: Vec<&Expression> = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Literal(_) => None,
+                Part::Expression { expression, .. } => Some(expression),
+            })
+            .collect();
+        let mut names = Vec::new();
+        while let Some(expression) = open.pop() {
+            match expression {
+                Expression::Integer(_) => {}
+                Expression::Name { name, at } => names.push((&**name, at.clone())),
+                Expression::Negated(inner, _) => open.push(inner),
+                Expression::Binary { left, right, .. } => open.extend([&**left, &**right]),
+            }
+        }
+        names
+    }
+}
+
 /// Whether a text holds anything to expand; `$$(` counts, since it becomes `$(`.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("$(")

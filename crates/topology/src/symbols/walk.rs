@@ -1,0 +1,487 @@
+//! The walk over the trees: what defines a name, and what means one.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use shardwright_diagnostics::{Sources, Span};
+use shardwright_documents::{Document, Entry, Key, Node, Value, part_of_text};
+
+use super::{Meaning, Role, Symbol, refers_to};
+use crate::context::{Context, part_of_key};
+use crate::environment::{Environment, Names};
+use crate::generate::Combinations;
+use crate::load::Options;
+use crate::model::NamePattern;
+use crate::report::Report;
+use crate::template::{Template, is_template};
+use crate::variables::variables;
+use crate::view::{View, merge};
+
+/// Names that templates are expanded to, and instances that are looked at; past it names are missing.
+const MAX_EXPANDED: usize = 1_000_000;
+
+/// Sections whose entries are objects with a name.
+const SECTIONS: [&str; 11] = [
+    "variables",
+    "clusters",
+    "users",
+    "shard_maps",
+    "read_write_policies",
+    "throttles",
+    "query_rules",
+    "caches",
+    "mirrors",
+    "listeners",
+    "targets",
+];
+
+/// One instance of the generators around a node, and the address of the object that holds it.
+struct Instance {
+    environment: Environment,
+    address: Arc<str>,
+}
+
+/// What the object around a field is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Cluster,
+    ShardMap,
+    Move,
+    Other,
+}
+
+struct Walk<'s> {
+    context: Context<'s>,
+    symbols: Vec<Symbol>,
+    /// The variables of the generators around, each with the address that stands for it.
+    bindings: Vec<(Arc<str>, Arc<str>)>,
+    /// How many of them there were, which tells them apart.
+    generators: usize,
+    left: usize,
+    complete: bool,
+}
+
+pub(super) fn walk(documents: &[Document], sources: &Sources, options: &Options) -> (Vec<Symbol>, bool) {
+    let roots: Vec<&Node> = documents
+        .iter()
+        .filter_map(|document| document.root.as_ref())
+        .collect();
+    let mut report = Report::default();
+    let root = merge(&roots, &mut report);
+    let section = root.as_ref().and_then(|root| root.get("variables"));
+    let variables = variables(
+        section.map(|section| section.value).as_ref(),
+        &options.variables,
+        &mut report,
+    );
+    let mut walk = Walk {
+        context: Context::new(sources, Report::default(), variables),
+        symbols: Vec::new(),
+        bindings: Vec::new(),
+        generators: 0,
+        left: MAX_EXPANDED,
+        complete: true,
+    };
+    for root in roots {
+        walk.root(root);
+    }
+    (walk.symbols, walk.complete)
+}
+
+fn entries(node: &Node) -> &[Entry] {
+    node.as_mapping().map_or(&[], |mapping| mapping.entries())
+}
+
+impl Walk<'_> {
+    fn root(&mut self, root: &Node) {
+        let top = [Instance {
+            environment: Environment::default(),
+            address: "".into(),
+        }];
+        for Entry { key, value } in entries(root) {
+            match &*key.text {
+                section if SECTIONS.contains(&section) => self.objects(section, value, &top),
+                "pooling" => {
+                    for entry in entries(value) {
+                        match &*entry.key.text {
+                            "exceptions" => self.objects("pooling.exceptions", &entry.value, &top),
+                            _ => self.field(entry, &top, Place::Other),
+                        }
+                    }
+                }
+                "firewall" => self.keyed_by_reference(value, &top, |walk, key, instances| {
+                    walk.reference(&Text::of_key(key), instances, "users.");
+                }),
+                "moves" => self.keyed_by_reference(value, &top, Walk::moved_shard),
+                "patch" => self.keyed_by_reference(value, &top, |walk, key, instances| {
+                    walk.address(&Text::of_key(key), instances);
+                }),
+                _ => self.value(value, &top, Place::Other),
+            }
+        }
+    }
+
+    /// The entries of a section, or of a part of an object: each defines a name.
+    fn objects(&mut self, section: &str, node: &Node, outer: &[Instance]) {
+        let place = match section {
+            "clusters" => Place::Cluster,
+            "shard_maps" => Place::ShardMap,
+            _ => Place::Other,
+        };
+        for entry in entries(node) {
+            let depth = self.bindings.len();
+            let inner = self.instances(&entry.value, outer);
+            let text = Text::of_key(&entry.key);
+            let instances: Vec<Instance> = inner
+                .into_iter()
+                .filter_map(|(environment, parent)| {
+                    let name = self.expand(text.text, &environment)?;
+                    let parent = &outer[parent].address;
+                    let dot = if parent.is_empty() { "" } else { "." };
+                    let address = format!("{parent}{dot}{section}.{name}").into();
+                    Some(Instance { environment, address })
+                })
+                .collect();
+            let addresses = instances
+                .iter()
+                .map(|instance| instance.address.clone())
+                .collect();
+            self.push(&text, Role::Definition(entry.value.span), addresses);
+            self.variables_of(&text);
+            self.value(&entry.value, &instances, place);
+            self.bindings.truncate(depth);
+        }
+    }
+
+    /// A map whose keys mean something that is defined elsewhere.
+    fn keyed_by_reference(
+        &mut self,
+        node: &Node,
+        outer: &[Instance],
+        key: impl Fn(&mut Self, &Key, &[Instance]),
+    ) {
+        for entry in entries(node) {
+            let depth = self.bindings.len();
+            let inner = self.instances(&entry.value, outer);
+            let instances: Vec<Instance> = inner
+                .into_iter()
+                .map(|(environment, parent)| Instance {
+                    environment,
+                    address: outer[parent].address.clone(),
+                })
+                .collect();
+            key(self, &entry.key, &instances);
+            self.variables_of(&Text::of_key(&entry.key));
+            self.value(&entry.value, &instances, Place::Move);
+            self.bindings.truncate(depth);
+        }
+    }
+
+    fn value(&mut self, node: &Node, instances: &[Instance], place: Place) {
+        match &node.value {
+            Value::Mapping(mapping) => mapping
+                .iter()
+                .for_each(|entry| self.field(entry, instances, place)),
+            Value::Sequence(items) => items
+                .iter()
+                .for_each(|item| self.value(item, instances, Place::Other)),
+            _ => {
+                if let Some(text) = Text::of_node(node) {
+                    self.variables_of(&text);
+                }
+            }
+        }
+    }
+
+    fn field(&mut self, entry: &Entry, instances: &[Instance], place: Place) {
+        let Entry { key, value } = entry;
+        let name = &*key.text;
+        match (place, name) {
+            (Place::Cluster, "servers") | (Place::ShardMap, "shards") => {
+                return self.objects(name, value, instances);
+            }
+            (Place::ShardMap, "overrides") => {
+                return self.keyed_by_reference(value, instances, |walk, key, instances| {
+                    walk.relative(&Text::of_key(key), instances, "shards");
+                });
+            }
+            (Place::Cluster, "writer_preference") => {
+                for text in texts(value) {
+                    self.relative(&text, instances, "servers");
+                }
+            }
+            (Place::Move, "from" | "to") => {
+                if let Some(text) = Text::of_node(value) {
+                    self.reference(&text, instances, "clusters.");
+                }
+            }
+            (_, "otherwise" | "before" | "after" | "protect") => {
+                for text in texts(value) {
+                    self.address(&text, instances);
+                }
+            }
+            _ => {
+                if let Some(section) = refers_to(name) {
+                    for text in texts(value) {
+                        self.reference(&text, instances, section);
+                    }
+                }
+            }
+        }
+        self.variables_of(&Text::of_key(key));
+        self.value(value, instances, Place::Other);
+    }
+
+    /// The instances of an object, each with the place of its outer instance.
+    fn instances(&mut self, object: &Node, outer: &[Instance]) -> Vec<(Environment, usize)> {
+        let view = View::of(object);
+        let Some(for_each) = view.get("for_each") else {
+            return outer
+                .iter()
+                .enumerate()
+                .map(|(at, outer)| (outer.environment.clone(), at))
+                .collect();
+        };
+        for field in for_each
+            .value
+            .fields()
+            .iter()
+            .filter(|field| &*field.key.text != "except")
+        {
+            let text = Text::of_key(field.key);
+            self.generators += 1;
+            let address: Arc<str> = format!("for_each.{}", self.generators).into();
+            self.push(&text, Role::Definition(field.value.span()), vec![address.clone()]);
+            self.bindings.push((text.text.into(), address));
+        }
+        let mut instances = Vec::new();
+        for (at, outer) in outer.iter().enumerate() {
+            let Some(mut combinations) = Combinations::read(&for_each, &outer.environment, &mut self.context)
+            else {
+                self.complete = false;
+                break;
+            };
+            while let Some(environment) = combinations.next(&outer.environment) {
+                if !self.take() {
+                    return instances;
+                }
+                instances.push((environment, at));
+            }
+        }
+        instances
+    }
+
+    /// Counts what is looked at; whether it still may be.
+    fn take(&mut self) -> bool {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => {
+                self.complete = false;
+                false
+            }
+        }
+    }
+
+    fn expand(&mut self, text: &str, environment: &Environment) -> Option<String> {
+        if !is_template(text) {
+            return Some(text.to_owned());
+        }
+        let names = Names {
+            environment,
+            variables: &self.context.variables,
+        };
+        Template::parse(text).ok()?.expand(&names).ok()
+    }
+
+    /// What a text means in each instance.
+    fn expansions(&mut self, text: &str, instances: &[Instance]) -> Vec<String> {
+        let varying = if is_template(text) {
+            instances
+        } else {
+            instances.get(..1).unwrap_or_default()
+        };
+        let mut expanded = Vec::new();
+        for instance in varying {
+            if !self.take() {
+                break;
+            }
+            expanded.extend(self.expand(text, &instance.environment));
+        }
+        expanded
+    }
+
+    /// A name of an object of a section, or a glob over them.
+    fn reference(&mut self, text: &Text<'_>, instances: &[Instance], section: &'static str) {
+        let names = self.expansions(text.text, instances);
+        if let [name] = names.as_slice()
+            && NamePattern::new(name.as_str()).exact().is_none()
+        {
+            let pattern = NamePattern::new(name.as_str());
+            return self.push_meaning(text, Meaning::Glob { section, pattern });
+        }
+        let addresses = names
+            .iter()
+            .map(|name| format!("{section}{name}").into())
+            .collect();
+        self.push(text, Role::Reference, addresses);
+    }
+
+    /// A name of a part of the object around it.
+    fn relative(&mut self, text: &Text<'_>, instances: &[Instance], part: &str) {
+        let mut addresses = Vec::new();
+        for Instance { environment, address } in instances {
+            if !self.take() {
+                break;
+            }
+            let name = self.expand(text.text, environment);
+            addresses.extend(name.map(|name| Arc::from(format!("{address}.{part}.{name}"))));
+        }
+        self.push(text, Role::Reference, addresses);
+    }
+
+    /// An address such as `shard_maps.tenants` or `clusters.pay.servers.pxc3.state`; each name in it is a reference.
+    fn address(&mut self, text: &Text<'_>, instances: &[Instance]) {
+        if text.is_template() {
+            let addresses = self
+                .expansions(text.text, instances)
+                .into_iter()
+                .map(Arc::from)
+                .collect();
+            return self.push(text, Role::Reference, addresses);
+        }
+        let mut start = 0;
+        for (at, part) in text.text.split('.').enumerate() {
+            let end = start + part.len();
+            // `clusters.pay.servers.pxc3`: every second part is a name.
+            if at % 2 == 1 {
+                let named = text.part(start..end);
+                let pattern = NamePattern::new(part);
+                let section = text.text[..start].strip_suffix('.').and_then(refers_to);
+                match (pattern.exact(), section) {
+                    (Some(_), _) => self.push(&named, Role::Reference, vec![text.text[..end].into()]),
+                    (None, Some(section)) => self.push_meaning(&named, Meaning::Glob { section, pattern }),
+                    (None, None) => {}
+                }
+            }
+            start = end + 1;
+        }
+    }
+
+    /// `tenants/t137` as the key of a move.
+    fn moved_shard(&mut self, key: &Key, _: &[Instance]) {
+        let text = Text::of_key(key);
+        if let Some((map, shard)) = text.text.split_once('/') {
+            let map_address: Arc<str> = format!("shard_maps.{map}").into();
+            let shard_address: Arc<str> = format!("{map_address}.shards.{shard}").into();
+            self.push(&text.part(0..map.len()), Role::Reference, vec![map_address]);
+            self.push(
+                &text.part(map.len() + 1..text.text.len()),
+                Role::Reference,
+                vec![shard_address],
+            );
+        }
+    }
+
+    /// The variables that a text uses.
+    fn variables_of(&mut self, text: &Text<'_>) {
+        if !text.is_template() {
+            return;
+        }
+        let Ok(template) = Template::parse(text.text) else {
+            return;
+        };
+        for (name, at) in template.names() {
+            let (address, at): (Arc<str>, _) = match name.strip_prefix("var.") {
+                Some(variable) => (format!("variables.{variable}").into(), at.start + 4..at.end),
+                None => match self.bindings.iter().rev().find(|(bound, _)| **bound == *name) {
+                    Some((_, address)) => (address.clone(), at),
+                    None => continue,
+                },
+            };
+            self.push(&text.part(at), Role::Reference, vec![address]);
+        }
+    }
+
+    fn push(&mut self, text: &Text<'_>, role: Role, mut addresses: Vec<Arc<str>>) {
+        addresses.sort_unstable();
+        addresses.dedup();
+        let symbol = Symbol {
+            span: text.span(self.context.sources),
+            role,
+            meaning: Meaning::Addresses(addresses.into()),
+            is_template: text.is_template(),
+        };
+        self.symbols.push(symbol);
+    }
+
+    fn push_meaning(&mut self, text: &Text<'_>, meaning: Meaning) {
+        let symbol = Symbol {
+            span: text.span(self.context.sources),
+            role: Role::Reference,
+            meaning,
+            is_template: text.is_template(),
+        };
+        self.symbols.push(symbol);
+    }
+}
+
+/// A scalar or a key, or a part of one.
+struct Text<'a> {
+    text: &'a str,
+    whole: Whole<'a>,
+    at: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Whole<'a> {
+    Key(&'a Key),
+    Node(&'a Node),
+}
+
+impl<'a> Text<'a> {
+    fn of_key(key: &'a Key) -> Self {
+        Self {
+            text: &key.text,
+            whole: Whole::Key(key),
+            at: 0,
+        }
+    }
+
+    fn of_node(node: &'a Node) -> Option<Self> {
+        let text = node.raw().filter(|_| !node.is_null())?;
+        Some(Self {
+            text,
+            whole: Whole::Node(node),
+            at: 0,
+        })
+    }
+
+    fn part(&self, part: Range<usize>) -> Self {
+        Self {
+            text: self.text.get(part.clone()).unwrap_or_default(),
+            whole: self.whole,
+            at: self.at + part.start,
+        }
+    }
+
+    fn is_template(&self) -> bool {
+        is_template(self.text)
+    }
+
+    fn span(&self, sources: &Sources) -> Span {
+        let part = self.at..self.at + self.text.len();
+        match self.whole {
+            Whole::Key(key) => part_of_key(key, part),
+            Whole::Node(node) => part_of_text(sources, node, part),
+        }
+    }
+}
+
+/// The texts of a list, or of one text alone.
+fn texts(node: &Node) -> Vec<Text<'_>> {
+    let nodes = node.as_sequence().unwrap_or(std::slice::from_ref(node));
+    nodes.iter().filter_map(Text::of_node).collect()
+}
