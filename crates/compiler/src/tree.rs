@@ -17,10 +17,7 @@ pub fn render(compiled: &Compiled) -> String {
             let gap = if text.is_empty() { "" } else { "\n" };
             line(&mut text, format_args!("{gap}flag {} {name}", rule.flag_in));
         }
-        let what = match &rule.body {
-            Body::Engine(engine) => engine_rule(compiled, engine),
-            Body::Native { step, .. } => native_step(step),
-        };
+        let what = describe(compiled, rule);
         line(&mut text, format_args!("  {} {what}{}", rule.id, from(rule)));
     }
     let routes = &compiled.configuration.graph.fast_routing;
@@ -40,6 +37,14 @@ pub fn render(compiled: &Compiled) -> String {
         );
     }
     text
+}
+
+/// What a rule asks and does, on one line: `user=app digest~^SELECT -> 1001 (shop reader) stop`.
+pub fn describe(compiled: &Compiled, rule: &Rule) -> String {
+    match &rule.body {
+        Body::Engine(engine) => engine_rule(compiled, engine),
+        Body::Native { step, .. } => native_step(step),
+    }
 }
 
 fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
