@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Apply(Apply),
     Proxy(Proxy),
     Schema(Schema),
+    Lsp(Lsp),
 }
 
 /// Shows it working: embedded servers, the bundled proxy, a plan, an apply, and a dozen statements
@@ -360,4 +361,16 @@ pub(crate) enum Document {
     Project,
     /// tests/**/*.yaml
     Tests,
+}
+
+/// Runs the language server, for editors
+///
+/// Speaks the Language Server Protocol on standard input and output: problems as you type, completion, hover with the
+/// compiled rules, go to definition, references, rename. docs/editors.md tells how to set up an editor.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright lsp\n  shardwright -C routing lsp --var region=eu-west")]
+pub(crate) struct Lsp {
+    /// What some editors add; standard input and output are used anyway
+    #[arg(long, hide = true)]
+    pub(crate) stdio: bool,
 }

@@ -5,9 +5,10 @@ pub(crate) mod codes;
 mod compile;
 mod demo;
 mod diff;
-mod explain;
+pub(crate) mod explain;
 mod lint;
 pub(crate) mod live;
+mod lsp;
 mod plan;
 mod proxy;
 mod route;
@@ -38,5 +39,6 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Apply(args) => apply::run(args, global, ui),
         Command::Proxy(args) => proxy::run(args, ui),
         Command::Schema(args) => schema::run(args, ui),
+        Command::Lsp(_) => lsp::run(global),
     }
 }

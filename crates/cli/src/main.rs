@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod error;
 mod exit;
+mod lsp;
 mod project;
 mod reports;
 mod signals;

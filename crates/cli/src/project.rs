@@ -63,9 +63,8 @@ fn open_with(
     report: impl Fn(&Problems, &Sources) -> Result<(), CommandError>,
 ) -> Result<Opened, CommandError> {
     let options = Options {
-        variables: variables(&global.variables)?,
         route_tests,
-        now: Some(live::now()),
+        ..options(global)?
     };
     let loaded = read_project(&global.directory, &options);
     ui.detail(|| {
@@ -94,6 +93,15 @@ fn open_with(
     })
 }
 
+/// What is said beside the files: on the command line, and by the clock.
+pub(crate) fn options(global: &Global) -> Result<Options, CommandError> {
+    Ok(Options {
+        variables: variables(&global.variables)?,
+        route_tests: false,
+        now: Some(live::now()),
+    })
+}
+
 fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
     let mut variables = BTreeMap::new();
     for assignment in assignments {
@@ -106,7 +114,7 @@ fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, Command
     Ok(variables)
 }
 
-fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
+pub(crate) fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
     let path = directory.join(LOCK_FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,

@@ -2,7 +2,7 @@
 
 use shardwright_compiler::Explanation;
 use shardwright_diagnostics::did_you_mean;
-use shardwright_rules::{Address, Body, NativeStep};
+use shardwright_rules::{Address, Body, Configuration, NativeStep};
 
 use crate::args::{Explain, Global};
 use crate::commands::codes;
@@ -70,7 +70,7 @@ const MAX_RULES: usize = 12;
 fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> String {
     let origin = opened.origin(&explained.address).unwrap_or_default();
     let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
-    lines.extend(places(built, &explained.address));
+    lines.extend(places(&built.configuration, &explained.address));
     if !explained.rules.is_empty() {
         let count = explained.rules.len();
         lines.push(format!(
@@ -114,8 +114,7 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
 }
 
 /// Where a shard is, and which hostgroups a cluster has.
-fn places(built: &Built, address: &Address) -> Vec<String> {
-    let configuration = &built.configuration;
+pub(crate) fn places(configuration: &Configuration, address: &Address) -> Vec<String> {
     let shard = configuration
         .graph
         .rules

@@ -8,6 +8,7 @@ use shardwright_documents::{Document, Entry, Key, Node, Value, part_of_text};
 
 use super::{Meaning, Role, Symbol, refers_to};
 use crate::context::{Context, part_of_key};
+use crate::data::Tables;
 use crate::environment::{Environment, Names};
 use crate::generate::Combinations;
 use crate::load::Options;
@@ -75,7 +76,8 @@ pub(super) fn walk(documents: &[Document], sources: &Sources, options: &Options)
         &mut report,
     );
     let mut walk = Walk {
-        context: Context::new(sources, Report::default(), variables),
+        // Objects that data files make have no name in the text.
+        context: Context::new(sources, Report::default(), variables, Tables::default()),
         symbols: Vec::new(),
         bindings: Vec::new(),
         generators: 0,

@@ -1,0 +1,106 @@
+//! One project as its newest texts have it: resolved at once, compiled and searched for names when first asked.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lsp_types::{Location, Position, Range};
+use shardwright_compiler::{Compiled, Lock};
+use shardwright_diagnostics::{FileId, Span};
+use shardwright_documents::Document;
+use shardwright_rules::EngineId;
+use shardwright_topology::symbols::{Symbols, symbols};
+use shardwright_topology::{Loaded, Options, read_project_with};
+
+use super::text::{Encoding, Lines};
+use super::workspace::Workspace;
+use crate::project::read_lock;
+
+/// A project as its newest texts have it.
+pub(super) struct Analysis {
+    pub(super) root: PathBuf,
+    pub(super) loaded: Loaded,
+    options: Options,
+    lines: BTreeMap<FileId, Lines>,
+    symbols: OnceCell<Symbols>,
+    compiled: OnceCell<Vec<(EngineId, Compiled)>>,
+}
+
+impl Analysis {
+    /// Resolves the project of a directory, with the texts of open documents in place of their files.
+    pub(super) fn of(root: &Path, options: &Options, unsaved: &BTreeMap<String, String>) -> Self {
+        let loaded = read_project_with(root, options, unsaved);
+        let sources = &loaded.sources;
+        let lines = sources
+            .files()
+            .map(|file| (file, Lines::of(sources.text(file))))
+            .collect();
+        Self {
+            root: root.to_owned(),
+            loaded,
+            options: options.clone(),
+            lines,
+            symbols: OnceCell::new(),
+            compiled: OnceCell::new(),
+        }
+    }
+
+    /// The file of this path.
+    pub(super) fn file(&self, path: &str) -> Option<FileId> {
+        let sources = &self.loaded.sources;
+        sources.files().find(|file| sources.path(*file) == path)
+    }
+
+    /// The tree of a file.
+    pub(super) fn document(&self, file: FileId) -> Option<&Document> {
+        self.loaded
+            .documents
+            .iter()
+            .find(|document| document.file == file)
+    }
+
+    /// The names of all files.
+    pub(super) fn symbols(&self) -> &Symbols {
+        let loaded = &self.loaded;
+        self.symbols
+            .get_or_init(|| symbols(&loaded.documents, &loaded.sources, &self.options))
+    }
+
+    /// The project compiled for each engine that it lists; nothing where it has errors.
+    pub(super) fn compiled(&self) -> &[(EngineId, Compiled)] {
+        self.compiled.get_or_init(|| {
+            let Some(project) = &self.loaded.project else {
+                return Vec::new();
+            };
+            // A lock that cannot be read is told by the commands that need its numbers.
+            let lock = read_lock(&self.root).unwrap_or_else(|_| Lock::default());
+            let engines = project.file.engines.iter();
+            engines
+                .filter_map(|entry| EngineId::from_name(entry.name.as_str()))
+                .map(|engine| {
+                    (
+                        engine,
+                        shardwright_compiler::compile(project, engine, &lock, &Default::default()),
+                    )
+                })
+                .collect()
+        })
+    }
+
+    /// The byte at a place of a file.
+    pub(super) fn offset(&self, file: FileId, position: Position, encoding: Encoding) -> u32 {
+        let offset = self.lines[&file].offset(self.loaded.sources.text(file), position, encoding);
+        u32::try_from(offset).unwrap_or(u32::MAX)
+    }
+
+    /// The lines and characters that a span covers.
+    pub(super) fn range(&self, span: Span, encoding: Encoding) -> Range {
+        self.lines[&span.file].range(self.loaded.sources.text(span.file), span.range(), encoding)
+    }
+
+    /// A span as editors name it.
+    pub(super) fn location(&self, span: Span, workspace: &Workspace) -> Option<Location> {
+        let url = workspace.url(&self.root, self.loaded.sources.path(span.file))?;
+        Some(Location::new(url, self.range(span, workspace.encoding)))
+    }
+}

@@ -1,0 +1,101 @@
+//! Problems as editors show them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use lsp_types::{
+    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Url,
+};
+use shardwright_diagnostics::{Problems, Severity};
+use shardwright_topology::PROJECT_FILE;
+
+use super::analysis::Analysis;
+use super::workspace::Workspace;
+
+impl Analysis {
+    /// The problems of all files, each file by its address. What has no place stands at the project file's start.
+    pub(super) fn diagnostics(&self, workspace: &Workspace) -> BTreeMap<Url, Vec<Diagnostic>> {
+        let mut problems = Problems::new();
+        for (_, compiled) in self.compiled() {
+            problems.append(compiled.problems.clone());
+        }
+        problems.append(self.loaded.problems.clone());
+        let project_file = workspace.url(&self.root, PROJECT_FILE);
+        let mut found: BTreeMap<Url, Vec<Diagnostic>> = BTreeMap::new();
+        for problem in problems.sorted() {
+            let place = problem
+                .primary
+                .as_ref()
+                .and_then(|label| self.location(label.span, workspace));
+            let start = project_file
+                .clone()
+                .map(|url| Location::new(url, Range::default()));
+            if let Some(Location { uri, range }) = place.or(start) {
+                found
+                    .entry(uri)
+                    .or_default()
+                    .push(self.diagnostic(problem, range, workspace));
+            }
+        }
+        if problems.unkept() > 0
+            && let Some(url) = project_file
+        {
+            let message = format!("{} more problems are not shown", problems.unkept());
+            let mut more = Diagnostic::new_simple(Range::default(), message);
+            more.severity = Some(DiagnosticSeverity::INFORMATION);
+            found.entry(url).or_default().push(more);
+        }
+        found
+    }
+
+    fn diagnostic(
+        &self,
+        problem: &shardwright_diagnostics::Diagnostic,
+        range: Range,
+        workspace: &Workspace,
+    ) -> Diagnostic {
+        let related: Vec<DiagnosticRelatedInformation> = problem
+            .secondary
+            .iter()
+            .filter_map(|label| {
+                let location = self.location(label.span, workspace)?;
+                Some(DiagnosticRelatedInformation {
+                    location,
+                    message: label.text.clone(),
+                })
+            })
+            .collect();
+        Diagnostic {
+            range,
+            severity: Some(match problem.severity {
+                Severity::Error => DiagnosticSeverity::ERROR,
+                Severity::Warning => DiagnosticSeverity::WARNING,
+                Severity::Info => DiagnosticSeverity::INFORMATION,
+            }),
+            code: Some(NumberOrString::String(problem.code.to_string())),
+            source: Some("shardwright".to_owned()),
+            message: message(problem),
+            related_information: (!related.is_empty()).then_some(related),
+            ..Diagnostic::default()
+        }
+    }
+}
+
+/// The message with what is said at its place and below it.
+fn message(problem: &shardwright_diagnostics::Diagnostic) -> String {
+    let mut message = problem.message.clone();
+    if let Some(label) = problem.primary.as_ref().filter(|label| !label.text.is_empty()) {
+        write!(message, " ({})", label.text).expect("writing to a string cannot fail");
+    }
+    if let Some(instance) = &problem.instance {
+        let more = match problem.more_instances {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        write!(message, "\nin the instance {instance}{more}").expect("writing to a string cannot fail");
+    }
+    for note in &problem.notes {
+        write!(message, "\n{}: {}", note.kind.name(), note.text).expect("writing to a string cannot fail");
+    }
+    message
+}

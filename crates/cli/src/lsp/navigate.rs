@@ -1,0 +1,75 @@
+//! From a name to where it is defined, and to where it is meant.
+
+use lsp_types::{
+    GotoDefinitionParams, GotoDefinitionResponse, Location, ReferenceParams, TextDocumentPositionParams,
+};
+use shardwright_topology::symbols::Symbol;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::analysis::Analysis;
+use super::workspace::Workspace;
+
+/// Places that are told of one name.
+const MAX_PLACES: usize = 10_000;
+
+/// Where the objects that a name stands for are defined; for instances of a generator, its template.
+pub(super) fn definition(
+    workspace: &mut Workspace,
+    params: GotoDefinitionParams,
+) -> Option<GotoDefinitionResponse> {
+    let (analysis, offset) = place(workspace, &params.text_document_position_params)?;
+    let symbols = analysis.symbols();
+    let symbol = symbols.at(offset.0, offset.1)?;
+    let found = locations(symbols.definitions(symbol), &analysis, workspace);
+    (!found.is_empty()).then_some(GotoDefinitionResponse::Array(found))
+}
+
+/// Where the objects that a name stands for are meant.
+pub(super) fn references(workspace: &mut Workspace, params: ReferenceParams) -> Option<Vec<Location>> {
+    let (analysis, offset) = place(workspace, &params.text_document_position)?;
+    let symbols = analysis.symbols();
+    let symbol = symbols.at(offset.0, offset.1)?;
+    let definitions = symbols.definitions(symbol);
+    let mut addresses = symbol.addresses().to_vec();
+    if addresses.is_empty() {
+        addresses = addresses_of(&definitions);
+    }
+    let mut found = symbols.references(&addresses);
+    if params.context.include_declaration {
+        found.extend(definitions);
+    }
+    found.sort_by_key(|symbol| symbol.span);
+    Some(locations(found, &analysis, workspace))
+}
+
+/// The addresses that some definitions make, each once.
+pub(super) fn addresses_of(definitions: &[&Symbol]) -> Vec<Arc<str>> {
+    let mut addresses: Vec<Arc<str>> = definitions
+        .iter()
+        .flat_map(|definition| definition.addresses())
+        .cloned()
+        .collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &Workspace) -> Vec<Location> {
+    symbols
+        .into_iter()
+        .take(MAX_PLACES)
+        .filter_map(|symbol| analysis.location(symbol.span, workspace))
+        .collect()
+}
+
+/// The project of a place, and the place's file and byte in it.
+pub(super) fn place(
+    workspace: &mut Workspace,
+    params: &TextDocumentPositionParams,
+) -> Option<(Rc<Analysis>, (shardwright_diagnostics::FileId, u32))> {
+    let (analysis, path) = workspace.analysis(&params.text_document.uri)?;
+    let file = analysis.file(&path)?;
+    let offset = analysis.offset(file, params.position, workspace.encoding);
+    Some((analysis, (file, offset)))
+}

@@ -1,0 +1,272 @@
+//! The texts that are open, and the projects that they are part of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use lsp_types::{Diagnostic, TextDocumentContentChangeEvent, Url};
+use shardwright_documents::MAX_FILE_BYTES;
+use shardwright_topology::{Options, PROJECT_FILE};
+
+use super::analysis::Analysis;
+use super::text::{Encoding, change};
+
+/// Texts that are followed, in bytes of all of them.
+const MAX_OPEN_BYTES: usize = 256 * 1024 * 1024;
+/// A text that grows longer is not followed any more; a file of a quarter is refused by the reader.
+const MAX_TEXT_BYTES: usize = 4 * MAX_FILE_BYTES;
+/// Projects that are looked at.
+const MAX_PROJECTS: usize = 64;
+
+/// A text as the editor has it.
+struct OpenText {
+    url: Url,
+    version: i32,
+    text: String,
+}
+
+/// A project and what the editor was told about it.
+#[derive(Default)]
+struct Project {
+    /// None where its texts have changed since.
+    analysis: Option<Rc<Analysis>>,
+    /// Whether its problems must be told again.
+    is_stale: bool,
+    published: BTreeMap<Url, Vec<Diagnostic>>,
+}
+
+/// Problems of one file, for the editor.
+pub(super) struct Publication {
+    pub(super) url: Url,
+    pub(super) version: Option<i32>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// Everything that is open.
+pub(super) struct Workspace {
+    pub(super) encoding: Encoding,
+    directory: PathBuf,
+    options: Options,
+    open: BTreeMap<PathBuf, OpenText>,
+    projects: BTreeMap<PathBuf, Project>,
+}
+
+impl Workspace {
+    /// `directory` is looked at like a folder of the editor.
+    pub(super) fn new(directory: PathBuf, options: Options) -> Self {
+        Self {
+            encoding: Encoding::Utf16,
+            directory,
+            options,
+            open: BTreeMap::new(),
+            projects: BTreeMap::new(),
+        }
+    }
+
+    /// Looks for projects in the folders that the editor opened, and in the directory of the command.
+    pub(super) fn start(&mut self, folders: &[PathBuf]) {
+        let directory = std::path::absolute(&self.directory).ok();
+        for folder in folders.iter().chain(&directory) {
+            if folder.join(PROJECT_FILE).is_file() {
+                self.mark(folder);
+            }
+        }
+    }
+
+    /// Takes a text in place of its file.
+    pub(super) fn open(&mut self, url: Url, version: i32, text: String) -> Result<(), String> {
+        let Some(path) = path_of(&url) else { return Ok(()) };
+        self.open.insert(path.clone(), OpenText { url, version, text });
+        self.changed(&path);
+        self.check_size(&path)
+    }
+
+    /// Changes a text; one that is not open is left alone.
+    pub(super) fn change(
+        &mut self,
+        url: &Url,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+    ) -> Result<(), String> {
+        let Some(path) = path_of(url) else { return Ok(()) };
+        let Some(open) = self.open.get_mut(&path) else {
+            return Ok(());
+        };
+        open.version = version;
+        for event in changes {
+            change(&mut open.text, event.range, &event.text, self.encoding);
+            if open.text.len() > MAX_TEXT_BYTES {
+                break;
+            }
+        }
+        self.changed(&path);
+        self.check_size(&path)
+    }
+
+    /// Goes back to the file.
+    pub(super) fn close(&mut self, url: &Url) {
+        if let Some(path) = path_of(url) {
+            // Before, since the text may be all that there is of the project.
+            self.changed(&path);
+            self.open.remove(&path);
+            self.changed(&path);
+        }
+    }
+
+    /// Notes that a file was written, made or deleted.
+    pub(super) fn file_changed(&mut self, url: &Url) {
+        if let Some(path) = path_of(url) {
+            self.changed(&path);
+        }
+    }
+
+    fn check_size(&mut self, path: &Path) -> Result<(), String> {
+        let length = |open: &OpenText| open.text.len();
+        let all: usize = self.open.values().map(length).sum();
+        if all <= MAX_OPEN_BYTES
+            && self
+                .open
+                .get(path)
+                .is_none_or(|open| length(open) <= MAX_TEXT_BYTES)
+        {
+            return Ok(());
+        }
+        self.open.remove(path);
+        Err(format!(
+            "{} is not followed any more: a text may have {MAX_TEXT_BYTES} bytes, and all that are open {MAX_OPEN_BYTES}",
+            path.display()
+        ))
+    }
+
+    /// Marks the projects that a file may be part of: a project file that comes or goes moves files between projects.
+    fn changed(&mut self, path: &Path) {
+        if let Some(root) = self.root(path) {
+            self.mark(&root);
+        }
+        let around: Vec<PathBuf> = self
+            .projects
+            .keys()
+            .filter(|root| path.starts_with(root))
+            .cloned()
+            .collect();
+        for root in around {
+            self.mark(&root);
+        }
+    }
+
+    fn mark(&mut self, root: &Path) {
+        if self.projects.len() < MAX_PROJECTS || self.projects.contains_key(root) {
+            let project = self.projects.entry(root.to_owned()).or_default();
+            project.analysis = None;
+            project.is_stale = true;
+        }
+    }
+
+    /// The directory of the project that a file stands in.
+    fn root(&self, path: &Path) -> Option<PathBuf> {
+        path.ancestors()
+            .skip(1)
+            .find(|directory| {
+                let file = directory.join(PROJECT_FILE);
+                self.open.contains_key(&file) || file.is_file()
+            })
+            .map(Path::to_owned)
+    }
+
+    /// The project of a file as its newest texts have it, and the file's path in it. None for files of no project.
+    pub(super) fn analysis(&mut self, url: &Url) -> Option<(Rc<Analysis>, String)> {
+        let path = path_of(url)?;
+        let root = self.root(&path)?;
+        let relative = relative(&root, &path)?;
+        if !self.projects.contains_key(&root) {
+            self.mark(&root);
+        }
+        Some((self.analyse(&root)?, relative))
+    }
+
+    fn analyse(&mut self, root: &Path) -> Option<Rc<Analysis>> {
+        let project = self.projects.get_mut(root)?;
+        if let Some(known) = &project.analysis {
+            return Some(known.clone());
+        }
+        let unsaved = self
+            .open
+            .iter()
+            .filter_map(|(path, open)| Some((relative(root, path)?, open.text.clone())))
+            .collect();
+        let analysis = Rc::new(Analysis::of(root, &self.options, &unsaved));
+        project.analysis = Some(analysis.clone());
+        Some(analysis)
+    }
+
+    /// The text of an open document.
+    pub(super) fn text(&self, url: &Url) -> Option<&str> {
+        Some(&self.open.get(&path_of(url)?)?.text)
+    }
+
+    /// The address of a file of a project: as the editor wrote it where it is open.
+    pub(super) fn url(&self, root: &Path, relative: &str) -> Option<Url> {
+        let path = root.join(relative);
+        match self.open.get(&path) {
+            Some(open) => Some(open.url.clone()),
+            None => Url::from_file_path(path).ok(),
+        }
+    }
+
+    /// The version of an open document.
+    pub(super) fn version(&self, url: &Url) -> Option<i32> {
+        Some(self.open.get(&path_of(url)?)?.version)
+    }
+
+    /// What must be told about one project that has changed; none where nothing has.
+    pub(super) fn next_publications(&mut self) -> Option<Vec<Publication>> {
+        let root = self
+            .projects
+            .iter()
+            .find(|(_, project)| project.is_stale)?
+            .0
+            .clone();
+        let gone = !root.join(PROJECT_FILE).is_file() && !self.open.contains_key(&root.join(PROJECT_FILE));
+        let found = match gone {
+            true => BTreeMap::new(),
+            false => self.analyse(&root)?.diagnostics(self),
+        };
+        let project = self.projects.get_mut(&root)?;
+        project.is_stale = false;
+        let before = std::mem::take(&mut project.published);
+        let told: BTreeSet<&Url> = before.keys().chain(found.keys()).collect();
+        let changed: Vec<Url> = told
+            .into_iter()
+            .filter(|url| {
+                before.get(*url).map_or(&[][..], Vec::as_slice)
+                    != found.get(*url).map_or(&[][..], Vec::as_slice)
+            })
+            .cloned()
+            .collect();
+        project.published = found.clone();
+        if gone {
+            self.projects.remove(&root);
+        }
+        let publication = |url: Url| Publication {
+            version: self.version(&url),
+            diagnostics: found.get(&url).cloned().unwrap_or_default(),
+            url,
+        };
+        Some(changed.into_iter().map(publication).collect())
+    }
+}
+
+fn path_of(url: &Url) -> Option<PathBuf> {
+    (url.scheme() == "file").then(|| url.to_file_path().ok())?
+}
+
+/// The path of a file below a directory, with `/` between its parts.
+fn relative(root: &Path, path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path
+        .strip_prefix(root)
+        .ok()?
+        .iter()
+        .map(|part| part.to_str())
+        .collect();
+    Some(parts?.join("/"))
+}
