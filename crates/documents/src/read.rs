@@ -13,8 +13,9 @@ use crate::codes::{MALFORMED, NOT_UTF8, TOO_LARGE, UNREADABLE};
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 /// Lists and mappings inside each other, aliases expanded.
 pub const MAX_DEPTH: usize = 64;
-/// Scalars, lists and mappings in one file, without keys; bounds the memory of a file of many small values.
-pub const MAX_VALUES: usize = 1_000_000;
+/// Scalars, lists and mappings in one file, without keys: as many as 200,000 written-out shards with their clusters need.
+/// A file can hold a value in two bytes, so bytes alone would let 16 MiB become a gigabyte.
+pub const MAX_VALUES: usize = 2_000_000;
 /// Comment lines in front of one value; the parser holds them back until it has seen what follows.
 const MAX_COMMENTS_IN_A_ROW: usize = 100_000;
 /// Values that the anchors and aliases of one file may copy.

@@ -241,8 +241,8 @@ fn nested_too_deep() {
 #[test]
 fn too_many_values() {
     insta::assert_snapshot!(shown(format!("[{}]", "1,".repeat(MAX_VALUES + 1))), @r#"
-    error[SW104]: more than 1000000 values in one file
-      ╭▸ topology/shop.yaml:1:2000004
+    error[SW104]: more than 2000000 values in one file
+      ╭▸ topology/shop.yaml:1:4000004
       │
       ⸬  
     1 │ …1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,]
