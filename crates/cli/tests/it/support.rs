@@ -36,11 +36,22 @@ pub(crate) fn examples() -> std::path::PathBuf {
 /// A project with the files of an example.
 pub(crate) fn example(name: &str) -> CommandEnvironment {
     let environment = CommandEnvironment::new(PROGRAM).unwrap();
-    for path in ["shardwright.yaml", &format!("topology/{name}.yaml")] {
-        let content = std::fs::read(examples().join(name).join(path)).unwrap();
-        environment.write(path, content).unwrap();
-    }
+    copy(&examples().join(name), "", &environment);
     environment
+}
+
+fn copy(directory: &Path, below: &str, environment: &CommandEnvironment) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{below}{}", entry.file_name().to_str().unwrap());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &format!("{path}/"), environment);
+        } else {
+            environment
+                .write(&path, std::fs::read(entry.path()).unwrap())
+                .unwrap();
+        }
+    }
 }
 
 /// Three servers, the proxy in front of them, and the world applied to it.
