@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use shardwright_rules::EngineId;
-use tempfile::TempDir;
 
-use crate::shards::project_files;
+use crate::shards::{children_peak_kib, project_files, write_project};
 use crate::{BenchError, Report, Summary, Table};
 
 const SHARDS: [u32; 3] = [200, 1_000, 10_000];
@@ -23,7 +22,7 @@ pub fn run(program: &Path, mut progress: impl FnMut(&str)) -> Result<Report, Ben
     let (mut samples, mut summary) = (Vec::new(), Vec::new());
     for shards in SHARDS {
         progress(&format!("compile: {shards} shards"));
-        let directory = project(shards)?;
+        let directory = write_project(&project_files(shards))?;
         let mut figures: Vec<(EngineId, Vec<f64>, u64)> = EngineId::ALL
             .into_iter()
             .map(|engine| (engine, Vec::new(), 0))
@@ -59,19 +58,6 @@ pub fn run(program: &Path, mut progress: impl FnMut(&str)) -> Result<Report, Ben
     })
 }
 
-fn project(shards: u32) -> Result<TempDir, BenchError> {
-    let failed = || BenchError::io("writing a project");
-    let directory = TempDir::with_prefix("sw-bench-").map_err(failed())?;
-    for (path, text) in project_files(shards) {
-        let path = directory.path().join(path);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(failed())?;
-        }
-        std::fs::write(path, text).map_err(failed())?;
-    }
-    Ok(directory)
-}
-
 /// Milliseconds from start to end, and the largest resident set in KiB.
 fn compile(program: &Path, directory: &Path, engine: EngineId) -> Result<(f64, u64), BenchError> {
     match std::fs::remove_file(directory.join("shardwright.lock")) {
@@ -105,10 +91,4 @@ fn compile(program: &Path, directory: &Path, engine: EngineId) -> Result<(f64, u
         });
     }
     Ok((ms, children_peak_kib().max(before)))
-}
-
-/// The largest resident set of any child so far; it only grows, so sizes are measured from small to large.
-fn children_peak_kib() -> u64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
-    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
 }

@@ -14,6 +14,7 @@ mod report;
 pub mod shards;
 mod statistics;
 mod sysbench;
+pub mod validate_time;
 
 pub use cpu_time::{cpu_time_of_children, cpu_time_of_group, processes_of_group};
 pub use endpoint::Endpoint;

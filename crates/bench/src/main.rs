@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shardwright_bench::{BenchError, Report, compile_time, decisions};
+use shardwright_bench::{BenchError, Report, compile_time, decisions, validate_time};
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
@@ -26,6 +26,12 @@ enum Benchmark {
     Proxy(proxy_bench::Arguments),
     /// Time to compile 200, 1,000 and 10,000 shards, whole process.
     Compile,
+    /// Time to validate 200 to 1,000,000 shards, generated and written out, whole process.
+    Validate {
+        /// Larger projects are left out.
+        #[arg(long, default_value_t = 1_000_000)]
+        most: u32,
+    },
     /// Time to decide one statement at 10, 200, 1,000 and 10,000 shards.
     Decisions,
 }
@@ -34,6 +40,7 @@ impl Benchmark {
     fn all() -> Vec<Self> {
         vec![
             Self::Compile,
+            Self::Validate { most: 10_000 },
             Self::Decisions,
             Self::Proxy(proxy_bench::Arguments::default()),
         ]
@@ -43,6 +50,7 @@ impl Benchmark {
         match self {
             Self::Proxy(options) => proxy_bench::run(options, progress),
             Self::Compile => compile_time::run(&beside("shardwright")?, progress),
+            Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress),
             Self::Decisions => Ok(decisions::run(progress)),
         }
     }

@@ -3,8 +3,11 @@
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_rules::EngineId;
 use shardwright_topology::{InputFile, load};
+use tempfile::TempDir;
 
-const PROJECT: &str = "version: 1\nengines: [bundled, proxysql-2.7]\n\
+use crate::BenchError;
+
+pub(crate) const PROJECT: &str = "version: 1\nengines: [bundled, proxysql-2.7]\n\
     ids: {hostgroups: 1000-1999999, rules: 2000000-19999999, flags: 20000000-29999999}\n";
 
 /// `shardwright.yaml` and `topology/tenants.yaml` of a project with `shards` shards, as paths and texts.
@@ -22,6 +25,29 @@ pub fn project_files(shards: u32) -> [(&'static str, String); 2] {
         ("shardwright.yaml", PROJECT.to_owned()),
         ("topology/tenants.yaml", topology),
     ]
+}
+
+/// A new directory with these files.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn write_project(files: &[(&str, String)]) -> Result<TempDir, BenchError> {
+    let failed = || BenchError::io("writing a project");
+    let directory = TempDir::with_prefix("sw-bench-").map_err(failed())?;
+    for (path, text) in files {
+        let path = directory.path().join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed())?;
+        }
+        std::fs::write(path, text).map_err(failed())?;
+    }
+    Ok(directory)
+}
+
+/// The largest resident set of any child so far; it only grows, so sizes are measured from small to large.
+pub(crate) fn children_peak_kib() -> u64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
+    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
 }
 
 /// That project compiled for one engine.

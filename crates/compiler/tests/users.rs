@@ -83,7 +83,8 @@ fn what_an_engine_cannot_find_is_said_at_the_finder() {
     ] {
         let project = loaded(&TOPOLOGY.replace("KEY_FROM", key_from));
         let engine = EngineId::Proxysql27;
-        let compiled = shardwright_compiler::compile(&project, engine, &Default::default(), &Default::default());
+        let compiled =
+            shardwright_compiler::compile(&project, engine, &Default::default(), &Default::default());
         let told = problems(&compiled, Severity::Error);
         let expected = format!("SW320: proxysql-2.7 cannot {expected}; the bundled engine can");
         assert!(told.contains(&expected), "{told:?}");
