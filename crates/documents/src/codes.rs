@@ -10,6 +10,7 @@ pub(crate) const TOO_LARGE: Code = Code::new("SW104");
 pub(crate) const SEVERAL_DOCUMENTS: Code = Code::new("SW105");
 pub(crate) const NOT_IN_LANGUAGE: Code = Code::new("SW106");
 pub(crate) const UNKNOWN_ALIAS: Code = Code::new("SW107");
+pub(crate) const NOT_FORMATTED: Code = Code::new("SW108");
 
 macro_rules! page {
     ($code:ident, $title:literal, $file:literal) => {
@@ -43,4 +44,5 @@ pub const CODES: &[CodeDoc] = &[
         "SW106"
     ),
     page!(UNKNOWN_ALIAS, "an alias without its anchor", "SW107"),
+    page!(NOT_FORMATTED, "a file cannot be formatted", "SW108"),
 ];

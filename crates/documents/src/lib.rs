@@ -9,6 +9,7 @@ mod builder;
 mod codes;
 mod core_schema;
 mod document;
+mod format;
 mod inside;
 mod json;
 mod mapping;
@@ -19,6 +20,7 @@ mod read;
 
 pub use codes::CODES;
 pub use document::{Comment, Document, Placement};
+pub use format::{WIDTH, format};
 pub use inside::part_of_text;
 pub use json::to_json;
 pub use mapping::{Entry, Key, Mapping};

@@ -68,7 +68,7 @@ pub fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error(UNREADABLE, format!("cannot read `{path}`: {error}"))
 }
 
-fn parser_options() -> Options {
+pub(crate) fn parser_options() -> Options {
     options! {
         emit_unresolved_aliases: true,
         emit_anchor_events: true,

@@ -1,11 +1,11 @@
 //! Every problem that reading a file can report, as people see it.
 
 use shardwright_diagnostics::{Sources, render};
-use shardwright_documents::{CODES, MAX_FILE_BYTES, MAX_VALUES, read, unreadable};
+use shardwright_documents::{CODES, MAX_FILE_BYTES, MAX_VALUES, format, unreadable};
 
 fn shown(bytes: impl AsRef<[u8]>) -> String {
     let mut sources = Sources::new();
-    let (_, problems) = read(&mut sources, "topology/shop.yaml", bytes.as_ref());
+    let (_, problems) = format(&mut sources, "topology/shop.yaml", bytes.as_ref());
     render::text::render(&problems, &sources, false)
 }
 
@@ -21,11 +21,7 @@ fn every_page_is_headed_by_its_code_and_its_example_shows_the_problem() {
         };
         let example = example.split("```").next().expect("a split has a first part");
         let text = shown(example);
-        assert!(
-            text.contains(&format!("error[{}]", doc.code)),
-            "{}\n{text}",
-            doc.code
-        );
+        assert!(text.contains(&format!("[{}]", doc.code)), "{}\n{text}", doc.code);
     }
 }
 
