@@ -73,6 +73,8 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Init(Init),
+    Fmt(Fmt),
     Validate(Validate),
     Lint(Lint),
     Explain(Explain),
@@ -101,6 +103,45 @@ pub(crate) struct Demo {
     /// Leaves everything running and prints how to connect, until interrupted
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// Writes a new project that validates and lints clean
+///
+/// The template `start` is the smallest useful project, with comments that teach; the others are the examples of the
+/// documentation. Nothing that exists is overwritten.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright init\n  shardwright init --list\n  shardwright init --template tenants shop"
+)]
+pub(crate) struct Init {
+    /// Where the project is written; the directory of -C when absent
+    pub(crate) target: Option<PathBuf>,
+    /// Which project
+    #[arg(long, default_value = "start", value_name = "NAME")]
+    pub(crate) template: String,
+    /// Lists the templates
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+/// Writes the project's YAML files in one form: indentation, spacing and quotes
+///
+/// Comments, blank lines and the order of everything stay; what a file means never changes. A file with syntax errors is
+/// left alone.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright fmt\n  shardwright fmt --check\n  shardwright fmt --diff topology/shop.yaml\n  \
+    shardwright fmt - < topology/shop.yaml"
+)]
+pub(crate) struct Fmt {
+    /// Files and directories, or - for standard input; the project's own files when absent
+    pub(crate) paths: Vec<PathBuf>,
+    /// Writes nothing, lists what would change, and exits 2 when something would
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Writes nothing and shows what would change
+    #[arg(long)]
+    pub(crate) diff: bool,
 }
 
 /// Checks syntax, schema and references of the project's files

@@ -6,6 +6,8 @@ mod compile;
 mod demo;
 mod diff;
 pub(crate) mod explain;
+mod fmt;
+mod init;
 mod lint;
 pub(crate) mod live;
 mod lsp;
@@ -27,6 +29,8 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     let global = &args.global;
     match &args.command {
         Command::Demo(args) => demo::run(args, ui),
+        Command::Init(args) => init::run(args, global, ui),
+        Command::Fmt(args) => fmt::run(args, global, ui),
         Command::Validate(_) => validate::run(global, ui),
         Command::Lint(args) => lint::run(args, global, ui),
         Command::Explain(args) => explain::run(args, global, ui),

@@ -42,7 +42,7 @@ impl Exit {
         (
             Exit::Changes,
             2,
-            "changes present: diff, plan --detailed-exitcode, compile --check",
+            "changes present: diff, plan --detailed-exitcode, fmt --check, compile --check",
         ),
         (Exit::Findings, 3, "findings at or above --fail-on"),
         (

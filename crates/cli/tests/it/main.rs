@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod authoring;
 mod bad_input;
 mod cases;
 mod commands;

@@ -1,0 +1,215 @@
+//! `fmt`: YAML files in one form.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use shardwright_diagnostics::{Problems, Sources};
+use shardwright_documents::MAX_FILE_BYTES;
+use similar::TextDiff;
+
+use crate::args::{Fmt, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project;
+use crate::ui::{Format, Ui};
+
+/// The files and directories of a project that hold YAML of its users.
+const PROJECT_PATHS: [&str; 4] = ["shardwright.yaml", "topology", "tests", "env"];
+/// Directories inside each other; also ends circles of symbolic links.
+const MAX_DEPTH: usize = 16;
+const STANDARD_INPUT: &str = "-";
+
+/// A file that is not in its form.
+struct Change {
+    /// As people know it.
+    name: String,
+    path: PathBuf,
+    before: String,
+    after: String,
+}
+
+pub(crate) fn run(args: &Fmt, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    if args.paths.iter().any(|path| path.as_os_str() == STANDARD_INPUT) {
+        return standard_input(args, ui);
+    }
+    let files = files(args, global)?;
+    let mut formatter = Formatter::default();
+    let mut changes = Vec::new();
+    for (name, path) in &files {
+        let bytes = read(path)?;
+        if let Some(after) = formatter.format(name, &bytes)
+            && after.as_bytes() != bytes
+        {
+            changes.push(Change {
+                name: name.clone(),
+                path: path.clone(),
+                before: String::from_utf8_lossy(&bytes).into_owned(),
+                after,
+            });
+        }
+    }
+    project::show(&formatter.problems, &formatter.sources, ui);
+    if !args.check && !args.diff {
+        for change in &changes {
+            project::replace_file(&change.path, change.after.as_bytes())?;
+        }
+    }
+    report(&changes, files.len(), args, ui)?;
+    Ok(formatter.exit(args.check && !changes.is_empty()))
+}
+
+/// The files of a run and what is wrong with them.
+#[derive(Default)]
+struct Formatter {
+    sources: Sources,
+    problems: Problems,
+}
+
+impl Formatter {
+    fn format(&mut self, name: &str, bytes: &[u8]) -> Option<String> {
+        let (text, problems) = shardwright_documents::format(&mut self.sources, name, bytes);
+        self.problems.append(problems);
+        text
+    }
+
+    fn exit(&self, changed: bool) -> Exit {
+        match (self.problems.has_errors(), changed) {
+            (true, _) => Exit::BadDocument,
+            (false, true) => Exit::Changes,
+            (false, false) => Exit::Done,
+        }
+    }
+}
+
+/// Standard input to standard output; what cannot be formatted comes out as it went in, for editors that pipe through.
+fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
+    if args.paths.len() > 1 {
+        return Err(CommandError::usage("standard input is formatted alone"));
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::failed(format!("cannot read standard input: {error}")))?;
+    let mut formatter = Formatter::default();
+    let after = formatter.format("standard input", &bytes);
+    project::show(&formatter.problems, &formatter.sources, ui);
+    let before = String::from_utf8_lossy(&bytes).into_owned();
+    let after = after.unwrap_or_else(|| before.clone());
+    let changed = after != before;
+    if args.diff {
+        ui.data(&diff("standard input", &before, &after))?;
+    } else if !args.check {
+        ui.data(&after)?;
+    }
+    Ok(formatter.exit(args.check && changed))
+}
+
+fn report(changes: &[Change], files: usize, args: &Fmt, ui: &Ui) -> Result<(), CommandError> {
+    if ui.format() == Format::Json {
+        let changed: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        return ui.json(&serde_json::json!({"changed": changed, "files": files}));
+    }
+    if args.diff {
+        let diffs: String = changes
+            .iter()
+            .map(|change| diff(&change.name, &change.before, &change.after))
+            .collect();
+        ui.data(&diffs)?;
+    } else if args.check {
+        let names: String = changes
+            .iter()
+            .map(|change| format!("{}\n", change.name))
+            .collect();
+        ui.data(&names)?;
+    }
+    let would = if args.check || args.diff {
+        "would be formatted"
+    } else {
+        "formatted"
+    };
+    ui.status(&format!("{} of {files} files {would}", changes.len()));
+    Ok(())
+}
+
+fn diff(name: &str, before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .header(name, name)
+        .to_string()
+}
+
+/// What to format, each with its name and path, in order and each once.
+fn files(args: &Fmt, global: &Global) -> Result<Vec<(String, PathBuf)>, CommandError> {
+    let mut found = Vec::new();
+    if args.paths.is_empty() {
+        for name in PROJECT_PATHS {
+            let path = global.directory.join(name);
+            if path.exists() {
+                collect(name.to_owned(), path, 0, &mut found)?;
+            }
+        }
+        if found.is_empty() {
+            return Err(CommandError::new(
+                Exit::BadProject,
+                format!("there is no project in {}", global.directory.display()),
+            )
+            .hint("name files, or the directory of the project with -C"));
+        }
+    }
+    for path in &args.paths {
+        collect(path.to_string_lossy().into_owned(), path.clone(), 0, &mut found)?;
+    }
+    found.dedup();
+    Ok(found)
+}
+
+fn collect(
+    name: String,
+    path: PathBuf,
+    depth: usize,
+    found: &mut Vec<(String, PathBuf)>,
+) -> Result<(), CommandError> {
+    let failed = |error: io::Error| CommandError::failed(format!("cannot read {name}: {error}"));
+    if !fs::metadata(&path).map_err(failed)?.is_dir() {
+        // A file that is named is formatted whatever its name; in directories only YAML is.
+        if depth == 0 || path.extension().is_some_and(|extension| extension == "yaml") {
+            found.push((name, path));
+        }
+        return Ok(());
+    }
+    if depth > MAX_DEPTH {
+        return Err(CommandError::failed(format!(
+            "{name}: more than {MAX_DEPTH} directories inside each other"
+        )));
+    }
+    let entries = fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut names: Vec<String> = entries
+        .map_err(failed)?
+        .iter()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        // Editors and version control keep their own files here.
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    for inner in names {
+        let path = path.join(&inner);
+        collect(
+            format!("{}/{inner}", name.trim_end_matches('/')),
+            path,
+            depth + 1,
+            found,
+        )?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| CommandError::failed(format!("cannot read {}: {error}", path.display())))?;
+    Ok(bytes)
+}
