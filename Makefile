@@ -4,8 +4,9 @@ CARGO ?= cargo
 TOOLS := $(CURDIR)/target/tools
 DENY_VERSION := 0.20.2
 MACHETE_VERSION := 0.9.2
+FUZZ_VERSION := 0.13.2
 
-.PHONY: help demo test check fmt deny machete bench long packages
+.PHONY: help demo test check fmt deny machete bench long fuzz packages
 
 help: ## This list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -36,6 +37,9 @@ $(TOOLS)/cargo-deny-$(DENY_VERSION):
 $(TOOLS)/cargo-machete-$(MACHETE_VERSION):
 	$(call install-tool,cargo-machete,$(MACHETE_VERSION))
 
+$(TOOLS)/cargo-fuzz-$(FUZZ_VERSION):
+	$(call install-tool,cargo-fuzz,$(FUZZ_VERSION))
+
 # Unoptimised: a tool runs for seconds and would take minutes more to build. The target is a mark with the version, so
 # that another version is installed when it changes here.
 define install-tool
@@ -50,6 +54,9 @@ bench: packages ## Measure; tables on the terminal, raw figures in docs/benchmar
 
 long: packages ## The tests with many more cases (an hour).
 	PROPTEST_CASES=20000 $(CARGO) test --release --workspace --locked --no-fail-fast
+
+fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.
+	PATH="$(TOOLS)/bin:$$PATH" scripts/fuzz $(or $(TARGET),topology) $(or $(SECONDS),3600)
 
 packages:
 	scripts/install-test-packages
