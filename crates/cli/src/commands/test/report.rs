@@ -95,9 +95,18 @@ fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened
     match opened.find(step.address.as_str()) {
         Some(origin) => diagnostic.also(
             origins.span(origin),
-            format!("decided here: {}", one_line(&step.why)),
+            format!("decided here: {}", shortened(&step.why)),
         ),
         None => diagnostic,
+    }
+}
+
+/// Compiled patterns can be long.
+fn shortened(text: &str) -> String {
+    let text = one_line(text);
+    match text.char_indices().nth(LABEL) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
