@@ -20,10 +20,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let program = edges::target_directory(root)?.join("release/bench");
-    let status = Command::new(program)
-        .current_dir(root)
-        .args(arguments)
-        .status()?;
+    let status = Command::new(program).current_dir(root).args(arguments).status()?;
     Ok(if status.success() {
         ExitCode::SUCCESS
     } else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{Metadata, DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// A crate (without the `shardwright-` prefix) and the crates of ours it may use outside tests. Rows stand in an order
 /// in which a crate uses only earlier ones, so the table itself cannot hold a cycle.

@@ -50,12 +50,16 @@ pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
 
 /// The same for commands whose results are problems: with `--format json` they are on standard output.
 pub(crate) fn open_for_findings(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, false, ui, |problems, sources| report(problems, sources, ui))
+    open_with(global, false, ui, |problems, sources| {
+        report(problems, sources, ui)
+    })
 }
 
 /// The same with the route tests.
 pub(crate) fn open_with_tests(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, true, ui, |problems, sources| report(problems, sources, ui))
+    open_with(global, true, ui, |problems, sources| {
+        report(problems, sources, ui)
+    })
 }
 
 fn open_with(

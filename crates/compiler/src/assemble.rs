@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shardwright_rules::{Address, Body, EngineRule, FastRoute, HostgroupId, Rule, RuleGraph};
+use shardwright_rules::{Address, Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Rule, RuleGraph};
 use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
@@ -41,6 +41,7 @@ struct Item {
     written: Option<(u32, OriginId)>,
     flag: Flag,
     jump: Option<ChainRef>,
+    draws: Vec<(ChainRef, u32)>,
     body: Body,
 }
 
@@ -59,6 +60,7 @@ impl Sequence {
             written: None,
             flag: Flag::Chain(chain),
             jump: rule.jump,
+            draws: rule.draws,
             body: rule.body,
         }));
     }
@@ -103,6 +105,7 @@ impl Sequence {
                 written,
                 flag,
                 jump,
+                draws,
                 mut body,
             } = item;
             let flag_in = match flag {
@@ -111,6 +114,13 @@ impl Sequence {
             };
             if let (Body::Engine(rule), Some(jump)) = (&mut body, jump) {
                 rule.flag_out = Some(flags[&jump]);
+            }
+            if let (Body::Engine(rule), false) = (&mut body, draws.is_empty()) {
+                let choice = |(chain, weight): (ChainRef, u32)| FlagOutChoice {
+                    id: flags[&chain],
+                    weight,
+                };
+                rule.flag_outs = draws.into_iter().map(choice).collect();
             }
             if written.is_none() {
                 lock.set(format!("rules.{engine}.{name}"), id);
@@ -156,7 +166,8 @@ impl Sequence {
                 Flag::Chain(chain) => Some(chain),
                 Flag::Number(_) => None,
             };
-            own.into_iter().chain(item.jump)
+            let drawn = item.draws.iter().map(|(chain, _)| *chain);
+            own.into_iter().chain(drawn).chain(item.jump)
         });
         chains.extend(
             mentioned
@@ -254,6 +265,7 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> Item {
             _ => Flag::Number(row.flag_in),
         },
         jump,
+        draws: Vec::new(),
         body: Body::Engine(Box::new(rule)),
     }
 }

@@ -1,10 +1,11 @@
 //! The bundled engine: one ordered list of raw rules and native steps.
 
-use shardwright_rules::{Address, Body, NativeStep, Scope};
+use shardwright_rules::{Address, Body, DelayStep, NativeStep, Scope};
 use shardwright_topology::model::{BlockPlace, OriginId, Origins};
 
 use crate::assemble::Sequence;
 use crate::draft::{Draft, DraftRule};
+use crate::native::effects::Effect;
 use crate::native::{Block, Program, Section};
 use crate::report::{PLACE, Report};
 
@@ -25,7 +26,13 @@ pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report
     slots.extend(steps(&program.roles, |role| {
         NativeStep::Role(Box::new(role.clone()))
     }));
-    slots.extend(steps(&program.delays, |delay| NativeStep::Delay(*delay)));
+    slots.extend(steps(&program.effects, |effect| match effect {
+        Effect::Delay(delay_ms) => NativeStep::Delay(DelayStep { delay_ms: *delay_ms }),
+        Effect::Multiplex(_) => NativeStep::NoMultiplex,
+        Effect::Cache { .. } | Effect::Mirror { .. } => {
+            unreachable!("what the bundled engine cannot do is reported and left out")
+        }
+    }));
     let places = !program.maps.is_empty() || !program.roles.is_empty();
     let last = program
         .blocks
@@ -41,6 +48,7 @@ pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report
             address: Address::new("query_rules"),
             body: stop,
             jump: None,
+            draws: Vec::new(),
         }));
     }
     let slots = with_blocks(slots, &program.blocks, origins, report);
@@ -67,6 +75,7 @@ fn steps<T>(sections: &[Section<T>], step: impl Fn(&T) -> NativeStep) -> Vec<Slo
                     step: step(&section.step),
                 },
                 jump: None,
+                draws: Vec::new(),
             };
             Slot::Step(section.origin, rule)
         })

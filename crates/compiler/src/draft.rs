@@ -35,6 +35,8 @@ pub(crate) struct DraftRule {
     pub body: Body,
     /// The chain to go on in.
     pub jump: Option<ChainRef>,
+    /// Chains of which one is drawn to go on in, with their shares; without effect beside `jump`.
+    pub draws: Vec<(ChainRef, u32)>,
 }
 
 impl DraftRule {
@@ -45,6 +47,7 @@ impl DraftRule {
             address: address.clone(),
             body: Body::Engine(Box::new(rule)),
             jump: None,
+            draws: Vec::new(),
         }
     }
 
@@ -130,7 +133,7 @@ impl Draft {
         self.get(chain)
             .rules
             .iter()
-            .filter_map(|rule| rule.jump)
+            .flat_map(|rule| rule.draws.iter().map(|(chain, _)| *chain).chain(rule.jump))
             .collect()
     }
 

@@ -42,6 +42,8 @@ pub const CODES: &[CodeDoc] = report::CODES;
 pub struct Options {
     /// Engine variables instead of those of the project file.
     pub settings: Option<EngineSettings>,
+    /// The time in seconds since 1970 (UTC), for what ends at a written time; without it nothing has ended.
+    pub now_s: Option<i64>,
 }
 
 /// A topology compiled for one engine.
@@ -68,7 +70,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let mut report = Report::new(engine, &project.origins);
     let mut lock = lock.clone();
     let settings = options.settings.unwrap_or_else(|| settings(project, engine));
-    let program = Program::of(project, &mut lock, &mut report);
+    let program = Program::of(project, options.now_s, &mut lock, &mut report);
     let ids = &project.file.ids;
     let mut candidates = BTreeMap::new();
     let mut names = BTreeMap::from([(0, "start".to_owned())]);
@@ -112,6 +114,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             (graph, maps)
         }
     };
+    let firewall = proxysql::firewall::rows(&program, &graph, &mut report);
     let configuration = Configuration {
         format: FORMAT_VERSION,
         engine,
@@ -120,6 +123,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         hostgroups: program.hostgroups,
         users: program.users,
         graph,
+        firewall,
     };
     Compiled {
         stats: Stats::of(&configuration, maps),

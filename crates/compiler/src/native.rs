@@ -1,6 +1,8 @@
 //! The topology in the words of `rules`: what every engine's rules are made from.
 
 mod cluster;
+pub(crate) mod effects;
+pub(crate) mod firewall;
 mod map;
 mod policy;
 mod raw;
@@ -8,12 +10,14 @@ mod scope;
 mod user;
 
 use shardwright_rules::{
-    Address, Cluster, DelayStep, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
+    Address, Cluster, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
 };
 use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, OriginId};
 
 use crate::ids::lock::Lock;
 use crate::report::Report;
+use effects::Effect;
+use firewall::UserFirewall;
 
 /// Everything that routes, before it is laid out in rules.
 #[derive(Debug)]
@@ -28,8 +32,10 @@ pub(crate) struct Program {
     pub maps: Vec<Section<Box<MapStep>>>,
     /// In written order.
     pub roles: Vec<Section<RoleStep>>,
-    /// In written order.
-    pub delays: Vec<Section<DelayStep>>,
+    /// Later ones win over earlier ones.
+    pub effects: Vec<Section<Effect>>,
+    /// By user.
+    pub firewall: Vec<UserFirewall>,
     /// In written order.
     pub blocks: Vec<Block>,
 }
@@ -76,8 +82,13 @@ pub(crate) struct RawRow {
 }
 
 impl Program {
-    /// Reads a topology; `lock` keeps the numbers of hostgroups.
-    pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Report<'_>) -> Self {
+    /// Reads a topology; `lock` keeps the numbers of hostgroups. What has an end is left out when `now_s` is past it.
+    pub(crate) fn of(
+        project: &model::Project,
+        now_s: Option<i64>,
+        lock: &mut Lock,
+        report: &mut Report<'_>,
+    ) -> Self {
         let topology = &project.topology;
         let (clusters, hostgroups) = cluster::layout(topology, &project.file.ids, lock, report);
         let hostgroup_of =
@@ -90,7 +101,8 @@ impl Program {
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
         let roles = policy::roles(topology, report);
-        let delays = policy::delays(topology, report);
+        let effects = effects::effects(topology, now_s, &hostgroup_of, report);
+        let firewall = firewall::users(topology, report);
         let blocks = raw::blocks(topology, &hostgroup_of, report);
         Self {
             clusters,
@@ -98,7 +110,8 @@ impl Program {
             users,
             maps,
             roles,
-            delays,
+            effects,
+            firewall,
             blocks,
         }
     }

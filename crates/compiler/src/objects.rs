@@ -27,6 +27,15 @@ impl Objects {
             }))
             .chain(topology.read_write_policies.iter().map(|policy| policy.origin))
             .chain(topology.throttles.iter().map(|throttle| throttle.origin))
+            .chain(
+                topology
+                    .pooling_exceptions
+                    .iter()
+                    .map(|exception| exception.origin),
+            )
+            .chain(topology.caches.iter().map(|cache| cache.origin))
+            .chain(topology.mirrors.iter().map(|mirror| mirror.origin))
+            .chain(topology.firewall.iter().map(|firewall| firewall.origin))
             .chain(topology.query_rules.iter().flat_map(|block| {
                 std::iter::once(block.origin).chain(block.rules.iter().map(|rule| rule.origin))
             }));

@@ -3,7 +3,8 @@
 mod classes;
 mod comment_map;
 mod conditions;
-mod delay;
+mod effects;
+pub(crate) mod firewall;
 mod guard;
 mod missing;
 mod plan;
@@ -79,6 +80,9 @@ pub(crate) struct Lowering<'a, 'r> {
     tree_leaves: Vec<MapTree>,
     map_chains: HashMap<MapKey, ChainRef>,
     rewrites: HashMap<(String, String, Target), ChainRef>,
+    /// Effects that rules can express, by place in the program.
+    effects: Vec<usize>,
+    effect_chains: HashMap<(Vec<effects::Use>, Target), ChainRef>,
     /// Where statements go on that no section has placed.
     end: Target,
 }
@@ -109,10 +113,12 @@ pub(crate) fn lower(
         tree_leaves: Vec::new(),
         map_chains: HashMap::new(),
         rewrites: HashMap::new(),
+        effects: Vec::new(),
+        effect_chains: HashMap::new(),
         end: last.map_or(Target::Stop, Target::Jump),
     };
     let guards = lowering.annotation_guards();
-    lowering.delays();
+    lowering.check_effects();
     let reference_users = lowering.entries();
     if let (Some(last), true) = (last, lowering.draft.get(Draft::START).rules.is_empty()) {
         // Nothing else is compiled: raw rules at the end are reached from the start.

@@ -8,7 +8,7 @@ macro_rules! codes {
     ($($name:ident = $code:literal: $title:literal;)+) => {
         $(#[doc = $title] pub(crate) const $name: Code = Code::new($code);)+
 
-        /// The pages of `explain` for what the compiler reports: SW320 to SW328.
+        /// The pages of `explain` for what the compiler reports: SW320 to SW330.
         pub(crate) const CODES: &[CodeDoc] = &[$(CodeDoc {
             code: $name,
             title: $title,
@@ -27,6 +27,19 @@ codes! {
     PLACE = "SW326": "a block of raw rules cannot stand there";
     LAYOUT = "SW327": "a forced rule layout does not fit the map";
     MAPS_MEET = "SW328": "two shard maps take the same statements";
+    EXPIRED = "SW329": "something has come to its end";
+    NOTHING = "SW330": "a scope that means no statement";
+}
+
+/// Which engine can do what another cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// None yet.
+    Nobody,
+    /// The bundled one.
+    Bundled,
+    /// ProxySQL.
+    Proxysql,
 }
 
 /// Collects problems of one engine's compilation.
@@ -104,20 +117,27 @@ impl<'a> Report<'a> {
     pub(crate) fn on_unsupported(
         &mut self,
         choice: OnUnsupported,
-        origin: OriginId,
-        field: &str,
+        (origin, field): (OriginId, &str),
         what: &str,
         lost: &str,
+        who: Who,
     ) -> bool {
+        let engine = self.engine;
         if choice == OnUnsupported::Error {
-            let message = format!(
-                "{} cannot {what}; `on_unsupported: approximate` or `skip` accepts that {lost}",
-                self.engine
-            );
+            let cannot = match who {
+                Who::Nobody => format!("{engine} cannot {what}, and neither can another engine yet"),
+                Who::Bundled => format!("{engine} cannot {what}; bundled can"),
+                Who::Proxysql => format!("{engine} cannot {what}; proxysql-2.7 can"),
+            };
+            let accepts = match who {
+                Who::Proxysql => "skip",
+                _ => "approximate` or `skip",
+            };
+            let message = format!("{cannot}; `on_unsupported: {accepts}` accepts that {lost}");
             self.error(UNSUPPORTED, origin, field, message);
             return false;
         }
-        let message = format!("{} cannot {what}: {lost}", self.engine);
+        let message = format!("{engine} cannot {what}: {lost}");
         self.add(Severity::Warning, APPROXIMATED, origin, field, message);
         choice == OnUnsupported::Approximate
     }

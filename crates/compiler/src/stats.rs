@@ -276,7 +276,14 @@ impl<'a> Walk<'a> {
                 let Body::Engine(rule) = &self.rules[next].body else {
                     break;
                 };
-                if rule.match_pattern.is_none() && rule.match_digest.is_none() && rule.schemaname.is_none() {
+                let ends = rule.apply || rule.flag_out.is_some() || !rule.flag_outs.is_empty();
+                let has_no_condition = rule.match_pattern.is_none()
+                    && rule.match_digest.is_none()
+                    && rule.schemaname.is_none()
+                    && rule.username.is_none()
+                    && rule.client_addr.is_none()
+                    && rule.digest.is_none();
+                if ends && has_no_condition {
                     break;
                 }
             }

@@ -60,6 +60,7 @@ fn native_step(step: &NativeStep) -> String {
         NativeStep::Map(map) => format!("map {} by {}: {} shards", map.map, map.key, map.shards.len()),
         NativeStep::Role(_) => "reads to readers".to_owned(),
         NativeStep::Delay(delay) => format!("delay {} ms", delay.delay_ms),
+        NativeStep::NoMultiplex => "keep the connection".to_owned(),
         NativeStep::StopIfPlaced => "stop if placed".to_owned(),
     }
 }
@@ -105,6 +106,15 @@ fn actions(compiled: &Compiled, rule: &EngineRule) -> Vec<String> {
     if let Some(delay) = rule.delay_ms {
         parts.push(format!("delay {delay} ms"));
     }
+    if let Some(ttl) = rule.cache_ttl_ms {
+        parts.push(format!("cache {ttl} ms"));
+    }
+    if let Some(multiplex) = rule.multiplex {
+        parts.push(format!("multiplex {multiplex}"));
+    }
+    if let Some(hostgroup) = rule.mirror_hostgroup {
+        parts.push(format!("copy to {}", destination(compiled, hostgroup)));
+    }
     if let Some(hostgroup) = rule.destination_hostgroup {
         parts.push(destination(compiled, hostgroup));
     }
@@ -113,6 +123,9 @@ fn actions(compiled: &Compiled, rule: &EngineRule) -> Vec<String> {
     }
     if let Some(message) = &rule.ok_msg {
         parts.push(format!("answer {message:?}"));
+    }
+    for choice in &rule.flag_outs {
+        parts.push(format!("{} of draws to flag {}", choice.weight, choice.id));
     }
     if let Some(flag) = rule.flag_out {
         parts.push(format!("flag {flag}"));

@@ -23,6 +23,14 @@ pub enum ObjectKind {
     Policy,
     /// `throttles.NAME`
     Throttle,
+    /// `pooling.exceptions.NAME`
+    PoolingException,
+    /// `caches.NAME`
+    Cache,
+    /// `mirrors.NAME`
+    Mirror,
+    /// `firewall.NAME`
+    Firewall,
     /// `query_rules.NAME.rules[N]`
     QueryRule,
     /// Every other address.
@@ -42,6 +50,10 @@ impl ObjectKind {
             (Some("shard_maps"), ..) => Self::ShardMap,
             (Some("read_write_policies"), ..) => Self::Policy,
             (Some("throttles"), ..) => Self::Throttle,
+            (Some("pooling"), ..) => Self::PoolingException,
+            (Some("caches"), ..) => Self::Cache,
+            (Some("mirrors"), ..) => Self::Mirror,
+            (Some("firewall"), ..) => Self::Firewall,
             (Some("query_rules"), ..) => Self::QueryRule,
             _ => Self::Other,
         }
@@ -58,6 +70,10 @@ impl ObjectKind {
             Self::Shard => ("shard", "shards"),
             Self::Policy => ("read/write policy", "read/write policies"),
             Self::Throttle => ("throttle", "throttles"),
+            Self::PoolingException => ("pooling exception", "pooling exceptions"),
+            Self::Cache => ("cache", "caches"),
+            Self::Mirror => ("mirror", "mirrors"),
+            Self::Firewall => ("firewall", "firewalls"),
             Self::QueryRule => ("query rule", "query rules"),
             Self::Other => ("object", "objects"),
         };
@@ -73,8 +89,12 @@ impl ObjectKind {
             Self::ShardMap | Self::Shard => 3,
             Self::Policy => 4,
             Self::Throttle => 5,
-            Self::QueryRule => 6,
-            Self::Other => 7,
+            Self::PoolingException => 6,
+            Self::Cache => 7,
+            Self::Mirror => 8,
+            Self::Firewall => 9,
+            Self::QueryRule => 10,
+            Self::Other => 11,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Cluster, EngineId, EngineSettings, Hostgroup, HostgroupId, RuleGraph, User};
+use crate::{Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, RuleGraph, User};
 
 /// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
 pub const FORMAT_VERSION: u32 = 1;
@@ -27,6 +27,9 @@ pub struct Configuration {
     pub users: Vec<User>,
     /// Rules and fast routing.
     pub graph: RuleGraph,
+    /// What users may send, by user; empty: everything. Otherwise every user is in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub firewall: Vec<Firewall>,
 }
 
 impl Configuration {
@@ -40,6 +43,7 @@ impl Configuration {
             hostgroups: Vec::new(),
             users: Vec::new(),
             graph: RuleGraph::default(),
+            firewall: Vec::new(),
         }
     }
 

@@ -104,13 +104,14 @@ fn run(index: &impl Index, walk: &mut Walk<'_>) -> Next {
     match &rule.body {
         Body::Engine(row) => engine::run(rule, row, patterns, walk),
         Body::Native { scope, step } => {
-            if !native::in_scope(index, scope, patterns, walk) {
+            if !native::in_scope(index, scope, &patterns.scope, walk) {
                 return Next::Continue;
             }
             match step {
                 NativeStep::Map(step) => map::run(index, rule, step, walk),
                 NativeStep::Role(step) => native::role(index, rule, step, patterns, walk),
                 NativeStep::Delay(step) => native::delay(rule, step, walk),
+                NativeStep::NoMultiplex => native::no_multiplex(rule, walk),
                 NativeStep::StopIfPlaced => native::stop_if_placed(walk),
             }
         }

@@ -67,6 +67,8 @@ pub struct Effects {
     pub multiplex: Option<u8>,
     /// Result cache, ms.
     pub cache_ttl_ms: Option<u32>,
+    /// Whether an empty result is cached.
+    pub cache_empty_result: Option<bool>,
     /// Execution time after which the statement is killed, ms.
     pub timeout_ms: Option<u32>,
     /// Retries after a lost connection.

@@ -55,6 +55,8 @@ pub enum NativeStep {
     Role(Box<RoleStep>),
     /// Delays the statement.
     Delay(DelayStep),
+    /// Keeps the backend connection with the session.
+    NoMultiplex,
     /// Ends the evaluation of a statement that a map or a policy has placed; the user's raw rules after it and the
     /// default hostgroup are for the others.
     StopIfPlaced,

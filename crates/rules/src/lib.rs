@@ -10,6 +10,7 @@ pub mod decide;
 mod decision;
 mod engine_rule;
 mod evaluator;
+mod firewall;
 mod graph;
 mod hostgroups;
 mod map;
@@ -27,6 +28,7 @@ pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{Decision, Effects, Outcome, Rejection, Route, Step};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
+pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
 pub use hostgroups::{
     Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
@@ -39,6 +41,6 @@ pub use map::{
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
-pub use statement::Statement;
+pub use statement::{Statement, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use user::{SecretReference, User};

@@ -33,6 +33,25 @@ pub struct Scope {
     /// Names of functions that the statement calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
+    /// Tables that the statement names: `table` or `schema.table`. One that the statement names is enough, in the
+    /// exceptions too; a statement whose tables cannot be told matches neither.
+    #[serde(skip_serializing_if = "Names::is_any")]
+    pub tables: Names,
+    /// Client addresses that it is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except_client_addrs: Vec<String>,
+    /// Patterns over the digest text of statements that it is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except_match_digest: Vec<String>,
+    /// Patterns over statements that it is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except_match_pattern: Vec<String>,
+    /// Digest hashes that it is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except_digests: Vec<u64>,
+    /// Functions of statements that it is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except_functions: Vec<String>,
 }
 
 /// A set of names: listed globs (`*` for any characters, `?` for one), less the excluded ones.

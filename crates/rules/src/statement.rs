@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use shardwright_sql::class::called_functions;
 use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, StatementClass};
 
-use crate::StatementKind;
+use crate::{Names, StatementKind, glob_matches};
 
 /// A statement as the client sent it.
 #[derive(Debug)]
@@ -92,6 +92,27 @@ impl<'a> Statement<'a> {
         self.shape().read_hazards.without(opened).is_empty()
     }
 
+    /// Whether the statement names one of these tables and none of their exceptions, as `table` or `schema.table`. One
+    /// whose tables cannot be told names none.
+    pub fn names_tables(&self, wanted: &Names) -> bool {
+        let Ok(tables) = shardwright_sql::schema::tables(self.text, self.mode) else {
+            return false;
+        };
+        let is_of = |globs: &[String]| {
+            tables.iter().any(|named| {
+                let qualified = named
+                    .schema
+                    .as_ref()
+                    .map(|schema| format!("{schema}.{}", named.table));
+                globs.iter().any(|glob| {
+                    glob_matches(glob, &named.table)
+                        || qualified.as_ref().is_some_and(|name| glob_matches(glob, name))
+                })
+            })
+        };
+        (wanted.any_of.is_empty() || is_of(&wanted.any_of)) && !is_of(&wanted.except)
+    }
+
     /// Whether the statement calls one of these functions; names compare without case.
     pub fn calls_any_of(&self, functions: &[String]) -> bool {
         called_functions(self.text, self.mode).any(|called| {
@@ -100,6 +121,11 @@ impl<'a> Statement<'a> {
                 .any(|name| name.as_bytes().eq_ignore_ascii_case(&called))
         })
     }
+}
+
+/// The hash of the digest text of a statement, as ProxySQL makes it with its default settings.
+pub fn digest_hash(text: &[u8]) -> u64 {
+    Digest::of(text).hash
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::CommentForm;
+use crate::{CommentForm, Scope};
 
 /// A read/write policy: which statements may be answered by readers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,16 +21,16 @@ pub struct RoleStep {
     pub session_functions_on_readers: bool,
 }
 
-/// `reads:` of a policy; patterns are searched in the digest text, without case.
+/// `reads:` of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadSelection {
     /// Every provable read.
     All,
-    /// Those that one of the patterns matches.
-    Only(Vec<String>),
-    /// Those that none of the patterns matches.
-    Except(Vec<String>),
+    /// Those that one of the scopes is about.
+    Only(Vec<Scope>),
+    /// Those that none of the scopes is about.
+    Except(Vec<Scope>),
 }
 
 /// `writer_hint:` of a policy.

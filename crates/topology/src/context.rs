@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
+use crate::allow::AllowFiles;
 use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
 use crate::data::Tables;
 use crate::environment::{Environment, Names};
@@ -36,6 +37,7 @@ pub(crate) struct Context<'s> {
     pub(crate) tables: Tables,
     /// The time that expiries are compared with; none where they are not compared.
     pub(crate) now: Option<Timestamp>,
+    pub(crate) allow_files: AllowFiles,
     all_variables_are_known: bool,
     /// Definitions inside generators by the place of their key.
     pub(crate) definitions: FxHashMap<Span, DefinitionId>,
@@ -55,6 +57,7 @@ impl<'s> Context<'s> {
             variables,
             tables,
             now: None,
+            allow_files: AllowFiles::default(),
             all_variables_are_known: true,
             definitions: FxHashMap::default(),
             texts: FxHashSet::default(),

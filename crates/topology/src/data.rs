@@ -118,7 +118,8 @@ pub(crate) fn read_all<'n>(
         let table = if tables.by_path.len() == MAX_DATA_FILES {
             Err(format!("a project has {MAX_DATA_FILES} data files at most"))
         } else {
-            bytes(&path, read).map(|text| Reader::read(&path, text, &mut cells_left, sources, report))
+            bytes(&path, Kind::Table, read)
+                .map(|text| Reader::read(&path, text, &mut cells_left, sources, report))
         };
         let table = table.unwrap_or_else(|why| {
             report.push(Diagnostic::error(BAD_DATA, why).at(node.span, ""));
@@ -150,8 +151,18 @@ fn collect<'n>(node: &'n Node, named: &mut Vec<&'n Node>) {
     }
 }
 
-fn bytes(path: &str, read: &mut ReadData<'_>) -> Result<String, String> {
-    check_path(path)?;
+/// What a file beside the topology is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A table that generators take instances from.
+    Table,
+    /// Statements that the firewall lets pass.
+    Allow,
+}
+
+/// The text of a file below the project's directory; the error says why it cannot be used, for people.
+pub(crate) fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
+    check_path(path, kind)?;
     let bytes = read(path)?;
     if bytes.len() > MAX_DATA_BYTES {
         return Err(format!("`{path}` is larger than {MAX_DATA_BYTES} bytes"));
@@ -167,7 +178,11 @@ fn bytes(path: &str, read: &mut ReadData<'_>) -> Result<String, String> {
 }
 
 /// Whether a path leads to a data file below the project's directory.
-fn check_path(path: &str) -> Result<(), String> {
+fn check_path(path: &str, kind: Kind) -> Result<(), String> {
+    let (called, ending, example) = match kind {
+        Kind::Table => ("data", ".csv", "data/tenants.csv"),
+        Kind::Allow => ("allow", ".txt", "allow/app.txt"),
+    };
     let inside = !path.starts_with('/')
         && !path.contains(['\\', ':', '\0'])
         && path
@@ -175,11 +190,13 @@ fn check_path(path: &str) -> Result<(), String> {
             .all(|part| !part.is_empty() && part != ".." && part != ".");
     if !inside {
         return Err(format!(
-            "`{path}` is no path below the project's directory, such as data/tenants.csv"
+            "`{path}` is no path below the project's directory, such as {example}"
         ));
     }
-    if !path.ends_with(".csv") {
-        return Err(format!("`{path}` is no data file: data files end in .csv"));
+    if !path.ends_with(ending) {
+        return Err(format!(
+            "`{path}` is no {called} file: {called} files end in {ending}"
+        ));
     }
     Ok(())
 }
@@ -398,9 +415,9 @@ mod tests {
             "C:\\x.csv",
             "./x.csv",
         ] {
-            assert!(check_path(path).is_err(), "{path}");
+            assert!(check_path(path, Kind::Table).is_err(), "{path}");
         }
-        assert!(check_path("data/x.csv").is_ok());
+        assert!(check_path("data/x.csv", Kind::Table).is_ok());
     }
 
     proptest! {

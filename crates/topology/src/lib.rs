@@ -5,6 +5,7 @@
 //! files become trees, each tree is checked against its published [`schema`], trees merge, generators run and
 //! templates expand, references are looked up, and the keys of shards are checked for gaps and overlaps.
 
+mod allow;
 mod codes;
 mod context;
 mod data;

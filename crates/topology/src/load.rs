@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 use shardwright_documents::{Document, Node};
 
+use crate::allow;
 use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
 use crate::context::Context;
 use crate::data::{self, ReadData};
@@ -29,7 +30,7 @@ pub const TESTS_DIRECTORY: &str = "tests";
 pub struct InputFile {
     /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
     /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests; files whose names end
-    /// in `.csv` are data files, by their path below the project's directory; all others are topology files.
+    /// in `.csv` or `.txt` are data files, by their path below the project's directory; all others are topology files.
     pub path: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -73,7 +74,8 @@ pub struct Loaded {
 /// Resolves the files of a project. The order of `files` has no influence.
 #[must_use]
 pub fn load(files: Vec<InputFile>, options: &Options) -> Loaded {
-    let (data, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.path.ends_with(".csv"));
+    let is_data = |file: &InputFile| file.path.ends_with(".csv") || file.path.ends_with(".txt");
+    let (data, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_data);
     let mut data: BTreeMap<String, Vec<u8>> = data.into_iter().map(|file| (file.path, file.bytes)).collect();
     let mut read = |path: &str| {
         data.remove(path)
@@ -210,8 +212,10 @@ fn resolve(
     let section = section.map(|section| section.value);
     let variables = variables(section.as_ref(), &options.variables, report);
     let tables = data::read_all(roots.iter().copied(), &variables, data, sources, report);
+    let allow_files = allow::read_all(roots.iter().copied(), &variables, data, sources, report);
     let mut context = Context::new(sources, std::mem::take(report), variables, tables);
     context.now = options.now;
+    context.allow_files = allow_files;
     let file = project_settings(project_file, &mut context);
     let topology = resolve::topology(root.as_ref(), &mut context);
     let is_whole = !context.report.problems.has_errors();

@@ -40,10 +40,6 @@ fn the_whole_language_is_accepted_or_said_not_to_be_supported_yet() {
         })
         .collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    topology/language.yaml:93:1 `pooling` is not supported yet
-    topology/language.yaml:105:1 `caches` is not supported yet
-    topology/language.yaml:107:1 `mirrors` is not supported yet
-    topology/language.yaml:109:1 `firewall` is not supported yet
     topology/language.yaml:112:1 `engine_settings` is not supported yet
     topology/language.yaml:114:1 `monitor` is not supported yet
     topology/language.yaml:115:1 `listeners` is not supported yet

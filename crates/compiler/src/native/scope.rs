@@ -5,45 +5,41 @@ use std::sync::Arc;
 use shardwright_rules::{Names, Scope, StatementKind};
 use shardwright_topology::model::{self as model, OriginId, StatementClass};
 
-use crate::report::Report;
+use crate::report::{NOTHING, Report};
 
 /// The scope of an object; what no engine can decide yet is reported at `field` of it.
 pub(super) fn scope(scope: &model::Scope, origin: OriginId, field: &str, report: &mut Report<'_>) -> Scope {
-    let excluded = [
-        ("except_client_addr", scope.except_client_addr.is_empty()),
-        ("except_match_digest", scope.except_match_digest.is_empty()),
-        ("except_match_pattern", scope.except_match_pattern.is_empty()),
-        ("except_digest", scope.except_digest.is_empty()),
-        ("except_functions", scope.functions.except.is_empty()),
-        ("tables", scope.tables.is_any()),
-        ("listeners", scope.listeners.is_any()),
-    ];
-    for (key, empty) in excluded {
-        if !empty {
-            report.not_built(
-                origin,
-                &format!("{field}.{key}"),
-                &format!("select statements by `{key}`"),
-            );
-        }
+    if !scope.listeners.is_any() {
+        report.not_built(
+            origin,
+            &format!("{field}.listeners"),
+            "select statements by `listeners`",
+        );
     }
-    let included = |names: &model::Names| {
-        names
-            .include
-            .iter()
-            .map(|name| name.as_str().to_owned())
-            .collect()
+    let kinds = statements(scope);
+    if kinds.is_empty() && !scope.statements.is_empty() {
+        let message = "`except_statements` leaves none of `statements`, so nothing is meant";
+        report.error(NOTHING, origin, &format!("{field}.except_statements"), message);
+    }
+    let globs = |names: &[model::NamePattern]| -> Vec<String> {
+        names.iter().map(|name| name.as_str().to_owned()).collect()
     };
     Scope {
         users: names(&scope.users),
         schemas: names(&scope.schemas),
         clusters: names(&scope.clusters),
         client_addrs: texts(&scope.client_addr),
-        statements: statements(scope),
+        statements: kinds,
         match_digest: texts(&scope.match_digest),
         match_pattern: texts(&scope.match_pattern),
         digests: scope.digest.clone(),
-        functions: included(&scope.functions),
+        functions: globs(&scope.functions.include),
+        tables: names(&scope.tables),
+        except_client_addrs: texts(&scope.except_client_addr),
+        except_match_digest: texts(&scope.except_match_digest),
+        except_match_pattern: texts(&scope.except_match_pattern),
+        except_digests: scope.except_digest.clone(),
+        except_functions: globs(&scope.functions.except),
     }
 }
 

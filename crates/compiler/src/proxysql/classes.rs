@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use shardwright_rules::{Address, EngineRule, MapStep, User};
 
+use super::effects::Use;
 use super::{Lowering, Target};
 use crate::draft::Draft;
 use crate::native::Section;
@@ -23,9 +24,11 @@ pub(super) struct Class {
     pub cluster: String,
     /// Session schemas that belong to no shard.
     pub schemas: Vec<String>,
+    /// Effects on statements that stay on the users' cluster.
+    pub home: Vec<Use>,
 }
 
-type Key = (Vec<usize>, Vec<usize>, String, Vec<String>);
+type Key = (Vec<usize>, Vec<usize>, String, Vec<String>, Vec<Use>);
 
 impl Lowering<'_, '_> {
     /// The rules of the first chain that hand each user's statements to the sections; for each map, the user that its
@@ -43,14 +46,7 @@ impl Lowering<'_, '_> {
             if target == self.end {
                 continue;
             }
-            let name = self
-                .program
-                .maps
-                .get(*class.maps.first().unwrap_or(&usize::MAX))
-                .map_or_else(
-                    || self.program.roles[class.policies[0]].address.clone(),
-                    |map| map.address.clone(),
-                );
+            let name = self.first_address(class);
             if class.everyone {
                 self.go(Draft::START, "everyone", &name, EngineRule::default(), target);
             } else {
@@ -68,6 +64,22 @@ impl Lowering<'_, '_> {
             self.go(Draft::START, "rest", &address, EngineRule::default(), self.end);
         }
         reference_users
+    }
+
+    /// The first section that the statements of a class meet.
+    fn first_address(&self, class: &Class) -> Address {
+        let program = self.program;
+        let map = class.maps.first().map(|&map| &program.maps[map].address);
+        let policy = class
+            .policies
+            .first()
+            .filter(|_| !class.cluster.is_empty())
+            .map(|&policy| &program.roles[policy].address);
+        let effect = class.home.first().map(|one| &program.effects[one.effect].address);
+        map.or(policy)
+            .or(effect)
+            .cloned()
+            .unwrap_or_else(|| Address::new("firewall"))
     }
 
     fn classes(&self, usable: &[usize]) -> Vec<Class> {
@@ -91,15 +103,19 @@ impl Lowering<'_, '_> {
             .filter(|&map| everyone(&program.maps[map]))
             .collect();
         if program.users.is_empty() && !unscoped.is_empty() {
-            groups.insert((unscoped, usable.to_vec(), String::new(), Vec::new()), Vec::new());
+            let key = (unscoped, usable.to_vec(), String::new(), Vec::new(), Vec::new());
+            groups.insert(key, Vec::new());
         }
         let single = groups.len() == 1;
         let mut classes: Vec<Class> = groups
             .into_iter()
-            .filter(|((maps, policies, cluster, _), _)| {
-                !maps.is_empty() || (!policies.is_empty() && !cluster.is_empty())
+            .filter(|((maps, policies, cluster, _, home), _)| {
+                !maps.is_empty()
+                    || (!policies.is_empty() && !cluster.is_empty())
+                    || !home.is_empty()
+                    || !program.firewall.is_empty()
             })
-            .map(|((maps, policies, cluster, schemas), users)| Class {
+            .map(|((maps, policies, cluster, schemas, home), users)| Class {
                 everyone: single
                     && !by_policy
                     && cluster.is_empty()
@@ -109,6 +125,7 @@ impl Lowering<'_, '_> {
                 policies,
                 cluster,
                 schemas,
+                home,
             })
             .collect();
         classes.sort_by(|a, b| a.users.cmp(&b.users));
@@ -163,7 +180,15 @@ impl Lowering<'_, '_> {
                 String::new()
             },
             schemas,
+            self.home_effects(&user.name, cluster_name),
         )
+    }
+
+    /// The effects on statements of a user that nothing places.
+    fn home_effects(&self, user: &str, cluster: &str) -> Vec<Use> {
+        let mut used = self.effects_of(cluster);
+        used.retain(|one| self.program.effects[one.effect].scope.users.contains(user));
+        used
     }
 
     /// Where the statements of a class go on behind the first chain.
@@ -205,26 +230,32 @@ impl Lowering<'_, '_> {
 
     /// Where statements go that no map has placed: reads of a covered cluster to its readers.
     fn unplaced(&mut self, class: &Class) -> Target {
+        let mut target = self.through(class.home.clone(), self.end);
         if class.cluster.is_empty() {
-            return self.end;
+            return target;
         }
         let program = self.program;
-        let policy = class
+        let covering: Vec<usize> = class
             .policies
             .iter()
             .copied()
-            .find(|&policy| program.roles[policy].scope.clusters.contains(&class.cluster))
-            .expect("a class has a cluster only when a policy covers it");
-        let address = &program.roles[policy].address;
-        let readers = self.draft.chain(&format!("{address}.{}", class.cluster));
-        let (_, reader) = self.hostgroups(&class.cluster);
-        let rule = EngineRule {
-            destination_hostgroup: reader.map(|reader| reader.0),
-            ..EngineRule::default()
-        };
-        self.go(readers, "reader", address, rule, Target::Stop);
-        let name = format!("{address}.{}.role", class.cluster);
-        Target::Jump(self.role_chain(&name, policy, Target::Jump(readers), self.end))
+            .filter(|&policy| program.roles[policy].scope.clusters.contains(&class.cluster))
+            .collect();
+        // A read that the first policy leaves on the writer is asked about by the next one.
+        for policy in covering.into_iter().rev() {
+            let address = &program.roles[policy].address;
+            let readers = self.draft.chain(&format!("{address}.{}", class.cluster));
+            let (_, reader) = self.hostgroups(&class.cluster);
+            let rule = EngineRule {
+                destination_hostgroup: reader.map(|reader| reader.0),
+                ..EngineRule::default()
+            };
+            let placed = self.with_effects(&class.cluster, Target::Stop);
+            self.go(readers, "reader", address, rule, placed);
+            let name = format!("{address}.{}.role", class.cluster);
+            target = Target::Jump(self.role_chain(&name, policy, Target::Jump(readers), target));
+        }
+        target
     }
 }
 

@@ -4,8 +4,9 @@ use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Conflict, EngineRule, MapStep, refusal};
 
 use super::classes::Class;
+use super::conditions::{self, Conditions};
 use super::tree::TreeKey;
-use super::{Lowering, Target, conditions, text_rule};
+use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::KeySite;
 use crate::native::Section;
@@ -70,22 +71,17 @@ impl Lowering<'_, '_> {
 
     /// In front of a map whose scope asks for more than users and clusters.
     fn conditional(&mut self, section: &Section<Box<MapStep>>, chain: ChainRef, next: Target) -> ChainRef {
-        let rules = match conditions::alternatives(&section.scope) {
-            Ok(rules) if conditions::is_conditional(&section.scope) => rules,
+        let program = self.program;
+        let scope = conditions::rest(&section.scope);
+        let conditions = match Conditions::of(&scope, &program.users) {
+            Ok(conditions) if conditions::is_conditional(&section.scope) => conditions,
             _ => return chain,
         };
-        let scope = self.draft.chain(&format!("{}.scope", section.address));
-        for (at, rule) in rules.into_iter().enumerate() {
-            self.go(
-                scope,
-                &at.to_string(),
-                &section.address,
-                rule,
-                Target::Jump(chain),
-            );
-        }
-        self.go(scope, "rest", &section.address, EngineRule::default(), next);
-        scope
+        let first = self.draft.chain(&format!("{}.scope", section.address));
+        let address = &section.address;
+        let rest = self.branch(first, "", address, &conditions, Target::Jump(chain));
+        self.go(rest, "rest", address, EngineRule::default(), next);
+        first
     }
 
     fn comment_chain(

@@ -1,63 +1,162 @@
-//! A scope as conditions of engine rules: each alternative is a rule of its own.
+//! A scope as conditions of engine rules: each alternative is a rule of its own, and what one rule cannot ask for at
+//! once becomes a further level.
 
-use shardwright_rules::{EngineRule, Names, Scope, StatementKind, glob_matches};
+use shardwright_rules::{EngineRule, Names, Scope, StatementKind, User, glob_matches};
 
-/// The most rules that one scope may become.
+/// The most rules that one level may become.
 const MOST: usize = 256;
 
-/// The alternatives of a scope without its users and clusters, or what the engine cannot express of it.
-pub(super) fn alternatives(scope: &Scope) -> Result<Vec<EngineRule>, &'static str> {
-    if !scope.functions.is_empty() {
-        return Err("select statements by the functions they call");
-    }
-    let mut rules = vec![EngineRule::default()];
-    product(&mut rules, &schemas(&scope.schemas)?, |rule, schema| {
-        rule.schemaname = Some(schema.clone())
-    });
-    product(&mut rules, &scope.client_addrs, |rule, addr| {
-        rule.client_addr = Some(addr.clone())
-    });
-    product(&mut rules, &scope.digests, |rule, digest| {
-        rule.digest = Some(*digest)
-    });
-    product(&mut rules, &scope.match_pattern, |rule, pattern| {
-        rule.match_pattern = Some(pattern.clone())
-    });
-    let mut digests = scope.match_digest.clone();
-    if !scope.statements.is_empty() {
-        if !digests.is_empty() {
-            return Err("select statements by kind and by `match_digest` at once");
+/// A scope without its clusters. A statement is meant if no exception matches and each level has a rule that does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conditions {
+    /// What takes a statement out again.
+    pub exceptions: Vec<EngineRule>,
+    /// Alternatives; no level means every statement.
+    pub levels: Vec<Vec<EngineRule>>,
+}
+
+impl Conditions {
+    /// The conditions of a scope, or what the engine cannot express of it.
+    pub(super) fn of(scope: &Scope, users: &[User]) -> Result<Self, &'static str> {
+        if !scope.tables.is_any() {
+            return Err("select statements by the tables that they name");
         }
-        digests.push(kinds(&scope.statements)?);
+        let mut patterns: Vec<Vec<String>> = Vec::new();
+        let mut exceptions = exceptions(scope)?;
+        if !scope.statements.is_empty() {
+            if scope.statements.contains(&StatementKind::Other) {
+                let others = StatementKind::ALL.iter().map(|(kind, _)| *kind);
+                let others: Vec<_> = others.filter(|kind| !scope.statements.contains(kind)).collect();
+                if !others.is_empty() {
+                    exceptions.push(super::digest_rule(kinds(&others)));
+                }
+            } else {
+                patterns.push(vec![kinds(&scope.statements)]);
+            }
+        }
+        if !scope.match_digest.is_empty() {
+            patterns.push(scope.match_digest.clone());
+        }
+        if !scope.functions.is_empty() {
+            patterns.push(vec![calls(&scope.functions)]);
+        }
+        let mut first = vec![EngineRule::default()];
+        product(&mut first, &usernames(&scope.users, users), |rule, user| {
+            rule.username = Some(user.clone())
+        });
+        product(&mut first, &schemas(&scope.schemas)?, |rule, schema| {
+            rule.schemaname = Some(schema.clone())
+        });
+        product(&mut first, &scope.client_addrs, |rule, addr| {
+            rule.client_addr = Some(addr.clone())
+        });
+        product(&mut first, &scope.digests, |rule, digest| {
+            rule.digest = Some(*digest)
+        });
+        product(&mut first, &scope.match_pattern, |rule, pattern| {
+            rule.match_pattern = Some(pattern.clone())
+        });
+        let mut patterns = patterns.into_iter();
+        product(
+            &mut first,
+            &patterns.next().unwrap_or_default(),
+            |rule, pattern| rule.match_digest = Some(pattern.clone()),
+        );
+        let mut levels = Vec::new();
+        if first != [EngineRule::default()] {
+            levels.push(first);
+        }
+        levels.extend(patterns.map(|level| level.into_iter().map(super::digest_rule).collect::<Vec<_>>()));
+        if levels.iter().chain([&exceptions]).any(|level| level.len() > MOST) {
+            return Err("select statements by so many alternatives");
+        }
+        Ok(Self { exceptions, levels })
     }
-    product(&mut rules, &digests, |rule, pattern| {
-        rule.match_digest = Some(pattern.clone())
-    });
-    if rules.len() > MOST {
-        Err("select statements by so many alternatives")
-    } else {
-        Ok(rules)
+
+    /// Whether rules of one chain can say it, without leaving the chain.
+    pub(super) fn is_simple(&self) -> bool {
+        self.exceptions.is_empty() && self.levels.len() <= 1
+    }
+
+    /// The alternatives of [`Conditions::is_simple`].
+    pub(super) fn alternatives(&self) -> Vec<EngineRule> {
+        self.levels
+            .first()
+            .cloned()
+            .unwrap_or_else(|| vec![EngineRule::default()])
     }
 }
 
 /// Whether the scope asks for more than users and clusters.
 pub(super) fn is_conditional(scope: &Scope) -> bool {
+    *scope != of_users_and_clusters(scope)
+}
+
+fn of_users_and_clusters(scope: &Scope) -> Scope {
+    Scope {
+        users: scope.users.clone(),
+        clusters: scope.clusters.clone(),
+        ..Scope::default()
+    }
+}
+
+/// The scope without its users and clusters.
+pub(super) fn rest(scope: &Scope) -> Scope {
     Scope {
         users: Names::default(),
         clusters: Names::default(),
         ..scope.clone()
-    } != Scope::default()
+    }
 }
 
-/// Names that a scope means, of a closed list.
-pub(super) fn covers(names: &Names, mut of: impl Iterator<Item = impl AsRef<str>>) -> bool {
-    names.is_any() || of.all(|name| names.contains(name.as_ref()))
+fn exceptions(scope: &Scope) -> Result<Vec<EngineRule>, &'static str> {
+    let mut rules: Vec<EngineRule> = Vec::new();
+    if scope.schemas.any_of.is_empty() {
+        if scope.schemas.except.iter().any(|name| is_glob(name)) {
+            return Err(BY_SCHEMA_PATTERN);
+        }
+        rules.extend(scope.schemas.except.iter().map(|schema| EngineRule {
+            schemaname: Some(schema.clone()),
+            ..EngineRule::default()
+        }));
+    }
+    rules.extend(scope.except_client_addrs.iter().map(|address| EngineRule {
+        client_addr: Some(address.clone()),
+        ..EngineRule::default()
+    }));
+    rules.extend(scope.except_digests.iter().map(|digest| EngineRule {
+        digest: Some(*digest),
+        ..EngineRule::default()
+    }));
+    rules.extend(scope.except_match_digest.iter().map(super::digest_rule));
+    rules.extend(scope.except_match_pattern.iter().map(|pattern| EngineRule {
+        match_pattern: Some(pattern.clone()),
+        ..EngineRule::default()
+    }));
+    if !scope.except_functions.is_empty() {
+        rules.push(super::digest_rule(calls(&scope.except_functions)));
+    }
+    Ok(rules)
+}
+
+const BY_SCHEMA_PATTERN: &str = "select session schemas by patterns";
+
+fn is_glob(name: &str) -> bool {
+    name.contains(['*', '?'])
+}
+
+/// Users by name; none for everyone. Nobody else can log in, so globs are a closed list.
+fn usernames(names: &Names, users: &[User]) -> Vec<String> {
+    if names.is_any() {
+        return Vec::new();
+    }
+    let meant = users.iter().filter(|user| names.contains(&user.name));
+    meant.map(|user| user.name.clone()).collect()
 }
 
 fn schemas(names: &Names) -> Result<Vec<String>, &'static str> {
-    let is_glob = |name: &String| name.contains(['*', '?']);
-    if !names.except.is_empty() && names.any_of.is_empty() || names.any_of.iter().any(is_glob) {
-        return Err("select session schemas by patterns");
+    if names.any_of.iter().any(|name| is_glob(name)) {
+        return Err(BY_SCHEMA_PATTERN);
     }
     let kept = |name: &&String| !names.except.iter().any(|glob| glob_matches(glob, name));
     Ok(names.any_of.iter().filter(kept).cloned().collect())
@@ -81,10 +180,19 @@ fn product<T>(rules: &mut Vec<EngineRule>, alternatives: &[T], set: impl Fn(&mut
         .collect();
 }
 
-fn kinds(kinds: &[StatementKind]) -> Result<String, &'static str> {
-    let words: Option<Vec<&str>> = kinds
+/// A call in the digest text, where literals and comments are gone.
+fn calls(functions: &[String]) -> String {
+    let names: Vec<String> = functions
         .iter()
-        .map(|kind| match kind {
+        .map(|name| crate::keys::text::escaped(name))
+        .collect();
+    format!(r"\b(?:{}) ?\(", names.join("|"))
+}
+
+fn kinds(kinds: &[StatementKind]) -> String {
+    let words: Vec<&str> = kinds
+        .iter()
+        .filter_map(|kind| match kind {
             StatementKind::Select => Some("SELECT|WITH|TABLE|VALUES"),
             StatementKind::Insert => Some("INSERT"),
             StatementKind::Update => Some("UPDATE"),
@@ -101,8 +209,5 @@ fn kinds(kinds: &[StatementKind]) -> Result<String, &'static str> {
             StatementKind::Other => None,
         })
         .collect();
-    match words {
-        Some(words) => Ok(format!(r"^\(*(?:{})\b", words.join("|"))),
-        None => Err("select statements of kind `other`"),
-    }
+    format!(r"^\(*(?:{})\b", words.join("|"))
 }

@@ -22,7 +22,7 @@ const SETUP: &str = concat!(
 #[derive(Clone, Debug, PartialEq)]
 enum Action {
     Go(Target),
-    Cluster(u32),
+    Cluster(u32, Target),
     Refuse(String),
 }
 
@@ -56,13 +56,16 @@ impl Lowering<'_, '_> {
         self.act(chain, "missing", section, EngineRule::default(), statements);
     }
 
-    fn action(&self, step: &MapStep, action: &MissingAction, next: Target) -> Action {
+    fn action(&mut self, step: &MapStep, action: &MissingAction, next: Target) -> Action {
         match action {
             MissingAction::Reject => {
                 Action::Refuse(refusal::missing_key(&step.map, &step.key, &step.finders))
             }
             MissingAction::Allow => Action::Go(next),
-            MissingAction::Cluster(name) => Action::Cluster(self.hostgroups(name).0.0),
+            MissingAction::Cluster(name) => {
+                let target = self.with_effects(name, Target::Stop);
+                Action::Cluster(self.hostgroups(name).0.0, target)
+            }
         }
     }
 
@@ -78,12 +81,12 @@ impl Lowering<'_, '_> {
         match action {
             Action::Go(target) => self.go(chain, name, address, rule, target),
             Action::Refuse(message) => self.refuse(chain, name, address, rule, message),
-            Action::Cluster(hostgroup) => {
+            Action::Cluster(hostgroup, target) => {
                 let rule = EngineRule {
                     destination_hostgroup: Some(hostgroup),
                     ..rule
                 };
-                self.go(chain, name, address, rule, Target::Stop);
+                self.go(chain, name, address, rule, target);
             }
         }
     }

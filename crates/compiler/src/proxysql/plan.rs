@@ -5,7 +5,7 @@ use shardwright_rules::{
 };
 use shardwright_topology::model::{OriginId, RuleLayout, ShardMap, Topology};
 
-use super::conditions;
+use super::conditions::Conditions;
 use crate::ids::lock::Lock;
 use crate::keys::site::{self, KeySite};
 use crate::layout::kept::{self, Remembered};
@@ -253,7 +253,7 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report
     if step.remainder.is_some() {
         report.unsupported(origin, "key.modulo", "place by the remainder of a key");
     }
-    if let Err(what) = conditions::alternatives(&section.scope) {
+    if let Err(what) = Conditions::of(&section.scope, &program.users) {
         report.unsupported(origin, "applies_to", what);
     }
     match step.missing.begin {

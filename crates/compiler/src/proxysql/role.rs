@@ -1,24 +1,26 @@
 //! Read/write policies: only what is provably a read leaves the writer.
 
-use shardwright_rules::{Address, EngineRule, MapStep, ReadSelection, RoleStep};
+use shardwright_rules::{Address, EngineRule, MapStep, ReadSelection, RoleStep, Scope};
 
-use super::{Lowering, Target, conditions, digest_rule};
+use super::conditions::{self, Conditions};
+use super::{Lowering, Target, digest_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::any_case;
 use crate::native::Section;
+use crate::report::Who;
 
 /// In the digest text: several statements, locks, sequences, and INTO.
-const NEVER: &str = concat!(
+pub(super) const NEVER: &str = concat!(
     r";|\b(?:FOR (?:UPDATE|SHARE)|LOCK IN SHARE MODE|INTO|(?:NEXT|PREVIOUS) VALUE FOR)\b",
     r"|\b(?:GET_LOCK|RELEASE_LOCK|RELEASE_ALL_LOCKS|IS_FREE_LOCK|IS_USED_LOCK|NEXTVAL|LASTVAL|SETVAL|LOAD_FILE",
     r"|MASTER_POS_WAIT|MASTER_GTID_WAIT|SOURCE_POS_WAIT|WAIT_FOR_EXECUTED_GTID_SET) ?\(",
 );
 /// In the digest text: what speaks of the session that it runs in.
-const SESSION: &str =
+pub(super) const SESSION: &str =
     r"|[@]|\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT|CONNECTION_ID) ?\(|\bSQL_CALC_FOUND_ROWS\b";
 /// In the statement, because the digest text of a long one is cut: locks; and executable comments.
-const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
-const SELECT: &str = r"^\(*SELECT\b";
+pub(super) const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
+pub(super) const SELECT: &str = r"^\(*SELECT\b";
 
 impl Lowering<'_, '_> {
     /// Policies that the engine can follow: what else they ask for is reported.
@@ -29,14 +31,15 @@ impl Lowering<'_, '_> {
             if section.step.after_write_ms > 0 {
                 let lost = "a session that has just written may read an older state from a reader";
                 let what = "keep a session's reads on the writer after a write";
+                let at = (section.origin, "after_write");
                 self.report
-                    .on_unsupported(section.on_unsupported, section.origin, "after_write", what, lost);
+                    .on_unsupported(section.on_unsupported, at, what, lost, Who::Bundled);
             }
-            if conditions::is_conditional(&section.scope) {
+            if let Err(what) = self.read_conditions(section) {
                 let lost = "its statements stay on the writer";
-                let what = "limit a read/write policy by anything but users and clusters";
+                let at = (section.origin, what.0);
                 self.report
-                    .on_unsupported(section.on_unsupported, section.origin, "applies_to", what, lost);
+                    .on_unsupported(section.on_unsupported, at, what.1, lost, Who::Bundled);
                 continue;
             }
             let what = "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
@@ -44,6 +47,24 @@ impl Lowering<'_, '_> {
             usable.push(at);
         }
         usable
+    }
+
+    /// Whether rules can express a policy's scopes; else the field and what they cannot.
+    fn read_conditions(&self, section: &Section<RoleStep>) -> Result<(), (&'static str, &'static str)> {
+        let users = &self.program.users;
+        Conditions::of(&section.scope, users).map_err(|what| ("applies_to", what))?;
+        let (field, reads) = match &section.step.reads {
+            ReadSelection::All => return Ok(()),
+            ReadSelection::Only(scopes) => ("reads.only", scopes),
+            ReadSelection::Except(scopes) => ("reads.except", scopes),
+        };
+        for scope in reads {
+            if !scope.clusters.is_any() {
+                return Err((field, "select reads by the cluster that they are placed on"));
+            }
+            Conditions::of(scope, users).map_err(|what| (field, what))?;
+        }
+        Ok(())
     }
 
     /// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
@@ -70,7 +91,7 @@ impl Lowering<'_, '_> {
         };
         if let Some(&other) = others
             .iter()
-            .find(|&&other| program.roles[other].step != program.roles[first].step)
+            .find(|&&other| !alike(&program.roles[other], &program.roles[first]))
         {
             let section = &program.roles[other];
             let what = format!(
@@ -95,6 +116,15 @@ impl Lowering<'_, '_> {
         let section = &program.roles[policy];
         let (step, address) = (&section.step, &section.address);
         let chain = self.draft.chain(name);
+        let mut first = chain;
+        let scope = conditions::rest(&section.scope);
+        if conditions::is_conditional(&section.scope)
+            && let Ok(conditions) = Conditions::of(&scope, &program.users)
+        {
+            first = self.draft.chain(&format!("{name}.scope"));
+            let rest = self.branch(first, "", address, &conditions, Target::Jump(chain));
+            self.go(rest, "rest", address, EngineRule::default(), writer);
+        }
         let session = if step.session_functions_on_readers {
             ""
         } else {
@@ -127,8 +157,7 @@ impl Lowering<'_, '_> {
             );
         }
         self.selection(chain, step, address, reader, writer);
-        self.go(chain, "rest", address, EngineRule::default(), writer);
-        chain
+        first
     }
 
     fn selection(
@@ -139,37 +168,35 @@ impl Lowering<'_, '_> {
         reader: Target,
         writer: Target,
     ) {
+        let users = &self.program.users;
+        let conditions = |scope: &Scope| Conditions::of(scope, users).expect("the policy has been checked");
+        let mut last = chain;
         match &step.reads {
             ReadSelection::All => self.go(chain, "read", address, digest_rule(SELECT), reader),
-            ReadSelection::Except(patterns) => {
-                for (at, pattern) in patterns.iter().enumerate() {
-                    self.go(
-                        chain,
-                        &format!("except{at}"),
-                        address,
-                        digest_rule(pattern.as_str()),
-                        writer,
-                    );
+            ReadSelection::Except(scopes) => {
+                for (at, scope) in scopes.iter().enumerate() {
+                    last = self.branch(last, &format!("except{at}."), address, &conditions(scope), writer);
                 }
-                self.go(chain, "read", address, digest_rule(SELECT), reader);
+                self.go(last, "read", address, digest_rule(SELECT), reader);
             }
-            ReadSelection::Only(patterns) => {
+            ReadSelection::Only(scopes) => {
                 let name = format!("{}.only", self.draft.get(chain).name);
                 let only = self.draft.chain(&name);
                 self.go(chain, "read", address, digest_rule(SELECT), Target::Jump(only));
-                for (at, pattern) in patterns.iter().enumerate() {
-                    self.go(
-                        only,
-                        &format!("only{at}"),
-                        address,
-                        digest_rule(pattern.as_str()),
-                        reader,
-                    );
+                let mut among = only;
+                for (at, scope) in scopes.iter().enumerate() {
+                    among = self.branch(among, &format!("only{at}."), address, &conditions(scope), reader);
                 }
-                self.go(only, "rest", address, EngineRule::default(), writer);
+                self.go(among, "rest", address, EngineRule::default(), writer);
             }
         }
+        self.go(last, "rest", address, EngineRule::default(), writer);
     }
+}
+
+/// Whether two policies say the same, apart from whose statements and clusters they are about.
+fn alike(a: &Section<RoleStep>, b: &Section<RoleStep>) -> bool {
+    a.step == b.step && conditions::rest(&a.scope) == conditions::rest(&b.scope)
 }
 
 /// A comment with the word in it. Takes too much rather than too little: the writer is always right.

@@ -6,6 +6,7 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, UnknownKey};
 
 use super::classes::Class;
+use super::effects::Use;
 use super::{Lowering, Target};
 use crate::assemble::DraftRoute;
 use crate::draft::ChainRef;
@@ -46,25 +47,60 @@ impl Lowering<'_, '_> {
         self.known_schemas(entry, section, &rows, next);
         self.unlisted(entry, section);
         self.rows.insert(map, rows.len());
-        match policies.first() {
-            None => self.fast_rows(entry, &rows, section, class, &[]),
+        let used = self.schema_effects(section, &rows);
+        let target = match policies.first() {
+            None if used.is_empty() => {
+                self.fast_rows(entry, &rows, section, class, &[]);
+                return entry;
+            }
+            None => {
+                let chain = self.draft.chain(&format!("{}.schemas.rows", section.address));
+                self.fast_rows(chain, &rows, section, class, &[]);
+                chain
+            }
             Some(&policy) => {
                 let writers = self.draft.chain(&format!("{}.schemas.writers", section.address));
                 let readers = self.draft.chain(&format!("{}.schemas.readers", section.address));
                 self.fast_rows(writers, &rows, section, class, &[]);
                 self.fast_rows(readers, &rows, section, class, &policies);
                 let name = format!("{}.schemas.role", section.address);
-                let role = self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers));
-                self.go(
-                    entry,
-                    "role",
-                    &section.address,
-                    EngineRule::default(),
-                    Target::Jump(role),
-                );
+                self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers))
             }
-        }
+        };
+        let target = self.through(used, Target::Jump(target));
+        let name = if policies.is_empty() { "rows" } else { "role" };
+        self.go(entry, name, &section.address, EngineRule::default(), target);
         entry
+    }
+
+    /// The effects on sessions of a map's schemas. Fast routing places a statement at the end, so the effects stand
+    /// before it; those on some of the clusters are limited to the schemas that lie there.
+    fn schema_effects(&self, section: &Section<Box<MapStep>>, rows: &[(String, usize)]) -> Vec<Use> {
+        let shards = &section.step.shards;
+        let mut used = Vec::new();
+        for &effect in &self.effects {
+            let names = &self.program.effects[effect].scope.clusters;
+            let covers = |at: usize| {
+                shards[at]
+                    .cluster
+                    .as_deref()
+                    .is_some_and(|name| names.contains(name))
+            };
+            let schemas: Vec<String> = rows
+                .iter()
+                .filter(|(_, at)| covers(*at))
+                .map(|(schema, _)| schema.clone())
+                .collect();
+            if schemas.is_empty() {
+                continue;
+            }
+            let everywhere = names.is_any() || schemas.len() == rows.len();
+            used.push(Use {
+                effect,
+                schemas: (!everywhere).then_some(schemas),
+            });
+        }
+        used
     }
 
     /// Schema names and their shards, by name.
@@ -139,7 +175,8 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: lowering.destination(readers, shard).map(|hostgroup| hostgroup.0),
                     ..EngineRule::default()
                 };
-                lowering.go(chain, schema, &shard.address, rule, leaf);
+                let target = lowering.behind_shard(shard, leaf);
+                lowering.go(chain, schema, &shard.address, rule, target);
             }
         };
         if let Some(&policy) = policies.first() {

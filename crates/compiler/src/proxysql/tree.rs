@@ -124,7 +124,8 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(writer.0),
                     ..EngineRule::default()
                 };
-                self.go(chain, "unknown", &section.address, rule, Target::Stop);
+                let target = self.with_effects(name, Target::Stop);
+                self.go(chain, "unknown", &section.address, rule, target);
             }
         }
     }
@@ -139,7 +140,7 @@ impl Lowering<'_, '_> {
                 .map(|hostgroup| hostgroup.0),
             ..text_rule(pattern)
         };
-        let mut target = builder.key.leaf;
+        let mut target = self.behind_shard(shard, builder.key.leaf);
         if let (Some(logical), Some(own)) = (&step.logical_schema, &shard.schema) {
             target = Target::Jump(self.rewrite_chain(&builder.section.address, logical, own, target));
         }

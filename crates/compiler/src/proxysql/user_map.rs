@@ -162,6 +162,7 @@ impl Lowering<'_, '_> {
             (Home::Shard(at), _) => {
                 let policies = self.policies_of(section, &class.policies);
                 let shard = &step.shards[at];
+                let leaf = self.behind_shard(shard, leaf);
                 let place = |lowering: &Self, readers: &[usize], rule: EngineRule| EngineRule {
                     destination_hostgroup: lowering.destination(readers, shard).map(|hostgroup| hostgroup.0),
                     ..rule
@@ -186,7 +187,8 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(self.hostgroups(cluster).0.0),
                     ..rule
                 };
-                self.go(chain, user.user, &section.address, rule, Target::Stop);
+                let target = self.with_effects(cluster, Target::Stop);
+                self.go(chain, user.user, &section.address, rule, target);
             }
             (Home::Unknown, UnknownKey::Reject) => {
                 let shards: Vec<&str> = step.shards.iter().map(shard_name).collect();

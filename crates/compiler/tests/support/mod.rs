@@ -220,6 +220,8 @@ impl Build {
             max_concurrent: None,
             hold_ms: 0,
             on_unknown: OnUnknown::Hold,
+            until: None,
+            reason: None,
             on_unsupported: OnUnsupported::Error,
         });
         self.throttles.last_mut().expect("just added")
@@ -391,6 +393,7 @@ pub(crate) fn compiled_with(
         &Lock::default(),
         &Options {
             settings: Some(settings),
+            ..Options::default()
         },
     )
 }

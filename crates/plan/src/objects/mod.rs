@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use shardwright_rules::{Address, Configuration, HostgroupId, Role, User};
+use shardwright_rules::{Address, Configuration, Firewall, HostgroupId, Role, User};
 
 use crate::{Facts, RowKey};
 
@@ -39,7 +39,27 @@ pub(crate) fn objects(configuration: &Configuration) -> Objects {
         objects.entry(user.address.clone()).or_default().facts = user_facts(user, &places);
     }
     routing::collect(configuration, &places, &mut objects);
+    for firewall in &configuration.firewall {
+        let facts = firewall_facts(firewall);
+        objects
+            .entry(firewall.address.clone())
+            .or_default()
+            .facts
+            .extend(facts);
+    }
     objects
+}
+
+/// What a user may send; of users who are not limited, that they are not.
+fn firewall_facts(firewall: &Firewall) -> Facts {
+    let mut facts = Facts::from_iter([("firewall".to_owned(), json!(firewall.mode))]);
+    if !firewall.digests.is_empty() {
+        let digests = firewall.digests.iter().map(|digest| format!("0x{digest:016X}"));
+        facts.insert("allow".into(), digests.collect());
+        facts.insert("schemas".into(), json!(firewall.schemas));
+        facts.insert("flags".into(), json!(firewall.flags));
+    }
+    facts
 }
 
 fn places(configuration: &Configuration) -> Places<'_> {

@@ -10,6 +10,15 @@ use shardwright_rules::{
 use super::{Objects, Places, facts_of};
 use crate::{Facts, ObjectKind, RowKey};
 
+/// Columns that effects set.
+const EFFECTS: [&str; 5] = [
+    "delay_ms",
+    "cache_ttl_ms",
+    "cache_empty_result",
+    "multiplex",
+    "mirror_hostgroup",
+];
+
 /// Where the rows of one object send statements.
 #[derive(Default)]
 struct Destinations {
@@ -26,7 +35,9 @@ pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, object
                     let destination = destinations.entry(&rule.address).or_default();
                     destination.hostgroups.insert(HostgroupId(hostgroup));
                 }
-                engine_row(rule, engine)
+                let row = engine_row(rule, engine);
+                effect_facts(&rule.address, &row, objects);
+                row
             }
             Body::Native { scope, step } => native_step(rule, scope, step, objects),
         };
@@ -55,6 +66,24 @@ pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, object
     }
 }
 
+/// What the rows of an effect set; those that only lead to them set nothing.
+fn effect_facts(address: &Address, row: &Facts, objects: &mut Objects) {
+    let kind = ObjectKind::of(address);
+    let is_effect = matches!(
+        kind,
+        ObjectKind::Throttle | ObjectKind::PoolingException | ObjectKind::Cache | ObjectKind::Mirror
+    );
+    if !is_effect {
+        return;
+    }
+    let facts = &mut objects.entry(address.clone()).or_default().facts;
+    for key in EFFECTS {
+        if let Some(value) = row.get(key) {
+            facts.insert(key.into(), value.clone());
+        }
+    }
+}
+
 fn engine_row(rule: &Rule, engine: &EngineRule) -> Facts {
     let mut row = facts_of(engine);
     if engine.re_modifiers == Modifiers::default() {
@@ -75,6 +104,10 @@ fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Obje
         }
         NativeStep::Role(role) => ("role", facts_of(role.as_ref())),
         NativeStep::Delay(delay) => ("delay", facts_of(delay)),
+        NativeStep::NoMultiplex => (
+            "no_multiplex",
+            Facts::from_iter([("multiplex".to_owned(), json!("never"))]),
+        ),
         NativeStep::StopIfPlaced => ("stop_if_placed", Facts::new()),
     };
     row.insert("step".into(), json!(name));
@@ -97,6 +130,7 @@ fn scope_facts(scope: &Scope) -> Facts {
         ("users", &scope.users),
         ("schemas", &scope.schemas),
         ("clusters", &scope.clusters),
+        ("tables", &scope.tables),
     ] {
         facts.shift_remove(key);
         if !names.any_of.is_empty() {

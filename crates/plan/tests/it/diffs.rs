@@ -73,7 +73,10 @@ fn values_of_a_map_a_policy_a_throttle() {
         else {
             panic!()
         };
-        role.reads = ReadSelection::Only(vec!["^SELECT .* FROM (products|reviews)".into()]);
+        role.reads = ReadSelection::Only(vec![Scope {
+            match_digest: vec!["^SELECT .* FROM (products|reviews)".into()],
+            ..Scope::default()
+        }]);
         let Body::Native { step, scope } = &mut c.graph.rules[2].body else {
             panic!()
         };

@@ -92,6 +92,7 @@ fn rule(rule: &Rule) -> Vec<Value> {
                 NativeStep::Map(_) => "map",
                 NativeStep::Role(_) => "role",
                 NativeStep::Delay(_) => "delay",
+                NativeStep::NoMultiplex => "no_multiplex",
                 NativeStep::StopIfPlaced => "stop_if_placed",
             },
         ),
@@ -102,6 +103,13 @@ fn rule(rule: &Rule) -> Vec<Value> {
             ..
         } => Some(delay.delay_ms),
         _ => row.delay_ms,
+    };
+    let multiplex = match &rule.body {
+        Body::Native {
+            step: NativeStep::NoMultiplex,
+            ..
+        } => Some(0),
+        _ => row.multiplex,
     };
     let modifiers: Vec<&str> = [
         ("CASELESS", row.re_modifiers.caseless),
@@ -131,7 +139,7 @@ fn rule(rule: &Rule) -> Vec<Value> {
         optional_int(delay),
         optional_text(row.error_msg.as_ref()),
         optional_text(row.ok_msg.as_ref()),
-        row.multiplex.map_or(Value::Null, int),
+        multiplex.map_or(Value::Null, int),
         int(u8::from(row.apply)),
         optional_text(row.comment.as_ref()),
         text(rule.address.as_str()),

@@ -11,7 +11,7 @@ pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: 
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
     walk.matched(rule, &rule.address, flag_out, |_| why(row));
     act(rule, row, walk);
-    if let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.text.first())
+    if let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
         && let Some(text) = pattern.rewrite(&walk.text, replacement.as_bytes())
     {
         walk.text = text.into();
@@ -61,10 +61,11 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<
         return false;
     }
     for (pattern, of_digest) in patterns
+        .scope
         .digest
         .iter()
         .map(|pattern| (pattern, true))
-        .chain(patterns.text.iter().map(|pattern| (pattern, false)))
+        .chain(patterns.scope.text.iter().map(|pattern| (pattern, false)))
     {
         walk.evaluations += 1;
         let subject = if of_digest {
@@ -91,6 +92,7 @@ fn act(rule: &Rule, row: &EngineRule, walk: &mut Walk<'_>) {
     set(&mut effects.delay_ms, row.delay_ms);
     set(&mut effects.multiplex, row.multiplex);
     set(&mut effects.cache_ttl_ms, row.cache_ttl_ms);
+    set(&mut effects.cache_empty_result, row.cache_empty_result);
     set(&mut effects.timeout_ms, row.timeout_ms);
     set(&mut effects.retries, row.retries);
     set(&mut effects.next_query_flag_in, row.next_query_flag_in);

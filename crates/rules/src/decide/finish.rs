@@ -5,13 +5,19 @@ use shardwright_sql::annotation;
 use crate::decide::Index;
 use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
-use crate::{Annotations, Effects, HostgroupId, Outcome, Rejection, Role, Route, Transaction};
+use crate::{
+    Address, Annotations, Effects, FIREWALL_MESSAGE, HostgroupId, Outcome, Rejection, Role, Route,
+    Transaction,
+};
 
 /// Error 1148, SQLSTATE 42000: what ProxySQL sends for `error_msg`.
 pub(super) const REFUSED: (u16, &str) = (1148, "42000");
 
 pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     fast_routing(index, walk);
+    if walk.error_msg.is_none() {
+        walk.error_msg = firewall(index, walk);
+    }
     if let Some(message) = walk.ok_msg.take() {
         return Outcome::Answer { message };
     }
@@ -72,6 +78,25 @@ fn fast_routing(index: &impl Index, walk: &mut Walk<'_>) {
             format!("fast routing of schema {schema}")
         });
     }
+}
+
+/// The refusal of a statement that is not allowed to its user; a user who is not in the list is allowed none.
+fn firewall(index: &impl Index, walk: &Walk<'_>) -> Option<(String, Address)> {
+    let firewall = &index.configuration().firewall;
+    if firewall.is_empty() {
+        return None;
+    }
+    let user = walk.session.user;
+    let own = firewall
+        .binary_search_by(|known| known.user.as_str().cmp(user))
+        .ok()
+        .map(|at| &firewall[at]);
+    let schema = walk.session.schema.unwrap_or_default();
+    if own.is_some_and(|own| own.passes(schema, walk.flag, walk.statement.digest_hash())) {
+        return None;
+    }
+    let address = own.map_or_else(|| Address::new("firewall"), |own| own.address.clone());
+    Some((FIREWALL_MESSAGE.to_owned(), address))
 }
 
 fn annotations(index: &impl Index, walk: &mut Walk<'_>) {

@@ -3,7 +3,7 @@
 use crate::decide::Index;
 use crate::decide::engine::address_matches;
 use crate::decide::keys;
-use crate::decide::patterns::{RulePatterns, matches};
+use crate::decide::patterns::{RulePatterns, ScopePatterns, matches};
 use crate::decide::walk::{Next, Walk};
 use crate::{Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, WriterHint};
 
@@ -11,7 +11,7 @@ use crate::{Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scop
 pub(super) fn in_scope(
     index: &impl Index,
     scope: &Scope,
-    patterns: &RulePatterns,
+    patterns: &ScopePatterns,
     walk: &mut Walk<'_>,
 ) -> bool {
     session_in_scope(index, scope, walk) && statement_in_scope(scope, patterns, walk)
@@ -34,14 +34,12 @@ fn session_in_scope(index: &impl Index, scope: &Scope, walk: &Walk<'_>) -> bool 
     {
         return false;
     }
-    scope.client_addrs.is_empty()
-        || scope
-            .client_addrs
-            .iter()
-            .any(|wanted| address_matches(Some(wanted), session.client_addr))
+    let is_from = |wanted: &String| address_matches(Some(wanted), session.client_addr);
+    (scope.client_addrs.is_empty() || scope.client_addrs.iter().any(is_from))
+        && !scope.except_client_addrs.iter().any(is_from)
 }
 
-fn statement_in_scope(scope: &Scope, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
+fn statement_in_scope(scope: &Scope, patterns: &ScopePatterns, walk: &mut Walk<'_>) -> bool {
     let statement = walk.statement;
     if !scope.statements.is_empty() && !scope.statements.contains(&statement.kind()) {
         return false;
@@ -49,16 +47,26 @@ fn statement_in_scope(scope: &Scope, patterns: &RulePatterns, walk: &mut Walk<'_
     if !scope.digests.is_empty() && !scope.digests.contains(&statement.digest_hash()) {
         return false;
     }
+    if !scope.except_digests.is_empty() && scope.except_digests.contains(&statement.digest_hash()) {
+        return false;
+    }
     if !scope.functions.is_empty() && !statement.calls_any_of(&scope.functions) {
         return false;
     }
-    walk.evaluations += (patterns.digest.len() + patterns.text.len()) as u32;
-    (patterns.digest.is_empty()
-        || patterns
-            .digest
-            .iter()
-            .any(|pattern| matches(pattern, statement.digest_text())))
-        && (patterns.text.is_empty() || patterns.text.iter().any(|pattern| matches(pattern, &walk.text)))
+    if !scope.except_functions.is_empty() && statement.calls_any_of(&scope.except_functions) {
+        return false;
+    }
+    if !scope.tables.is_any() && !statement.names_tables(&scope.tables) {
+        return false;
+    }
+    walk.evaluations += patterns.len();
+    let any = |patterns: &[_], subject: &[u8]| patterns.iter().any(|pattern| matches(pattern, subject));
+    let listed = (patterns.digest.is_empty() || any(&patterns.digest, statement.digest_text()))
+        && (patterns.text.is_empty() || any(&patterns.text, &walk.text));
+    // The digest text is only made where somebody asks for it.
+    let excepted = any(&patterns.except_text, &walk.text)
+        || (!patterns.except_digest.is_empty() && any(&patterns.except_digest, statement.digest_text()));
+    listed && !excepted
 }
 
 /// The cluster that the statement is on so far; before any placement, its user's.
@@ -87,7 +95,9 @@ pub(super) fn role(
     if walk.session.transaction.is_some() || walk.session.transaction_pending {
         return Next::Continue;
     }
-    if !walk.statement.is_safe_read(step.session_functions_on_readers) || !selected(step, patterns, walk) {
+    if !walk.statement.is_safe_read(step.session_functions_on_readers)
+        || !selected(index, step, patterns, walk)
+    {
         return Next::Continue;
     }
     if step
@@ -109,16 +119,17 @@ pub(super) fn role(
     Next::Continue
 }
 
-fn selected(step: &RoleStep, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
-    walk.evaluations += patterns.reads.len() as u32;
-    let any = patterns
-        .reads
-        .iter()
-        .any(|pattern| matches(pattern, walk.statement.digest_text()));
-    match step.reads {
+fn selected(index: &impl Index, step: &RoleStep, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
+    let mut any = |scopes: &[Scope]| {
+        scopes
+            .iter()
+            .zip(&patterns.reads)
+            .any(|(scope, patterns)| in_scope(index, scope, patterns, walk))
+    };
+    match &step.reads {
         ReadSelection::All => true,
-        ReadSelection::Only(_) => any,
-        ReadSelection::Except(_) => !any,
+        ReadSelection::Only(scopes) => any(scopes),
+        ReadSelection::Except(scopes) => !any(scopes),
     }
 }
 
@@ -134,6 +145,14 @@ pub(super) fn delay(rule: &Rule, step: &DelayStep, walk: &mut Walk<'_>) -> Next 
     *delay_ms = Some(delay_ms.map_or(step.delay_ms, |earlier| earlier.max(step.delay_ms)));
     walk.matched(rule, &rule.address, None, |_| {
         format!("delayed by {} ms", step.delay_ms)
+    });
+    Next::Continue
+}
+
+pub(super) fn no_multiplex(rule: &Rule, walk: &mut Walk<'_>) -> Next {
+    walk.effects.multiplex = Some(0);
+    walk.matched(rule, &rule.address, None, |_| {
+        "the connection stays with the session".to_owned()
     });
     Next::Continue
 }

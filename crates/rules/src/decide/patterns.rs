@@ -7,12 +7,48 @@ use crate::{Address, Body, Configuration, EngineRule, NativeStep, ReadSelection,
 /// A pattern as the engine holds it: compiled, or refused by the engine's library.
 type Compiled = Result<Pattern, PatternError>;
 
+/// The patterns of a scope, or of an engine rule.
+#[derive(Debug, Default)]
+pub(super) struct ScopePatterns {
+    pub(super) digest: Vec<Compiled>,
+    pub(super) text: Vec<Compiled>,
+    pub(super) except_digest: Vec<Compiled>,
+    pub(super) except_text: Vec<Compiled>,
+}
+
+impl ScopePatterns {
+    fn of(scope: &Scope, regex: RegexEngine) -> Self {
+        let flags = Flags {
+            caseless: true,
+            global: false,
+        };
+        let compile = |texts: &[String]| -> Vec<Compiled> {
+            texts
+                .iter()
+                .map(|text| Pattern::compile(text, flags, dialect(regex)))
+                .collect()
+        };
+        Self {
+            digest: compile(&scope.match_digest),
+            text: compile(&scope.match_pattern),
+            except_digest: compile(&scope.except_match_digest),
+            except_text: compile(&scope.except_match_pattern),
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u32 {
+        let lists = [&self.digest, &self.text, &self.except_digest, &self.except_text];
+        lists.iter().map(|list| list.len() as u32).sum()
+    }
+}
+
 /// The patterns of a rule, by the place that they stand in.
 #[derive(Debug, Default)]
 pub struct RulePatterns {
-    pub(super) digest: Vec<Compiled>,
-    pub(super) text: Vec<Compiled>,
-    pub(super) reads: Vec<Compiled>,
+    pub(super) scope: ScopePatterns,
+    /// Of each scope of `reads:`.
+    pub(super) reads: Vec<ScopePatterns>,
 }
 
 /// Where a pattern stands.
@@ -53,12 +89,12 @@ impl RulePatterns {
 
     /// Patterns over the digest text: one at most for an engine rule.
     pub fn of_digest(&self) -> &[Result<Pattern, PatternError>] {
-        &self.digest
+        &self.scope.digest
     }
 
     /// Patterns over the statement: one at most for an engine rule.
     pub fn of_text(&self) -> &[Result<Pattern, PatternError>] {
-        &self.text
+        &self.scope.text
     }
 
     fn compile(rule: &Rule, regex: RegexEngine) -> Self {
@@ -79,44 +115,53 @@ impl RulePatterns {
                 .collect()
         };
         Self {
-            digest: compile(&row.match_digest),
-            text: compile(&row.match_pattern),
+            scope: ScopePatterns {
+                digest: compile(&row.match_digest),
+                text: compile(&row.match_pattern),
+                ..ScopePatterns::default()
+            },
             reads: Vec::new(),
         }
     }
 
     fn of_step(scope: &Scope, step: &NativeStep, regex: RegexEngine) -> Self {
-        let flags = Flags {
-            caseless: true,
-            global: false,
-        };
-        let compile = |texts: &[String]| -> Vec<Compiled> {
-            texts
-                .iter()
-                .map(|text| Pattern::compile(text, flags, dialect(regex)))
-                .collect()
-        };
-        let reads = match step {
+        let reads: &[Scope] = match step {
             NativeStep::Role(role) => match &role.reads {
-                ReadSelection::All => Vec::new(),
-                ReadSelection::Only(texts) | ReadSelection::Except(texts) => compile(texts),
+                ReadSelection::All => &[],
+                ReadSelection::Only(scopes) | ReadSelection::Except(scopes) => scopes,
             },
-            NativeStep::Map(_) | NativeStep::Delay(_) | NativeStep::StopIfPlaced => Vec::new(),
+            NativeStep::Map(_)
+            | NativeStep::Delay(_)
+            | NativeStep::NoMultiplex
+            | NativeStep::StopIfPlaced => &[],
         };
         Self {
-            digest: compile(&scope.match_digest),
-            text: compile(&scope.match_pattern),
-            reads,
+            scope: ScopePatterns::of(scope, regex),
+            reads: reads
+                .iter()
+                .map(|scope| ScopePatterns::of(scope, regex))
+                .collect(),
         }
     }
 
     pub(crate) fn broken<'a>(&'a self, rule: &'a Rule) -> impl Iterator<Item = BrokenPattern<'a>> {
-        let columns = [
-            (PatternColumn::MatchDigest, &self.digest),
-            (PatternColumn::MatchPattern, &self.text),
-            (PatternColumn::Reads, &self.reads),
+        let own = [
+            (PatternColumn::MatchDigest, &self.scope.digest),
+            (PatternColumn::MatchDigest, &self.scope.except_digest),
+            (PatternColumn::MatchPattern, &self.scope.text),
+            (PatternColumn::MatchPattern, &self.scope.except_text),
         ];
-        columns.into_iter().flat_map(move |(column, patterns)| {
+        let reads = self.reads.iter().flat_map(|reads| {
+            [
+                &reads.digest,
+                &reads.except_digest,
+                &reads.text,
+                &reads.except_text,
+            ]
+            .map(|patterns| (PatternColumn::Reads, patterns))
+        });
+        let columns = own.into_iter().chain(reads);
+        columns.flat_map(move |(column, patterns)| {
             patterns.iter().filter_map(move |pattern| {
                 let error = pattern.as_ref().err()?;
                 Some(BrokenPattern {

@@ -7,8 +7,8 @@ mod servers;
 
 use serde_json::json;
 use shardwright_rules::{
-    Address, Body, Configuration, EngineRule, FlagOutChoice, Modifiers, NativeStep, Rule, SecretReference,
-    User,
+    Address, Body, Configuration, EngineRule, Firewall, FirewallMode, FlagOutChoice, Modifiers, NativeStep, Rule,
+    SecretReference, User,
 };
 
 use super::EmitError;
@@ -38,11 +38,15 @@ pub enum Table {
     QueryRules,
     /// `mysql_query_rules_fast_routing`
     FastRouting,
+    /// `mysql_firewall_whitelist_users`
+    FirewallUsers,
+    /// `mysql_firewall_whitelist_rules`
+    FirewallRules,
 }
 
 impl Table {
-    /// Every table that a configuration owns, in the order in which they are written.
-    pub const ALL: [Table; 7] = [
+    /// Every table that a configuration can own, in the order in which they are written.
+    pub const ALL: [Table; 9] = [
         Table::Servers,
         Table::ReplicationHostgroups,
         Table::GaleraHostgroups,
@@ -50,7 +54,14 @@ impl Table {
         Table::Users,
         Table::QueryRules,
         Table::FastRouting,
+        Table::FirewallUsers,
+        Table::FirewallRules,
     ];
+
+    /// Whether the table is the firewall's; a configuration without one leaves these as they are.
+    pub fn is_of_firewall(self) -> bool {
+        matches!(self, Table::FirewallUsers | Table::FirewallRules)
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -62,6 +73,8 @@ impl Table {
             Table::Users => "mysql_users",
             Table::QueryRules => "mysql_query_rules",
             Table::FastRouting => "mysql_query_rules_fast_routing",
+            Table::FirewallUsers => "mysql_firewall_whitelist_users",
+            Table::FirewallRules => "mysql_firewall_whitelist_rules",
         }
     }
 }
@@ -171,7 +184,51 @@ pub fn rows(configuration: &Configuration) -> Result<Vec<Row>, EmitError> {
         row.set("comment", route.address.as_str());
         rows.push(row.checked()?);
     }
+    for firewall in &configuration.firewall {
+        rows.push(firewall_user(firewall)?);
+    }
+    for firewall in &configuration.firewall {
+        firewall_rules(firewall, &mut rows)?;
+    }
     Ok(rows)
+}
+
+fn firewall_user(firewall: &Firewall) -> Result<Row, EmitError> {
+    let mut row = Row::new(Table::FirewallUsers, &firewall.address);
+    row.set("active", true);
+    row.set("username", firewall.user.as_str());
+    // An empty address is every client's.
+    row.set("client_address", "");
+    row.set(
+        "mode",
+        match firewall.mode {
+            FirewallMode::Disabled => "OFF",
+            FirewallMode::Detecting => "DETECTING",
+            FirewallMode::Protecting => "PROTECTING",
+        },
+    );
+    row.set("comment", firewall.address.as_str());
+    row.checked()
+}
+
+/// The engine compares schema and flag exactly, so each combination is a row.
+fn firewall_rules(firewall: &Firewall, rows: &mut Vec<Row>) -> Result<(), EmitError> {
+    for schema in &firewall.schemas {
+        for flag in &firewall.flags {
+            for digest in &firewall.digests {
+                let mut row = Row::new(Table::FirewallRules, &firewall.address);
+                row.set("active", true);
+                row.set("username", firewall.user.as_str());
+                row.set("client_address", "");
+                row.set("schemaname", schema.as_str());
+                row.set("flagIN", *flag);
+                row.set("digest", format!("0x{digest:016X}").as_str());
+                row.set("comment", firewall.address.as_str());
+                rows.push(row.checked()?);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn user(user: &User) -> Result<Row, EmitError> {
@@ -212,6 +269,7 @@ fn query_rule(rule: &Rule) -> Result<Row, EmitError> {
                     NativeStep::Map(_) => "map",
                     NativeStep::Role(_) => "role",
                     NativeStep::Delay(_) => "delay",
+                    NativeStep::NoMultiplex => "no_multiplex",
                     NativeStep::StopIfPlaced => "stop_if_placed",
                 },
             });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use shardwright_rules::{Body, ClusterKind, Configuration, RegexEngine, WriterServesReads};
+use shardwright_rules::{Body, ClusterKind, Configuration, FIREWALL_MESSAGE, RegexEngine, WriterServesReads};
 
 use super::{Cell, EmitError, Row, Table, rows};
 
@@ -45,7 +45,11 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
             &format!("SET mysql-{variable}={};", literal(value.as_str())),
         );
     }
+    let has_firewall = !configuration.firewall.is_empty();
     for table in Table::ALL {
+        if table.is_of_firewall() && !has_firewall {
+            continue;
+        }
         line(&mut out, &format!("\nDELETE FROM {};", table.name()));
         let mut last = None;
         for row in rows.iter().filter(|row| row.table == table) {
@@ -62,6 +66,18 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
     out.push('\n');
     for module in PUBLISH {
         line(&mut out, &format!("LOAD MYSQL {module} TO RUNTIME;"));
+    }
+    if has_firewall {
+        // Last: the lists name flags of the rules above, and once it is on, whoever is not listed is refused.
+        line(&mut out, "LOAD MYSQL FIREWALL TO RUNTIME;");
+        let message = literal(FIREWALL_MESSAGE);
+        line(
+            &mut out,
+            &format!("SET mysql-firewall_whitelist_errormsg={message};"),
+        );
+        line(&mut out, "SET mysql-firewall_whitelist_enabled='true';");
+        line(&mut out, "LOAD MYSQL VARIABLES TO RUNTIME;");
+        line(&mut out, "SAVE MYSQL FIREWALL TO DISK;");
     }
     for module in PUBLISH {
         line(&mut out, &format!("SAVE MYSQL {module} TO DISK;"));
@@ -87,7 +103,7 @@ fn variables(configuration: &Configuration) -> Vec<(&'static str, String)> {
         Body::Engine(engine) => engine.digest.is_some() || engine.match_digest.is_some(),
         Body::Native { .. } => false,
     });
-    if reads_digests {
+    if reads_digests || !configuration.firewall.is_empty() {
         // Without digests the conditions on them are skipped, and their rules match everything.
         variables.push(("query_digests", "true".to_owned()));
         for normalisation in [

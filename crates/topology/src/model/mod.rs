@@ -3,6 +3,7 @@
 //! Objects carry an [`OriginId`]; where they were written, and by which generator instance, stands in [`Origins`].
 
 mod cluster;
+mod effects;
 mod key;
 mod origins;
 mod policy;
@@ -19,6 +20,7 @@ pub use cluster::{
     Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
     Tls, WriterServesReads,
 };
+pub use effects::{Allowed, Cache, Firewall, FirewallMode, Mirror, Multiplex, PoolingException};
 pub use key::{
     HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
 };
@@ -36,7 +38,7 @@ pub use shard_map::{
     RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey, Unqualified,
 };
 pub use table::{Named, Table};
-pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+pub use throttle::{Delay, Moment, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
 
 /// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.
@@ -52,6 +54,14 @@ pub struct Topology {
     pub read_write_policies: Table<ReadWritePolicy>,
     /// Which statements are slowed, and when.
     pub throttles: Table<Throttle>,
+    /// Statements whose connection is shared in another way.
+    pub pooling_exceptions: Table<PoolingException>,
+    /// Statements whose results are kept.
+    pub caches: Table<Cache>,
+    /// Statements of which a copy is sent to a second place.
+    pub mirrors: Table<Mirror>,
+    /// What users may send, by user.
+    pub firewall: Table<Firewall>,
     /// Rules in the engine's own columns.
     pub query_rules: Table<RuleBlock>,
 }

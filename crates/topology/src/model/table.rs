@@ -92,6 +92,10 @@ named!(
     super::Shard,
     super::ReadWritePolicy,
     super::Throttle,
+    super::PoolingException,
+    super::Cache,
+    super::Mirror,
+    super::Firewall,
     super::RuleBlock,
     super::Target,
 );

@@ -1,7 +1,9 @@
 //! From merged trees to typed objects: generators run, templates expand, references are looked up.
 
 mod cluster;
+mod effects;
 mod finder;
+mod firewall;
 mod instances;
 mod names;
 mod object;
@@ -50,6 +52,10 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
     topology.read_write_policies =
         Table::new(policy::policies(section("read_write_policies"), &known, context));
     topology.throttles = Table::new(throttle::throttles(section("throttles"), &known, context));
+    topology.pooling_exceptions = Table::new(effects::pooling(section("pooling"), &known, context));
+    topology.caches = Table::new(effects::caches(section("caches"), &known, context));
+    topology.mirrors = Table::new(effects::mirrors(section("mirrors"), &known, context));
+    topology.firewall = Table::new(firewall::firewall(section("firewall"), &known, context));
     topology.query_rules = Table::new(query_rules::blocks(section("query_rules"), &known, context));
     unbuilt::report(root, context);
     topology

@@ -1,5 +1,9 @@
 //! Throttles.
 
+use std::sync::Arc;
+
+use shardwright_diagnostics::Diagnostic;
+
 use super::object::Object;
 use super::policy::ON_UNSUPPORTED;
 use super::scope::scope_of;
@@ -7,7 +11,8 @@ use super::{Known, instances, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+use crate::model::{Delay, Moment, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+use crate::units;
 use crate::view::Field;
 
 pub(super) fn throttles(
@@ -44,6 +49,7 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
     let on_unsupported = object
         .word("on_unsupported", &ON_UNSUPPORTED, context)
         .unwrap_or_default();
+    let (until, reason) = expiry(object, context);
     if !object.has("signal") {
         for field in ["hold", "on_unknown"] {
             if object.has(field) {
@@ -65,8 +71,34 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
         max_concurrent,
         hold_ms,
         on_unknown: on_unknown.unwrap_or_default(),
+        until,
+        reason,
         on_unsupported,
     })
+}
+
+/// `until` with its `reason`.
+fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Moment>, Option<Arc<str>>) {
+    let reason = object.filled_text("reason", context);
+    if object.has("until") && !object.has("reason") {
+        let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
+            .at(object.key_span("until"), "this needs a reason");
+        object.push(diagnostic, context);
+    }
+    let until = object
+        .has("until")
+        .then(|| object.text("until", context))
+        .flatten();
+    let moment = until.as_ref().and_then(|text| {
+        let unix_s = units::unix_seconds(text)?;
+        let text = text.clone();
+        Some(Moment { text, unix_s })
+    });
+    if let (Some(text), None) = (&until, &moment) {
+        let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{text}`");
+        object.error(BAD_VALUE, message, object.span("until"), context);
+    }
+    (moment, reason)
 }
 
 fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {

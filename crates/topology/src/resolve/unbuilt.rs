@@ -8,11 +8,7 @@ use crate::view::View;
 
 /// Sections, and how bad it is that they have no effect. What changes where statements go, or what they may do,
 /// prevents a configuration.
-const SECTIONS: [(&str, Severity); 8] = [
-    ("pooling", Severity::Error),
-    ("caches", Severity::Error),
-    ("mirrors", Severity::Error),
-    ("firewall", Severity::Error),
+const SECTIONS: [(&str, Severity); 4] = [
     ("engine_settings", Severity::Warning),
     ("monitor", Severity::Warning),
     ("listeners", Severity::Warning),

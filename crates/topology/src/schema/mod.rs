@@ -4,6 +4,7 @@
 //! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
 
 mod clusters;
+mod effects;
 mod policies;
 mod project;
 mod query_rules;
@@ -61,10 +62,10 @@ pub fn topology() -> Value {
                     query_rules::block(),
                 ),
             ),
-            ("pooling", unbuilt::pooling()),
-            ("caches", unbuilt::caches()),
-            ("mirrors", unbuilt::mirrors()),
-            ("firewall", unbuilt::firewall()),
+            ("pooling", effects::pooling()),
+            ("caches", effects::caches()),
+            ("mirrors", effects::mirrors()),
+            ("firewall", effects::firewall()),
             ("engine_settings", unbuilt::engine_settings()),
             ("monitor", unbuilt::monitor()),
             ("listeners", unbuilt::listeners()),

@@ -133,12 +133,12 @@ pub(super) fn throttle() -> Value {
                     &["hold", "release"],
                 ),
             ),
+            (
+                "until",
+                text("When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`."),
+            ),
+            ("reason", text("Why.")),
             ("on_unsupported", on_unsupported()),
         ],
     )
-}
-
-/// `match` of the sections that are not built yet.
-pub(super) fn match_() -> Value {
-    described("scope", "Which statements.")
 }

@@ -1,0 +1,177 @@
+//! The firewall's lists: which digests pass, in which schemas, and at which flags evaluation can end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardwright_rules::{Body, EngineRule, Finder, Firewall, FirewallMode, Rule, RuleGraph, User};
+
+use crate::native::firewall::UserFirewall;
+use crate::native::{Program, Section};
+use crate::report::{LAYOUT, Report};
+
+/// The most rows of one user.
+const MOST_ROWS: usize = 1_000_000;
+/// Where a session is that names no schema.
+const NO_SCHEMA: &str = "information_schema";
+
+/// A list for every user: with one list, the engine refuses all users who have none.
+pub(crate) fn rows(program: &Program, graph: &RuleGraph, report: &mut Report<'_>) -> Vec<Firewall> {
+    if program.firewall.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = Vec::with_capacity(program.users.len());
+    for user in &program.users {
+        let own = program.firewall.iter().find(|own| own.user == user.name);
+        rows.push(match own {
+            Some(own) if own.mode != FirewallMode::Disabled => limited(own, user, program, graph, report),
+            _ => Firewall {
+                user: user.name.clone(),
+                address: own.map_or_else(|| user.address.clone(), |own| own.address.clone()),
+                mode: FirewallMode::Disabled,
+                schemas: Vec::new(),
+                flags: Vec::new(),
+                digests: Vec::new(),
+            },
+        });
+    }
+    rows
+}
+
+fn limited(
+    own: &UserFirewall,
+    user: &User,
+    program: &Program,
+    graph: &RuleGraph,
+    report: &mut Report<'_>,
+) -> Firewall {
+    let mut schemas = own.schemas.clone();
+    schemas.insert(
+        user.default_schema
+            .clone()
+            .unwrap_or_else(|| NO_SCHEMA.to_owned()),
+    );
+    for map in program
+        .maps
+        .iter()
+        .filter(|map| map.scope.users.contains(&user.name))
+    {
+        schemas.extend(map_schemas(map));
+    }
+    let flags = endings(graph, &user.name);
+    let needed = schemas.len() * flags.len() * own.digests.len();
+    if needed > MOST_ROWS {
+        let message = format!(
+            "{} needs a row for each statement, session schema and flag: {} x {} x {} is more than {MOST_ROWS}",
+            report.engine,
+            own.digests.len(),
+            schemas.len(),
+            flags.len()
+        );
+        report.error(LAYOUT, own.origin, "allow", message);
+    }
+    let what = "the firewall sees every statement, also COMMIT, SET and what drivers send; a session in a schema that \
+                neither the topology nor `schemas` names is refused";
+    report.difference(own.origin, "mode", what);
+    Firewall {
+        user: user.name.clone(),
+        address: own.address.clone(),
+        mode: own.mode,
+        schemas: schemas.into_iter().collect(),
+        flags: flags.into_iter().collect(),
+        digests: own.digests.iter().copied().collect(),
+    }
+}
+
+/// The session schemas that a map is about.
+fn map_schemas(map: &Section<Box<shardwright_rules::MapStep>>) -> BTreeSet<String> {
+    let step = &map.step;
+    let mut schemas: BTreeSet<String> = step.logical_schema.iter().cloned().collect();
+    for finder in &step.finders {
+        let Finder::Schema { template } = finder else {
+            continue;
+        };
+        for shard in &step.shards {
+            let ranges = shard.ranges.iter().flat_map(|&(low, high)| low..=high);
+            let keys = shard
+                .keys
+                .iter()
+                .cloned()
+                .chain(ranges.map(shardwright_rules::KeyValue::Integer));
+            schemas.extend(keys.take(MOST_ROWS + 1).filter_map(|key| template.render(&key)));
+        }
+    }
+    schemas.extend(
+        step.shards
+            .iter()
+            .filter_map(|shard| shard.schema.as_deref().map(str::to_owned)),
+    );
+    schemas
+}
+
+/// Flags at which the evaluation of a user's statements can end with a place.
+fn endings(graph: &RuleGraph, user: &str) -> BTreeSet<u32> {
+    let mut chains: BTreeMap<u32, Vec<&EngineRule>> = BTreeMap::from([(0, Vec::new())]);
+    for rule in &graph.rules {
+        if let Some(row) = of_user(rule, user) {
+            chains.entry(rule.flag_in).or_default().push(row);
+        }
+    }
+    let mut ends = BTreeSet::new();
+    let mut seen = BTreeSet::from([0]);
+    let mut waiting = vec![0];
+    while let Some(flag) = waiting.pop() {
+        let mut falls_through = true;
+        for row in chains.get(&flag).into_iter().flatten() {
+            let jumps: Vec<u32> = match row.flag_out {
+                Some(flag) => vec![flag],
+                None => row.flag_outs.iter().map(|choice| choice.id).collect(),
+            };
+            let answered = row.error_msg.is_some() || row.ok_msg.is_some();
+            if row.apply && !answered {
+                ends.extend(if jumps.is_empty() {
+                    vec![flag]
+                } else {
+                    jumps.clone()
+                });
+            }
+            let reached = jumps
+                .iter()
+                .copied()
+                .filter(|_| !row.apply)
+                .chain(row.next_query_flag_in);
+            for next in reached {
+                if seen.insert(next) {
+                    waiting.push(next);
+                }
+            }
+            if has_no_condition(row) && (row.apply || !jumps.is_empty()) {
+                falls_through = false;
+                break;
+            }
+        }
+        if falls_through {
+            ends.insert(flag);
+        }
+    }
+    ends
+}
+
+fn of_user<'r>(rule: &'r Rule, user: &str) -> Option<&'r EngineRule> {
+    match &rule.body {
+        Body::Engine(row) => row
+            .username
+            .as_deref()
+            .is_none_or(|name| name == user)
+            .then_some(&**row),
+        Body::Native { .. } => None,
+    }
+}
+
+fn has_no_condition(row: &EngineRule) -> bool {
+    row.schemaname.is_none()
+        && row.client_addr.is_none()
+        && row.proxy_addr.is_none()
+        && row.proxy_port.is_none()
+        && row.digest.is_none()
+        && row.match_digest.is_none()
+        && row.match_pattern.is_none()
+}

@@ -1,0 +1,143 @@
+//! The firewall: which statements users may send.
+
+use shardwright_diagnostics::Span;
+
+use super::effects::on_unsupported;
+use super::object::Object;
+use super::{Known, instances, names, section_origin};
+use crate::codes::{BAD_VALUE, MISSING_KEY};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::model::{Allowed, Firewall, FirewallMode};
+use crate::units;
+use crate::view::Field;
+
+/// Statements of one user.
+const MAX_ALLOWED: usize = 100_000;
+/// Bytes of one example statement.
+const MAX_STATEMENT: usize = 1 << 16;
+
+const MODES: [(&str, FirewallMode); 3] = [
+    ("disabled", FirewallMode::Disabled),
+    ("detecting", FirewallMode::Detecting),
+    ("protecting", FirewallMode::Protecting),
+];
+
+pub(super) fn firewall(
+    section: Option<Field<'_>>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Vec<Firewall> {
+    let Some(section) = section else { return Vec::new() };
+    let parent = section_origin(&section, context);
+    let none = Environment::default();
+    let read = instances::read_all(&section.value, parent, &none, context, |object, context| {
+        one(object, known, context)
+    });
+    read.into_iter().filter_map(|(_, firewall)| firewall).collect()
+}
+
+fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Firewall> {
+    let mut user_is_known = true;
+    if !known.users.contains_key(&object.name) {
+        let users = known.users.keys().map(|name| &**name);
+        let diagnostic = names::unknown("user", &object.name, users, object.key, context)
+            .note("an object of `firewall` has the name of the user that it is about");
+        object.push(diagnostic, context);
+        user_is_known = false;
+    }
+    object.require("mode", context);
+    let mode = object.word("mode", &MODES, context);
+    let mut allow = Vec::new();
+    if let Some(part) = object.part("allow", context) {
+        digests(&part, &mut allow, context);
+        for (_, text) in part.texts("statements", context) {
+            allow.push(Allowed::Statement(text));
+        }
+        file(&part, &mut allow, context);
+        if part.view.fields().is_empty() {
+            let message = "`allow` needs `file`, `digests` or `statements`";
+            part.error(MISSING_KEY, message, part.key, context);
+        }
+    } else if mode.is_some_and(|mode| mode != FirewallMode::Disabled) {
+        object.require("allow", context);
+    }
+    if allow.len() > MAX_ALLOWED {
+        let message = format!(
+            "{} statements are allowed here, {MAX_ALLOWED} are the most",
+            allow.len()
+        );
+        object.error(BAD_VALUE, message, object.key_span("allow"), context);
+        allow.clear();
+    }
+    let schemas = object.texts("schemas", context).into_iter().map(|(_, name)| name);
+    let schemas = schemas.collect();
+    if !user_is_known {
+        return None;
+    }
+    Some(Firewall {
+        name: object.name.clone(),
+        origin: object.origin,
+        mode: mode?,
+        allow,
+        schemas,
+        on_unsupported: on_unsupported(object, context),
+    })
+}
+
+fn digests(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'_>) {
+    for (span, text) in part.texts("digests", context) {
+        match units::digest(&text) {
+            Some(digest) => allow.push(Allowed::Digest(digest)),
+            None => {
+                let message = format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`");
+                part.error(BAD_VALUE, message, span, context);
+            }
+        }
+    }
+}
+
+/// The lines of an allow file: a digest, or an example statement; empty lines and those that begin with `#` are notes.
+fn file(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'_>) {
+    let Some(path) = part.filled_text("file", context) else {
+        return;
+    };
+    // One that cannot be read has been reported.
+    let Some((file, text)) = context.allow_files.get(&path) else {
+        return;
+    };
+    let before = allow.len();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let at = start;
+        start += line.len();
+        let written = line.trim();
+        if written.is_empty() || written.starts_with('#') {
+            continue;
+        }
+        if let Some(digest) = units::digest(written) {
+            allow.push(Allowed::Digest(digest));
+        } else if is_hash(written) || written.len() > MAX_STATEMENT {
+            let indent = line.len() - line.trim_start().len();
+            let place = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+            let span = Span::new(file, place(at + indent), place(at + indent + written.len()));
+            let message = "expected a digest such as 0x4D7DCFF87DD1A927, or a statement";
+            part.error(BAD_VALUE, message, span, context);
+        } else {
+            let statement = context.intern(written);
+            allow.push(Allowed::Statement(statement));
+        }
+        if allow.len() > MAX_ALLOWED {
+            return;
+        }
+    }
+    if allow.len() == before {
+        let message = format!("`{path}` allows no statement");
+        part.error(BAD_VALUE, message, part.span("file"), context);
+    }
+}
+
+/// Whether a line is meant as a digest and is none.
+fn is_hash(line: &str) -> bool {
+    line.starts_with("0x") || line.starts_with("0X")
+}
