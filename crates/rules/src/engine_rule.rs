@@ -54,6 +54,15 @@ pub struct EngineRule {
     /// Whether an empty result is cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_empty_result: Option<bool>,
+    /// Stored by ProxySQL 2.7 and not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_timeout_ms: Option<u32>,
+    /// Stored by ProxySQL 2.7 and not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<bool>,
+    /// Stored by ProxySQL 2.7 and not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky_conn: Option<bool>,
     /// Execution time after which the statement is killed, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u32>,

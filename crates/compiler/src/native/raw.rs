@@ -49,6 +49,19 @@ fn row(
                        again; add `apply: 1` or a `flagOUT`";
         report.error(OVERWRITTEN, raw.origin, field, message);
     }
+    for (column, is_set) in [
+        ("cache_timeout", raw.cache_timeout_ms.is_some()),
+        ("reconnect", raw.reconnect.is_some()),
+        ("sticky_conn", raw.sticky_conn.is_some()),
+    ] {
+        if is_set {
+            report.difference(
+                raw.origin,
+                column,
+                format!("`{column}` is kept and has no effect"),
+            );
+        }
+    }
     let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
     let condition = |value: &Option<std::sync::Arc<str>>| text(value).filter(|value| !value.is_empty());
     let rule = EngineRule {
@@ -78,6 +91,9 @@ fn row(
         destination_hostgroup: destination,
         cache_ttl_ms: raw.cache_ttl_ms,
         cache_empty_result: raw.cache_empty_result,
+        cache_timeout_ms: raw.cache_timeout_ms,
+        reconnect: raw.reconnect,
+        sticky_conn: raw.sticky_conn,
         timeout_ms: raw.timeout_ms,
         retries: raw.retries,
         delay_ms: raw.delay_ms,

@@ -85,7 +85,7 @@ fn values_of_a_map_a_policy_a_throttle() {
     });
     assert_snapshot!(changed, @r#"
     ~ shard_maps.tenants           unknown_key reject → {cluster: shop-20}, logical_schema none → shop
-    ~ read_write_policies.default  reads all → {only: ["^SELECT .* FROM (products|reviews)"]}
+    ~ read_write_policies.default  reads all → {only: [{match_digest: ["^SELECT .* FROM (products|reviews)"]}]}
     ~ throttles.purge              delay_ms 5 → 50, applies_to {users: [app]} → {statements: [delete], users: [app]}
     objects   0 rules of 3, 0 shards of 2, 0 hostgroups, 0 servers, 0 users
     "#);
@@ -263,4 +263,35 @@ fn the_first_configuration_of_many_alike() {
     + throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (+1)
     objects   3 rules of 3, 200 shards of 200, 4 hostgroups, 4 servers, 1 user
     ");
+}
+
+#[test]
+fn what_users_may_send() {
+    let own = |mode, digests: &[u64]| Firewall {
+        user: "app".into(),
+        address: "firewall.app".into(),
+        mode,
+        schemas: vec!["app".into()],
+        flags: vec![0],
+        digests: digests.into(),
+    };
+    let observed = Configuration {
+        firewall: vec![own(FirewallMode::Detecting, &[1])],
+        ..Configuration::empty(EngineId::Proxysql27)
+    };
+    let mut desired = observed.clone();
+    desired.firewall = vec![own(FirewallMode::Protecting, &[1, 0xFF])];
+    let shown: Vec<String> = diff(&observed, &desired)
+        .iter()
+        .map(|effect| {
+            format!(
+                "{} {} {:?} {:?}",
+                effect.action.sign(),
+                effect.address,
+                effect.old,
+                effect.new
+            )
+        })
+        .collect();
+    assert_snapshot!(shown.join("\n"), @r#"~ firewall.app {"firewall": String("detecting"), "allow": Array [String("0x0000000000000001")]} {"firewall": String("protecting"), "allow": Array [String("0x0000000000000001"), String("0x00000000000000FF")]}"#);
 }

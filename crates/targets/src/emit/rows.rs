@@ -341,6 +341,8 @@ fn actions(row: &mut Row, engine: &EngineRule) -> Result<(), EmitError> {
     row.set_some("destination_hostgroup", engine.destination_hostgroup);
     row.set_some("cache_ttl", engine.cache_ttl_ms);
     row.set_some("cache_empty_result", engine.cache_empty_result);
+    row.set_some("cache_timeout", engine.cache_timeout_ms);
+    row.set_some("reconnect", engine.reconnect);
     row.set_some("timeout", engine.timeout_ms);
     row.set_some("retries", engine.retries);
     row.set_some("delay", engine.delay_ms);
@@ -349,6 +351,7 @@ fn actions(row: &mut Row, engine: &EngineRule) -> Result<(), EmitError> {
     row.set_some("mirror_hostgroup", engine.mirror_hostgroup);
     row.set_some("error_msg", engine.error_msg.as_deref());
     row.set_some("OK_msg", engine.ok_msg.as_deref());
+    row.set_some("sticky_conn", engine.sticky_conn);
     row.set_some("multiplex", engine.multiplex.map(u32::from));
     row.set_some("gtid_from_hostgroup", engine.gtid_from_hostgroup);
     row.set_some("log", engine.log);

@@ -96,7 +96,7 @@ fn the_script() {
 
     DELETE FROM mysql_query_rules;
     -- query_rules.legacy.rules[0]
-    INSERT INTO mysql_query_rules (rule_id, active, username, schemaname, flagIN, client_addr, proxy_addr, proxy_port, digest, match_digest, match_pattern, negate_match_pattern, re_modifiers, replace_pattern, destination_hostgroup, cache_ttl, cache_empty_result, timeout, retries, delay, next_query_flagIN, mirror_flagOUT, mirror_hostgroup, error_msg, OK_msg, multiplex, gtid_from_hostgroup, log, apply, attributes, comment) VALUES (100, 1, 'app', 'shop', 0, '10.1.%', '0.0.0.0', 6033, '0x4D7DCFF87DD1A927', '^SELECT', '\btenant=''(\d+)''', 1, 'GLOBAL', '\1', 1001, 2000, 0, 0, 2, 5, 7, 8, 9, '', 'fine', 2, 1000, 1, 1, '{"flagOUTs":[{"id":20000,"weight":3},{"id":20001,"weight":1}]}', 'query_rules.legacy.rules[0]');
+    INSERT INTO mysql_query_rules (rule_id, active, username, schemaname, flagIN, client_addr, proxy_addr, proxy_port, digest, match_digest, match_pattern, negate_match_pattern, re_modifiers, replace_pattern, destination_hostgroup, cache_ttl, cache_empty_result, cache_timeout, reconnect, timeout, retries, delay, next_query_flagIN, mirror_flagOUT, mirror_hostgroup, error_msg, OK_msg, sticky_conn, multiplex, gtid_from_hostgroup, log, apply, attributes, comment) VALUES (100, 1, 'app', 'shop', 0, '10.1.%', '0.0.0.0', 6033, '0x4D7DCFF87DD1A927', '^SELECT', '\btenant=''(\d+)''', 1, 'GLOBAL', '\1', 1001, 2000, 0, 5, 1, 0, 2, 5, 7, 8, 9, '', 'fine', 0, 2, 1000, 1, 1, '{"flagOUTs":[{"id":20000,"weight":3},{"id":20001,"weight":1}]}', 'query_rules.legacy.rules[0]');
     -- shard_maps.tenants
     INSERT INTO mysql_query_rules (rule_id, active, flagIN, error_msg, apply, comment) VALUES (100000, 1, 20000, 'SW352: unknown shard key: shard map tenants has no tenant; don''t guess', 1, 'my own words');
     INSERT INTO mysql_query_rules (rule_id, active, flagIN, apply, comment) VALUES (100001, 1, 20001, 0, 'shard_maps.tenants');
@@ -254,4 +254,51 @@ fn json_is_the_configuration() {
         everything()
     );
     assert_eq!(json, emit::json(&everything()));
+}
+
+#[test]
+fn a_firewall_is_loaded_before_it_is_switched_on() {
+    let mut configuration = everything();
+    let own = |user: &str, mode, digests: &[u64]| Firewall {
+        user: user.into(),
+        address: format!("firewall.{user}").into(),
+        mode,
+        schemas: vec!["app".into(), "it's".into()],
+        flags: vec![0, 20_000],
+        digests: digests.into(),
+    };
+    configuration.firewall = vec![
+        own("app", FirewallMode::Protecting, &[0xA, u64::MAX - 1]),
+        own("batch", FirewallMode::Disabled, &[]),
+        own("open", FirewallMode::Detecting, &[1]),
+    ];
+    round_trip(&configuration);
+    let script = emit::sql(&configuration).unwrap();
+    let of_firewall: Vec<&str> = script
+        .lines()
+        .filter(|line| line.to_lowercase().contains("firewall") && !line.starts_with("--"))
+        .collect();
+    assert_snapshot!(of_firewall.join("\n"), @r"
+    DELETE FROM mysql_firewall_whitelist_users;
+    INSERT INTO mysql_firewall_whitelist_users (active, username, client_address, mode, comment) VALUES (1, 'app', '', 'PROTECTING', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_users (active, username, client_address, mode, comment) VALUES (1, 'batch', '', 'OFF', 'firewall.batch');
+    INSERT INTO mysql_firewall_whitelist_users (active, username, client_address, mode, comment) VALUES (1, 'open', '', 'DETECTING', 'firewall.open');
+    DELETE FROM mysql_firewall_whitelist_rules;
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'app', 0, '0x000000000000000A', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'app', 0, '0xFFFFFFFFFFFFFFFE', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'app', 20000, '0x000000000000000A', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'app', 20000, '0xFFFFFFFFFFFFFFFE', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'it''s', 0, '0x000000000000000A', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'it''s', 0, '0xFFFFFFFFFFFFFFFE', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'it''s', 20000, '0x000000000000000A', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'app', '', 'it''s', 20000, '0xFFFFFFFFFFFFFFFE', 'firewall.app');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'open', '', 'app', 0, '0x0000000000000001', 'firewall.open');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'open', '', 'app', 20000, '0x0000000000000001', 'firewall.open');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'open', '', 'it''s', 0, '0x0000000000000001', 'firewall.open');
+    INSERT INTO mysql_firewall_whitelist_rules (active, username, client_address, schemaname, flagIN, digest, comment) VALUES (1, 'open', '', 'it''s', 20000, '0x0000000000000001', 'firewall.open');
+    LOAD MYSQL FIREWALL TO RUNTIME;
+    SET mysql-firewall_whitelist_errormsg='the firewall of this proxy does not allow this statement to its user';
+    SET mysql-firewall_whitelist_enabled='true';
+    SAVE MYSQL FIREWALL TO DISK;
+    ");
 }

@@ -107,6 +107,22 @@ CREATE TABLE mysql_query_rules_fast_routing (
   destination_hostgroup INT NOT NULL CHECK (destination_hostgroup >= 0),
   comment VARCHAR NOT NULL,
   PRIMARY KEY (username, schemaname, flagIN));
+CREATE TABLE mysql_firewall_whitelist_users (
+  active INT NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+  username VARCHAR NOT NULL,
+  client_address VARCHAR NOT NULL,
+  mode VARCHAR NOT NULL DEFAULT 'OFF' CHECK (mode IN ('OFF', 'DETECTING', 'PROTECTING')),
+  comment VARCHAR NOT NULL,
+  PRIMARY KEY (username, client_address));
+CREATE TABLE mysql_firewall_whitelist_rules (
+  active INT NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+  username VARCHAR NOT NULL,
+  client_address VARCHAR NOT NULL,
+  schemaname VARCHAR NOT NULL,
+  flagIN INT NOT NULL DEFAULT 0,
+  digest VARCHAR NOT NULL,
+  comment VARCHAR NOT NULL,
+  PRIMARY KEY (username, client_address, schemaname, flagIN, digest));
 ";
 
 /// A database after these scripts. `SET`, `LOAD` and `SAVE`, which SQLite does not know, are left out.
