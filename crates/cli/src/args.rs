@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 /// Flags of every command.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The project's directory
@@ -47,6 +47,9 @@ pub(crate) struct Global {
         value_name = "DIR"
     )]
     pub(crate) directory: PathBuf,
+    /// Lays an environment of the project over it: env/NAME.yaml
+    #[arg(short = 'e', long = "env", global = true, value_name = "NAME")]
+    pub(crate) environment: Option<String>,
     /// Sets a variable of the topology
     #[arg(long = "var", global = true, value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
@@ -145,11 +148,31 @@ pub(crate) struct Fmt {
 }
 
 /// Checks syntax, schema and references of the project's files
+///
+/// With --show resolved, prints the topology as it holds: generators run, variables replaced, the environment laid over
+/// it, defaults written out, and behind each value where it comes from. It is a topology file itself.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json"
+    after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json\n  \
+    shardwright validate -e prod --show resolved\n  shardwright validate --show resolved clusters.pay users"
 )]
-pub(crate) struct Validate {}
+pub(crate) struct Validate {
+    /// Prints what holds, with the origin of each value
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) show: Option<Resolved>,
+    /// Addresses to print, with everything below them; all when absent
+    #[arg(requires = "show", value_name = "ADDRESS")]
+    pub(crate) addresses: Vec<String>,
+}
+
+/// `validate --show`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Resolved {
+    /// The topology
+    Resolved,
+    /// The project file
+    Project,
+}
 
 /// Analyses the compiled rules: loops, unreachable rules, dangling jumps, empty hostgroups
 ///
@@ -205,7 +228,7 @@ pub(crate) struct Explain {
 
 /// Compiles the topology to rules and hostgroups
 ///
-/// Writes shardwright.lock beside the project file, unless --locked or --check.
+/// Writes shardwright.lock beside the project file (with -e NAME: env/NAME.lock), unless --locked or --check.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright compile --engine proxysql-2.7 --emit sql -o rules.sql\n  \
@@ -402,6 +425,8 @@ pub(crate) enum Document {
     Project,
     /// tests/**/*.yaml
     Tests,
+    /// env/*.yaml
+    Environment,
 }
 
 /// Runs the language server, for editors

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
         Command::Fmt(args) => fmt::run(args, global, ui),
-        Command::Validate(_) => validate::run(global, ui),
+        Command::Validate(args) => validate::run(args, global, ui),
         Command::Lint(args) => lint::run(args, global, ui),
         Command::Explain(args) => explain::run(args, global, ui),
         Command::Compile(args) => compile::run(args, global, ui),

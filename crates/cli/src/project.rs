@@ -11,7 +11,7 @@ use shardwright_compiler::{Compiled, Lock};
 use shardwright_diagnostics::{Problems, Sources, render};
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_topology::model::{OriginId, Project};
-use shardwright_topology::{Fault, Options, read_project};
+use shardwright_topology::{Documents, ENVIRONMENT_DIRECTORY, Fault, Options, read_project};
 
 use crate::args::Global;
 use crate::commands::live;
@@ -22,13 +22,24 @@ use crate::ui::{Format, Ui};
 /// The name of the lock file, beside the project file.
 const LOCK_FILE: &str = "shardwright.lock";
 
+/// The lock of the project, or of one of its environments, which have other objects and so other numbers.
+fn lock_file(environment: Option<&str>) -> String {
+    match environment {
+        Some(name) => format!("{ENVIRONMENT_DIRECTORY}/{name}.lock"),
+        None => LOCK_FILE.to_owned(),
+    }
+}
+
 /// A project that could be read.
 pub(crate) struct Opened {
     pub(crate) directory: PathBuf,
     pub(crate) project: Project,
     pub(crate) sources: Sources,
+    pub(crate) documents: Documents,
     /// Warnings; errors end before this.
     pub(crate) problems: Problems,
+    /// The environment that is laid over the project.
+    pub(crate) environment: Option<String>,
     lock: Lock,
     /// Every address of the project; filled when one is first looked up.
     addresses: OnceCell<HashMap<String, OriginId>>,
@@ -88,12 +99,15 @@ fn open_with(
             Some(Fault::Document) | None => Exit::BadDocument,
         }));
     };
-    let lock = read_lock(&global.directory)?;
+    let environment = options.environment;
+    let lock = read_lock(&global.directory, environment.as_deref())?;
     Ok(Opened {
         directory: global.directory.clone(),
         project,
         sources: loaded.sources,
+        documents: loaded.documents,
         problems: loaded.problems,
+        environment,
         lock,
         addresses: OnceCell::new(),
     })
@@ -103,6 +117,7 @@ fn open_with(
 pub(crate) fn options(global: &Global) -> Result<Options, CommandError> {
     Ok(Options {
         variables: variables(&global.variables)?,
+        environment: global.environment.clone(),
         route_tests: false,
         now: Some(live::now()),
     })
@@ -120,8 +135,9 @@ fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, Command
     Ok(variables)
 }
 
-pub(crate) fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
-    let path = directory.join(LOCK_FILE);
+pub(crate) fn read_lock(directory: &Path, environment: Option<&str>) -> Result<Lock, CommandError> {
+    let file = lock_file(environment);
+    let path = directory.join(&file);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::default()),
@@ -138,11 +154,11 @@ pub(crate) fn read_lock(directory: &Path) -> Result<Lock, CommandError> {
     }
     let lines: Vec<String> = errors
         .iter()
-        .map(|error| format!("{LOCK_FILE}:{}: {error}", error.line()))
+        .map(|error| format!("{file}:{}: {error}", error.line()))
         .collect();
     Err(
         CommandError::new(Exit::BadDocument, lines.join("\n")).hint(format!(
-            "{LOCK_FILE} is generated: take one side of the merge and run shardwright compile"
+            "{file} is generated: take one side of the merge and run shardwright compile"
         )),
     )
 }
@@ -252,13 +268,14 @@ impl Opened {
         if *lock == self.lock {
             return Ok(());
         }
+        let file = lock_file(self.environment.as_deref());
         if locked {
             return Err(
-                CommandError::new(Exit::Changes, format!("{LOCK_FILE} is not up to date"))
+                CommandError::new(Exit::Changes, format!("{file} is not up to date"))
                     .hint("run shardwright compile, and commit the file"),
             );
         }
-        let path = self.directory.join(LOCK_FILE);
+        let path = self.directory.join(file);
         replace_file(&path, lock.to_string().as_bytes())
     }
 

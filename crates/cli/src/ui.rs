@@ -140,6 +140,18 @@ impl Ui {
             .map_err(CommandError::output)
     }
 
+    /// Writes data as it comes.
+    pub(crate) fn stream<T>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> Result<T, CommandError> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let result = write(&mut out);
+        result
+            .and_then(|result| out.flush().map(|()| result))
+            .map_err(CommandError::output)
+    }
+
     /// Writes data as one JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CommandError> {
         let mut text = serde_json::to_string_pretty(value)

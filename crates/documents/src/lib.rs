@@ -17,6 +17,7 @@ mod merge;
 mod node;
 mod pointer;
 mod read;
+mod spelling;
 
 pub use codes::CODES;
 pub use document::{Comment, Document, Placement};
@@ -29,3 +30,4 @@ pub use pointer::Found;
 pub use read::{
     MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, read, unreadable,
 };
+pub use spelling::spelled;

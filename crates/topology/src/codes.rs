@@ -38,6 +38,11 @@ codes! {
     NOT_TOGETHER = "SW129": "keys that do not go together";
     MATCHES_NOTHING = "SW131": "a pattern of names matches nothing";
     BAD_DATA = "SW140": "a data file cannot be used";
+    UNKNOWN_ENVIRONMENT = "SW150": "an environment that the project does not have";
+    PATCH_MISSES = "SW151": "a patch that hits nothing";
+    IDLE_PATCH = "SW152": "a patch that changes nothing";
+    PATCHES_COLLIDE = "SW153": "two patches of one address";
+    BAD_ADDRESS = "SW154": "an address that cannot be patched";
     NOT_SUPPORTED = "SW190": "a part of the language that is not supported yet";
     KEY_OVERLAP = "SW301": "two shards have the same key";
     KEY_GAP = "SW302": "keys without a shard";

@@ -16,7 +16,7 @@ use crate::environment::{Environment, Names};
 use crate::generate::{MAX_INSTANCES, too_many};
 use crate::model::{DefinitionId, Origins};
 use crate::report::Report;
-use crate::template::{self, Fault, TemplateError};
+use crate::template::{self, Expanded, Fault, TemplateError};
 use crate::variables::Variables;
 
 /// Bytes that templates may expand to in one project.
@@ -172,6 +172,15 @@ impl<'s> Context<'s> {
         }
     }
 
+    /// A scalar with its expressions replaced, but for `$(key)`; none where that fails, which is not reported.
+    pub(crate) fn expand_but_key(&self, text: &str, environment: &Environment) -> Option<Expanded> {
+        let names = Names {
+            environment,
+            variables: &self.variables,
+        };
+        template::expand_but_key(text, &names).ok()
+    }
+
     /// A text around `$(key)`; none and a problem where it is not one.
     pub(crate) fn around_key(
         &mut self,
@@ -195,14 +204,9 @@ impl<'s> Context<'s> {
 
     /// Warns where an unquoted word means something else to other YAML tools.
     pub(crate) fn warn_yaml_1_1(&mut self, node: &Node, environment: &Environment) {
-        let Some(reading) = node.yaml_1_1_reading() else {
-            return;
-        };
-        let raw = node.raw().unwrap_or_default();
-        let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
-            .at(node.span, "")
-            .help(format!("put it in quotes: \"{raw}\""));
-        self.report.push(environment.mark(diagnostic));
+        if let Some(warning) = yaml_1_1_warning(node) {
+            self.report.push(environment.mark(warning));
+        }
     }
 
     fn expand<'t>(&self, text: &'t str, environment: &Environment) -> Result<Cow<'t, str>, TemplateError> {
@@ -249,6 +253,16 @@ impl<'s> Context<'s> {
         };
         self.report.push(environment.mark(diagnostic));
     }
+}
+
+/// The warning of an unquoted word that means something else to other YAML tools.
+pub(crate) fn yaml_1_1_warning(node: &Node) -> Option<Diagnostic> {
+    let reading = node.yaml_1_1_reading()?;
+    let raw = node.raw()?;
+    let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
+        .at(node.span, "")
+        .help(format!("put it in quotes: \"{raw}\""));
+    Some(diagnostic)
 }
 
 /// Where a part of a key's text stands; the whole key where it was not written letter by letter.

@@ -72,7 +72,7 @@ impl Table {
 }
 
 /// The data files that generators name, by path. None for one that cannot be used, which has been reported.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     by_path: FxHashMap<String, Option<Arc<Table>>>,
 }

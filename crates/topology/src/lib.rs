@@ -11,11 +11,14 @@ mod context;
 mod data;
 mod environment;
 mod generate;
+mod layers;
 mod load;
 pub mod model;
+mod overlay;
 mod read;
 mod report;
 mod resolve;
+pub mod resolved;
 pub mod schema;
 mod secrets;
 mod structure;
@@ -24,8 +27,13 @@ mod template;
 mod units;
 mod variables;
 mod view;
+mod walk;
 
 pub use codes::CODES;
-pub use load::{Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load};
+pub use layers::Documents;
+pub use load::{
+    ENVIRONMENT_DIRECTORY, Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY,
+    TOPOLOGY_DIRECTORY, load,
+};
 pub use read::{read_project, read_project_with};
 pub use units::is_name;

@@ -9,19 +9,20 @@ use shardwright_documents::{Document, Node};
 use crate::allow;
 use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
 use crate::context::Context;
-use crate::data::{self, ReadData};
+use crate::data::{self, ReadData, Tables};
+use crate::layers::{Checkers, Documents, Kind, Layers, complete_root, overlay};
 use crate::model::{Project, ProjectFile};
+use crate::overlay::{check_hits, name_of};
 use crate::report::Report;
 use crate::structure::Checker;
-use crate::variables::variables;
-use crate::view::merge;
 use crate::{resolve, schema, secrets};
 
 /// The name of the project file.
 pub const PROJECT_FILE: &str = "shardwright.yaml";
 /// The directory of topology files.
 pub const TOPOLOGY_DIRECTORY: &str = "topology";
-
+/// The directory of environments, one file each.
+pub const ENVIRONMENT_DIRECTORY: &str = "env";
 /// The directory of route tests.
 pub const TESTS_DIRECTORY: &str = "tests";
 
@@ -29,8 +30,9 @@ pub const TESTS_DIRECTORY: &str = "tests";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
-    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests; files whose names end
-    /// in `.csv` or `.txt` are data files, by their path below the project's directory; all others are topology files.
+    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests, `*.yaml` in
+    /// [`ENVIRONMENT_DIRECTORY`] are environments; files whose names end in `.csv` or `.txt` are data files, by their path below
+    /// the project's directory; all others are topology files.
     pub path: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -39,8 +41,10 @@ pub struct InputFile {
 /// What is said beside the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Values for `variables`, which take the place of their defaults (`--var NAME=VALUE`).
+    /// Values for `variables`, which take the place of those of the environment (`--var NAME=VALUE`).
     pub variables: BTreeMap<String, String>,
+    /// The environment that is laid over the project (`-e NAME`).
+    pub environment: Option<String>,
     /// Whether [`crate::read_project`] reads the route tests too.
     pub route_tests: bool,
     /// The time that expiries such as `until` are compared with; none: they are not.
@@ -65,8 +69,8 @@ pub struct Loaded {
     pub problems: Problems,
     /// The files that spans point into.
     pub sources: Sources,
-    /// The trees of the files, for tools that lead people through them.
-    pub documents: Vec<Document>,
+    /// The trees of the files, for tools that lead people through them, and for [`crate::resolved`].
+    pub documents: Documents,
     /// Where the errors stand; none where there are none.
     pub fault: Option<Fault>,
 }
@@ -94,12 +98,11 @@ pub(crate) struct Reading {
 
 /// [`load`] with the problems of reading the files, and a reader of data files.
 pub(crate) fn load_with(
-    mut files: Vec<InputFile>,
+    files: Vec<InputFile>,
     options: &Options,
     reading: Reading,
     data: &mut ReadData<'_>,
 ) -> Loaded {
-    files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
     let unreadable = reading.problems.has_errors();
     let mut report = Report::default();
     report.problems.append(reading.problems);
@@ -107,51 +110,23 @@ pub(crate) fn load_with(
         report.fault_project_file();
     }
     let mut sources = Sources::new();
-    let mut project_file = None;
-    let mut documents = Vec::new();
-    let mut tests = Vec::new();
-    for file in &files {
-        let (document, problems) = shardwright_documents::read(&mut sources, &file.path, &file.bytes);
-        if is_project_file(&file.path) && project_file.is_none() {
-            report.set_project_file(document.file);
-            if problems.has_errors() {
-                report.fault_project_file();
-            }
-            project_file = Some(document);
-        } else if is_test_file(&file.path) {
-            tests.push(document);
-        } else {
-            documents.push(document);
-        }
-        report.problems.append(problems);
-    }
-    if project_file.is_none() && !reading.project_file_unreadable {
+    let mut documents = read(files, options, &mut sources, &mut report);
+    if documents.project().is_none() && !reading.project_file_unreadable {
         let message = format!("there is no project file `{PROJECT_FILE}` here");
         let help = "create one, or name the directory of the project with -C";
         report.push(Diagnostic::error(NO_PROJECT_FILE, message).help(help));
         report.fault_project_file();
     }
-    if project_file.is_some() && documents.is_empty() && !unreadable {
+    if documents.project().is_some() && documents.topology().is_empty() && !unreadable {
         let message =
             format!("the project holds no topology: there is no file `{TOPOLOGY_DIRECTORY}/*.yaml`");
         report.push(Diagnostic::error(NO_TOPOLOGY, message));
     }
-    secrets::conceal(project_file.iter().chain(&documents).chain(&tests), &mut sources);
-    let complete = !unreadable
-        && project_file
-            .iter()
-            .chain(&documents)
-            .chain(&tests)
-            .all(|document| document.complete);
-    let project = resolve(
-        project_file.as_ref(),
-        &documents,
-        &tests,
-        (options, data),
-        complete,
-        &mut sources,
-        &mut report,
-    );
+    secrets::conceal(documents.all(), &mut sources);
+    let complete = !unreadable && documents.all().all(|document| document.complete);
+    let project = resolve(&documents, complete, data, &mut sources, &mut report);
+    let (project, tables) = project.unzip();
+    documents.tables = tables.unwrap_or_default();
     let errors = report.problems.has_errors();
     let fault = match (errors, report.faults_project_file()) {
         (false, _) => None,
@@ -162,64 +137,96 @@ pub(crate) fn load_with(
         project: project.filter(|_| !errors),
         problems: report.problems,
         sources,
-        documents: project_file.into_iter().chain(documents).collect(),
+        documents,
         fault,
     }
 }
 
-fn is_project_file(path: &str) -> bool {
+fn read(
+    mut files: Vec<InputFile>,
+    options: &Options,
+    sources: &mut Sources,
+    report: &mut Report,
+) -> Documents {
+    files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
+    let mut documents = Documents::new(options);
+    for file in &files {
+        let (document, problems) = shardwright_documents::read(sources, &file.path, &file.bytes);
+        let kind = documents.kind(&file.path);
+        if kind == Kind::Project {
+            report.set_project_file(document.file);
+            if problems.has_errors() {
+                report.fault_project_file();
+            }
+        }
+        documents.push(kind, document);
+        report.problems.append(problems);
+    }
+    documents
+}
+
+pub(crate) fn is_project_file(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     parts.next() == Some(PROJECT_FILE) && parts.all(|part| part != TOPOLOGY_DIRECTORY)
 }
 
 /// Whether a file holds route tests.
-fn is_test_file(path: &str) -> bool {
+pub(crate) fn is_test_file(path: &str) -> bool {
     let mut parts = path.rsplit('/').skip(1);
     let is_test = parts.clone().any(|part| part == TESTS_DIRECTORY);
     is_test && parts.all(|part| part != TOPOLOGY_DIRECTORY)
 }
 
+pub(crate) fn is_environment(path: &str) -> bool {
+    name_of(path).is_some() && path.split('/').all(|part| part != TOPOLOGY_DIRECTORY)
+}
+
 fn resolve(
-    project_file: Option<&Document>,
-    documents: &[Document],
-    tests: &[Document],
-    (options, data): (&Options, &mut ReadData<'_>),
+    documents: &Documents,
     complete: bool,
+    data: &mut ReadData<'_>,
     sources: &mut Sources,
     report: &mut Report,
-) -> Option<Project> {
-    let roots: Vec<&Node> = documents
-        .iter()
-        .filter_map(|document| document.root.as_ref())
-        .collect();
-    if let Some(root) = project_file.and_then(complete_root) {
-        Checker::new(schema::project()).check(root, report);
+) -> Option<(Project, Tables)> {
+    let checkers = Checkers::new();
+    check(&checkers.project, documents.project(), report);
+    check(&checkers.topology, documents.topology(), report);
+    let environments = documents.listed_environments(sources);
+    if !environments.is_empty() {
+        check(&Checker::new(schema::environment()), environments, report);
     }
-    let mut checked = documents.iter().filter_map(complete_root).peekable();
-    if checked.peek().is_some() {
-        let checker = Checker::new(schema::topology());
-        checked.for_each(|root| checker.check(root, report));
-    }
+    let overlay = overlay(documents, &checkers, sources, report);
     // What is missing in a tree may stand in the part of its file that could not be read.
     if !complete {
+        let layers = Layers::of_project(documents, overlay);
         let mut context = Context::of_part(sources, std::mem::take(report));
-        project_settings(project_file, &mut context);
+        project_settings(&layers, &mut context);
         *report = context.finish().0;
         return None;
     }
-    let root = merge(&roots, report);
-    let section = root.as_ref().and_then(|root| root.get("variables"));
-    let section = section.map(|section| section.value);
-    let variables = variables(section.as_ref(), &options.variables, report);
-    let tables = data::read_all(roots.iter().copied(), &variables, data, sources, report);
-    let allow_files = allow::read_all(roots.iter().copied(), &variables, data, sources, report);
-    let mut context = Context::new(sources, std::mem::take(report), variables, tables);
-    context.now = options.now;
+    let layers = Layers::new(documents, overlay, report);
+    let roots = documents.topology().iter().chain(&documents.environments);
+    let roots = roots.filter_map(|document| document.root.as_ref());
+    let tables = data::read_all(roots.clone(), &layers.variables, data, sources, report);
+    let allow_files = allow::read_all(roots, &layers.variables, data, sources, report);
+    let mut context = layers.context(sources, std::mem::take(report), tables.clone());
+    context.now = documents.options.now;
     context.allow_files = allow_files;
-    let file = project_settings(project_file, &mut context);
-    let topology = resolve::topology(root.as_ref(), &mut context);
+    let file = project_settings(&layers, &mut context);
+    let topology = resolve::topology(layers.topology().as_ref(), &mut context);
+    if let Some(overlay) = &layers.overlay {
+        let mut scratch = layers.context(sources, Report::default(), tables.clone());
+        let report = &mut context.report;
+        check_hits(&overlay.topology, layers.base.as_ref(), &mut scratch, report);
+        check_hits(
+            &overlay.project,
+            layers.project_base().as_ref(),
+            &mut scratch,
+            report,
+        );
+    }
     let is_whole = !context.report.problems.has_errors();
-    let tests: Vec<&Node> = tests.iter().filter_map(complete_root).collect();
+    let tests: Vec<&Node> = documents.tests.iter().filter_map(complete_root).collect();
     if !tests.is_empty() {
         let checker = Checker::new(schema::tests());
         tests
@@ -229,25 +236,26 @@ fn resolve(
     let route_tests = resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
     let (found, origins) = context.finish();
     *report = found;
-    Some(Project {
+    let project = Project {
         file,
         topology,
         route_tests,
         origins,
-    })
+    };
+    Some((project, tables))
 }
 
-/// The tree of a file that was read to its end; where reading stopped, the last value is cut short.
-fn complete_root(document: &Document) -> Option<&Node> {
-    document.root.as_ref().filter(|_| document.complete)
+fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Report) {
+    let roots = documents.into_iter().filter_map(complete_root);
+    roots.for_each(|root| checker.check(root, report));
 }
 
-fn project_settings(document: Option<&Document>, context: &mut Context<'_>) -> ProjectFile {
-    let Some(document) = document.filter(|document| document.complete) else {
+fn project_settings(layers: &Layers<'_>, context: &mut Context<'_>) -> ProjectFile {
+    let Some(document) = layers.documents.project().filter(|document| document.complete) else {
         return ProjectFile::default();
     };
-    match &document.root {
-        Some(root) if root.as_mapping().is_some() => resolve::project::project(root, context),
+    match layers.project() {
+        Some(root) if root.is_map() => resolve::project::project(&root, context),
         Some(_) => ProjectFile::default(),
         None => {
             let span = Span::new(document.file, 0, 0);

@@ -11,7 +11,8 @@ use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
 use crate::data::MAX_DATA_BYTES;
 use crate::load::{
-    InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY, load_with,
+    ENVIRONMENT_DIRECTORY, InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY,
+    TOPOLOGY_DIRECTORY, load_with,
 };
 
 /// Files of one project.
@@ -23,7 +24,8 @@ const MAX_DIRECTORIES: usize = 10_000;
 /// Directories inside each other; also ends circles of symbolic links.
 const MAX_DEPTH: usize = 16;
 
-/// Reads `shardwright.yaml`, `topology/**/*.yaml` and, if asked for, `tests/**/*.yaml` of a directory, and loads them. What cannot be read is a
+/// Reads `shardwright.yaml`, `topology/**/*.yaml`, `env/*.yaml` and, if asked for, `tests/**/*.yaml` of a directory, and
+/// loads them. What cannot be read is a
 /// problem of the result. Paths in problems are relative to the directory.
 #[must_use]
 pub fn read_project(directory: &Path, options: &Options) -> Loaded {
@@ -44,6 +46,7 @@ pub fn read_project_with(directory: &Path, options: &Options, unsaved: &BTreeMap
     };
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
+    reader.directory(ENVIRONMENT_DIRECTORY, 0);
     if options.route_tests {
         reader.directory(TESTS_DIRECTORY, 0);
     }
@@ -114,6 +117,8 @@ impl Reader<'_> {
             }
             let inner = format!("{path}/{name}");
             match fs::metadata(self.directory.join(&inner)) {
+                // Environments stand beside each other.
+                Ok(metadata) if metadata.is_dir() && path == ENVIRONMENT_DIRECTORY => {}
                 Ok(metadata) if metadata.is_dir() => self.directory(&inner, depth + 1),
                 Ok(_) if name.ends_with(".yaml") => self.file(&inner, false),
                 Ok(_) if name.ends_with(".yml") => {

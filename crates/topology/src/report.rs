@@ -97,6 +97,11 @@ impl Report {
         self.add(diagnostic);
     }
 
+    /// Later stages say nothing more about a place.
+    pub(crate) fn flag(&mut self, span: Span) {
+        self.flagged.insert(span);
+    }
+
     /// Whether there are so many problems that nothing more is to be looked at.
     pub(crate) fn is_full(&self) -> bool {
         self.reported >= MAX_REPORTED

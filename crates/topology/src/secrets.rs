@@ -3,7 +3,17 @@
 use shardwright_diagnostics::{Sources, Span};
 use shardwright_documents::{Document, Node, Value};
 
-/// Conceals every literal `password`, and what a reference to one has as `previous`.
+/// Whether a value under this key is a secret if it is no reference: a `password`, what a reference to one has as
+/// `previous`, and variables, of the project or of an engine, that are named for one.
+pub(crate) fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key == "previous"
+        || ["password", "passwd", "secret", "credential", "token"]
+            .iter()
+            .any(|word| key.contains(word))
+}
+
+/// Conceals every literal secret.
 pub(crate) fn conceal<'a>(documents: impl Iterator<Item = &'a Document>, sources: &mut Sources) {
     let mut secrets = Vec::new();
     for root in documents.filter_map(|document| document.root.as_ref()) {
@@ -20,7 +30,7 @@ fn find(node: &Node, secrets: &mut Vec<Span>) {
         Value::Mapping(mapping) => {
             for entry in mapping {
                 let literal = entry.value.raw().is_some() && !entry.value.is_null();
-                if literal && matches!(&*entry.key.text, "password" | "previous") {
+                if literal && is_secret(&entry.key.text) {
                     secrets.push(entry.value.span);
                 } else {
                     find(&entry.value, secrets);

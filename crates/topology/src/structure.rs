@@ -31,6 +31,10 @@ impl Checker {
         Self { schema, validator }
     }
 
+    pub(crate) const fn schema(&self) -> &Value {
+        &self.schema
+    }
+
     /// Reports what is wrong with the structure of a file.
     pub(crate) fn check(&self, root: &Node, report: &mut Report) {
         let json = to_json(root);
@@ -38,6 +42,11 @@ impl Checker {
             return;
         }
         for error in self.validator.iter_errors(&json).take(MAX_ERRORS) {
+            // A problem of nothing stands at its key.
+            let found = root.pointer(error.instance_path().as_str());
+            if let Some(found) = found.filter(|found| found.node.is_null()) {
+                report.flag(found.node.span);
+            }
             for diagnostic in self.diagnostics(&error, root) {
                 report.push_structural(diagnostic);
             }

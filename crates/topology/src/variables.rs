@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
+use shardwright_documents::{Entry, Node};
 
 use crate::codes::{BAD_VALUE, VARIABLE_VALUE};
+use crate::context::yaml_1_1_warning;
 use crate::report::Report;
 use crate::template::Value;
 use crate::units::is_name;
@@ -14,6 +16,24 @@ use crate::view::{Field, View};
 /// The value of each variable; none for one without a value, which has been reported.
 pub(crate) type Variables = BTreeMap<String, Option<Value>>;
 
+/// Where values come from beside the defaults, the stronger first.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'g> {
+    /// `--var NAME=VALUE`
+    pub(crate) options: &'g BTreeMap<String, String>,
+    /// `variables` of the environment.
+    pub(crate) environment: Option<&'g Node>,
+    /// Names of environments, for who could give a value.
+    pub(crate) environments: &'g [&'g str],
+}
+
+impl<'g> Given<'g> {
+    /// The entry of the environment.
+    fn entry(&self, name: &str) -> Option<&'g Entry> {
+        self.environment?.as_mapping()?.entry(name)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
     Text,
@@ -21,11 +41,7 @@ enum Type {
 }
 
 /// Reads the section, with values given from outside in place of defaults.
-pub(crate) fn variables(
-    section: Option<&View<'_>>,
-    given: &BTreeMap<String, String>,
-    report: &mut Report,
-) -> Variables {
+pub(crate) fn variables(section: Option<&View<'_>>, given: Given<'_>, report: &mut Report) -> Variables {
     let fields = section.map_or_else(Vec::new, View::fields);
     let mut variables = Variables::new();
     for field in &fields {
@@ -33,18 +49,26 @@ pub(crate) fn variables(
             let message = format!("`{}` is not a name", field.key.text);
             report.push(Diagnostic::error(crate::codes::BAD_NAME, message).at(field.key.span, ""));
         }
-        let value = variable(field, given.get(&*field.key.text), report);
+        let value = variable(field, given, report);
         variables.insert(field.key.text.to_string(), value);
     }
-    for name in given.keys().filter(|name| !variables.contains_key(*name)) {
+    let unknown = |name: &str| {
         let message = format!("a value is given for the variable `{name}`, which does not exist");
         let near = did_you_mean(name, variables.keys().map(String::as_str));
-        report.push(Diagnostic::error(VARIABLE_VALUE, message).did_you_mean(near));
+        Diagnostic::error(VARIABLE_VALUE, message).did_you_mean(near)
+    };
+    for name in given.options.keys().filter(|name| !variables.contains_key(*name)) {
+        report.push(unknown(name));
+    }
+    for entry in given.environment.and_then(Node::as_mapping).into_iter().flatten() {
+        if !variables.contains_key(&*entry.key.text) {
+            report.push(unknown(&entry.key.text).at(entry.key.span, ""));
+        }
     }
     variables
 }
 
-fn variable(field: &Field<'_>, given: Option<&String>, report: &mut Report) -> Option<Value> {
+fn variable(field: &Field<'_>, given: Given<'_>, report: &mut Report) -> Option<Value> {
     if !field.value.is_map() {
         return None;
     }
@@ -59,32 +83,53 @@ fn variable(field: &Field<'_>, given: Option<&String>, report: &mut Report) -> O
         // Another word is a problem of the structure.
         Some(_) => return None,
     };
-    if let Some(given) = given {
+    let name = &*field.key.text;
+    // A default is checked also where another value is given.
+    let default = field.value.get("default");
+    let from_default = default
+        .as_ref()
+        .and_then(|default| value(kind, default.value.node()?, report));
+    let from_environment = given.entry(name).map(|entry| value(kind, &entry.value, report));
+    if let Some(given) = given.options.get(name) {
         let value = typed(kind, given);
         if value.is_none() {
-            let message = format!(
-                "the value `{given}` given for `{}` is not an integer",
-                field.key.text
-            );
+            let message = format!("the value `{given}` given for `{name}` is not an integer");
             report.push(Diagnostic::error(VARIABLE_VALUE, message).at(field.key.span, "its type is integer"));
         }
         return value;
     }
-    let Some(default) = field.value.get("default") else {
-        let message = format!("the variable `{}` has no value", field.key.text);
-        let help = format!("give it a `default`, or pass --var {}=VALUE", field.key.text);
-        report.push(
-            Diagnostic::error(VARIABLE_VALUE, message)
-                .at(field.key.span, "")
-                .help(help),
-        );
-        return None;
+    if let Some(value) = from_environment {
+        return value;
+    }
+    if default.is_none() {
+        report.push(without_value(field, given.environments));
+    }
+    from_default
+}
+
+fn without_value(field: &Field<'_>, environments: &[&str]) -> Diagnostic {
+    let name = &field.key.text;
+    let choose = match environments {
+        [] => String::new(),
+        names => format!(
+            "choose an environment that has one with -e ({}), ",
+            names.join(", ")
+        ),
     };
-    let node = default.value.node()?;
+    Diagnostic::error(VARIABLE_VALUE, format!("the variable `{name}` has no value"))
+        .at(field.key.span, "")
+        .help(format!("give it a `default`, {choose}or pass --var {name}=VALUE"))
+}
+
+fn value(kind: Type, node: &Node, report: &mut Report) -> Option<Value> {
     let value = typed(kind, node.raw()?);
     if value.is_none() {
         let message = format!("expected an integer, found {}", crate::structure::shown(node));
         report.push(Diagnostic::error(BAD_VALUE, message).at(node.span, ""));
+    } else if kind == Type::Text
+        && let Some(warning) = yaml_1_1_warning(node)
+    {
+        report.push(warning);
     }
     value
 }

@@ -4,17 +4,20 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
-use shardwright_documents::{Key, Node, Value};
+use shardwright_documents::{Entry, Key, Node, Value};
 
 use crate::codes::DEFINED_TWICE;
+use crate::overlay::Patch;
 use crate::report::Report;
 use crate::template::is_template;
 
-/// A value: a node of one file, or a map whose entries stand in several.
+/// A value: a node of one file, or a map whose entries stand in several; with the patches of an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct View<'a> {
     kind: Kind<'a>,
     span: Span,
+    /// What is set below this value.
+    patch: Option<&'a Patch>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +38,42 @@ impl<'a> View<'a> {
         Self {
             kind: Kind::Node(node),
             span: node.span,
+            patch: None,
         }
+    }
+
+    /// This value as a patch leaves it. A value that is no map gives way to one with what is set below it.
+    pub(crate) fn patched(self, patch: Option<&'a Patch>) -> Self {
+        match patch.filter(|patch| patch.value().is_some() || !patch.is_empty()) {
+            None => self,
+            Some(patch) => match patch.value() {
+                Some(value) => Self::of(value),
+                None if self.is_map() => Self {
+                    patch: Some(patch),
+                    ..self
+                },
+                None => Self::made_by(patch),
+            },
+        }
+    }
+
+    /// A map of nothing but what a patch sets below it.
+    fn made_by(patch: &'a Patch) -> Self {
+        Self {
+            kind: Kind::Merged(Rc::from([])),
+            span: patch.key().span,
+            patch: Some(patch),
+        }
+    }
+
+    /// What is set below the object of that name, in a map of objects.
+    pub(crate) fn patch_of(&self, name: &str) -> Option<&'a Patch> {
+        self.patch?.child(name)
+    }
+
+    /// Whether something is set below this value.
+    pub(crate) const fn is_patched(&self) -> bool {
+        self.patch.is_some()
     }
 
     /// Where the value stands; where its first part stands, if several files hold it.
@@ -43,11 +81,11 @@ impl<'a> View<'a> {
         self.span
     }
 
-    /// The node; none for a map over several files.
+    /// The node; none for a map whose parts stand in several places.
     pub(crate) const fn node(&self) -> Option<&'a Node> {
         match &self.kind {
-            Kind::Node(node) => Some(node),
-            Kind::Merged(_) => None,
+            Kind::Node(node) if self.patch.is_none() => Some(node),
+            _ => None,
         }
     }
 
@@ -57,27 +95,42 @@ impl<'a> View<'a> {
 
     /// The value of a key, if this is a map that holds it.
     pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
+        let written = self.written(key);
+        match self.patch.and_then(|patch| Some((patch, patch.child(key)?))) {
+            None => written,
+            Some((around, below)) => match written {
+                Some(field) => Some(field.patched(below)),
+                None => around.adds(below),
+            },
+        }
+    }
+
+    fn written(&self, key: &str) -> Option<Field<'a>> {
         match &self.kind {
-            Kind::Node(node) => node.as_mapping()?.entry(key).map(|entry| Field {
-                key: &entry.key,
-                value: View::of(&entry.value),
-            }),
+            Kind::Node(node) => node.as_mapping()?.entry(key).map(Field::of),
             Kind::Merged(fields) => fields.iter().find(|field| &*field.key.text == key).cloned(),
         }
     }
 
     /// The entries of a map in the order of definition; nothing for anything else.
     pub(crate) fn fields(&self) -> Vec<Field<'a>> {
-        match &self.kind {
-            Kind::Node(node) => node.as_mapping().map_or_else(Vec::new, |mapping| {
-                let field = |entry: &'a shardwright_documents::Entry| Field {
-                    key: &entry.key,
-                    value: View::of(&entry.value),
-                };
-                mapping.iter().map(field).collect()
-            }),
+        let written: Vec<Field<'a>> = match &self.kind {
+            Kind::Node(node) => node
+                .as_mapping()
+                .map_or_else(Vec::new, |mapping| mapping.iter().map(Field::of).collect()),
             Kind::Merged(fields) => fields.to_vec(),
-        }
+        };
+        let Some(patch) = self.patch else { return written };
+        let added = patch
+            .children()
+            .filter(|below| self.written(&below.key().text).is_none())
+            .filter_map(|below| patch.adds(below));
+        let added: Vec<Field<'a>> = added.collect();
+        let patched = |field: Field<'a>| match patch.child(&field.key.text) {
+            Some(below) => field.patched(below),
+            None => field,
+        };
+        written.into_iter().map(patched).chain(added).collect()
     }
 
     /// The items of a list; nothing for anything else.
@@ -87,6 +140,38 @@ impl<'a> View<'a> {
 
     pub(crate) fn type_name(&self) -> &'static str {
         self.node().map_or("a mapping", |node| node.value.type_name())
+    }
+}
+
+impl<'a> Field<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        Self {
+            key: &entry.key,
+            value: View::of(&entry.value),
+        }
+    }
+
+    /// This field with what a patch sets in it.
+    pub(crate) fn patched(self, patch: &'a Patch) -> Self {
+        Self {
+            key: if patch.value().is_some() {
+                patch.key()
+            } else {
+                self.key
+            },
+            value: self.value.patched(Some(patch)),
+        }
+    }
+}
+
+impl Patch {
+    /// A field that is not written, and set by a patch; none in a map of objects, whose names come from generators.
+    fn adds<'a>(&'a self, below: &'a Self) -> Option<Field<'a>> {
+        let value = below.value().map_or_else(|| View::made_by(below), View::of);
+        (!self.holds_objects()).then_some(Field {
+            key: below.key(),
+            value,
+        })
     }
 }
 
@@ -127,6 +212,7 @@ fn merge_maps<'a>(parts: impl Iterator<Item = &'a Node>, span: Span, report: &mu
     View {
         kind: Kind::Merged(fields),
         span,
+        patch: None,
     }
 }
 

@@ -29,11 +29,17 @@ fn the_published_schemas_are_fresh() {
     check_fresh("topology.v1.json", &schema::topology());
     check_fresh("project.v1.json", &schema::project());
     check_fresh("tests.v1.json", &schema::tests());
+    check_fresh("environment.v1.json", &schema::environment());
 }
 
 #[test]
 fn the_schemas_are_valid() {
-    for schema in [schema::topology(), schema::project(), schema::tests()] {
+    for schema in [
+        schema::topology(),
+        schema::project(),
+        schema::tests(),
+        schema::environment(),
+    ] {
         assert!(jsonschema::draft202012::meta::is_valid(&schema));
     }
 }
@@ -60,7 +66,12 @@ fn every_property_is_described() {
             _ => {}
         }
     }
-    for schema in [schema::topology(), schema::project(), schema::tests()] {
+    for schema in [
+        schema::topology(),
+        schema::project(),
+        schema::tests(),
+        schema::environment(),
+    ] {
         check(&schema, "", &schema);
     }
 }

@@ -321,3 +321,104 @@ fn given_variables_take_the_place_of_defaults() {
         assert_eq!(codes, ["SW128"], "{given:?}");
     }
 }
+
+const PATCHED: &str = "# with: -e prod
+# file: shardwright.yaml
+version: 1
+engines: [bundled]
+environments: [prod]
+targets: {local: {engine: bundled, admin: \"127.0.0.1:6032\", user: admin, password: {env: A}}}
+# file: topology/t.yaml
+variables: {region: {default: eu}, replicas: {type: integer, default: 1}}
+clusters:
+  c-$(n:02):
+    for_each: {n: 1..3}
+    type: replication
+    servers:
+      s$(k): {for_each: {k: \"1..$(var.replicas)\"}, host: \"s$(n)-$(k).$(var.region)\"}
+users: {app: {password: {env: APP}, cluster: c-01}}
+";
+
+fn patched(environment: &str) -> Project {
+    load_valid(&format!("{PATCHED}# file: env/prod.yaml\n{environment}"))
+}
+
+fn hosts(project: &Project) -> Vec<String> {
+    let clusters = project.topology.clusters.iter();
+    clusters
+        .map(|cluster| {
+            let servers = cluster.servers.iter();
+            servers
+                .map(|server| format!("{}={}", server.name, server.host))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect()
+}
+
+#[test]
+fn an_environment_gives_variables_their_values() {
+    let project = patched("variables: {region: us, replicas: 2}");
+    assert_eq!(hosts(&project)[2], "s1=s3-1.us s2=s3-2.us");
+    let given = PATCHED.replacen("# file:", "# with: --var region=ap\n# file:", 1);
+    let project = load_valid(&format!(
+        "{given}# file: env/prod.yaml\nvariables: {{region: us}}"
+    ));
+    assert_eq!(hosts(&project)[0], "s1=s1-1.ap");
+}
+
+#[test]
+fn patches_reach_generated_objects_and_only_those() {
+    let project = patched(
+        "patch:\n  clusters.c-02.servers.s1.host: elsewhere.$(var.region)\n  clusters.c-02.tls: required\n  \
+         clusters.c-03.servers: {only: {host: \"one-$(n)\"}}\n",
+    );
+    assert_eq!(hosts(&project), ["s1=s1-1.eu", "s1=elsewhere.eu", "only=one-3"]);
+    let tls: Vec<String> = project
+        .topology
+        .clusters
+        .iter()
+        .map(|cluster| format!("{:?}", cluster.tls))
+        .collect();
+    assert_eq!(tls[1], "Required");
+    assert_eq!(tls[0], tls[2]);
+}
+
+#[test]
+fn patches_set_mappings_and_lists_as_a_whole() {
+    let project = patched(
+        "variables: {replicas: 3}\npatch:\n  users.app.password: {file: secrets/app}\n  \
+         clusters.c-01.writer_preference: [s2, s1]\n  users.app.schema: shop\n",
+    );
+    let user = &project.topology.users[0];
+    assert!(matches!(&user.password.source, SecretSource::File(path) if **path == *"secrets/app"));
+    assert_eq!(user.schema.as_deref(), Some("shop"));
+    assert_eq!(project.topology.clusters[0].writer_preference, [1, 0]);
+}
+
+#[test]
+fn an_environment_has_targets_and_limits_of_its_own() {
+    let project = patched(
+        "patch:\n  targets:\n    px1: {engine: bundled, admin: \"px1:6032\", user: admin, password: {env: P}}\n  \
+         safety.plan_expiry: 1h\n  engines: [bundled, proxysql-2.7]\n",
+    );
+    let names: Vec<&str> = project.file.targets.names().collect();
+    assert_eq!(names, ["px1"]);
+    assert_eq!(project.file.safety.plan_expiry_ms, Some(3_600_000));
+    assert_eq!(project.file.engines.len(), 2);
+}
+
+#[test]
+fn what_a_patch_sets_is_found_where_it_is_written() {
+    let fixture =
+        format!("{PATCHED}# file: env/prod.yaml\npatch:\n  clusters.c-02.servers.s1.host: elsewhere\n");
+    let loaded = support::load_text("patched", &fixture);
+    let project = loaded.project.expect("nothing is wrong");
+    let place = |cluster: usize| {
+        let server = project.topology.clusters[cluster].servers[0].origin;
+        loaded.sources.display(project.origins.field(server, "host"))
+    };
+    assert_eq!(place(1), "env/prod.yaml:2:34");
+    assert_eq!(place(0), place(2));
+    assert_eq!(place(0), "topology/t.yaml:7:58");
+}

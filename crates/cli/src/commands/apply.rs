@@ -16,10 +16,14 @@ use crate::ui::{Format, Ui};
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let allowed = allowances(&args.allow)?;
-    let opened = project::open(global, ui)?;
+    let saved = args.plan.as_deref().map(saved).transpose()?;
+    let opened = match &saved {
+        Some(plan) => project::open(&in_environment_of(plan, global)?, ui)?,
+        None => project::open(global, ui)?,
+    };
     let mut live = live::targets(&opened, &args.selection)?;
-    let plan = match &args.plan {
-        Some(path) => saved(path)?,
+    let plan = match saved {
+        Some(plan) => plan,
         None => live::plan(&opened, &mut live, ui, false, true)?,
     };
     if args.plan.is_none() && ui.format() != Format::Json {
@@ -61,6 +65,24 @@ fn saved(path: &Path) -> Result<Plan, CommandError> {
             | LoadError::Tampered { .. } => Exit::BadDocument,
         };
         CommandError::new(exit, format!("{}: {error}", path.display()))
+    })
+}
+
+/// The flags, in the environment that the plan was made for; another one that was asked for is refused.
+fn in_environment_of(plan: &Plan, global: &Global) -> Result<Global, CommandError> {
+    let said = |name: Option<&str>| {
+        name.map_or("no environment".to_owned(), |name| {
+            format!("the environment {name}")
+        })
+    };
+    let (wanted, planned) = (global.environment.as_deref(), plan.environment.as_deref());
+    if wanted.is_some() && wanted != planned {
+        let message = format!("the plan is for {}, not for {}", said(planned), said(wanted));
+        return Err(CommandError::usage(message).hint("leave out -e: a saved plan knows its environment"));
+    }
+    Ok(Global {
+        environment: plan.environment.clone(),
+        ..global.clone()
     })
 }
 

@@ -47,6 +47,7 @@ fn global(environment: &Environment) -> Global {
     Global {
         directory: environment.directory().to_path_buf(),
         variables: environment.variables(),
+        environment: None,
         format: Format::Human,
         color: Color::Auto,
         reports: Vec::new(),

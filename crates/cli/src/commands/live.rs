@@ -132,7 +132,8 @@ pub(crate) fn plan(
         let part = TargetPlan::new(target.name(), &observed, &built.configuration, hazards(built));
         parts.push((part, built.configuration.clone()));
     }
-    Ok(Plan::new(None, now(), expiry(opened), None, parts))
+    let environment = opened.environment.clone();
+    Ok(Plan::new(environment, now(), expiry(opened), None, parts))
 }
 
 /// What the analysis warns of travels with the plan.

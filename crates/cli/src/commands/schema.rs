@@ -10,6 +10,7 @@ pub(crate) fn run(args: &Schema, ui: &Ui) -> Result<Exit, CommandError> {
         Document::Topology => shardwright_topology::schema::topology(),
         Document::Project => shardwright_topology::schema::project(),
         Document::Tests => shardwright_topology::schema::tests(),
+        Document::Environment => shardwright_topology::schema::environment(),
     })?;
     Ok(Exit::Done)
 }

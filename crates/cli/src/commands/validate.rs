@@ -1,14 +1,15 @@
 //! `validate`: syntax, schema and references, for every listed engine.
 
 use shardwright_diagnostics::Problems;
+use shardwright_topology::resolved;
 
-use crate::args::Global;
+use crate::args::{Global, Resolved, Validate};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 
-pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open_with_tests(global, ui)?;
     let mut problems = Problems::new();
     for engine in opened.engines() {
@@ -16,8 +17,39 @@ pub(crate) fn run(global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     }
     let failed = problems.has_errors();
     problems.append(opened.problems.clone());
-    report(&opened, &problems, ui)?;
+    match args.show {
+        Some(what) => show(&opened, what, &args.addresses, &problems, ui)?,
+        None => report(&opened, &problems, ui)?,
+    }
     Ok(if failed { Exit::BadDocument } else { Exit::Done })
+}
+
+/// What holds is the result; problems are said beside it.
+fn show(
+    opened: &Opened,
+    what: Resolved,
+    addresses: &[String],
+    problems: &Problems,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    project::show(problems, &opened.sources, ui);
+    let part = match what {
+        Resolved::Resolved => resolved::Part::Topology,
+        Resolved::Project => resolved::Part::Project,
+    };
+    let form = match ui.format() {
+        Format::Json => resolved::Form::Json,
+        Format::Human | Format::Markdown => resolved::Form::Yaml,
+    };
+    let missed =
+        ui.stream(|out| resolved::write(&opened.documents, &opened.sources, (part, form), addresses, out))?;
+    if missed.is_empty() {
+        return Ok(());
+    }
+    Err(
+        CommandError::usage(format!("nothing stands at {}", missed.join(", ")))
+            .hint("addresses look like clusters.pay or users.app.password"),
+    )
 }
 
 fn report(opened: &Opened, problems: &Problems, ui: &Ui) -> Result<(), CommandError> {

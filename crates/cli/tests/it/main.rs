@@ -8,6 +8,7 @@ mod cases;
 mod commands;
 mod differential;
 mod editor;
+mod environments;
 mod examples;
 mod findings;
 mod generator;

@@ -45,9 +45,19 @@ pub(super) fn read_all<'a, T>(
     let mut origins: FxHashMap<Arc<str>, OriginId> = FxHashMap::default();
     for field in fields {
         if field.value.is_map() {
+            let template = is_template(&field.key.text);
             let definition = define_in(&field, outer, context);
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
                 let name = name(&field, environment, context)?;
+                let patch = section.patch_of(&name).filter(|_| template);
+                let (field, definition) = match patch {
+                    None => (field.clone(), definition),
+                    Some(patch) => {
+                        let field = field.clone().patched(patch);
+                        let definition = define(&field, context);
+                        (field, definition)
+                    }
+                };
                 let origin = context.origins.add_named(
                     Some(parent),
                     name.clone(),
@@ -155,7 +165,8 @@ fn not_a_mapping(field: &Field<'_>, context: &mut Context<'_>) {
 
 /// [`define`], once for all instances of the generator around the object.
 fn define_in(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> DefinitionId {
-    if outer.instance().is_none() {
+    // What is patched is no longer what the other instances share.
+    if outer.instance().is_none() || field.value.is_patched() {
         return define(field, context);
     }
     if let Some(known) = context.definitions.get(&field.key.span) {
@@ -194,9 +205,14 @@ pub(super) fn define(field: &Field<'_>, context: &mut Context<'_>) -> Definition
 
 /// Notes where an item of a list and its fields are written.
 pub(super) fn define_item(node: &Node, context: &mut Context<'_>) -> DefinitionId {
+    define_view(&View::of(node), context)
+}
+
+/// Notes where a value and its fields are written.
+pub(super) fn define_view(view: &View<'_>, context: &mut Context<'_>) -> DefinitionId {
     let mut fields = Vec::new();
-    note_fields(&View::of(node), "", 0, &mut fields, context);
-    context.origins.define(node.span, node.span, fields)
+    note_fields(view, "", 0, &mut fields, context);
+    context.origins.define(view.span(), view.span(), fields)
 }
 
 fn note_fields(

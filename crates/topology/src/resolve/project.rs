@@ -30,14 +30,14 @@ fn engine_words() -> [(&'static str, EngineName); 2] {
 }
 
 /// Reads the project file.
-pub(crate) fn project(root: &Node, context: &mut Context<'_>) -> ProjectFile {
-    let definition = instances::define_item(root, context);
+pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile {
+    let definition = instances::define_view(root, context);
     let name = context.intern("project");
     let origin = context.origins.add_named(None, name.clone(), definition, None);
     let bindings = Bindings::default();
-    let start = root.span.within(0, 0);
+    let start = root.span().within(0, 0);
     let object = Object {
-        view: View::of(root),
+        view: root.clone(),
         key: start,
         name,
         origin,

@@ -4,18 +4,23 @@
 //! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
 
 mod clusters;
+mod defaults;
 mod effects;
+mod environment;
 mod policies;
 mod project;
 mod query_rules;
 mod route_tests;
 mod scope;
+mod shape;
 mod shapes;
 mod shard_maps;
 mod unbuilt;
 
 use serde_json::{Value, json};
 
+pub(crate) use defaults::WHERE;
+pub(crate) use shape::Shape;
 pub(crate) use shapes::EXPECTS;
 use shapes::{int, map, object, text, word};
 
@@ -24,6 +29,13 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// The schema of the files under `topology/`.
 #[must_use]
 pub fn topology() -> Value {
+    let mut schema = undefaulted_topology();
+    // A test holds that every default has its place.
+    let _ = defaults::apply_topology(&mut schema);
+    schema
+}
+
+fn undefaulted_topology() -> Value {
     let mut schema = object(
         "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.",
         &[
@@ -99,9 +111,23 @@ pub fn tests() -> Value {
 /// The schema of `shardwright.yaml`.
 #[must_use]
 pub fn project() -> Value {
+    let mut schema = undefaulted_project();
+    let _ = defaults::apply_project(&mut schema);
+    schema
+}
+
+fn undefaulted_project() -> Value {
     let mut schema = project::project();
     head(&mut schema, "project.v1.json", "shardwright project file");
     schema["$defs"] = json!({ "secret": clusters::secret() });
+    schema
+}
+
+/// The schema of the files under `env/`.
+#[must_use]
+pub fn environment() -> Value {
+    let mut schema = environment::environment();
+    head(&mut schema, "environment.v1.json", "shardwright environment");
     schema
 }
 

@@ -15,7 +15,7 @@ use crate::load::Options;
 use crate::model::NamePattern;
 use crate::report::Report;
 use crate::template::{Template, is_template};
-use crate::variables::variables;
+use crate::variables::{Given, variables};
 use crate::view::{View, merge};
 
 /// Names that templates are expanded to, and instances that are looked at; past it names are missing.
@@ -70,11 +70,13 @@ pub(super) fn walk(documents: &[Document], sources: &Sources, options: &Options)
     let mut report = Report::default();
     let root = merge(&roots, &mut report);
     let section = root.as_ref().and_then(|root| root.get("variables"));
-    let variables = variables(
-        section.map(|section| section.value).as_ref(),
-        &options.variables,
-        &mut report,
-    );
+    let given = Given {
+        options: &options.variables,
+        environment: None,
+        environments: &[],
+    };
+    let section = section.map(|section| section.value);
+    let variables = variables(section.as_ref(), given, &mut report);
     let mut walk = Walk {
         // Objects that data files make have no name in the text.
         context: Context::new(sources, Report::default(), variables, Tables::default()),

@@ -47,6 +47,23 @@ impl Template<'_> {
     }
 }
 
+impl Expression {
+    /// The names in it. Chains are walked, as in [`chain`].
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut pending = vec![self];
+        while let Some(expression) = pending.pop() {
+            match expression {
+                Self::Integer(_) => {}
+                Self::Name { name, .. } => names.push(&**name),
+                Self::Negated(inner, _) => pending.push(inner),
+                Self::Binary { left, right, .. } => pending.extend([&**right, &**left]),
+            }
+        }
+        names
+    }
+}
+
 fn compute(expression: &Expression, lookup: &impl Lookup) -> Result<Value, TemplateError> {
     match expression {
         Expression::Name { name, at } => lookup.value(name).ok_or_else(|| TemplateError {
@@ -134,7 +151,7 @@ fn apply(operator: Operator, left: i64, right: i64) -> Result<i64, Fault> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{around_key, expand};
+    use super::super::{around_key, expand, expand_but_key};
     use super::*;
 
     struct Names;
@@ -222,7 +239,33 @@ mod tests {
         );
     }
 
+    #[test]
+    fn all_but_the_key_is_expanded() {
+        for (text, expected, template) in [
+            ("t_$(key:03)_$(n)", "t_$(key:03)_17", "t_$(key:03)_17"),
+            ("$$(n) $(n)", "$(n) 17", "$$(n) 17"),
+            ("$(var.region).db", "Asia.db", "Asia.db"),
+        ] {
+            let expanded = expand_but_key(text, &Names).expect(text);
+            assert_eq!(
+                (&*expanded.text, &*expanded.template),
+                (expected, template),
+                "{text}"
+            );
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_was_expanded_expands_to_itself(text in "[$()a-n0-9+*/% :.-]{0,60}") {
+            if let Ok(expanded) = expand_but_key(&text, &Names)
+                && expand(&text, &Names).is_ok()
+            {
+                let again = expand(&expanded.template, &Names);
+                prop_assert_eq!(again.as_deref(), Ok(&*expanded.text));
+            }
+        }
+
         #[test]
         fn no_text_panics(text in "[$()a-n0-9+*/% :.-]{0,60}|\\PC{0,40}") {
             let _ = expand(&text, &Names);

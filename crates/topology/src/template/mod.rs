@@ -137,6 +137,58 @@ pub(crate) fn expand<'t>(text: &'t str, lookup: &impl Lookup) -> Result<Cow<'t, 
     }
 }
 
+/// A text whose expressions are replaced, but for those that name `key`, which only statements know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Expanded {
+    /// The text.
+    pub(crate) text: String,
+    /// The text as a template that expands to it.
+    pub(crate) template: String,
+    /// The variables of the project that were used.
+    pub(crate) variables: Vec<String>,
+}
+
+/// Expands a text, but for `$(key)`.
+///
+/// # Errors
+/// The first thing wrong in it.
+pub(crate) fn expand_but_key(text: &str, lookup: &impl Lookup) -> Result<Expanded, TemplateError> {
+    let template = Template::parse(text)?;
+    let mut expanded = Expanded {
+        text: String::new(),
+        template: String::new(),
+        variables: Vec::new(),
+    };
+    // What lies between two keys is escaped as one, since parts of it may form a `$(` together.
+    let mut open = String::new();
+    for part in template.parts {
+        match &part {
+            Part::Expression { expression, at, .. } if expression.names().contains(&"key") => {
+                expanded.template.push_str(&escaped(&std::mem::take(&mut open)));
+                expanded.template.push_str(&text[at.clone()]);
+                expanded.text.push_str(&text[at.clone()]);
+                continue;
+            }
+            Part::Expression { expression, .. } => {
+                let names = expression.names().into_iter();
+                let variables = names.filter_map(|name| name.strip_prefix("var."));
+                expanded.variables.extend(variables.map(ToOwned::to_owned));
+            }
+            Part::Literal(_) => {}
+        }
+        let value = Template { parts: vec![part] }.expand(lookup)?;
+        expanded.text.push_str(&value);
+        open.push_str(&value);
+    }
+    expanded.template.push_str(&escaped(&open));
+    Ok(expanded)
+}
+
+/// A text as a template that expands to it.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace("$(", "$$(")
+}
+
 /// A text around one `$(key)`: its prefix, width and suffix, other names expanded.
 ///
 /// # Errors

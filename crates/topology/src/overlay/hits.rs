@@ -1,0 +1,169 @@
+//! Patches must change something: objects that are not there and values that are there already are errors.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use rustc_hash::FxHashSet;
+use shardwright_diagnostics::{Diagnostic, did_you_mean};
+use shardwright_documents::Node;
+
+use super::Patch;
+use crate::codes::{IDLE_PATCH, PATCH_MISSES};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::report::Report;
+use crate::view::View;
+use crate::walk::instances;
+
+/// Names that are remembered for a "did you mean".
+const MAX_REMEMBERED: usize = 10_000;
+
+/// Reports the addresses of `patch` that hit nothing in `base`, or change nothing. Problems of `base` itself go to
+/// `scratch`.
+pub(crate) fn check_hits(
+    patch: &Patch,
+    base: Option<&View<'_>>,
+    scratch: &mut Context<'_>,
+    report: &mut Report,
+) {
+    Check { report }.below(patch, base, "", &Environment::default(), scratch);
+}
+
+struct Check<'r> {
+    report: &'r mut Report,
+}
+
+impl Check<'_> {
+    fn below(
+        &mut self,
+        patch: &Patch,
+        base: Option<&View<'_>>,
+        address: &str,
+        environment: &Environment,
+        scratch: &mut Context<'_>,
+    ) {
+        if patch.is_empty() {
+            return;
+        }
+        if patch.holds_objects() {
+            return self.objects(patch, base, address, environment, scratch);
+        }
+        for child in patch.children() {
+            let field = base.and_then(|base| base.get(&child.key().text));
+            let value = field.map(|field| field.value);
+            self.one(child, value.as_ref(), &join(address, child), environment, scratch);
+        }
+    }
+
+    fn one(
+        &mut self,
+        patch: &Patch,
+        base: Option<&View<'_>>,
+        address: &str,
+        environment: &Environment,
+        scratch: &mut Context<'_>,
+    ) {
+        let Some(value) = patch.value() else {
+            return self.below(patch, base, address, environment, scratch);
+        };
+        let Some(base) = base else { return };
+        if same(base, &View::of(value), environment, scratch) {
+            let message = format!("the patch of `{address}` changes nothing");
+            let diagnostic = Diagnostic::error(IDLE_PATCH, message)
+                .at(patch.key().span, "")
+                .also(base.span(), "this is there already")
+                .help("delete the patch");
+            self.report.push(environment.mark(diagnostic));
+        }
+    }
+
+    fn objects(
+        &mut self,
+        patch: &Patch,
+        base: Option<&View<'_>>,
+        address: &str,
+        environment: &Environment,
+        scratch: &mut Context<'_>,
+    ) {
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        let mut found: FxHashSet<&str> = FxHashSet::default();
+        if let Some(base) = base {
+            let Ok(()) = instances(base, environment, scratch, |instance, scratch| {
+                if let Some(child) = patch.child(&instance.name) {
+                    found.insert(&child.key().text);
+                    let address = join(address, child);
+                    self.one(
+                        child,
+                        Some(&instance.field.value),
+                        &address,
+                        instance.environment,
+                        scratch,
+                    );
+                } else if names.len() < MAX_REMEMBERED {
+                    names.insert(instance.name.into_owned());
+                }
+                Ok::<(), Infallible>(())
+            });
+        }
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        for child in patch
+            .children()
+            .filter(|child| !found.contains(&*child.key().text))
+        {
+            let message = format!("the patch hits nothing: there is no `{}`", join(address, child));
+            let near = did_you_mean(&child.key().text, names.iter().copied());
+            let diagnostic = Diagnostic::error(PATCH_MISSES, message).at(child.key().span, "");
+            let diagnostic = match near {
+                Some(near) => diagnostic.did_you_mean(Some(near)),
+                None => diagnostic.help(format!(
+                    "a patch changes objects that are there; to add one, set `{address}` as a whole"
+                )),
+            };
+            self.report.push(environment.mark(diagnostic));
+        }
+    }
+}
+
+fn join(address: &str, child: &Patch) -> String {
+    if address.is_empty() {
+        child.key().text.to_string()
+    } else {
+        format!("{address}.{}", child.key().text)
+    }
+}
+
+/// Whether two values are the same, templates expanded; the order of keys has no meaning.
+fn same(a: &View<'_>, b: &View<'_>, environment: &Environment, scratch: &mut Context<'_>) -> bool {
+    if a.is_map() != b.is_map() {
+        return false;
+    }
+    if a.is_map() {
+        let fields = a.fields();
+        return fields.len() == b.fields().len()
+            && fields.iter().all(|field| {
+                b.get(&field.key.text)
+                    .is_some_and(|other| same(&field.value, &other.value, environment, scratch))
+            });
+    }
+    let (Some(a), Some(b)) = (a.node(), b.node()) else {
+        return false;
+    };
+    match (a.as_sequence(), b.as_sequence()) {
+        (Some(a), Some(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| same(&View::of(a), &View::of(b), environment, scratch))
+        }
+        (None, None) => same_scalar(a, b, environment, scratch),
+        _ => false,
+    }
+}
+
+fn same_scalar(a: &Node, b: &Node, environment: &Environment, scratch: &mut Context<'_>) -> bool {
+    let mut text = |node: &Node| scratch.expand_node(node, environment).map(Cow::into_owned);
+    let texts = (text(a), text(b));
+    // Numbers may be templates, which are texts.
+    a.is_null() == b.is_null() && matches!(texts, (Some(a), Some(b)) if a == b)
+}

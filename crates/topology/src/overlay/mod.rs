@@ -1,0 +1,137 @@
+//! Environments: `env/NAME.yaml` with values for variables and patches of the topology and the project file.
+
+mod hits;
+mod patch;
+
+use serde_json::Value;
+use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
+use shardwright_documents::{Document, Entry, Node};
+
+pub(crate) use hits::check_hits;
+pub(crate) use patch::Patch;
+
+use crate::codes::UNKNOWN_ENVIRONMENT;
+use crate::load::ENVIRONMENT_DIRECTORY;
+use crate::report::Report;
+use crate::schema::Shape;
+use crate::structure::Checker;
+
+/// An environment, ready to be laid over the project.
+#[derive(Debug)]
+pub(crate) struct Overlay<'d> {
+    /// `variables`
+    pub(crate) variables: Option<&'d Node>,
+    /// What is set in the topology.
+    pub(crate) topology: Patch,
+    /// What is set in the project file.
+    pub(crate) project: Patch,
+}
+
+/// The schemas that addresses go along.
+#[derive(Clone, Copy)]
+pub(crate) struct Schemas<'s> {
+    pub(crate) topology: &'s Checker,
+    pub(crate) project: &'s Checker,
+}
+
+impl<'d> Overlay<'d> {
+    /// Reads the file of one environment. Its structure has been checked; the values that it sets are checked here.
+    pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Report) -> Self {
+        let shapes = [schemas.topology, schemas.project].map(|checker| Shape::root(checker.schema()));
+        let [mut topology, mut project] = shapes.map(|shape| Patch::empty(root.span, &shape));
+        let patches = root.get("patch").and_then(Node::as_mapping);
+        for entry in patches.into_iter().flatten() {
+            let [in_topology, in_project] = shapes;
+            if is_of_project(entry, schemas.project.schema()) {
+                project.add(entry, &in_project, report);
+            } else {
+                topology.add(entry, &in_topology, report);
+            }
+        }
+        for (patch, checker) in [(&topology, schemas.topology), (&project, schemas.project)] {
+            if !patch.is_empty() {
+                checker.check(&patch.to_node(), report);
+            }
+        }
+        Self {
+            variables: root.get("variables"),
+            topology,
+            project,
+        }
+    }
+}
+
+fn is_of_project(entry: &Entry, project: &Value) -> bool {
+    let section = entry.key.text.split('.').next().unwrap_or_default();
+    project["properties"].get(section).is_some()
+}
+
+/// The name of an environment from the path of its file.
+pub(crate) fn name_of(path: &str) -> Option<&str> {
+    let (directory, file) = path.rsplit_once('/')?;
+    let in_place = directory.rsplit('/').next() == Some(ENVIRONMENT_DIRECTORY);
+    file.strip_suffix(".yaml").filter(|_| in_place)
+}
+
+/// The environments that a project file lists.
+pub(crate) fn listed(project_file: Option<&Node>) -> impl Iterator<Item = (&str, Span)> {
+    let items = project_file.and_then(|root| root.get("environments")?.as_sequence());
+    items
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|item| Some((item.as_text()?, item.span)))
+}
+
+/// Compares the environments that the project file lists with the files that are there, and finds the chosen one.
+pub(crate) fn choose<'d>(
+    chosen: Option<&str>,
+    project_file: Option<&'d Node>,
+    files: &'d [Document],
+    sources: &Sources,
+    report: &mut Report,
+) -> Option<&'d Document> {
+    let listed: Vec<(&str, Span)> = listed(project_file).collect();
+    let name = |document: &Document| {
+        name_of(sources.path(document.file))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let file = |wanted: &str| files.iter().find(|document| name(document) == wanted);
+    for (environment, span) in &listed {
+        if file(environment).is_none() {
+            let path = format!("{ENVIRONMENT_DIRECTORY}/{environment}.yaml");
+            let message = format!("the environment `{environment}` has no file `{path}`");
+            report.push(
+                Diagnostic::error(UNKNOWN_ENVIRONMENT, message)
+                    .at(*span, "")
+                    .help("write one; `version: 1` alone is an environment that changes nothing"),
+            );
+        }
+    }
+    let known = || listed.iter().map(|(name, _)| *name);
+    for document in files {
+        let name = name(document);
+        if !known().any(|listed| listed == name) {
+            let message = format!("`environments` of the project file does not list `{name}`");
+            let diagnostic = Diagnostic::warning(UNKNOWN_ENVIRONMENT, message)
+                .at(Span::new(document.file, 0, 0), "")
+                .did_you_mean(did_you_mean(&name, known()));
+            report.push(diagnostic);
+        }
+    }
+    let chosen = chosen?;
+    if known().any(|listed| listed == chosen) {
+        return file(chosen);
+    }
+    let diagnostic = Diagnostic::error(UNKNOWN_ENVIRONMENT, format!("no environment is named `{chosen}`"));
+    let diagnostic = if listed.is_empty() {
+        diagnostic.help(format!("list it in the project file: environments: [{chosen}]"))
+    } else {
+        let names: Vec<&str> = known().collect();
+        diagnostic
+            .did_you_mean(did_you_mean(chosen, known()))
+            .note(format!("environments of the project file: {}", names.join(", ")))
+    };
+    report.push(diagnostic);
+    None
+}

@@ -1,0 +1,176 @@
+//! `patch` of an environment: values that are set by address, as a tree that views of the topology are read through.
+
+use std::collections::BTreeMap;
+
+use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_documents::{Entry, Key, Mapping, Node, Value};
+
+use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
+use crate::report::Report;
+use crate::schema::Shape;
+
+/// Steps of one address.
+const MAX_STEPS: usize = 32;
+
+/// One step of the addresses that share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Patch {
+    /// The step, at the place of the first address that has it.
+    key: Key,
+    /// What is set here; then nothing is set below.
+    value: Option<Node>,
+    below: BTreeMap<Box<str>, Self>,
+    /// Whether objects with names stand here, which only a topology can add to.
+    holds_objects: bool,
+}
+
+impl Patch {
+    /// A tree without addresses.
+    pub(crate) fn empty(span: Span, shape: &Shape<'_>) -> Self {
+        Self {
+            key: key("", span),
+            value: None,
+            below: BTreeMap::new(),
+            holds_objects: shape.holds_objects(),
+        }
+    }
+
+    pub(crate) const fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// What is set at this address as a whole.
+    pub(crate) const fn value(&self) -> Option<&Node> {
+        self.value.as_ref()
+    }
+
+    pub(crate) fn child(&self, name: &str) -> Option<&Self> {
+        self.below.get(name)
+    }
+
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
+        self.below.values()
+    }
+
+    pub(crate) const fn holds_objects(&self) -> bool {
+        self.holds_objects
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.below.is_empty()
+    }
+
+    /// Adds one address; what is wrong with it is reported.
+    pub(crate) fn add(&mut self, entry: &Entry, shape: &Shape<'_>, report: &mut Report) {
+        let Some(steps) = steps(&entry.key, report) else {
+            return;
+        };
+        if let Some(for_each) = shape.at(&steps).and_then(|shape| generator(&shape, &entry.value)) {
+            let message = "an address is one object: `for_each` cannot make others of it";
+            report.push(Diagnostic::error(BAD_ADDRESS, message).at(for_each.key.span, ""));
+            return;
+        }
+        let mut here = self;
+        let mut shape = Some(*shape);
+        for step in steps {
+            if here.value.is_some() {
+                return collide(entry, here.key.span, report);
+            }
+            shape = shape.and_then(|shape| shape.key(step));
+            let holds_objects = shape.is_some_and(|shape| shape.holds_objects());
+            here = here.below.entry(step.into()).or_insert_with(|| Self {
+                key: key(step, entry.key.span),
+                value: None,
+                below: BTreeMap::new(),
+                holds_objects,
+            });
+        }
+        if here.value.is_some() || !here.below.is_empty() {
+            return collide(entry, here.key.span, report);
+        }
+        here.value = Some(entry.value.clone());
+    }
+
+    /// The tree as a document that holds nothing but what is set.
+    pub(crate) fn to_node(&self) -> Node {
+        if let Some(value) = &self.value {
+            return value.clone();
+        }
+        let entry = |below: &Self| Entry {
+            key: below.key.clone(),
+            value: below.to_node(),
+        };
+        let mapping: Mapping = self.children().map(entry).collect();
+        Node {
+            value: Value::Mapping(mapping),
+            span: self.key.span,
+        }
+    }
+}
+
+/// The `for_each` of a value that takes the place of one object.
+fn generator<'n>(shape: &Shape<'_>, value: &'n Node) -> Option<&'n Entry> {
+    shape.key("for_each")?;
+    value.as_mapping()?.entry("for_each")
+}
+
+fn key(step: &str, span: Span) -> Key {
+    Key {
+        text: step.into(),
+        span,
+        style: shardwright_documents::Style::Plain,
+    }
+}
+
+fn steps<'k>(address: &'k Key, report: &mut Report) -> Option<Vec<&'k str>> {
+    let steps: Vec<&str> = address.text.split('.').collect();
+    let fault = if steps.len() > MAX_STEPS {
+        Some("has more than 32 steps")
+    } else if steps.iter().any(|step| step.is_empty()) {
+        Some("has an empty step")
+    } else if address.text.contains('[') {
+        Some("goes into a list, and a list is set as a whole")
+    } else if address.text.contains("$(") {
+        Some("holds a `$( … )`: name the object that the generator made")
+    } else {
+        None
+    };
+    if let Some(fault) = fault {
+        let message = format!("the address `{}` {fault}", address.text);
+        report.push(
+            Diagnostic::error(BAD_ADDRESS, message)
+                .at(address.span, "")
+                .help("an address is made of names and keys: clusters.pay.servers.pxc3.state"),
+        );
+        return None;
+    }
+    match steps[0] {
+        "variables" => {
+            report.push(
+                Diagnostic::error(BAD_ADDRESS, "variables are not patched")
+                    .at(address.span, "")
+                    .help("values of variables stand under `variables`: {region: us}"),
+            );
+            None
+        }
+        "version" | "environments" => {
+            let message = format!("`{}` is the same in all environments", steps[0]);
+            report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
+            None
+        }
+        _ => Some(steps),
+    }
+}
+
+fn collide(entry: &Entry, first: Span, report: &mut Report) {
+    let message = format!(
+        "two patches set `{}`, or one sets a part of the other",
+        entry.key.text
+    );
+    report.push(
+        Diagnostic::error(PATCHES_COLLIDE, message)
+            .at(entry.key.span, "set here")
+            .also(first, "and here")
+            .help("a patch sets the whole value at its address: keep one of them"),
+    );
+}

@@ -1,0 +1,146 @@
+//! The complete topology as it holds: generators run, variables replaced, an environment laid over it, defaults
+//! written out, and for each value where it comes from.
+//!
+//! It is written from the trees and their schema, so that every section is shown without code of its own.
+
+mod json;
+mod sink;
+mod walk;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use shardwright_diagnostics::Sources;
+
+use self::sink::{Origin, Place, Sink, Slot};
+use self::walk::Walk;
+use crate::environment::Environment;
+use crate::layers::{Checkers, Documents, Layers, overlay};
+use crate::report::Report;
+use crate::schema::Shape;
+use crate::view::Field;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The files under `topology/`.
+    Topology,
+    /// The project file.
+    Project,
+}
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A topology file, the origin of each value behind it as a comment. Read again, it means the same.
+    Yaml,
+    /// An object with the values and, by address, their origins.
+    Json,
+}
+
+/// Writes what holds at the addresses of `only`; everything where there are none. Gives the addresses at which nothing
+/// stands. The documents are those of a project without errors.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write<'o>(
+    documents: &Documents,
+    sources: &Sources,
+    (part, form): (Part, Form),
+    only: &'o [String],
+    out: &mut dyn Write,
+) -> io::Result<Vec<&'o str>> {
+    let mut report = Report::default();
+    let checkers = Checkers::new();
+    let overlay = overlay(documents, &checkers, sources, &mut report);
+    let shown = Shown {
+        layers: Layers::new(documents, overlay, &mut report),
+        checkers: &checkers,
+        sources,
+        part,
+        only,
+    };
+    let met = match form {
+        Form::Yaml => shown.walk(&mut yaml::Yaml::new(&mut *out, sources))?,
+        Form::Json => {
+            let name = match part {
+                Part::Topology => "topology",
+                Part::Project => "project",
+            };
+            write!(out, "{{\n  \"{name}\": ")?;
+            shown.walk(&mut json::Values::new(&mut *out))?;
+            write!(out, ",\n  \"origins\": {{")?;
+            let met = shown.walk(&mut json::Origins::new(&mut *out, sources))?;
+            write!(out, "\n  }}\n}}\n")?;
+            met
+        }
+    };
+    let missed = only.iter().zip(met).filter(|(_, met)| !met);
+    Ok(missed.map(|(address, _)| &**address).collect())
+}
+
+struct Shown<'s> {
+    layers: Layers<'s>,
+    checkers: &'s Checkers,
+    sources: &'s Sources,
+    part: Part,
+    only: &'s [String],
+}
+
+impl Shown<'_> {
+    /// Tells `sink` everything; gives which of the addresses were met.
+    fn walk(&self, sink: &mut dyn Sink) -> io::Result<Vec<bool>> {
+        let layers = &self.layers;
+        let tables = layers.documents.tables.clone();
+        let mut context = layers.context(self.sources, Report::default(), tables);
+        let variables = self.variables();
+        let mut walk = Walk {
+            sink,
+            only: self.only,
+            met: vec![false; self.only.len()],
+            variables: &variables,
+            address: String::new(),
+        };
+        let (view, schema) = match self.part {
+            Part::Topology => (layers.topology(), self.checkers.topology_schema()),
+            Part::Project => (layers.project(), self.checkers.project_schema()),
+        };
+        let environment = Environment::default();
+        if let Some(view) = view {
+            walk.value(
+                Slot::Root,
+                &view,
+                Some(Shape::root(schema)),
+                &environment,
+                &mut context,
+            )?;
+        }
+        Ok(walk.met)
+    }
+
+    /// Where each variable has its value from, as data and in words.
+    fn variables(&self) -> BTreeMap<String, (Origin, Arc<str>)> {
+        let layers = &self.layers;
+        let section = layers.base.as_ref().and_then(|root| root.get("variables"));
+        let fields = section.map_or_else(Vec::new, |section| section.value.fields());
+        let origin = |field: Field<'_>| {
+            let name = field.key.text.to_string();
+            let given = layers
+                .overlay
+                .as_ref()
+                .and_then(|overlay| overlay.variables?.get(&name));
+            let default = field.value.get("default").and_then(|field| field.value.node());
+            let place = match given.or(default) {
+                _ if layers.documents.options.variables.contains_key(&name) => Place::Option,
+                Some(node) => Place::File(node.span),
+                None => Place::Default,
+            };
+            let origin = Origin::of(place);
+            let text = origin.text(self.sources).into();
+            (name, (origin, text))
+        };
+        fields.into_iter().map(origin).collect()
+    }
+}

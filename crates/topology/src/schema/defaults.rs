@@ -1,0 +1,173 @@
+//! Every default of the language, in one table: what holds where nothing is written.
+//!
+//! They become `default` in the published schemas, and values in `validate --show resolved`; a test holds them to
+//! what resolution does. A default that depends on others (`read_weight` is `weight`) is not in the table.
+
+use serde_json::{Value, json};
+
+/// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
+pub(crate) const WHERE: &str = "x-default-where";
+
+/// When a default holds.
+#[derive(Clone, Copy)]
+enum When {
+    Always,
+    /// Another key of the object has one of these words.
+    Is(&'static str, &'static [&'static str]),
+    /// Another key of the object is given.
+    Has(&'static str),
+}
+
+use When::{Always, Has, Is};
+
+/// Types of clusters that have several servers.
+const SEVERAL: [&str; 3] = ["replication", "galera", "group_replication"];
+
+/// Path in the schema (`*` is any name, `[]` any item), default, condition.
+fn topology() -> Vec<(&'static str, Value, When)> {
+    vec![
+        ("variables.*.type", json!("text"), Always),
+        (
+            "clusters.*.read_only_check",
+            json!("read_only"),
+            Is("type", &["replication"]),
+        ),
+        (
+            "clusters.*.writers",
+            json!(1),
+            Is("type", &["galera", "group_replication"]),
+        ),
+        (
+            "clusters.*.writer_serves_reads",
+            json!("last_resort"),
+            Is("type", &SEVERAL),
+        ),
+        ("clusters.*.failback", json!("manual"), Is("type", &SEVERAL)),
+        ("clusters.*.roles_by", json!("engine"), Is("type", &SEVERAL)),
+        ("clusters.*.tls", json!("disabled"), Always),
+        ("clusters.*.servers.*.port", json!(3306), Always),
+        ("clusters.*.servers.*.weight", json!(1), Always),
+        ("clusters.*.servers.*.state", json!("online"), Always),
+        ("users.*.transaction_persistent", json!(true), Always),
+        ("users.*.annotations", json!("deny"), Always),
+        (
+            "shard_maps.*.key_from.[].column.in_shards",
+            json!("present"),
+            Always,
+        ),
+        ("shard_maps.*.conflict", json!("reject"), Always),
+        ("shard_maps.*.unqualified", json!("reject"), Has("logical_schema")),
+        ("shard_maps.*.unknown_key", json!("reject"), Always),
+        ("shard_maps.*.rule_layout", json!("auto"), Always),
+        ("shard_maps.*.missing_key", json!({}), Always),
+        ("shard_maps.*.missing_key.statements", json!("reject"), Always),
+        ("shard_maps.*.missing_key.session_setup", json!("allow"), Always),
+        ("shard_maps.*.missing_key.begin", json!("reject"), Always),
+        ("read_write_policies.*.after_write", json!("0ms"), Always),
+        ("read_write_policies.*.consistency", json!("eventual"), Always),
+        ("read_write_policies.*.on_unsupported", json!("error"), Always),
+        ("throttles.*.hold", json!("0ms"), Has("signal")),
+        ("throttles.*.on_unknown", json!("hold"), Has("signal")),
+        ("throttles.*.on_unsupported", json!("error"), Always),
+        ("query_rules.*.at", json!("before_all"), Always),
+        ("query_rules.*.rules.[].active", json!(1), Always),
+        ("query_rules.*.rules.[].flagIN", json!(0), Always),
+        ("query_rules.*.rules.[].negate_match_pattern", json!(0), Always),
+        ("query_rules.*.rules.[].re_modifiers", json!("CASELESS"), Always),
+        ("query_rules.*.rules.[].role", json!("writer"), Has("cluster")),
+        ("query_rules.*.rules.[].apply", json!(0), Always),
+    ]
+}
+
+fn project() -> Vec<(&'static str, Value, When)> {
+    let ids = crate::model::IdRanges::default();
+    let range = |range: &std::ops::RangeInclusive<u32>| json!(format!("{}-{}", range.start(), range.end()));
+    vec![
+        ("ids", json!({}), Always),
+        ("ids.hostgroups", range(&ids.hostgroups), Always),
+        ("ids.rules", range(&ids.rules), Always),
+        ("ids.flags", range(&ids.flags), Always),
+        ("unmanaged", json!("keep"), Always),
+        ("state", json!({}), Always),
+        (
+            "state.dir",
+            json!(crate::model::StateSettings::default().dir.as_ref()),
+            Always,
+        ),
+        ("safety", json!({}), Always),
+        ("safety.unreachable", json!("fail"), Always),
+        ("lint", json!({}), Always),
+        ("lint.require_reason", json!(false), Always),
+    ]
+}
+
+/// Writes the defaults of the topology into its schema. Gives paths that lead nowhere.
+pub(super) fn apply_topology(schema: &mut Value) -> Vec<&'static str> {
+    apply(schema, topology())
+}
+
+/// Writes the defaults of the project file into its schema. Gives paths that lead nowhere.
+pub(super) fn apply_project(schema: &mut Value) -> Vec<&'static str> {
+    apply(schema, project())
+}
+
+fn apply(schema: &mut Value, table: Vec<(&'static str, Value, When)>) -> Vec<&'static str> {
+    let mut lost = Vec::new();
+    for (path, default, when) in table {
+        match place(schema, path).and_then(|pointer| schema.pointer_mut(&pointer)) {
+            Some(property) => set(property, default, when),
+            None => lost.push(path),
+        }
+    }
+    lost
+}
+
+/// A section that brings its own default keeps it.
+fn set(property: &mut Value, default: Value, when: When) {
+    if property.get("default").is_some() {
+        return;
+    }
+    property["default"] = default;
+    match when {
+        Always => {}
+        Is(key, words) => property[WHERE] = json!({ key: words }),
+        Has(key) => property[WHERE] = json!({ key: null }),
+    }
+}
+
+/// The JSON pointer of a path, through references and choices.
+fn place(schema: &Value, path: &str) -> Option<String> {
+    let mut pointer = String::new();
+    for step in path.split('.') {
+        let mut forms = vec![pointer.clone()];
+        while let Some(target) = forms
+            .last()
+            .and_then(|last| schema.pointer(last)?.get("$ref")?.as_str())
+        {
+            forms.push(target.strip_prefix('#')?.to_owned());
+        }
+        let last = forms.last().cloned().unwrap_or_default();
+        forms.extend([format!("{last}/then"), format!("{last}/else")]);
+        let part = match step {
+            "*" => "additionalProperties".to_owned(),
+            "[]" => "items".to_owned(),
+            name => format!("properties/{name}"),
+        };
+        pointer = forms
+            .into_iter()
+            .map(|form| format!("{form}/{part}"))
+            .find(|pointer| schema.pointer(pointer).is_some_and(Value::is_object))?;
+    }
+    Some(pointer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{undefaulted_project, undefaulted_topology};
+
+    #[test]
+    fn every_default_has_its_place() {
+        assert_eq!(super::apply_topology(&mut undefaulted_topology()), [""; 0]);
+        assert_eq!(super::apply_project(&mut undefaulted_project()), [""; 0]);
+    }
+}

@@ -1,0 +1,30 @@
+//! The shape of an environment.
+
+use serde_json::{Value, json};
+
+use super::shapes::{EXPECTS, map, object};
+use super::version;
+
+pub(super) fn environment() -> Value {
+    let value = json!({
+        "description": "Its value in this environment.",
+        "type": ["string", "integer"],
+        EXPECTS: "text or an integer",
+    });
+    let patch = json!({
+        "description": "The value at an address, such as `clusters.pay.servers.pxc3.state: draining`.",
+        "type": "object",
+        EXPECTS: "a mapping of addresses to values",
+        "additionalProperties": {
+            "description": "What is set there, as a whole.",
+        },
+    });
+    object(
+        "What one environment changes: values of variables, and patches of the topology and the project file.",
+        &[
+            ("version", version()),
+            ("variables", map("Values of variables.", value)),
+            ("patch", patch),
+        ],
+    )
+}
