@@ -47,6 +47,9 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
             if let Some(address) = scope.client_addrs.first() {
                 session.client_addr = address.replace('%', "1");
             }
+            if let Some(port) = scope.listener_ports.first() {
+                session.listener.1 = *port;
+            }
             for text in &texts {
                 let statement = Statement::new(text, Default::default());
                 let decision = evaluator.decide(&session.view(), &statement);

@@ -7,7 +7,10 @@ mod map;
 mod policy;
 mod raw;
 mod scope;
+mod surroundings;
 mod user;
+
+pub(crate) use surroundings::Surroundings;
 
 use shardwright_rules::{
     Address, Cluster, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
@@ -38,6 +41,8 @@ pub(crate) struct Program {
     pub firewall: Vec<UserFirewall>,
     /// In written order.
     pub blocks: Vec<Block>,
+    /// What stands around the routing.
+    pub surroundings: Surroundings,
 }
 
 /// A step with its scope and where it was written.
@@ -96,7 +101,7 @@ impl Program {
         let mut users: Vec<User> = topology
             .users
             .iter()
-            .map(|user| user::user(user, hostgroup_of(user.cluster, Role::Writer), report))
+            .map(|user| user::user(user, hostgroup_of(user.cluster, role(user.role)), report))
             .collect();
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
@@ -104,6 +109,7 @@ impl Program {
         let effects = effects::effects(topology, now_s, &hostgroup_of, report);
         let firewall = firewall::users(topology, report);
         let blocks = raw::blocks(topology, &hostgroup_of, report);
+        let surroundings = surroundings::surroundings(topology, report);
         Self {
             clusters,
             hostgroups,
@@ -113,6 +119,7 @@ impl Program {
             effects,
             firewall,
             blocks,
+            surroundings,
         }
     }
 
@@ -123,6 +130,13 @@ impl Program {
             .binary_search_by(|cluster| (*cluster.name).cmp(name))
             .ok()?;
         Some(&self.clusters[at])
+    }
+}
+
+const fn role(role: model::Role) -> Role {
+    match role {
+        model::Role::Writer => Role::Writer,
+        model::Role::Reader => Role::Reader,
     }
 }
 

@@ -22,6 +22,9 @@ impl Objects {
                 std::iter::once(cluster.origin).chain(cluster.servers.iter().map(|server| server.origin))
             })
             .chain(topology.users.iter().map(|user| user.origin))
+            .chain(topology.listeners.iter().map(|listener| listener.origin))
+            .chain(topology.monitor.iter().map(|monitor| monitor.origin))
+            .chain(topology.engine_settings.iter().map(|settings| settings.origin))
             .chain(topology.shard_maps.iter().flat_map(|map| {
                 std::iter::once(map.origin).chain(map.shards.iter().map(|shard| shard.origin))
             }))

@@ -100,19 +100,6 @@ impl<'a> Report<'a> {
         self.error(UNSUPPORTED, origin, field, message);
     }
 
-    /// What no engine profile has.
-    pub(crate) fn not_built(&mut self, origin: OriginId, field: &str, what: &str) {
-        self.error(
-            UNSUPPORTED,
-            origin,
-            field,
-            format!(
-                "{} cannot {what}, and neither can another engine yet",
-                self.engine
-            ),
-        );
-    }
-
     /// Something that a section with `on_unsupported` asks for; true when the rest of the section may be compiled.
     pub(crate) fn on_unsupported(
         &mut self,

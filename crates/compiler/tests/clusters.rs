@@ -4,7 +4,7 @@
 mod support;
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{Configuration, EngineId, Role};
+use shardwright_rules::{Configuration, EngineId, Evaluator, Outcome, Role, SessionView, Statement};
 use shardwright_targets::emit::{Cell, Table, rows};
 use support::*;
 
@@ -269,4 +269,116 @@ clusters:
     warning SW322: on proxysql-2.7, the writer may answer reads too: mysql-monitor_writer_is_also_reader is one switch for all clusters of type replication, and others let their writer serve reads
     info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort
     ");
+}
+
+/// What stands before the tables and behind them.
+fn script(topology: &str) -> String {
+    let compiled = proxysql(topology);
+    let script = shardwright_targets::emit::sql(&compiled.configuration).expect("every value fits");
+    let keep = ["SET ", "LOAD ", "SAVE ", "-- Set ", "-- Read "];
+    let lines = script
+        .lines()
+        .filter(|line| keep.iter().any(|word| line.starts_with(word)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// `mysql-interfaces` and `mysql-threads` are read at the start: loaded they are set back, so they are saved before.
+#[test]
+fn what_proxysql_reads_at_its_start_is_saved_before_it_is_loaded() {
+    let topology = "
+listeners:
+  rw: {port: 6033}
+  ro: {port: 6034, address: '::1'}
+monitor: {user: watcher, password: {file: secrets/watcher}}
+engine_settings:
+  proxysql: {mysql-threads: 8, mysql-max_connections: 4096, mysql-verbose_query_error: true, admin-web_enabled: 'false'}
+";
+    insta::assert_snapshot!(script(topology), @"
+    -- Set mysql-monitor_password to file secrets/watcher first: a script holds no passwords.
+    SET mysql-query_processor_iterations='0';
+    SET mysql-query_processor_regex='1';
+    SET mysql-monitor_username='watcher';
+    SET admin-web_enabled='false';
+    SET mysql-max_connections='4096';
+    SET mysql-verbose_query_error='true';
+    LOAD ADMIN VARIABLES TO RUNTIME;
+    LOAD MYSQL VARIABLES TO RUNTIME;
+    LOAD MYSQL SERVERS TO RUNTIME;
+    LOAD MYSQL QUERY RULES TO RUNTIME;
+    LOAD MYSQL USERS TO RUNTIME;
+    -- Read when ProxySQL starts. Set behind the last load, which would set them back.
+    SET mysql-interfaces='[::1]:6034;0.0.0.0:6033';
+    SET mysql-threads='8';
+    SAVE ADMIN VARIABLES TO DISK;
+    SAVE MYSQL VARIABLES TO DISK;
+    SAVE MYSQL SERVERS TO DISK;
+    SAVE MYSQL QUERY RULES TO DISK;
+    SAVE MYSQL USERS TO DISK;
+    ");
+    insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
+    info SW322: on proxysql-2.7, ports are opened when ProxySQL starts: a change of them waits for a restart
+    info SW322: on proxysql-2.7, mysql-threads is read when ProxySQL starts: a change waits for a restart
+    ");
+    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
+    info SW322: on bundled, a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port
+    info SW322: on bundled, servers are not watched yet: the account is not used
+    ");
+    insta::assert_snapshot!(script(""), @"
+    SET mysql-query_processor_iterations='0';
+    SET mysql-query_processor_regex='1';
+    LOAD MYSQL VARIABLES TO RUNTIME;
+    LOAD MYSQL SERVERS TO RUNTIME;
+    LOAD MYSQL QUERY RULES TO RUNTIME;
+    LOAD MYSQL USERS TO RUNTIME;
+    SAVE MYSQL VARIABLES TO DISK;
+    SAVE MYSQL SERVERS TO DISK;
+    SAVE MYSQL QUERY RULES TO DISK;
+    SAVE MYSQL USERS TO DISK;
+    ");
+}
+
+/// The same statement through two ports, on both engines.
+#[test]
+fn a_policy_for_one_listener() {
+    let topology = format!(
+        "{}
+listeners:
+  rw: {{port: 6033}}
+  ro: {{port: 6034}}
+read_write_policies:
+  read_port: {{applies_to: {{listeners: [ro]}}, reads: {{all: true}}}}
+",
+        pxc("")
+    );
+    let project = loaded(&topology);
+    for engine in EngineId::ALL {
+        let compiled = compiled(&project, engine);
+        let evaluator = Evaluator::new(compiled.configuration.into());
+        let to = |port: u16| {
+            let session = SessionView {
+                user: "app",
+                listener: Some(("0.0.0.0", port)),
+                ..SessionView::default()
+            };
+            let statement = Statement::new(b"SELECT a FROM t", Default::default());
+            match evaluator.decide(&session, &statement).outcome {
+                Outcome::Route(route) => route.hostgroup.0,
+                other => panic!("{engine}: {other:?}"),
+            }
+        };
+        assert_eq!((to(6033), to(6034)), (100, 101), "{engine}");
+    }
+}
+
+/// An account that only reads goes to the readers without any policy.
+#[test]
+fn a_user_whose_statements_go_to_the_readers() {
+    let topology = pxc("").replace("cluster: pxc}", "cluster: pxc, role: reader}");
+    for engine in EngineId::ALL {
+        let compiled = compiled(&loaded(&topology), engine);
+        assert_eq!(
+            compiled.configuration.users[0].default_hostgroup.0, 101,
+            "{engine}"
+        );
+    }
 }

@@ -27,7 +27,12 @@ fn example(name: &str) -> Project {
 fn compiled_clean(project: &Project, engine: EngineId) -> Compiled {
     let compiled = compile(project, engine, &Lock::default(), &Options::default());
     for severity in [Severity::Error, Severity::Warning] {
-        assert_eq!(problems(&compiled, severity), Vec::<String>::new(), "{engine}");
+        let mut told = problems(&compiled, severity);
+        // The bundled engine has no monitor yet: it says that it measures no lag.
+        told.retain(|problem| {
+            engine != EngineId::Bundled || !problem.starts_with("SW321: bundled does not measure")
+        });
+        assert_eq!(told, Vec::<String>::new(), "{engine}");
     }
     compiled
 }

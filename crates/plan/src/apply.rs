@@ -26,6 +26,7 @@ pub fn apply(plan: &Plan, target: &mut dyn Target) -> Report {
         target,
     };
     let (outcome, message) = match plan.change(&run.report.target) {
+        Some(_) if !plan.moves.is_empty() => (Outcome::NotSent, cannot_move(plan)),
         Some(change) => run.execute(&change),
         None => (
             Outcome::NotSent,
@@ -41,6 +42,17 @@ pub fn apply(plan: &Plan, target: &mut dyn Target) -> Report {
         message,
         ..run.report
     }
+}
+
+/// What is said of a plan that holds moves, which nothing carries out yet. Applying the rest alone could send writes to
+/// a copy that nobody has checked.
+pub fn cannot_move(plan: &Plan) -> String {
+    let shards: Vec<String> = plan.moves.iter().map(|shard| shard.shard.short()).collect();
+    format!(
+        "plan {} moves {}, and moves cannot be carried out yet; take them out of `moves` to apply the rest",
+        plan.short_id(),
+        shards.join(", ")
+    )
 }
 
 type Ending = (Outcome, String);

@@ -9,6 +9,10 @@ use shardwright_rules::Address;
 pub enum ObjectKind {
     /// `engine_settings`
     Settings,
+    /// `monitor`
+    Monitor,
+    /// `listeners.NAME`
+    Listener,
     /// `clusters.NAME`, with its servers listed right after it.
     Cluster,
     /// `clusters.NAME.servers.NAME`
@@ -43,6 +47,8 @@ impl ObjectKind {
         let mut parts = address.as_str().split('.');
         match (parts.next(), parts.next(), parts.next()) {
             (Some("engine_settings"), ..) => Self::Settings,
+            (Some("monitor"), ..) => Self::Monitor,
+            (Some("listeners"), ..) => Self::Listener,
             (Some("clusters"), _, Some("servers")) => Self::Server,
             (Some("clusters"), ..) => Self::Cluster,
             (Some("users"), ..) => Self::User,
@@ -63,6 +69,8 @@ impl ObjectKind {
     pub fn noun(self, count: usize) -> &'static str {
         let (one, many) = match self {
             Self::Settings => ("engine setting", "engine settings"),
+            Self::Monitor => ("monitor", "monitors"),
+            Self::Listener => ("listener", "listeners"),
             Self::Cluster => ("cluster", "clusters"),
             Self::Server => ("server", "servers"),
             Self::User => ("user", "users"),
@@ -83,7 +91,7 @@ impl ObjectKind {
     /// Where the section of the kind stands in a listing: what others refer to comes first.
     fn section(self) -> u8 {
         match self {
-            Self::Settings => 0,
+            Self::Settings | Self::Monitor | Self::Listener => 0,
             Self::Cluster | Self::Server => 1,
             Self::User => 2,
             Self::ShardMap | Self::Shard => 3,

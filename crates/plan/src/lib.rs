@@ -17,9 +17,10 @@ pub mod render;
 pub mod safety;
 mod saved;
 mod schema;
+mod shard_move;
 mod target;
 
-pub use apply::apply;
+pub use apply::{apply, cannot_move};
 pub use counts::{Count, Counts};
 pub use diff::{Difference, compare, diff};
 pub use effect::{Action, Effect, Facts, RowChange, RowKey};
@@ -29,4 +30,5 @@ pub use outcome::{Outcome, Problem, Report};
 pub use plan::{Base, Change, Cost, Hazard, Meaning, Plan, SCHEMA_VERSION, Severity, Step, TargetPlan};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::schemas;
+pub use shard_move::ShardMove;
 pub use target::{Applied, ApplyError, Observed, Target, TargetError};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::digest::sha256_hex;
-use crate::{Counts, Difference, Effect, Observed, compare};
+use crate::{Counts, Difference, Effect, Observed, ShardMove, compare};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -41,6 +41,9 @@ pub struct Plan {
     /// Whether statements route differently, where that was decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
+    /// Shards on their way from one cluster to another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<ShardMove>,
     /// What would be done, per target, sorted by name.
     pub targets: Vec<TargetPlan>,
     /// The desired configurations by fingerprint, complete and without secrets.
@@ -196,13 +199,22 @@ impl Plan {
             created_at,
             expires_at: created_at.checked_add(expiry).unwrap_or(Timestamp::MAX),
             environment,
-            effect_digest: effect_digest_of_all(&targets),
+            effect_digest: effect_digest_of_all(&targets, &[]),
             meaning,
+            moves: Vec::new(),
             targets,
             configurations,
         };
         plan.id = plan.computed_id();
         plan
+    }
+
+    /// The same with shards that move.
+    pub fn with_moves(mut self, moves: Vec<ShardMove>) -> Self {
+        self.moves = moves;
+        self.effect_digest = self.computed_effect_digest();
+        self.id = self.computed_id();
+        self
     }
 
     /// The part of the target of this name.
@@ -214,7 +226,7 @@ impl Plan {
 
     /// Whether anything would be different anywhere.
     pub fn has_changes(&self) -> bool {
-        self.targets.iter().any(|target| !target.effects.is_empty())
+        !self.moves.is_empty() || self.targets.iter().any(|target| !target.effects.is_empty())
     }
 
     /// The id as people write it: its first eight digits.
@@ -233,7 +245,7 @@ impl Plan {
 
     /// What [`Plan::effect_digest`] must be.
     pub(crate) fn computed_effect_digest(&self) -> String {
-        effect_digest_of_all(&self.targets)
+        effect_digest_of_all(&self.targets, &self.moves)
     }
 }
 
@@ -297,10 +309,24 @@ fn effect_digest(target: &str, engine: EngineId, effects: &[Effect]) -> String {
     sha256_hex(&said.expect("effects have string keys only, so JSON can hold them"))
 }
 
-fn effect_digest_of_all(targets: &[TargetPlan]) -> String {
+fn effect_digest_of_all(targets: &[TargetPlan], moves: &[ShardMove]) -> String {
+    let moves: Vec<String> = moves
+        .iter()
+        .map(|shard| {
+            let said = serde_json::to_vec(&(
+                &shard.shard,
+                &shard.from,
+                &shard.to,
+                shard.max_fence_ms,
+                &shard.ready,
+            ));
+            sha256_hex(&said.expect("a move holds texts and numbers, so JSON can hold it"))
+        })
+        .collect();
     let digests: Vec<&str> = targets
         .iter()
         .map(|target| target.effect_digest.as_str())
+        .chain(moves.iter().map(String::as_str))
         .collect();
     sha256_hex(digests.join("\n").as_bytes())
 }

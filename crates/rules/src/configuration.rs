@@ -1,9 +1,13 @@
 //! Everything that one engine needs to route: the value that is compiled, compared, applied and run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, RuleGraph, User};
+use crate::{
+    Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor, RuleGraph, User,
+};
 
 /// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
 pub const FORMAT_VERSION: u32 = 1;
@@ -19,6 +23,15 @@ pub struct Configuration {
     pub engine: EngineId,
     /// Engine variables that change what rules mean.
     pub settings: EngineSettings,
+    /// Engine variables that do not change what rules mean, as the engine writes them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    /// Ports that clients connect to, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listeners: Vec<Listener>,
+    /// The account that watches servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitor>,
     /// Clusters, by name.
     pub clusters: Vec<Cluster>,
     /// Hostgroups, by id.
@@ -39,6 +52,9 @@ impl Configuration {
             format: FORMAT_VERSION,
             settings: engine.profile().default_settings(),
             engine,
+            variables: BTreeMap::new(),
+            listeners: Vec::new(),
+            monitor: None,
             clusters: Vec::new(),
             hostgroups: Vec::new(),
             users: Vec::new(),
@@ -54,9 +70,7 @@ impl Configuration {
 
     /// The cluster that owns a hostgroup.
     pub fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
-        self.clusters
-            .iter()
-            .find(|cluster| cluster.writer == hostgroup || cluster.reader == Some(hostgroup))
+        self.clusters.iter().find(|cluster| cluster.owns(hostgroup))
     }
 
     /// The hostgroup of this id.

@@ -58,6 +58,13 @@ pub struct Cluster {
     pub roles_by: RolesBy,
 }
 
+impl Cluster {
+    /// Whether statements that are sent to a hostgroup are answered by this cluster.
+    pub fn owns(&self, hostgroup: HostgroupId) -> bool {
+        self.writer == hostgroup || self.reader == Some(hostgroup)
+    }
+}
+
 /// The type of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]

@@ -20,6 +20,7 @@ mod scope;
 mod session;
 mod statement;
 mod steps;
+mod surroundings;
 mod user;
 
 pub use address::Address;
@@ -43,4 +44,5 @@ pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
 pub use statement::{Statement, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
+pub use surroundings::{Listener, Monitor};
 pub use user::{SecretReference, User};

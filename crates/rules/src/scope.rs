@@ -18,6 +18,9 @@ pub struct Scope {
     /// Client addresses: exact, or a prefix that ends in `%`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub client_addrs: Vec<String>,
+    /// Ports of the listeners that sessions came in through.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listener_ports: Vec<u16>,
     /// Kinds of statement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementKind>,

@@ -53,4 +53,7 @@ codes! {
     NOT_PLACED = "SW307": "a shard without a place";
     NOBODY_READS = "SW315": "a cluster in which nobody answers reads";
     STATE_EXPIRED = "SW316": "a server whose state has outlived its `until`";
+    BAD_MOVE = "SW317": "a move that cannot be made";
+    KEPT_VARIABLE = "SW318": "an engine variable that belongs to another part of the project";
+    NO_SUCH_VARIABLE = "SW319": "a variable that the engine does not have";
 }

@@ -9,6 +9,7 @@ mod allow;
 mod codes;
 mod context;
 mod data;
+mod engine_variables;
 mod environment;
 mod generate;
 mod layers;

@@ -29,6 +29,10 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if args.plan.is_none() && ui.format() != Format::Json {
         plan::present(&plan, Some(&opened), ui)?;
     }
+    if !plan.moves.is_empty() {
+        let message = format!("{}; nothing was changed", shardwright_plan::cannot_move(&plan));
+        return Err(CommandError::new(Exit::Refused, message));
+    }
     refuse_unsafe(&plan, &opened, &allowed)?;
     if args.plan.is_none() && plan.has_changes() && !args.auto_approve {
         approve(ui)?;

@@ -11,7 +11,8 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
-    let plan = live::plan(&opened, &mut live, ui, false, false)?;
+    // What is still to come is no difference of what runs.
+    let plan = live::plan(&opened, &mut live, ui, false, false)?.with_moves(Vec::new());
     plan::present(&plan, Some(&opened), ui)?;
     Ok(if plan.has_changes() {
         Exit::Changes

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shardwright_analysis::Finding;
-use shardwright_plan::{Hazard, Plan, Severity, Target, TargetError, TargetPlan, safety};
-use shardwright_rules::{EngineId, SecretReference};
+use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
+use shardwright_rules::{Address, EngineId, SecretReference};
 use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts, resolve};
 use shardwright_topology::model;
 
@@ -133,7 +133,26 @@ pub(crate) fn plan(
         parts.push((part, built.configuration.clone()));
     }
     let environment = opened.environment.clone();
-    Ok(Plan::new(environment, now(), expiry(opened), None, parts))
+    Ok(Plan::new(environment, now(), expiry(opened), None, parts).with_moves(moves(opened)))
+}
+
+/// Shards on their way, as the files say.
+fn moves(opened: &Opened) -> Vec<ShardMove> {
+    let (topology, origins) = (&opened.project.topology, &opened.project.origins);
+    let cluster = |id| topology.cluster(id).name.to_string();
+    let moves = topology.moves.iter().map(|shard| ShardMove {
+        address: Address::new(origins.address(shard.origin)),
+        shard: Address::new(origins.address(shard.shard)),
+        from: cluster(shard.from),
+        to: cluster(shard.to),
+        max_fence_ms: shard.max_fence_ms,
+        wait_ms: shard.wait_ms,
+        kill_open_transactions: shard.then == model::OpenTransactions::Kill,
+        ready: shard.ready.iter().map(ToString::to_string).collect(),
+        ready_timeout_ms: shard.ready_timeout_ms,
+        reason: shard.reason.as_deref().map(str::to_owned),
+    });
+    moves.collect()
 }
 
 /// What the analysis warns of travels with the plan.

@@ -48,7 +48,14 @@ fn a_bad_command_line_is_64() {
 
 #[test]
 fn examples_validate_and_lint_clean() {
-    for name in ["world", "tenants", "two-level", "schema-per-shard", "from-csv"] {
+    for name in [
+        "world",
+        "tenants",
+        "two-level",
+        "schema-per-shard",
+        "from-csv",
+        "galera",
+    ] {
         let environment = example(name);
         let validated = environment.run(["validate"]).unwrap();
         assert_eq!(validated.code(), Some(0), "{name}\n{}", validated.stderr);

@@ -15,6 +15,7 @@ mod generator;
 mod language_pages;
 mod language_server;
 mod more_cases;
+mod objects;
 mod reports;
 mod route_tests;
 mod support;

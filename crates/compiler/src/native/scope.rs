@@ -9,13 +9,6 @@ use crate::report::{NOTHING, Report};
 
 /// The scope of an object; what no engine can decide yet is reported at `field` of it.
 pub(super) fn scope(scope: &model::Scope, origin: OriginId, field: &str, report: &mut Report<'_>) -> Scope {
-    if !scope.listeners.is_any() {
-        report.not_built(
-            origin,
-            &format!("{field}.listeners"),
-            "select statements by `listeners`",
-        );
-    }
     let kinds = statements(scope);
     if kinds.is_empty() && !scope.statements.is_empty() {
         let message = "`except_statements` leaves none of `statements`, so nothing is meant";
@@ -29,6 +22,7 @@ pub(super) fn scope(scope: &model::Scope, origin: OriginId, field: &str, report:
         schemas: names(&scope.schemas),
         clusters: names(&scope.clusters),
         client_addrs: texts(&scope.client_addr),
+        listener_ports: scope.listener_ports.clone(),
         statements: kinds,
         match_digest: texts(&scope.match_digest),
         match_pattern: texts(&scope.match_pattern),

@@ -1,7 +1,7 @@
 //! Users.
 
 use shardwright_rules::{HostgroupId, SecretReference, User};
-use shardwright_topology::model::{Annotations, SecretSource, User as Account};
+use shardwright_topology::model::{Annotations, OriginId, SecretSource, User as Account};
 
 use crate::report::{DIFFERENCE, Report, UNSUPPORTED};
 use shardwright_diagnostics::Severity;
@@ -11,19 +11,7 @@ const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
 
 /// A user as engines know it.
 pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut Report<'_>) -> User {
-    let password = match &user.password.source {
-        SecretSource::Env(name) => Some(SecretReference::Env(name.to_string())),
-        SecretSource::File(path) => Some(SecretReference::File(path.to_string())),
-        SecretSource::Command(words) => Some(SecretReference::Command(
-            words.iter().map(ToString::to_string).collect(),
-        )),
-        SecretSource::Literal(text) if text.reveal().is_empty() => None,
-        SecretSource::Literal(_) => {
-            let message = "a password in the clear is not compiled; write {env}, {file} or {command}";
-            report.error(UNSUPPORTED, user.origin, "password", message);
-            None
-        }
-    };
+    let password = password(&user.password.source, user.origin, report);
     if user.password.previous.is_some() {
         let message = format!(
             "{} accepts one password; the previous one stops being valid with this apply",
@@ -46,5 +34,26 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
         max_connections: user.max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
         transaction_persistent: user.transaction_persistent,
         annotations_allowed: user.annotations == Annotations::Allow,
+    }
+}
+
+/// Where a password is. One that is written out goes nowhere.
+pub(super) fn password(
+    source: &SecretSource,
+    origin: OriginId,
+    report: &mut Report<'_>,
+) -> Option<SecretReference> {
+    match source {
+        SecretSource::Env(name) => Some(SecretReference::Env(name.to_string())),
+        SecretSource::File(path) => Some(SecretReference::File(path.to_string())),
+        SecretSource::Command(words) => Some(SecretReference::Command(
+            words.iter().map(ToString::to_string).collect(),
+        )),
+        SecretSource::Literal(text) if text.reveal().is_empty() => None,
+        SecretSource::Literal(_) => {
+            let message = "a password in the clear is not compiled; write {env}, {file} or {command}";
+            report.error(UNSUPPORTED, origin, "password", message);
+            None
+        }
     }
 }

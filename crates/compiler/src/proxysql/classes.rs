@@ -137,7 +137,7 @@ impl Lowering<'_, '_> {
         let cluster = program
             .clusters
             .iter()
-            .find(|cluster| cluster.writer == user.default_hostgroup);
+            .find(|cluster| cluster.owns(user.default_hostgroup));
         let cluster_name = cluster.map_or("", |cluster| &*cluster.name);
         let maps: Vec<usize> = maps
             .iter()

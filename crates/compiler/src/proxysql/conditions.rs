@@ -50,6 +50,9 @@ impl Conditions {
         product(&mut first, &scope.client_addrs, |rule, addr| {
             rule.client_addr = Some(addr.clone())
         });
+        product(&mut first, &scope.listener_ports, |rule, port| {
+            rule.proxy_port = Some(*port)
+        });
         product(&mut first, &scope.digests, |rule, digest| {
             rule.digest = Some(*digest)
         });

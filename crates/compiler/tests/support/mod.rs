@@ -120,6 +120,7 @@ impl Build {
                 previous: None,
             },
             cluster,
+            role: Role::Writer,
             schema: schema.map(Into::into),
             max_connections: None,
             transaction_persistent: true,

@@ -32,11 +32,21 @@ pub(crate) fn objects(configuration: &Configuration) -> Objects {
     let mut objects = Objects::new();
     let mut settings = facts_of(&configuration.settings);
     settings.insert("engine".into(), json!(configuration.engine));
+    for (variable, value) in &configuration.variables {
+        settings.insert(variable.clone(), json!(value));
+    }
     objects.entry("engine_settings".into()).or_default().facts = settings;
     clusters::collect(configuration, &mut objects);
     let places = places(configuration);
     for user in &configuration.users {
         objects.entry(user.address.clone()).or_default().facts = user_facts(user, &places);
+    }
+    if let Some(monitor) = &configuration.monitor {
+        objects.entry(monitor.address.clone()).or_default().facts = without(facts_of(monitor), &["address"]);
+    }
+    for listener in &configuration.listeners {
+        let facts = without(facts_of(listener), &["address", "name"]);
+        objects.entry(listener.address.clone()).or_default().facts = facts;
     }
     routing::collect(configuration, &places, &mut objects);
     for firewall in &configuration.firewall {
@@ -85,6 +95,11 @@ fn user_facts(user: &User, places: &Places<'_>) -> Facts {
         Some((cluster, Role::Reader)) => facts.insert("cluster".into(), json!(format!("{cluster} readers"))),
         None => facts.insert("hostgroup".into(), json!(user.default_hostgroup)),
     };
+    facts
+}
+
+fn without(mut facts: Facts, keys: &[&str]) -> Facts {
+    facts.retain(|key, _| !keys.contains(&key.as_str()));
     facts
 }
 

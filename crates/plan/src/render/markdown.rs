@@ -1,6 +1,6 @@
 //! A plan as a comment on a merge request.
 
-use super::{Line, View, cost, groups, lines, no_changes, objects, safety, value};
+use super::{Line, View, cost, groups, lines, moves, no_changes, objects, safety, value};
 use crate::{Plan, TargetPlan};
 
 /// The first line of every rendering: a bot finds the comment that it has to update by it.
@@ -19,6 +19,17 @@ pub fn markdown(plan: &Plan, view: &View<'_>) -> String {
         out.push_str(&format!(" for {}", inline(environment)));
     }
     out.push_str("\n\n");
+    for line in moves(plan, view) {
+        let at = inline(&line.origin);
+        out.push_str(&format!(
+            "* **{}** moves {} {at}\n",
+            inline(&line.subject),
+            inline(&line.what)
+        ));
+    }
+    if !plan.moves.is_empty() {
+        out.push('\n');
+    }
     if !plan.has_changes() {
         for line in no_changes(plan) {
             out.push_str(&format!("{}\n", inline(&line)));

@@ -88,6 +88,22 @@ fn lines(effects: &[Effect], view: &View<'_>) -> Vec<Line> {
     lines
 }
 
+/// One line per shard that moves.
+fn moves(plan: &Plan, view: &View<'_>) -> Vec<Line> {
+    let lines = plan.moves.iter().map(|shard| {
+        let reason = shard.reason.as_deref().map(|reason| format!(" ({reason})"));
+        Line {
+            sign: '>',
+            subject: value::plain(&shard.shard.short()),
+            what: value::plain(&(shard.describe() + &reason.unwrap_or_default())),
+            origin: (view.origin)(&shard.address)
+                .map(|origin| value::plain(&origin))
+                .unwrap_or_default(),
+        }
+    });
+    lines.collect()
+}
+
 fn line(effect: &Effect, view: &View<'_>) -> Line {
     let mut what = describe(effect);
     if let Some(reason) = &effect.reason {

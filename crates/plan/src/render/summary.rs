@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Group, groups};
-use crate::{Base, Cost, Counts, Effect, Hazard, Meaning, Plan};
+use crate::{Base, Cost, Counts, Effect, Hazard, Meaning, Plan, ShardMove};
 
 /// A plan as programs read it; fields are only ever added.
 #[derive(Serialize, JsonSchema)]
@@ -26,6 +26,8 @@ pub(crate) struct Summary<'a> {
     targets: Vec<&'a str>,
     /// Generation that the targets run; null where they differ.
     generation: Option<u64>,
+    /// Shards on their way from one cluster to another.
+    moves: &'a [ShardMove],
     /// What will be different; an effect that is not on every target names those that it is on.
     effects: Vec<TargetedEffect<'a>>,
     /// Whether statements route differently; null where that was not decided.
@@ -78,6 +80,7 @@ pub(super) fn summary(plan: &Plan) -> Summary<'_> {
         base: same_base.map(|target| target.base.fingerprint.as_str()),
         targets: plan.targets.iter().map(|target| target.name.as_str()).collect(),
         generation: same_base.map(|target| target.base.generation),
+        moves: &plan.moves,
         effects: groups.iter().flat_map(|group| targeted(group, named)).collect(),
         meaning: plan.meaning.as_ref(),
         hazards,

@@ -15,6 +15,7 @@ const MAX_WHAT: usize = 60;
 pub fn text(plan: &Plan, view: &View<'_>) -> String {
     let mut out = header(plan);
     out.push('\n');
+    moves(&mut out, plan, view);
     if !plan.has_changes() {
         for line in no_changes(plan) {
             push_line(&mut out, &format!("  {line}"));
@@ -65,6 +66,19 @@ fn header(plan: &Plan) -> String {
     let noun = if engines.len() == 1 { "engine" } else { "engines" };
     parts.push(format!("{noun} {}", engines.join(", ")));
     parts.join("  ")
+}
+
+/// Shards that move stand before everything else: they are what takes time.
+fn moves(out: &mut String, plan: &Plan, view: &View<'_>) {
+    for line in super::moves(plan, view) {
+        push_line(
+            out,
+            &format!(
+                "  {} {}  moves {}  {}",
+                line.sign, line.subject, line.what, line.origin
+            ),
+        );
+    }
 }
 
 fn names(group: &Group<'_>) -> String {

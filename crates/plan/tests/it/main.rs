@@ -7,6 +7,7 @@ mod diffs;
 mod fixtures;
 mod laws;
 mod limits;
+mod moves;
 mod renderings;
 mod saving;
 mod schemas;

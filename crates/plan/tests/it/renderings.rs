@@ -138,6 +138,7 @@ fn a_fleet_as_json() {
         "px-b1"
       ],
       "generation": null,
+      "moves": [],
       "effects": [
         {
           "action": "change",

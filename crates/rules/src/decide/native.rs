@@ -34,6 +34,10 @@ fn session_in_scope(index: &impl Index, scope: &Scope, walk: &Walk<'_>) -> bool 
     {
         return false;
     }
+    let came_in = |(_, port): (&str, u16)| scope.listener_ports.contains(&port);
+    if !scope.listener_ports.is_empty() && !session.listener.is_some_and(came_in) {
+        return false;
+    }
     let is_from = |wanted: &String| address_matches(Some(wanted), session.client_addr);
     (scope.client_addrs.is_empty() || scope.client_addrs.iter().any(is_from))
         && !scope.except_client_addrs.iter().any(is_from)

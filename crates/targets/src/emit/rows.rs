@@ -7,8 +7,8 @@ mod servers;
 
 use serde_json::json;
 use shardwright_rules::{
-    Address, Body, Configuration, EngineRule, Firewall, FirewallMode, FlagOutChoice, Modifiers, NativeStep, Rule,
-    SecretReference, User,
+    Address, Body, Configuration, EngineRule, Firewall, FirewallMode, FlagOutChoice, Modifiers, NativeStep,
+    Rule, SecretReference, User,
 };
 
 use super::EmitError;
@@ -250,7 +250,8 @@ fn user(user: &User) -> Result<Row, EmitError> {
     row.checked()
 }
 
-fn reference_text(reference: &SecretReference) -> String {
+/// A reference to a secret, for people.
+pub(super) fn reference_text(reference: &SecretReference) -> String {
     match reference {
         SecretReference::Env(name) => format!("env {name}"),
         SecretReference::File(path) => format!("file {path}"),

@@ -2,16 +2,23 @@
 
 use std::fmt::Write;
 
-use shardwright_rules::{Body, ClusterKind, Configuration, FIREWALL_MESSAGE, RegexEngine, WriterServesReads};
+use shardwright_rules::{Configuration, FIREWALL_MESSAGE};
 
 use super::{Cell, EmitError, Row, Table, rows};
 
+mod variables;
+
+use variables::{Variables, variables};
+
 /// What makes memory live, and then durable. Hostgroups come before the rules that name them, and rules before the
 /// users that they are for. The variables come first: rules compile their patterns with the library that is set.
-const PUBLISH: [&str; 4] = ["VARIABLES", "SERVERS", "QUERY RULES", "USERS"];
-
-/// What ProxySQL takes for the lag of a replica whose replication has stopped, in seconds.
-const LAG_WHEN_STOPPED_S: u32 = 60;
+const PUBLISH: [&str; 4] = [
+    "MYSQL VARIABLES",
+    "MYSQL SERVERS",
+    "MYSQL QUERY RULES",
+    "MYSQL USERS",
+];
+const ADMIN_VARIABLES: &str = "ADMIN VARIABLES";
 
 /// The configuration as a script that replaces the whole of every table it writes to. Passwords are placeholders that
 /// nobody can log in with. The same bytes for equal configurations.
@@ -39,11 +46,12 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
             "-- Replace the placeholder passwords first: with them, users cannot log in.",
         );
     }
-    for (variable, value) in variables(configuration) {
-        line(
-            &mut out,
-            &format!("SET mysql-{variable}={};", literal(value.as_str())),
-        );
+    let variables = variables(configuration);
+    for note in &variables.notes {
+        comment(&mut out, note);
+    }
+    for (variable, value) in &variables.live {
+        set(&mut out, variable, value);
     }
     let has_firewall = !configuration.firewall.is_empty();
     for table in Table::ALL {
@@ -64,8 +72,9 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
         }
     }
     out.push('\n');
-    for module in PUBLISH {
-        line(&mut out, &format!("LOAD MYSQL {module} TO RUNTIME;"));
+    let modules = modules(&variables);
+    for module in &modules {
+        line(&mut out, &format!("LOAD {module} TO RUNTIME;"));
     }
     if has_firewall {
         // Last: the lists name flags of the rules above, and once it is on, whoever is not listed is refused.
@@ -79,67 +88,32 @@ pub fn sql(configuration: &Configuration) -> Result<String, EmitError> {
         line(&mut out, "LOAD MYSQL VARIABLES TO RUNTIME;");
         line(&mut out, "SAVE MYSQL FIREWALL TO DISK;");
     }
-    for module in PUBLISH {
-        line(&mut out, &format!("SAVE MYSQL {module} TO DISK;"));
+    if !variables.at_start.is_empty() {
+        line(
+            &mut out,
+            "-- Read when ProxySQL starts. Set behind the last load, which would set them back.",
+        );
+        for (variable, value) in &variables.at_start {
+            set(&mut out, variable, value);
+        }
+    }
+    for module in &modules {
+        line(&mut out, &format!("SAVE {module} TO DISK;"));
     }
     Ok(out)
 }
 
-/// The variables that change what the rules mean, with the values that they were compiled for.
-fn variables(configuration: &Configuration) -> Vec<(&'static str, String)> {
-    let settings = &configuration.settings;
-    let regex = match settings.regex {
-        RegexEngine::Pcre => "1",
-        RegexEngine::Re2 => "2",
-    };
-    let mut variables = vec![
-        (
-            "query_processor_iterations",
-            settings.query_processor_iterations.to_string(),
-        ),
-        ("query_processor_regex", regex.to_owned()),
-    ];
-    let reads_digests = configuration.graph.rules.iter().any(|rule| match &rule.body {
-        Body::Engine(engine) => engine.digest.is_some() || engine.match_digest.is_some(),
-        Body::Native { .. } => false,
-    });
-    if reads_digests || !configuration.firewall.is_empty() {
-        // Without digests the conditions on them are skipped, and their rules match everything.
-        variables.push(("query_digests", "true".to_owned()));
-        for normalisation in [
-            "query_digests_lowercase",
-            "query_digests_replace_null",
-            "query_digests_no_digits",
-            "query_digests_keep_comment",
-        ] {
-            variables.push((normalisation, "false".to_owned()));
-        }
-    }
-    let mut replicated = configuration
-        .clusters
-        .iter()
-        .filter(|cluster| {
-            matches!(cluster.kind, ClusterKind::Replication { .. }) && cluster.roles_by.is_engine()
-        })
-        .peekable();
-    if replicated.peek().is_some() {
-        // One switch for all clusters: it is off only where no writer may answer reads.
-        let also = replicated.any(|cluster| cluster.writer_serves_reads != WriterServesReads::Never);
-        variables.push(("monitor_writer_is_also_reader", also.to_string()));
-    }
-    let members = configuration
-        .hostgroups
-        .iter()
-        .flat_map(|hostgroup| &hostgroup.members);
-    let most_lag = members
-        .map(|member| member.max_replication_lag_s)
-        .max()
-        .unwrap_or(0);
-    if most_lag >= LAG_WHEN_STOPPED_S {
-        // A replica whose replication has stopped counts as this far behind, and must be beyond every limit.
-        variables.push(("monitor_slave_lag_when_null", (most_lag + 1).to_string()));
-    }
-    variables
+fn modules(variables: &Variables) -> Vec<&'static str> {
+    let admin = variables.live.iter().any(|(name, _)| name.starts_with("admin-"));
+    admin
+        .then_some(ADMIN_VARIABLES)
+        .into_iter()
+        .chain(PUBLISH)
+        .collect()
+}
+
+fn set(out: &mut String, variable: &str, value: &str) {
+    line(out, &format!("SET {variable}={};", literal(value)));
 }
 
 fn short(configuration: &Configuration) -> String {

@@ -5,6 +5,7 @@
 mod cluster;
 mod effects;
 mod key;
+mod moves;
 mod origins;
 mod policy;
 mod project;
@@ -12,6 +13,7 @@ mod query_rules;
 mod route_test;
 mod scope;
 mod shard_map;
+mod surroundings;
 mod table;
 mod throttle;
 mod user;
@@ -24,6 +26,7 @@ pub use effects::{Allowed, Cache, Firewall, FirewallMode, Mirror, Multiplex, Poo
 pub use key::{
     HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
 };
+pub use moves::{Move, OpenTransactions};
 pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
@@ -37,6 +40,7 @@ pub use shard_map::{
     CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,
     RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey, Unqualified,
 };
+pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
 pub use table::{Named, Table};
 pub use throttle::{Delay, Moment, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
@@ -64,6 +68,14 @@ pub struct Topology {
     pub firewall: Table<Firewall>,
     /// Rules in the engine's own columns.
     pub query_rules: Table<RuleBlock>,
+    /// Ports that clients connect to.
+    pub listeners: Table<Listener>,
+    /// The account that watches servers.
+    pub monitor: Option<Monitor>,
+    /// Variables of engines; one entry per family.
+    pub engine_settings: Vec<EngineVariables>,
+    /// Shards on their way.
+    pub moves: Vec<Move>,
 }
 
 impl Topology {

@@ -11,8 +11,8 @@ pub struct Scope {
     pub schemas: Names,
     /// Names of clusters that the statement is placed on.
     pub clusters: Names,
-    /// Names of listeners.
-    pub listeners: Names,
+    /// Ports of the listeners that are meant, sorted; no condition where empty.
+    pub listener_ports: Vec<u16>,
     /// Addresses of clients: an address, or a prefix that ends with `%`.
     pub client_addr: Vec<Arc<str>>,
     /// Addresses of clients that it is not about.

@@ -97,5 +97,6 @@ named!(
     super::Mirror,
     super::Firewall,
     super::RuleBlock,
+    super::Listener,
     super::Target,
 );

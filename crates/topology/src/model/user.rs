@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ClusterId, OriginId};
+use super::{ClusterId, OriginId, Role};
 
 /// An account that clients log in with.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub struct User {
     pub password: Secret,
     /// Where statements go that nothing else places.
     pub cluster: ClusterId,
+    /// The hostgroup of that cluster; the writer where not said.
+    pub role: Role,
     /// The schema of sessions that name none.
     pub schema: Option<Arc<str>>,
     /// Most sessions of one proxy; the engine's default where not said.

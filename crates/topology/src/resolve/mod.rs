@@ -2,9 +2,13 @@
 
 mod cluster;
 mod effects;
+mod engine_settings;
 mod finder;
 mod firewall;
 mod instances;
+mod listener;
+mod monitor;
+mod moves;
 mod names;
 mod object;
 mod overrides;
@@ -18,7 +22,6 @@ mod server;
 mod shard;
 mod shard_map;
 mod throttle;
-mod unbuilt;
 mod user;
 
 use rustc_hash::FxHashMap;
@@ -34,6 +37,8 @@ use crate::view::{Field, View};
 pub(crate) struct Known {
     pub(crate) clusters: FxHashMap<Arc<str>, Option<ClusterId>>,
     pub(crate) users: FxHashMap<Arc<str>, Option<OriginId>>,
+    /// By port.
+    pub(crate) listeners: FxHashMap<Arc<str>, Option<u16>>,
 }
 
 /// Resolves everything under `topology/`.
@@ -48,6 +53,7 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         ..Topology::default()
     };
     topology.users = Table::new(user::users(section("users"), &mut known, context));
+    topology.listeners = Table::new(listener::listeners(section("listeners"), &mut known, context));
     topology.shard_maps = Table::new(shard_map::shard_maps(section("shard_maps"), &known, context));
     topology.read_write_policies =
         Table::new(policy::policies(section("read_write_policies"), &known, context));
@@ -57,7 +63,9 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
     topology.mirrors = Table::new(effects::mirrors(section("mirrors"), &known, context));
     topology.firewall = Table::new(firewall::firewall(section("firewall"), &known, context));
     topology.query_rules = Table::new(query_rules::blocks(section("query_rules"), &known, context));
-    unbuilt::report(root, context);
+    topology.monitor = monitor::monitor(section("monitor"), context);
+    topology.engine_settings = engine_settings::engine_settings(section("engine_settings"), context);
+    topology.moves = moves::moves(section("moves"), &topology, &known, context);
     topology
 }
 

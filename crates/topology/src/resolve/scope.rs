@@ -7,7 +7,7 @@ use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
 use super::{Known, names};
-use crate::codes::{BAD_VALUE, MATCHES_NOTHING, NOT_SUPPORTED, UNKNOWN_WORD};
+use crate::codes::{BAD_VALUE, MATCHES_NOTHING, UNKNOWN_WORD};
 use crate::context::Context;
 use crate::model::{NamePattern, Names, Scope, StatementClass};
 use crate::structure::one_of;
@@ -44,16 +44,6 @@ pub(super) fn scope_of(
 
 /// A scope that is the object itself.
 pub(super) fn scope(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Scope {
-    for field in ["listeners", "except_listeners"] {
-        if object.has(field) {
-            object.error(
-                NOT_SUPPORTED,
-                "listeners are not supported yet",
-                object.key_span(field),
-                context,
-            );
-        }
-    }
     Scope {
         users: existing(object, ["users", "except_users"], "user", &known.users, context),
         schemas: any(object, ["schemas", "except_schemas"], context),
@@ -64,7 +54,7 @@ pub(super) fn scope(object: &Object<'_, '_>, known: &Known, context: &mut Contex
             &known.clusters,
             context,
         ),
-        listeners: Names::default(),
+        listener_ports: listener_ports(object, known, context),
         client_addr: client_addresses(object, "client_addr", context),
         except_client_addr: client_addresses(object, "except_client_addr", context),
         statements: statements(object, "statements", context),
@@ -148,6 +138,34 @@ fn existing<T>(
         }
     }
     any(object, fields, context)
+}
+
+/// The ports of the listeners that are meant. Exceptions alone mean all others that are listed.
+fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Vec<u16> {
+    let fields = ["listeners", "except_listeners"];
+    let names = existing(object, fields, "listener", &known.listeners, context);
+    if names.is_any() {
+        return Vec::new();
+    }
+    let meant = known.listeners.iter().filter(|(name, _)| names.matches(name));
+    let mut ports: Vec<u16> = meant.filter_map(|(_, port)| *port).collect();
+    ports.sort_unstable();
+    // Names without a listener have been reported; what is left must not read as no condition.
+    let is_missing = |pattern: &NamePattern| {
+        pattern
+            .exact()
+            .is_some_and(|name| !known.listeners.contains_key(name))
+    };
+    let reported = names.include.iter().chain(&names.except).any(is_missing)
+        || known.listeners.values().any(Option::is_none);
+    if ports.is_empty() && !reported {
+        let field = fields
+            .into_iter()
+            .find(|field| object.has(field))
+            .unwrap_or_default();
+        object.error(BAD_VALUE, "no listener is left", object.span(field), context);
+    }
+    ports
 }
 
 fn client_addresses(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<Arc<str>> {

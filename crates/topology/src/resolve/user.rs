@@ -4,11 +4,13 @@ use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
 use super::{Known, instances, names, section_origin};
-use crate::codes::{LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
+use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{Annotations, PlainText, Secret, SecretSource, User};
+use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
 use crate::view::Field;
+
+const ROLES: [(&str, Role); 2] = [("writer", Role::Writer), ("reader", Role::Reader)];
 
 pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut Context<'_>) -> Vec<User> {
     let Some(section) = section else { return Vec::new() };
@@ -34,7 +36,8 @@ fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Op
     let password = secret(object, "password", context);
     let cluster = names::cluster(object, "cluster", known, context);
     let schema = object.text("schema", context);
-    let max_connections = object.count("max_connections", context);
+    let max_connections = max_connections(object, context);
+    let role = object.word("role", &ROLES, context).unwrap_or(Role::Writer);
     let transaction_persistent = object.boolean("transaction_persistent", context).unwrap_or(true);
     let annotations = object
         .word(
@@ -48,11 +51,25 @@ fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Op
         origin: object.origin,
         password: password?,
         cluster: cluster?,
+        role,
         schema,
         max_connections,
         transaction_persistent,
         annotations,
     })
+}
+
+fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {
+    let most = object.count("max_connections", context)?;
+    if most == 0 {
+        let message = "with 0 connections nobody can log in";
+        let diagnostic = Diagnostic::error(BAD_VALUE, message)
+            .at(object.span("max_connections"), "")
+            .help("leave the key out for the default, 10000");
+        object.push(diagnostic, context);
+        return None;
+    }
+    Some(most)
 }
 
 /// A secret with its predecessor.
@@ -63,6 +80,11 @@ pub(super) fn secret(object: &Object<'_, '_>, field: &str, context: &mut Context
         let reference = object.inner(reference.value, reference.key.span);
         secret_source(&reference, "previous", context)
     });
+    if previous.as_ref() == Some(&source) {
+        let reference = object.part(field, context)?;
+        let message = "`previous` names the same secret as the reference that it stands beside";
+        reference.error(NOT_TOGETHER, message, reference.key_span("previous"), context);
+    }
     Some(Secret { source, previous })
 }
 

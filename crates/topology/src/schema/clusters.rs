@@ -157,8 +157,19 @@ pub(super) fn user() -> Value {
         &[
             ("password", described("secret", "Its password.")),
             ("cluster", text("Where statements go that nothing else places.")),
+            (
+                "role",
+                word(
+                    "Which servers of that cluster: its writer (where not given), or its readers, for accounts that \
+                     only read.",
+                    &["writer", "reader"],
+                ),
+            ),
             ("schema", text("The schema of sessions that name none.")),
-            ("max_connections", count("Most sessions of one proxy.")),
+            (
+                "max_connections",
+                count("Most sessions of one proxy; 10000 where not given."),
+            ),
             (
                 "transaction_persistent",
                 super::shapes::boolean(
@@ -168,7 +179,8 @@ pub(super) fn user() -> Value {
             (
                 "annotations",
                 word(
-                    "Whether engine annotations in comments are obeyed.",
+                    "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` where not \
+                     given.",
                     &["deny", "allow"],
                 ),
             ),

@@ -15,7 +15,7 @@ mod scope;
 mod shape;
 mod shapes;
 mod shard_maps;
-mod unbuilt;
+mod surroundings;
 
 use serde_json::{Value, json};
 
@@ -78,10 +78,10 @@ fn undefaulted_topology() -> Value {
             ("caches", effects::caches()),
             ("mirrors", effects::mirrors()),
             ("firewall", effects::firewall()),
-            ("engine_settings", unbuilt::engine_settings()),
-            ("monitor", unbuilt::monitor()),
-            ("listeners", unbuilt::listeners()),
-            ("moves", unbuilt::moves()),
+            ("engine_settings", surroundings::engine_settings()),
+            ("monitor", surroundings::monitor()),
+            ("listeners", surroundings::listeners()),
+            ("moves", surroundings::moves()),
         ],
     );
     head(&mut schema, "topology.v1.json", "shardwright topology");

@@ -1,0 +1,117 @@
+//! The variables of ProxySQL that a configuration sets.
+
+use shardwright_rules::{Body, ClusterKind, Configuration, RegexEngine, WriterServesReads};
+
+use crate::emit::rows::reference_text;
+
+/// What ProxySQL takes for the lag of a replica whose replication has stopped, in seconds.
+const LAG_WHEN_STOPPED_S: u32 = 60;
+/// Variables that are read when ProxySQL starts, and set back by `LOAD MYSQL VARIABLES TO RUNTIME` after that.
+const AT_START: [&str; 3] = ["mysql-interfaces", "mysql-threads", "mysql-stacksize"];
+
+/// Variables with their values.
+pub(super) struct Variables {
+    /// What a reader of the script has to do first.
+    pub(super) notes: Vec<String>,
+    /// Those that take effect when they are loaded.
+    pub(super) live: Vec<(String, String)>,
+    /// Those that take effect when ProxySQL starts.
+    pub(super) at_start: Vec<(String, String)>,
+}
+
+/// The variables that rules were compiled for, and those that the project writes.
+pub(super) fn variables(configuration: &Configuration) -> Variables {
+    let mut all: Vec<(String, String)> = compiled(configuration)
+        .into_iter()
+        .map(|(name, value)| (format!("mysql-{name}"), value))
+        .collect();
+    let mut notes = Vec::new();
+    if let Some(monitor) = &configuration.monitor {
+        all.push(("mysql-monitor_username".to_owned(), monitor.user.clone()));
+        match &monitor.password {
+            // A placeholder would make the monitor take every server for broken.
+            Some(reference) => notes.push(format!(
+                "Set mysql-monitor_password to {} first: a script holds no passwords.",
+                reference_text(reference)
+            )),
+            None => all.push(("mysql-monitor_password".to_owned(), String::new())),
+        }
+    }
+    if !configuration.listeners.is_empty() {
+        let listeners = configuration.listeners.iter();
+        let interfaces: Vec<String> = listeners
+            .map(|listener| match listener.bind.contains(':') {
+                true => format!("[{}]:{}", listener.bind, listener.port),
+                false => format!("{}:{}", listener.bind, listener.port),
+            })
+            .collect();
+        all.push(("mysql-interfaces".to_owned(), interfaces.join(";")));
+    }
+    let written = configuration.variables.iter();
+    all.extend(written.map(|(name, value)| (name.clone(), value.clone())));
+    let (at_start, live) = all
+        .into_iter()
+        .partition(|(name, _)| AT_START.contains(&name.as_str()));
+    Variables {
+        notes,
+        live,
+        at_start,
+    }
+}
+
+/// The variables that change what rules mean, with the values that they were compiled for.
+fn compiled(configuration: &Configuration) -> Vec<(&'static str, String)> {
+    let settings = &configuration.settings;
+    let regex = match settings.regex {
+        RegexEngine::Pcre => "1",
+        RegexEngine::Re2 => "2",
+    };
+    let mut variables = vec![
+        (
+            "query_processor_iterations",
+            settings.query_processor_iterations.to_string(),
+        ),
+        ("query_processor_regex", regex.to_owned()),
+    ];
+    let reads_digests = configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(engine) => engine.digest.is_some() || engine.match_digest.is_some(),
+        Body::Native { .. } => false,
+    });
+    if reads_digests || !configuration.firewall.is_empty() {
+        // Without digests the conditions on them are skipped, and their rules match everything.
+        variables.push(("query_digests", "true".to_owned()));
+        for normalisation in [
+            "query_digests_lowercase",
+            "query_digests_replace_null",
+            "query_digests_no_digits",
+            "query_digests_keep_comment",
+        ] {
+            variables.push((normalisation, "false".to_owned()));
+        }
+    }
+    let mut replicated = configuration
+        .clusters
+        .iter()
+        .filter(|cluster| {
+            matches!(cluster.kind, ClusterKind::Replication { .. }) && cluster.roles_by.is_engine()
+        })
+        .peekable();
+    if replicated.peek().is_some() {
+        // One switch for all clusters: it is off only where no writer may answer reads.
+        let also = replicated.any(|cluster| cluster.writer_serves_reads != WriterServesReads::Never);
+        variables.push(("monitor_writer_is_also_reader", also.to_string()));
+    }
+    let members = configuration
+        .hostgroups
+        .iter()
+        .flat_map(|hostgroup| &hostgroup.members);
+    let most_lag = members
+        .map(|member| member.max_replication_lag_s)
+        .max()
+        .unwrap_or(0);
+    if most_lag >= LAG_WHEN_STOPPED_S {
+        // A replica whose replication has stopped counts as this far behind, and must be beyond every limit.
+        variables.push(("monitor_slave_lag_when_null", (most_lag + 1).to_string()));
+    }
+    variables
+}

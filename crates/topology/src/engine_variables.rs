@@ -1,0 +1,168 @@
+//! The variables of ProxySQL 2.7: which there are, what they take, and which belong to other parts of a project.
+
+/// One line per variable: its name, and `boolean`, `text`, or the least and most of an integer.
+const PROXYSQL_27: &str = include_str!("../data/proxysql-2.7-variables.txt");
+
+/// What a variable takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `true` or `false`.
+    Boolean,
+    /// Any text.
+    Text,
+    /// An integer, both ends included.
+    Integer {
+        /// The least.
+        least: i64,
+        /// The most.
+        most: i64,
+    },
+}
+
+/// Why a variable is not for `engine_settings`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// What relies on its value.
+    pub(crate) why: &'static str,
+    /// Where to say it, or what to do.
+    pub(crate) instead: &'static str,
+}
+
+const DIGESTS: Kept = Kept {
+    why: "rules match the text of digests as it is compiled for",
+    instead: "it keeps its default",
+};
+const COMPILED: Kept = Kept {
+    why: "rules are compiled for its value",
+    instead: "write `iterations` or `regex` in the entry of the engine under `engines` in shardwright.yaml",
+};
+const CREDENTIALS: Kept = Kept {
+    why: "a password would stand in the clear, here and in every plan",
+    instead: "set it on the proxy itself",
+};
+const MONITOR: Kept = Kept {
+    why: "the account of the monitor has a section of its own, which keeps its password a reference",
+    instead: "write `monitor: {user: NAME, password: {env: NAME}}`",
+};
+
+const FIREWALL: Kept = Kept {
+    why: "what users may send has a section of its own",
+    instead: "write `firewall: {USER: {mode: protecting, allow: {file: PATH}}}`",
+};
+
+/// What the rest of a project decides.
+const KEPT: [(&str, Kept); 24] = [
+    ("mysql-query_processor_iterations", COMPILED),
+    ("mysql-query_processor_regex", COMPILED),
+    ("mysql-query_digests", DIGESTS),
+    ("mysql-query_digests_lowercase", DIGESTS),
+    ("mysql-query_digests_replace_null", DIGESTS),
+    ("mysql-query_digests_no_digits", DIGESTS),
+    ("mysql-query_digests_keep_comment", DIGESTS),
+    ("mysql-query_digests_normalize_digest_text", DIGESTS),
+    ("mysql-query_digests_grouping_limit", DIGESTS),
+    ("mysql-query_digests_groups_grouping_limit", DIGESTS),
+    ("mysql-query_digests_max_query_length", DIGESTS),
+    ("mysql-query_digests_max_digest_length", DIGESTS),
+    (
+        "mysql-set_query_lock_on_hostgroup",
+        Kept {
+            why: "a session whose state ProxySQL does not track is held on its hostgroup; without that, its next \
+                  statement goes where the rules say and finds no user variable, no temporary table and no lock",
+            instead: "it keeps its default, 1",
+        },
+    ),
+    ("mysql-monitor_username", MONITOR),
+    ("mysql-monitor_password", MONITOR),
+    (
+        "mysql-monitor_enabled",
+        Kept {
+            why: "the roles of servers in clusters follow the monitor",
+            instead: "`roles_by: external` in a cluster leaves its roles to something else",
+        },
+    ),
+    (
+        "mysql-monitor_writer_is_also_reader",
+        Kept {
+            why: "whether writers answer reads is said per cluster",
+            instead: "write `writer_serves_reads` in the cluster",
+        },
+    ),
+    (
+        "mysql-monitor_slave_lag_when_null",
+        Kept {
+            why: "a replica that has stopped must be beyond every `max_replication_lag`",
+            instead: "it follows from the limits of the servers",
+        },
+    ),
+    (
+        "mysql-interfaces",
+        Kept {
+            why: "ports have a section of their own, which rules refer to",
+            instead: "write `listeners: {rw: {port: 6033}}`",
+        },
+    ),
+    ("mysql-firewall_whitelist_enabled", FIREWALL),
+    ("mysql-firewall_whitelist_errormsg", FIREWALL),
+    ("admin-admin_credentials", CREDENTIALS),
+    ("admin-stats_credentials", CREDENTIALS),
+    ("admin-cluster_password", CREDENTIALS),
+];
+
+/// Why a variable is not for `engine_settings`; none where it is.
+pub(crate) fn kept(name: &str) -> Option<Kept> {
+    KEPT.iter().find(|(kept, _)| *kept == name).map(|(_, kept)| *kept)
+}
+
+/// What a variable of ProxySQL 2.7 takes; none where there is none of that name.
+pub(crate) fn shape(name: &str) -> Option<Shape> {
+    lines().find_map(|(known, rest)| (known == name).then(|| read(rest)).flatten())
+}
+
+/// The names of all variables that may be set.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    lines().map(|(name, _)| name).filter(|name| kept(name).is_none())
+}
+
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROXYSQL_27
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(' '))
+}
+
+fn read(shape: &str) -> Option<Shape> {
+    match shape {
+        "boolean" => Some(Shape::Boolean),
+        "text" => Some(Shape::Text),
+        range => {
+            let (least, most) = range.split_once(' ')?;
+            Some(Shape::Integer {
+                least: least.parse().ok()?,
+                most: most.parse().ok()?,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_variable_and_what_is_kept_exists() {
+        let all: Vec<&str> = lines().map(|(name, _)| name).collect();
+        assert!(all.len() > 200, "{}", all.len());
+        assert!(all.is_sorted_by(|a, b| a < b), "sorted, each once");
+        for name in &all {
+            assert!(shape(name).is_some(), "{name}");
+        }
+        for (name, _) in KEPT {
+            assert!(all.contains(&name), "{name}");
+        }
+        assert_eq!(
+            shape("mysql-threads"),
+            Some(Shape::Integer { least: 1, most: 255 })
+        );
+    }
+}

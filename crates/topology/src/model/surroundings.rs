@@ -1,0 +1,49 @@
+//! What stands around the routing: listeners, the monitor's account, engine variables.
+
+use std::sync::Arc;
+
+use super::{OriginId, Secret};
+
+/// A port that clients connect to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// The name after `listeners.`.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// The address that is bound; `0.0.0.0` where not said.
+    pub address: Arc<str>,
+    /// TCP port; no two listeners share one.
+    pub port: u16,
+}
+
+/// The account that watches servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Monitor {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Name on the servers.
+    pub user: Arc<str>,
+    /// Its password.
+    pub password: Secret,
+}
+
+/// Which engines `engine_settings` are for; one family is every version of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineFamily {
+    /// The proxy in this binary.
+    Bundled,
+    /// ProxySQL.
+    ProxySql,
+}
+
+/// Variables of one family of engines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineVariables {
+    /// The engines.
+    pub family: EngineFamily,
+    /// Where they were written.
+    pub origin: OriginId,
+    /// Names with values as the engine writes them, sorted by name; each name once.
+    pub values: Vec<(Arc<str>, Arc<str>)>,
+}

@@ -1,0 +1,121 @@
+//! Variables of engines: checked against what the engine has, and against what the rest of the project decides.
+
+use std::sync::Arc;
+
+use shardwright_diagnostics::{Diagnostic, did_you_mean};
+
+use super::object::Object;
+use super::{instances, names, section_origin};
+use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
+use crate::context::Context;
+use crate::engine_variables::{Kept, Shape, kept, names as known_names, shape};
+use crate::environment::Environment;
+use crate::model::{EngineFamily, EngineVariables};
+use crate::view::Field;
+
+const FAMILIES: [(&str, EngineFamily); 2] = [
+    ("proxysql", EngineFamily::ProxySql),
+    ("bundled", EngineFamily::Bundled),
+];
+
+pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<'_>) -> Vec<EngineVariables> {
+    let Some(section) = section else { return Vec::new() };
+    let parent = section_origin(&section, context);
+    let environment = Environment::default();
+    let mut settings = Vec::new();
+    for engine in section.value.fields() {
+        let name = &*engine.key.text;
+        let Some((_, family)) = FAMILIES.into_iter().find(|(family, _)| *family == name) else {
+            let known = FAMILIES.iter().map(|(family, _)| *family);
+            let diagnostic = names::unknown("engine", name, known, engine.key.span, context);
+            context.report.push(
+                diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
+            );
+            continue;
+        };
+        if !engine.value.is_map() {
+            continue;
+        }
+        let definition = instances::define(&engine, context);
+        let name = context.intern(name);
+        let object = Object {
+            view: engine.value.clone(),
+            key: engine.key.span,
+            origin: context
+                .origins
+                .add_named(Some(parent), name.clone(), definition, None),
+            name,
+            environment: &environment,
+        };
+        settings.push(variables(&object, family, context));
+    }
+    settings
+}
+
+fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Context<'_>) -> EngineVariables {
+    let mut values = Vec::new();
+    for field in object.view.fields() {
+        let name = &*field.key.text;
+        if family == EngineFamily::Bundled {
+            let message = format!("the bundled engine has no variable `{name}`, nor any other");
+            object.error(NO_SUCH_VARIABLE, message, field.key.span, context);
+        } else if let Some(Kept { why, instead }) = kept(name) {
+            let diagnostic = Diagnostic::error(KEPT_VARIABLE, format!("`{name}` is not set here: {why}"))
+                .at(field.key.span, "")
+                .help(instead);
+            object.push(diagnostic, context);
+        } else if let Some(shape) = shape(name) {
+            let value = value(object, &field, shape, context);
+            values.extend(value.map(|value| (context.intern(name), value)));
+        } else {
+            let message = format!("ProxySQL 2.7 has no variable `{name}`");
+            let near = did_you_mean(name, known_names());
+            let diagnostic = Diagnostic::error(NO_SUCH_VARIABLE, message)
+                .at(field.key.span, "")
+                .did_you_mean(near);
+            object.push(diagnostic, context);
+        }
+    }
+    values.sort();
+    EngineVariables {
+        family,
+        origin: object.origin,
+        values,
+    }
+}
+
+/// The value as the engine writes it.
+fn value(
+    object: &Object<'_, '_>,
+    field: &Field<'_>,
+    shape: Shape,
+    context: &mut Context<'_>,
+) -> Option<Arc<str>> {
+    let node = field.value.node()?;
+    if let Some(truth) = node.as_bool() {
+        if shape == Shape::Boolean || shape == Shape::Text {
+            return Some(context.intern(if truth { "true" } else { "false" }));
+        }
+    } else {
+        let text = context.expand_node(node, object.environment)?;
+        let fits = match shape {
+            Shape::Boolean => false,
+            Shape::Text => true,
+            Shape::Integer { least, most } => text
+                .parse::<i64>()
+                .is_ok_and(|value| (least..=most).contains(&value) && value.to_string() == *text),
+        };
+        if fits {
+            return Some(context.intern(&text));
+        }
+    }
+    let expected = match shape {
+        Shape::Boolean => "true or false".to_owned(),
+        Shape::Text => "text".to_owned(),
+        Shape::Integer { least, most } => format!("an integer from {least} to {most}"),
+    };
+    let found = node.raw().unwrap_or_default();
+    let message = format!("expected {expected}, found `{found}`");
+    object.error(BAD_VALUE, message, node.span, context);
+    None
+}

@@ -1,0 +1,80 @@
+//! Listeners.
+
+use std::net::IpAddr;
+
+use rustc_hash::FxHashMap;
+use shardwright_diagnostics::{Diagnostic, Span};
+
+use super::object::Object;
+use super::{Known, instances, section_origin};
+use crate::codes::{BAD_VALUE, DEFINED_TWICE};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::model::Listener;
+use crate::view::Field;
+
+/// All addresses of IPv4.
+const EVERYWHERE: &str = "0.0.0.0";
+
+pub(super) fn listeners(
+    section: Option<Field<'_>>,
+    known: &mut Known,
+    context: &mut Context<'_>,
+) -> Vec<Listener> {
+    let Some(section) = section else { return Vec::new() };
+    let parent = section_origin(&section, context);
+    let mut ports: FxHashMap<u16, Span> = FxHashMap::default();
+    let read = instances::read_all(
+        &section.value,
+        parent,
+        &Environment::default(),
+        context,
+        |object, context| listener(object, &mut ports, context),
+    );
+    let mut listeners = Vec::with_capacity(read.len());
+    for (name, listener) in read {
+        known
+            .listeners
+            .insert(name, listener.as_ref().map(|listener| listener.port));
+        listeners.extend(listener);
+    }
+    listeners
+}
+
+fn listener(
+    object: &Object<'_, '_>,
+    ports: &mut FxHashMap<u16, Span>,
+    context: &mut Context<'_>,
+) -> Option<Listener> {
+    object.require("port", context);
+    let port = object.integer("port", 1..=65_535, context);
+    let address = object
+        .filled_text("address", context)
+        .unwrap_or_else(|| context.intern(EVERYWHERE));
+    if address.parse::<IpAddr>().is_err() {
+        let diagnostic = Diagnostic::error(BAD_VALUE, format!("expected an IP address, found `{address}`"))
+            .at(object.span("address"), "")
+            .help("the port stands in `port`");
+        object.push(diagnostic, context);
+    }
+    let port = u16::try_from(port?).ok()?;
+    let span = object.span("port");
+    // Rules tell listeners apart by their port alone.
+    if let Some(first) = ports.get(&port) {
+        let diagnostic =
+            Diagnostic::error(DEFINED_TWICE, format!("two listeners have port {port}")).at(span, "");
+        let diagnostic = if *first == span {
+            diagnostic
+        } else {
+            diagnostic.also(*first, "the first")
+        };
+        object.push(diagnostic, context);
+    }
+    ports.entry(port).or_insert(span);
+    Some(Listener {
+        name: object.name.clone(),
+        origin: object.origin,
+        address,
+        port,
+    })
+}

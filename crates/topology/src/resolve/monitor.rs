@@ -1,0 +1,41 @@
+//! The monitor's account.
+
+use super::instances;
+use super::object::Object;
+use super::user::secret;
+use crate::codes::NOT_TOGETHER;
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::model::Monitor;
+use crate::view::Field;
+
+pub(super) fn monitor(section: Option<Field<'_>>, context: &mut Context<'_>) -> Option<Monitor> {
+    let section = section.filter(|section| section.value.is_map())?;
+    let definition = instances::define(&section, context);
+    let name = context.intern(&section.key.text);
+    let origin = context.origins.add_named(None, name.clone(), definition, None);
+    let environment = Environment::default();
+    let object = Object {
+        view: section.value.clone(),
+        key: section.key.span,
+        name,
+        origin,
+        environment: &environment,
+    };
+    object.require("user", context);
+    object.require("password", context);
+    let user = object.filled_text("user", context);
+    let password = secret(&object, "password", context);
+    if password
+        .as_ref()
+        .is_some_and(|password| password.previous.is_some())
+    {
+        let message = "the monitor logs in with one password: `previous` is for accounts of clients";
+        object.error(NOT_TOGETHER, message, object.span("password"), context);
+    }
+    Some(Monitor {
+        origin,
+        user: user?,
+        password: password?,
+    })
+}
