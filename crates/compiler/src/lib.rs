@@ -85,7 +85,13 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         EngineId::Proxysql27 => {
             let price = price(engine, settings);
             let (topology, origins) = (&project.topology, &project.origins);
-            let lowered = proxysql::lower(&program, topology, origins, (price, &lock), &mut report);
+            let lowered = proxysql::lower(
+                &program,
+                topology,
+                origins,
+                (price, &lock, *ids.rules.start()),
+                &mut report,
+            );
             let proxysql::Lowered {
                 sequence,
                 draft,

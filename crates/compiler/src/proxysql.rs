@@ -85,6 +85,8 @@ pub(crate) struct Lowering<'a, 'r> {
     effect_chains: HashMap<(Vec<effects::Use>, Target), ChainRef>,
     /// Where statements go on that no section has placed.
     end: Target,
+    /// The first rule id of the project's range.
+    first_id: u32,
 }
 
 /// Lowers a program to engine rules.
@@ -92,7 +94,7 @@ pub(crate) fn lower(
     program: &Program,
     topology: &Topology,
     origins: &Origins,
-    (price, lock): (Price, &Lock),
+    (price, lock, first_id): (Price, &Lock, u32),
     report: &mut Report<'_>,
 ) -> Lowered {
     let mut draft = Draft::new();
@@ -116,6 +118,7 @@ pub(crate) fn lower(
         effects: Vec::new(),
         effect_chains: HashMap::new(),
         end: last.map_or(Target::Stop, Target::Jump),
+        first_id,
     };
     let guards = lowering.annotation_guards();
     lowering.check_effects();
@@ -155,7 +158,8 @@ impl Lowering<'_, '_> {
         );
         let mut sequence = Sequence::default();
         let mut guards = Some(guards);
-        if !guard::would_renumber(&order) {
+        let count = guards.as_ref().map_or(0, Vec::len);
+        if !guard::would_renumber(&order, count, self.first_id) {
             sequence.chain(Draft::START, guards.take().unwrap_or_default());
         }
         let mut compiled = false;

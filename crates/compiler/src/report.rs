@@ -125,7 +125,8 @@ impl<'a> Report<'a> {
             return false;
         }
         let message = format!("{engine} cannot {what}: {lost}");
-        self.add(Severity::Warning, APPROXIMATED, origin, field, message);
+        // The file accepts it, so it is told and does not count as a problem.
+        self.add(Severity::Info, APPROXIMATED, origin, field, message);
         choice == OnUnsupported::Approximate
     }
 

@@ -27,11 +27,25 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let broken = set.conditions[position]
             .as_ref()
             .is_some_and(|condition| condition.is_never());
-        if broken || said_elsewhere.contains(&position) {
+        if broken || said_elsewhere.contains(&position) || only_leads_on(set, position) {
             continue;
         }
         findings.push(finding(known, position, takers));
     }
+}
+
+/// Whether a compiled rule does nothing but hand statements to the next chain: a net behind what users wrote, which
+/// nobody can move.
+fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
+    let address = set.configuration.graph.rules[position].address.as_str();
+    let Some(row) = set.row(position).filter(|_| !address.starts_with("query_rules.")) else {
+        return false;
+    };
+    let next = EngineRule {
+        flag_out: row.flag_out,
+        ..EngineRule::default()
+    };
+    row.flag_out.is_some() && effect(row) == next
 }
 
 fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding {
@@ -96,7 +110,12 @@ fn same_effect(one: Option<&EngineRule>, other: Option<&EngineRule>) -> bool {
     let (Some(one), Some(other)) = (one, other) else {
         return false;
     };
-    let effect = |row: &EngineRule| EngineRule {
+    effect(one) == effect(other)
+}
+
+/// A rule without its conditions.
+fn effect(row: &EngineRule) -> EngineRule {
+    EngineRule {
         username: None,
         schemaname: None,
         client_addr: None,
@@ -109,6 +128,5 @@ fn same_effect(one: Option<&EngineRule>, other: Option<&EngineRule>) -> bool {
         re_modifiers: Default::default(),
         comment: None,
         ..row.clone()
-    };
-    effect(one) == effect(other)
+    }
 }

@@ -63,12 +63,14 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Whether the first raw rule has a written id, so that nothing can be numbered before it from the project's range.
-pub(super) fn would_renumber(order: &[Slot<'_>]) -> bool {
-    match order.first() {
-        Some(Slot::Block(block)) => block.rules.iter().any(|row| row.rule_id.is_some()),
-        _ => false,
-    }
+/// Whether the first raw rules have written ids before which the project's range has no room for so many rules.
+pub(super) fn would_renumber(order: &[Slot<'_>], guards: usize, first_id: u32) -> bool {
+    let Some(Slot::Block(block)) = order.first() else {
+        return false;
+    };
+    let before = block.rules.iter().take_while(|row| row.rule_id.is_none()).count();
+    let written = block.rules.iter().find_map(|row| row.rule_id);
+    written.is_some_and(|id| (id.saturating_sub(first_id) as usize) < guards + before)
 }
 
 /// An annotation in any comment: one of the keys at the start of the comment or behind a semicolon.
