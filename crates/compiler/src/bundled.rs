@@ -15,6 +15,8 @@ pub(crate) enum Slot<'p> {
     Block(&'p Block),
     /// A native step of an object.
     Step(OriginId, DraftRule),
+    /// Everything that is compiled, which begins with an object: a block may stand in front of it, not inside.
+    Compiled(OriginId, DraftRule),
     /// A mark that is no object's.
     Mark(DraftRule),
 }
@@ -56,7 +58,9 @@ pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report
     for slot in slots {
         match slot {
             Slot::Block(block) => sequence.block(block, None),
-            Slot::Step(_, rule) | Slot::Mark(rule) => sequence.chain(Draft::START, vec![rule]),
+            Slot::Step(_, rule) | Slot::Compiled(_, rule) | Slot::Mark(rule) => {
+                sequence.chain(Draft::START, vec![rule])
+            }
         }
     }
     sequence
@@ -137,6 +141,7 @@ fn place(order: &[Slot<'_>], at: BlockPlace, origins: &Origins) -> Option<usize>
         let found = order.iter().position(|slot| match slot {
             Slot::Block(block) => block.origin == object,
             Slot::Step(origin, _) => *origin == object,
+            Slot::Compiled(origin, _) => behind == 0 && *origin == object,
             Slot::Mark(_) => false,
         });
         if let Some(found) = found {

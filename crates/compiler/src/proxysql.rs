@@ -82,6 +82,8 @@ pub(crate) struct Lowering<'a, 'r> {
     rewrites: HashMap<(String, String, Target), ChainRef>,
     /// Effects that rules can express, by place in the program.
     effects: Vec<usize>,
+    /// The effects on a cluster, where that has been asked.
+    cluster_effects: HashMap<String, Vec<effects::Use>>,
     effect_chains: HashMap<(Vec<effects::Use>, Target), ChainRef>,
     /// Where statements go on that no section has placed.
     end: Target,
@@ -116,6 +118,7 @@ pub(crate) fn lower(
         map_chains: HashMap::new(),
         rewrites: HashMap::new(),
         effects: Vec::new(),
+        cluster_effects: HashMap::new(),
         effect_chains: HashMap::new(),
         end: last.map_or(Target::Stop, Target::Jump),
         first_id,
@@ -150,12 +153,18 @@ impl Lowering<'_, '_> {
             &Address::new("query_rules"),
             EngineRule::default(),
         );
-        let order = bundled::with_blocks(
-            vec![Slot::Mark(marker)],
-            &self.program.blocks,
-            origins,
-            self.report,
-        );
+        // In front of the first section is in front of everything that is compiled.
+        let first = self
+            .program
+            .maps
+            .first()
+            .map(|map| map.origin)
+            .or_else(|| self.program.roles.first().map(|policy| policy.origin));
+        let compiled_rules = match first {
+            Some(first) => Slot::Compiled(first, marker),
+            None => Slot::Mark(marker),
+        };
+        let order = bundled::with_blocks(vec![compiled_rules], &self.program.blocks, origins, self.report);
         let mut sequence = Sequence::default();
         let mut guards = Some(guards);
         let count = guards.as_ref().map_or(0, Vec::len);
@@ -166,8 +175,7 @@ impl Lowering<'_, '_> {
         for slot in order {
             match slot {
                 Slot::Block(block) => sequence.block(block, last.filter(|_| compiled)),
-                Slot::Step(..) => {}
-                Slot::Mark(_) => {
+                Slot::Step(..) | Slot::Compiled(..) | Slot::Mark(_) => {
                     if let Some(guards) = guards.take() {
                         self.report_late_guards(&guards);
                         sequence.chain(Draft::START, guards);

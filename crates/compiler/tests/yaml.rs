@@ -176,3 +176,35 @@ shard_maps:
     );
     insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"SW328: both shard_maps.a and shard_maps.b place statements of user app; `otherwise: shard_maps.b` on the first gives them an order");
 }
+
+#[test]
+fn rules_stand_in_front_of_the_first_section() {
+    let topology = r#"
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    key: {name: tenant, type: integer}
+    key_from: [{comment: {}}]
+    shards:
+      t$(n): {for_each: {n: 1..9}, keys: [$(n)], cluster: "shard-$(n)"}
+query_rules:
+  early:
+    at: {before: tenants/t4}
+    rules: [{match_digest: "^DROP ", error_msg: "RAW: no drops", apply: 1}]
+"#;
+    check(
+        topology,
+        &[
+            (None, "/* tenant=4 */ DROP TABLE t", "RAW"),
+            (None, "/* tenant=4 */ SELECT 1 FROM t", "shard-4 writer"),
+        ],
+    );
+    let behind = topology.replace("before:", "after:");
+    let compiled = compile(
+        &loaded(&format!("{SERVERS}{behind}")),
+        EngineId::Proxysql27,
+        &Lock::default(),
+        &Options::default(),
+    );
+    assert!(problems(&compiled, Severity::Error)[0].starts_with("SW326: "));
+}

@@ -1,10 +1,10 @@
 //! Raw query rules: typed rows with clusters in the place of hostgroups.
 
-use shardwright_rules::{EngineRule, FlagOutChoice, HostgroupId, Modifiers, Role};
+use shardwright_rules::{EngineId, EngineRule, FlagOutChoice, HostgroupId, Modifiers, Role};
 use shardwright_topology::model::{self as model, ClusterId, RawRule, Topology};
 
 use super::{Block, RawRow};
-use crate::report::{OVERWRITTEN, Report};
+use crate::report::{OVERWRITTEN, Report, UNSUPPORTED};
 
 /// Every block with its active rules.
 pub(super) fn blocks(
@@ -62,6 +62,7 @@ fn row(
             );
         }
     }
+    only_proxysql(raw, report);
     let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
     let condition = |value: &Option<std::sync::Arc<str>>| text(value).filter(|value| !value.is_empty());
     let rule = EngineRule {
@@ -114,5 +115,37 @@ fn row(
         rule_id: raw.rule_id,
         flag_in: raw.flag_in,
         rule,
+    }
+}
+
+/// Columns that the bundled engine has no means for.
+fn only_proxysql(raw: &RawRule, report: &mut Report<'_>) {
+    if report.engine != EngineId::Bundled {
+        return;
+    }
+    for (column, is_set, what) in [
+        (
+            "cache_ttl",
+            raw.cache_ttl_ms.is_some_and(|ttl| ttl > 0),
+            "keep results",
+        ),
+        (
+            "timeout",
+            raw.timeout_ms.is_some_and(|timeout| timeout > 0),
+            "end statements after a time",
+        ),
+        ("mirror_hostgroup", raw.mirror_hostgroup.is_some(), "send copies"),
+        ("mirror_flagOUT", raw.mirror_flag_out.is_some(), "send copies"),
+        (
+            "gtid_from_hostgroup",
+            raw.gtid_from_hostgroup.is_some(),
+            "wait for a GTID",
+        ),
+        ("log", raw.log == Some(true), "write an event log"),
+    ] {
+        if is_set {
+            let message = format!("bundled cannot {what}; proxysql-2.7 can");
+            report.error(UNSUPPORTED, raw.origin, column, message);
+        }
     }
 }

@@ -186,9 +186,14 @@ impl Lowering<'_, '_> {
 
     /// The effects on statements of a user that nothing places.
     fn home_effects(&self, user: &str, cluster: &str) -> Vec<Use> {
-        let mut used = self.effects_of(cluster);
-        used.retain(|one| self.program.effects[one.effect].scope.users.contains(user));
-        used
+        let used = self.effects_of(cluster);
+        let is_meant = |one: &Use| self.program.effects[one.effect].scope.users.contains(user);
+        // All of them or none, so that users do not get chains of their own for each effect.
+        if used.iter().any(is_meant) {
+            used
+        } else {
+            Vec::new()
+        }
     }
 
     /// Where the statements of a class go on behind the first chain.

@@ -71,7 +71,14 @@ impl Lowering<'_, '_> {
 
     /// Where a statement goes on that has been placed on a cluster: through the effects on it, and then to `then`.
     pub(super) fn with_effects(&mut self, cluster: &str, then: Target) -> Target {
-        let used = self.effects_of(cluster);
+        let used = match self.cluster_effects.get(cluster) {
+            Some(used) => used.clone(),
+            None => {
+                let used = self.effects_of(cluster);
+                self.cluster_effects.insert(cluster.to_owned(), used.clone());
+                used
+            }
+        };
         self.through(used, then)
     }
 

@@ -96,7 +96,8 @@ fn map_schemas(map: &Section<Box<shardwright_rules::MapStep>>) -> BTreeSet<Strin
                 .iter()
                 .cloned()
                 .chain(ranges.map(shardwright_rules::KeyValue::Integer));
-            schemas.extend(keys.take(MOST_ROWS + 1).filter_map(|key| template.render(&key)));
+            let room = (MOST_ROWS + 1).saturating_sub(schemas.len());
+            schemas.extend(keys.take(room).filter_map(|key| template.render(&key)));
         }
     }
     schemas.extend(
