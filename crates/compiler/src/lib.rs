@@ -42,8 +42,6 @@ pub const CODES: &[CodeDoc] = report::CODES;
 pub struct Options {
     /// Engine variables instead of those of the project file.
     pub settings: Option<EngineSettings>,
-    /// The time in seconds since 1970 (UTC), for what ends at a written time; without it nothing has ended.
-    pub now_s: Option<i64>,
 }
 
 /// A topology compiled for one engine.
@@ -70,7 +68,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let mut report = Report::new(engine, &project.origins);
     let mut lock = lock.clone();
     let settings = options.settings.unwrap_or_else(|| settings(project, engine));
-    let program = Program::of(project, options.now_s, &mut lock, &mut report);
+    let program = Program::of(project, &mut lock, &mut report);
     let ids = &project.file.ids;
     let mut candidates = BTreeMap::new();
     let mut names = BTreeMap::from([(0, "start".to_owned())]);

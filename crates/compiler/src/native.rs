@@ -87,13 +87,8 @@ pub(crate) struct RawRow {
 }
 
 impl Program {
-    /// Reads a topology; `lock` keeps the numbers of hostgroups. What has an end is left out when `now_s` is past it.
-    pub(crate) fn of(
-        project: &model::Project,
-        now_s: Option<i64>,
-        lock: &mut Lock,
-        report: &mut Report<'_>,
-    ) -> Self {
+    /// Reads a topology; `lock` keeps the numbers of hostgroups.
+    pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Report<'_>) -> Self {
         let topology = &project.topology;
         let (clusters, hostgroups) = cluster::layout(topology, &project.file.ids, lock, report);
         let hostgroup_of =
@@ -106,7 +101,7 @@ impl Program {
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
         let roles = policy::roles(topology, report);
-        let effects = effects::effects(topology, now_s, &hostgroup_of, report);
+        let effects = effects::effects(topology, &hostgroup_of, report);
         let firewall = firewall::users(topology, report);
         let blocks = raw::blocks(topology, &hostgroup_of, report);
         let surroundings = surroundings::surroundings(topology, report);

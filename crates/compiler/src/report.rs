@@ -8,7 +8,7 @@ macro_rules! codes {
     ($($name:ident = $code:literal: $title:literal;)+) => {
         $(#[doc = $title] pub(crate) const $name: Code = Code::new($code);)+
 
-        /// The pages of `explain` for what the compiler reports: SW320 to SW330.
+        /// The pages of `explain` for what the compiler reports: SW320 to SW329.
         pub(crate) const CODES: &[CodeDoc] = &[$(CodeDoc {
             code: $name,
             title: $title,
@@ -27,8 +27,7 @@ codes! {
     PLACE = "SW326": "a block of raw rules cannot stand there";
     LAYOUT = "SW327": "a forced rule layout does not fit the map";
     MAPS_MEET = "SW328": "two shard maps take the same statements";
-    EXPIRED = "SW329": "something has come to its end";
-    NOTHING = "SW330": "a scope that means no statement";
+    NOTHING = "SW329": "a scope that means no statement";
 }
 
 /// Which engine can do what another cannot.

@@ -66,58 +66,6 @@ pub(crate) fn digest(text: &str) -> Option<u64> {
     (value != 0 && value != u64::MAX).then_some(value)
 }
 
-/// Seconds since 1970 of an RFC 3339 time such as `2027-01-10T06:00:00Z` or `2027-01-10T07:00:00+01:00`.
-pub(crate) fn unix_seconds(text: &str) -> Option<i64> {
-    let number =
-        |range: std::ops::Range<usize>| unsigned(text.get(range)?).and_then(|n| i64::try_from(n).ok());
-    let separators = [(4, '-'), (7, '-'), (10, 'T'), (13, ':'), (16, ':')];
-    if !text.is_ascii()
-        || separators
-            .iter()
-            .any(|&(at, wanted)| text.chars().nth(at) != Some(wanted))
-    {
-        return None;
-    }
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    let mut rest = text.get(19..)?;
-    if let Some(fraction) = rest.strip_prefix('.') {
-        rest = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    }
-    let offset_s = match rest.as_bytes() {
-        b"Z" => 0,
-        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
-            let part = |at: usize| unsigned(rest.get(at..at + 2)?).and_then(|n| i64::try_from(n).ok());
-            let seconds = part(1)? * 3_600 + part(4)? * 60;
-            if *sign == b'+' { seconds } else { -seconds }
-        }
-        _ => return None,
-    };
-    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let length = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Days of the proleptic Gregorian calendar, years counted from March.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (month * 153 + 2) / 5
-        + day
-        - 1
-        - 719_468;
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset_s)
-}
-
 /// `host:port`; a host with colons stands in brackets.
 pub(crate) fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
@@ -178,18 +126,6 @@ mod tests {
         assert_eq!(digest("0x4D7DCFF87DD1A927"), Some(0x4D7D_CFF8_7DD1_A927));
         assert_eq!(digest("0x0"), None);
         assert_eq!(digest("12"), None);
-        for (text, expected) in [
-            ("1970-01-01T00:00:00Z", Some(0)),
-            ("2027-01-10T06:00:00Z", Some(1_799_560_800)),
-            ("2027-01-10T07:00:00.5+01:00", Some(1_799_560_800)),
-            ("2024-02-29T00:00:00Z", Some(1_709_164_800)),
-            ("2023-02-29T00:00:00Z", None),
-            ("2027-01-10", None),
-            ("2027-01-10T06:00:00", None),
-            ("2027-13-10T06:00:00Z", None),
-        ] {
-            assert_eq!(unix_seconds(text), expected, "{text}");
-        }
         assert!(is_host_and_port("127.0.0.1:6032"));
         assert!(is_host_and_port("[::1]:6032"));
         assert!(!is_host_and_port("::1:6032"));

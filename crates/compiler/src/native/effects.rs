@@ -1,13 +1,12 @@
 //! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides its place.
 
-use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineId, HostgroupId, Role};
 use shardwright_topology::model::{
     self as model, ClusterId, Delay, Multiplex, OnUnsupported, SignalSource, Topology,
 };
 
 use super::{Section, scope};
-use crate::report::{EXPIRED, Report, Who};
+use crate::report::{Report, Who};
 
 /// What an object does to the statements of its scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,14 +34,13 @@ pub(crate) enum Effect {
 /// Every effect that the engine can have, in the order in which later ones win over earlier ones.
 pub(super) fn effects(
     topology: &Topology,
-    now_s: Option<i64>,
     hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
     report: &mut Report<'_>,
 ) -> Vec<Section<Effect>> {
     let mut delays: Vec<_> = topology
         .throttles
         .iter()
-        .filter_map(|throttle| delay(throttle, now_s, report))
+        .filter_map(|throttle| delay(throttle, report))
         .collect();
     delays.sort_by_key(|delay| match delay.step {
         Effect::Delay(ms) => ms,
@@ -79,16 +77,9 @@ pub(super) fn effects(
 }
 
 /// Fixed delays, and the least delay of those that would be regulated.
-fn delay(throttle: &model::Throttle, now_s: Option<i64>, report: &mut Report<'_>) -> Option<Section<Effect>> {
+fn delay(throttle: &model::Throttle, report: &mut Report<'_>) -> Option<Section<Effect>> {
     let (choice, origin) = (throttle.on_unsupported, throttle.origin);
-    if let (Some(until), Some(now_s)) = (&throttle.until, now_s)
-        && until.unix_s <= now_s
-    {
-        let message = format!(
-            "this throttle ended at {}; it slows nothing, so delete it",
-            until.text
-        );
-        report.add(Severity::Warning, EXPIRED, origin, "until", message);
+    if throttle.ended {
         return None;
     }
     let mut keep = true;

@@ -222,6 +222,7 @@ impl Build {
             hold_ms: 0,
             on_unknown: OnUnknown::Hold,
             until: None,
+            ended: false,
             reason: None,
             on_unsupported: OnUnsupported::Error,
         });
@@ -394,7 +395,6 @@ pub(crate) fn compiled_with(
         &Lock::default(),
         &Options {
             settings: Some(settings),
-            ..Options::default()
         },
     )
 }
@@ -466,6 +466,11 @@ impl Decider {
 
 /// A project from the text of its topology; the project file lists both engines.
 pub(crate) fn loaded(topology: &str) -> Project {
+    loaded_at(topology, None)
+}
+
+/// The same at a time.
+pub(crate) fn loaded_at(topology: &str, now: Option<jiff::Timestamp>) -> Project {
     let file = |path: &str, text: &str| InputFile {
         path: path.to_owned(),
         bytes: text.as_bytes().to_vec(),
@@ -475,7 +480,11 @@ pub(crate) fn loaded(topology: &str) -> Project {
         file("shardwright.yaml", project),
         file("topology/t.yaml", topology),
     ];
-    let loaded = load(files, &shardwright_topology::Options::default());
+    let options = shardwright_topology::Options {
+        now,
+        ..shardwright_topology::Options::default()
+    };
+    let loaded = load(files, &options);
     let told: Vec<&str> = loaded
         .problems
         .sorted()

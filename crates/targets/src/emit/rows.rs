@@ -3,12 +3,13 @@
 //! Ranges are those of the tables' CHECK constraints (2.7.1): a row that the engine would refuse or read differently
 //! is an error here.
 
+mod firewall;
 mod servers;
 
 use serde_json::json;
 use shardwright_rules::{
-    Address, Body, Configuration, EngineRule, Firewall, FirewallMode, FlagOutChoice, Modifiers, NativeStep,
-    Rule, SecretReference, User,
+    Address, Body, Configuration, EngineRule, FlagOutChoice, Modifiers, NativeStep, Rule, SecretReference,
+    User,
 };
 
 use super::EmitError;
@@ -184,51 +185,8 @@ pub fn rows(configuration: &Configuration) -> Result<Vec<Row>, EmitError> {
         row.set("comment", route.address.as_str());
         rows.push(row.checked()?);
     }
-    for firewall in &configuration.firewall {
-        rows.push(firewall_user(firewall)?);
-    }
-    for firewall in &configuration.firewall {
-        firewall_rules(firewall, &mut rows)?;
-    }
+    firewall::rows(configuration, &mut rows)?;
     Ok(rows)
-}
-
-fn firewall_user(firewall: &Firewall) -> Result<Row, EmitError> {
-    let mut row = Row::new(Table::FirewallUsers, &firewall.address);
-    row.set("active", true);
-    row.set("username", firewall.user.as_str());
-    // An empty address is every client's.
-    row.set("client_address", "");
-    row.set(
-        "mode",
-        match firewall.mode {
-            FirewallMode::Disabled => "OFF",
-            FirewallMode::Detecting => "DETECTING",
-            FirewallMode::Protecting => "PROTECTING",
-        },
-    );
-    row.set("comment", firewall.address.as_str());
-    row.checked()
-}
-
-/// The engine compares schema and flag exactly, so each combination is a row.
-fn firewall_rules(firewall: &Firewall, rows: &mut Vec<Row>) -> Result<(), EmitError> {
-    for schema in &firewall.schemas {
-        for flag in &firewall.flags {
-            for digest in &firewall.digests {
-                let mut row = Row::new(Table::FirewallRules, &firewall.address);
-                row.set("active", true);
-                row.set("username", firewall.user.as_str());
-                row.set("client_address", "");
-                row.set("schemaname", schema.as_str());
-                row.set("flagIN", *flag);
-                row.set("digest", format!("0x{digest:016X}").as_str());
-                row.set("comment", firewall.address.as_str());
-                rows.push(row.checked()?);
-            }
-        }
-    }
-    Ok(())
 }
 
 fn user(user: &User) -> Result<Row, EmitError> {

@@ -42,7 +42,7 @@ pub use shard_map::{
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
 pub use table::{Named, Table};
-pub use throttle::{Delay, Moment, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
 
 /// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.

@@ -23,21 +23,14 @@ pub struct Throttle {
     pub hold_ms: u64,
     /// What happens while the signal is not known.
     pub on_unknown: OnUnknown,
-    /// When it ends for good.
-    pub until: Option<Moment>,
+    /// When it ends for good (RFC 3339).
+    pub until: Option<Arc<str>>,
+    /// Whether that has come: it slows nothing any more.
+    pub ended: bool,
     /// Why.
     pub reason: Option<Arc<str>>,
     /// What to do for an engine that cannot.
     pub on_unsupported: OnUnsupported,
-}
-
-/// A point in time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// As it was written (RFC 3339).
-    pub text: Arc<str>,
-    /// Seconds since 1970 in UTC.
-    pub unix_s: i64,
 }
 
 /// How long a statement waits, in milliseconds.

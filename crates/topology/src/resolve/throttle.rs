@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
 use super::policy::ON_UNSUPPORTED;
 use super::scope::scope_of;
 use super::{Known, instances, section_origin};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{Delay, Moment, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
-use crate::units;
+use crate::model::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 use crate::view::Field;
 
 pub(super) fn throttles(
@@ -49,7 +49,7 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
     let on_unsupported = object
         .word("on_unsupported", &ON_UNSUPPORTED, context)
         .unwrap_or_default();
-    let (until, reason) = expiry(object, context);
+    let (until, reason, ended) = expiry(object, context);
     if !object.has("signal") {
         for field in ["hold", "on_unknown"] {
             if object.has(field) {
@@ -72,33 +72,41 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
         hold_ms,
         on_unknown: on_unknown.unwrap_or_default(),
         until,
+        ended,
         reason,
         on_unsupported,
     })
 }
 
-/// `until` with its `reason`.
-fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Moment>, Option<Arc<str>>) {
+/// `until` with its `reason`, and whether it has come.
+fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str>>, Option<Arc<str>>, bool) {
     let reason = object.filled_text("reason", context);
-    if object.has("until") && !object.has("reason") {
-        let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
-            .at(object.key_span("until"), "this needs a reason");
-        object.push(diagnostic, context);
-    }
     let until = object
         .has("until")
         .then(|| object.text("until", context))
         .flatten();
-    let moment = until.as_ref().and_then(|text| {
-        let unix_s = units::unix_seconds(text)?;
-        let text = text.clone();
-        Some(Moment { text, unix_s })
-    });
-    if let (Some(text), None) = (&until, &moment) {
+    let Some(text) = &until else {
+        return (None, reason, false);
+    };
+    if !object.has("reason") {
+        let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
+            .at(object.key_span("until"), "this needs a reason");
+        object.push(diagnostic, context);
+    }
+    let Ok(time) = text.parse::<Timestamp>() else {
         let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{text}`");
         object.error(BAD_VALUE, message, object.span("until"), context);
+        return (None, reason, false);
+    };
+    let ended = context.now.is_some_and(|now| now >= time);
+    if ended {
+        let message = format!("the throttle ended at {text}: it slows nothing");
+        let diagnostic = Diagnostic::warning(THROTTLE_ENDED, message)
+            .at(object.span("until"), "")
+            .help("delete it, or give it a later end");
+        object.push(diagnostic, context);
     }
-    (moment, reason)
+    (until, reason, ended)
 }
 
 fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {
