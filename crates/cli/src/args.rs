@@ -209,19 +209,23 @@ pub(crate) enum FailOn {
     Info,
 }
 
-/// Explains a finding's code, or how an address was compiled
+/// Explains what stands on the screen: a code, an address, a hostgroup, a rule, a server, a digest, an error
 ///
 /// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it was
-/// written, what it compiled to, and which layouts were weighed.
+/// written, what it compiled to, and which layouts were weighed. hostgroup:, rule: and server: show what a number or
+/// host on a proxy is, the file and line that it comes from, and what goes there; digest: the rules about one kind of
+/// statement; error: what brings an error of the proxy about.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
-    shardwright explain tenants/t137 --engine proxysql-2.7"
+    shardwright explain tenants/t137 --engine proxysql-2.7\n  shardwright explain hostgroup:1034\n  \
+    shardwright explain rule:100412\n  shardwright explain server:db1.internal:3306\n  \
+    shardwright explain digest:0x4D7DCFF87DD1A927\n  shardwright explain error:9001"
 )]
 pub(crate) struct Explain {
-    /// A code or an address
+    /// What to explain
     pub(crate) what: String,
-    /// The engine to compile for; the first that the project lists when absent
+    /// The engine to compile for; the first that the project lists when absent, for numbers the first that knows them
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }

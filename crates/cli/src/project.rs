@@ -263,6 +263,11 @@ impl Opened {
         ))
     }
 
+    /// The generator instance that made an object: `n=137`.
+    pub(crate) fn instance(&self, address: &Address) -> Option<&str> {
+        self.project.origins.instance(self.find(address.as_str())?)
+    }
+
     /// Writes the lock file when compiling changed it; with `locked`, refuses instead.
     pub(crate) fn keep_lock(&self, lock: &Lock, locked: bool) -> Result<(), CommandError> {
         if *lock == self.lock {

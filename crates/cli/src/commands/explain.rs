@@ -1,8 +1,17 @@
-//! `explain`: a code's page, or how an address was compiled.
+//! `explain`: whatever stands on the screen, and where it comes from.
 
-use shardwright_compiler::Explanation;
+mod address;
+mod digest;
+mod error;
+mod hostgroup;
+mod rule;
+mod server;
+mod told;
+mod user;
+
+pub(crate) use address::places;
 use shardwright_diagnostics::did_you_mean;
-use shardwright_rules::{Address, Body, Configuration, NativeStep};
+use shardwright_rules::EngineId;
 
 use crate::args::{Explain, Global};
 use crate::commands::codes;
@@ -11,14 +20,36 @@ use crate::exit::Exit;
 use crate::project::{self, Built, Opened};
 use crate::ui::{Format, Ui};
 
+/// What stands before the colon.
+const KINDS: [&str; 5] = ["hostgroup", "rule", "server", "digest", "error"];
+
 pub(crate) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if is_code(&args.what) {
         return code(&args.what, ui);
     }
-    address(args, global, ui)
+    match args.what.split_once(':') {
+        Some(("error", number)) => error::run(number, ui),
+        Some(("hostgroup", number)) => live(args, global, ui, |project| hostgroup::find(project, number)),
+        Some(("rule", number)) => live(args, global, ui, |project| rule::find(project, number)),
+        Some(("server", name)) => live(args, global, ui, |project| server::find(project, name)),
+        Some(("digest", hash)) => live(args, global, ui, |project| digest::find(project, hash)),
+        Some((kind, _)) if kind.bytes().all(|byte| byte.is_ascii_alphabetic()) => Err(unknown_kind(kind)),
+        _ => address::run(args, global, ui),
+    }
 }
 
-fn is_code(what: &str) -> bool {
+fn unknown_kind(kind: &str) -> CommandError {
+    let error = CommandError::usage(format!("{kind}: is nothing that can be explained"));
+    match did_you_mean(kind, KINDS) {
+        Some(near) => error.hint(format!("did you mean {near}:?")),
+        None => error.hint(format!(
+            "kinds: {}",
+            KINDS.map(|kind| format!("{kind}:")).join(", ")
+        )),
+    }
+}
+
+pub(super) fn is_code(what: &str) -> bool {
     let digits = what.strip_prefix("SW").or_else(|| what.strip_prefix("sw"));
     digits.is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -47,129 +78,36 @@ fn code(what: &str, ui: &Ui) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-fn address(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+/// A project compiled for one engine, to be asked.
+struct Asked<'a> {
+    opened: &'a Opened,
+    built: &'a Built,
+}
+
+/// Asks the configuration of each engine in turn; those of `--engine`, or every one that the project lists. The last
+/// answer that nothing is found counts where none finds anything.
+fn live(
+    args: &Explain,
+    global: &Global,
+    ui: &Ui,
+    find: impl Fn(&Asked<'_>) -> Result<told::Told, CommandError>,
+) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let address = resolve(&opened, &args.what)?;
-    let engine = opened.engine(args.engine.as_deref())?;
-    let built = opened.build(engine, ui)?;
-    let explained = built.compiled.explain(address.as_str()).ok_or_else(|| {
-        CommandError::usage(format!("{address} compiles to nothing for {engine}"))
-            .hint("explain shard maps, shards, clusters, users, policies or rules")
-    })?;
-    if ui.format() == Format::Json {
-        ui.json(&explained)?;
-    } else {
-        ui.data(&text(&opened, &built, &explained, ui))?;
-    }
-    Ok(Exit::Done)
-}
-
-/// Rules that are listed one by one.
-const MAX_RULES: usize = 12;
-
-fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> String {
-    let origin = opened.origin(&explained.address).unwrap_or_default();
-    let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
-    lines.extend(places(&built.configuration, &explained.address));
-    if !explained.rules.is_empty() {
-        let count = explained.rules.len();
-        lines.push(format!(
-            "compiled to {count} rule{}",
-            if count == 1 { "" } else { "s" }
-        ));
-    }
-    for rule in explained.rules.iter().take(MAX_RULES) {
-        lines.push(format!(
-            "  rule {:<8} chain {:<6} {}",
-            rule.id, rule.flag_in, rule.address
-        ));
-    }
-    if explained.rules.len() > MAX_RULES {
-        lines.push(format!(
-            "  and {} more; shardwright compile --emit tree shows them all",
-            explained.rules.len() - MAX_RULES
-        ));
-    }
-    if let Some(reason) = &explained.reason {
-        lines.push(format!("chosen because {reason}"));
-    }
-    if !explained.candidates.is_empty() {
-        lines.push(format!(
-            "{:<16}{:>12}{:>12}{:>12}{:>8}{:>8}",
-            "layout", "evaluations", "visits", "cost ns", "rules", "chains"
-        ));
-    }
-    for layout in &explained.candidates {
-        lines.push(format!(
-            "{:<16}{:>12.2}{:>12.2}{:>12.0}{:>8}{:>8}",
-            layout.name,
-            layout.mean_evaluations,
-            layout.mean_visits,
-            layout.mean_cost_ns,
-            layout.rules,
-            layout.chains
-        ));
-    }
-    lines.join("\n") + "\n"
-}
-
-/// Where a shard is, and which hostgroups a cluster has.
-pub(crate) fn places(configuration: &Configuration, address: &Address) -> Vec<String> {
-    let shard = configuration
-        .graph
-        .rules
-        .iter()
-        .find_map(|rule| match &rule.body {
-            Body::Native {
-                step: NativeStep::Map(step),
-                ..
-            } => step.shards.iter().find(|shard| shard.address == *address),
-            Body::Native { .. } | Body::Engine(_) => None,
-        });
-    let mut lines = Vec::new();
-    if let Some(shard) = shard {
-        lines.extend(
-            shard
-                .cluster
-                .as_ref()
-                .map(|cluster| format!("on cluster {cluster}")),
-        );
-        lines.extend(shard.schema.as_ref().map(|schema| format!("in schema {schema}")));
-    }
-    for hostgroup in configuration
-        .hostgroups
-        .iter()
-        .filter(|hostgroup| hostgroup.cluster == *address)
-    {
-        let servers: Vec<String> = hostgroup
-            .members
-            .iter()
-            .map(|member| format!("{}:{}", member.host, member.port))
-            .collect();
-        lines.push(format!(
-            "hostgroup {} ({}): {}",
-            hostgroup.id,
-            hostgroup.role,
-            servers.join(", ")
-        ));
-    }
-    lines
-}
-
-/// The address that people mean: in full, or `map/shard`.
-fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
-    let long = match what.split_once('/') {
-        Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
-        None => what.to_owned(),
+    let engines: Vec<EngineId> = match &args.engine {
+        Some(name) => vec![project::engine(name)?],
+        None => opened.engines().collect(),
     };
-    if opened.find(&long).is_some() {
-        return Ok(Address::new(long));
+    let mut missing = None;
+    for engine in engines {
+        let built = opened.build(engine, ui)?;
+        let asked = Asked {
+            opened: &opened,
+            built: &built,
+        };
+        match find(&asked) {
+            Ok(told) => return told.on(engine).show(ui),
+            Err(error) => missing = Some(error),
+        }
     }
-    let known: Vec<String> = opened.addresses().collect();
-    let error = CommandError::usage(format!("nothing has the address {what}"));
-    Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
-        Some(near) => error.hint(format!("did you mean {near}?")),
-        None => error
-            .hint("addresses look like shard_maps.tenants, tenants/t137, clusters.pay, or codes like SW201"),
-    })
+    Err(missing.unwrap_or_else(|| CommandError::new(Exit::BadProject, "shardwright.yaml lists no engine")))
 }

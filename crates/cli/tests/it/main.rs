@@ -10,6 +10,7 @@ mod differential;
 mod editor;
 mod environments;
 mod examples;
+mod explain;
 mod findings;
 mod generator;
 mod language_pages;

@@ -1,0 +1,154 @@
+//! `explain ADDRESS`: where an object is written, and how it was compiled.
+
+use shardwright_compiler::Explanation;
+use shardwright_diagnostics::did_you_mean;
+use shardwright_rules::{Address, Body, Configuration, NativeStep};
+
+use super::{Asked, server, user};
+use crate::args::{Explain, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Built, Opened};
+use crate::ui::{Format, Ui};
+
+pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let address = resolve(&opened, &args.what)?;
+    let engine = opened.engine(args.engine.as_deref())?;
+    let built = opened.build(engine, ui)?;
+    let asked = Asked {
+        opened: &opened,
+        built: &built,
+    };
+    if let Some(user) = built
+        .configuration
+        .users
+        .iter()
+        .find(|user| user.address == address)
+    {
+        return user::tell(&asked, user).on(engine).show(ui);
+    }
+    if address.as_str().starts_with("clusters.") && address.as_str().contains(".servers.") {
+        return server::find(&asked, address.as_str())?.on(engine).show(ui);
+    }
+    let explained = built.compiled.explain(address.as_str()).ok_or_else(|| {
+        CommandError::usage(format!("{address} compiles to nothing for {engine}"))
+            .hint("explain shard maps, shards, clusters, users, policies or rules")
+    })?;
+    if ui.format() == Format::Json {
+        ui.json(&explained)?;
+    } else {
+        ui.data(&text(&opened, &built, &explained, ui))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Rules that are listed one by one.
+const MAX_RULES: usize = 12;
+
+fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> String {
+    let origin = opened.origin(&explained.address).unwrap_or_default();
+    let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
+    lines.extend(places(&built.configuration, &explained.address));
+    if !explained.rules.is_empty() {
+        let count = explained.rules.len();
+        lines.push(format!(
+            "compiled to {count} rule{}",
+            if count == 1 { "" } else { "s" }
+        ));
+    }
+    for rule in explained.rules.iter().take(MAX_RULES) {
+        lines.push(format!(
+            "  rule {:<8} chain {:<6} {}",
+            rule.id, rule.flag_in, rule.address
+        ));
+    }
+    if explained.rules.len() > MAX_RULES {
+        lines.push(format!(
+            "  and {} more; shardwright compile --emit tree shows them all",
+            explained.rules.len() - MAX_RULES
+        ));
+    }
+    if let Some(reason) = &explained.reason {
+        lines.push(format!("chosen because {reason}"));
+    }
+    if !explained.candidates.is_empty() {
+        lines.push(format!(
+            "{:<16}{:>12}{:>12}{:>12}{:>8}{:>8}",
+            "layout", "evaluations", "visits", "cost ns", "rules", "chains"
+        ));
+    }
+    for layout in &explained.candidates {
+        lines.push(format!(
+            "{:<16}{:>12.2}{:>12.2}{:>12.0}{:>8}{:>8}",
+            layout.name,
+            layout.mean_evaluations,
+            layout.mean_visits,
+            layout.mean_cost_ns,
+            layout.rules,
+            layout.chains
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Where a shard is, and which hostgroups a cluster has.
+pub(crate) fn places(configuration: &Configuration, address: &Address) -> Vec<String> {
+    let shard = configuration
+        .graph
+        .rules
+        .iter()
+        .find_map(|rule| match &rule.body {
+            Body::Native {
+                step: NativeStep::Map(step),
+                ..
+            } => step.shards.iter().find(|shard| shard.address == *address),
+            Body::Native { .. } | Body::Engine(_) => None,
+        });
+    let mut lines = Vec::new();
+    if let Some(shard) = shard {
+        lines.extend(
+            shard
+                .cluster
+                .as_ref()
+                .map(|cluster| format!("on cluster {cluster}")),
+        );
+        lines.extend(shard.schema.as_ref().map(|schema| format!("in schema {schema}")));
+    }
+    for hostgroup in configuration
+        .hostgroups
+        .iter()
+        .filter(|hostgroup| hostgroup.cluster == *address)
+    {
+        let servers: Vec<String> = hostgroup
+            .members
+            .iter()
+            .map(|member| format!("{}:{}", member.host, member.port))
+            .collect();
+        lines.push(format!(
+            "hostgroup {} ({}): {}",
+            hostgroup.id,
+            hostgroup.role,
+            servers.join(", ")
+        ));
+    }
+    lines
+}
+
+/// The address that people mean: in full, or `map/shard`.
+fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
+    let long = match what.split_once('/') {
+        Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
+        None => what.to_owned(),
+    };
+    if opened.find(&long).is_some() {
+        return Ok(Address::new(long));
+    }
+    let known: Vec<String> = opened.addresses().collect();
+    let error = CommandError::usage(format!("nothing has the address {what}"));
+    Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error
+            .hint("addresses look like shard_maps.tenants, tenants/t137, clusters.pay, or codes like SW201"),
+    })
+}

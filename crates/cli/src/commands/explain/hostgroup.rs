@@ -1,0 +1,139 @@
+//! `explain hostgroup:N`: its servers, and everything that leads there.
+
+use shardwright_diagnostics::did_you_mean;
+use shardwright_rules::{Body, Hostgroup, HostgroupId, Member, NativeStep, Role, Rule};
+
+use super::Asked;
+use super::told::{Line, Told};
+use crate::error::CommandError;
+
+pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError> {
+    let configuration = &asked.built.configuration;
+    let wanted: Option<u32> = number.parse().ok();
+    let hostgroup = wanted.and_then(|id| configuration.hostgroup(HostgroupId(id)));
+    let Some(hostgroup) = hostgroup else {
+        return Err(unknown(number, &configuration.hostgroups));
+    };
+    let other = configuration
+        .hostgroups
+        .iter()
+        .filter(|other| other.cluster == hostgroup.cluster && other.id != hostgroup.id)
+        .map(|other| Line::text(format!("hostgroup {}, {}", other.id, other.role)));
+    let servers = hostgroup.members.iter().map(|member| {
+        let text = format!("{}  {}", member.server, server(member));
+        Line::at(asked.opened, &member.server, text)
+    });
+    let about = format!("{} of {}", hostgroup.role, hostgroup.cluster);
+    Ok(Told::new(format!("hostgroup {}", hostgroup.id), about)
+        .at(asked.opened, &hostgroup.cluster)
+        .group_or(
+            "servers",
+            servers,
+            "none in the topology: roles come from elsewhere",
+        )
+        .group_or(
+            "what goes there",
+            sources(asked, hostgroup),
+            "nothing: no user, rule or shard leads there",
+        )
+        .group("the cluster's other hostgroups", other))
+}
+
+/// A member in one line.
+pub(super) fn server(member: &Member) -> String {
+    let state = match member.status {
+        shardwright_rules::MemberStatus::Online => "",
+        shardwright_rules::MemberStatus::Draining => ", draining",
+        shardwright_rules::MemberStatus::Offline => ", offline",
+    };
+    let last = if member.tier > 0 { ", last resort" } else { "" };
+    format!(
+        "{}:{}, weight {}, at most {} connections{last}{state}",
+        member.host, member.port, member.weight, member.max_connections
+    )
+}
+
+fn sources(asked: &Asked<'_>, hostgroup: &Hostgroup) -> Vec<Line> {
+    let configuration = &asked.built.configuration;
+    let users = configuration
+        .users
+        .iter()
+        .filter(|user| user.default_hostgroup == hostgroup.id)
+        .map(|user| {
+            let text = format!("{}: what nothing else places", user.address);
+            Line::at(asked.opened, &user.address, text)
+        });
+    let rules = configuration
+        .graph
+        .rules
+        .iter()
+        .flat_map(|rule| by_rule(asked, rule, hostgroup));
+    let routes = configuration
+        .graph
+        .fast_routing
+        .iter()
+        .filter(|route| route.hostgroup == hostgroup.id)
+        .map(|route| {
+            let text = format!(
+                "{}: sessions in schema {}",
+                route.address.short(),
+                route.schemaname
+            );
+            Line::at(asked.opened, &route.address, text)
+        });
+    users.chain(rules).chain(routes).collect()
+}
+
+fn by_rule(asked: &Asked<'_>, rule: &Rule, hostgroup: &Hostgroup) -> Vec<Line> {
+    let cluster = hostgroup.cluster.as_str().trim_start_matches("clusters.");
+    match &rule.body {
+        Body::Engine(engine) if engine.destination_hostgroup == Some(hostgroup.id.0) => {
+            let text = format!("rule {} of {}", rule.id, rule.address.short());
+            vec![Line::at(asked.opened, &rule.address, text)]
+        }
+        Body::Native {
+            step: NativeStep::Map(map),
+            ..
+        } if hostgroup.role == Role::Writer => {
+            let here = map
+                .shards
+                .iter()
+                .filter(|shard| shard.cluster.as_deref() == Some(cluster));
+            here.map(|shard| {
+                let text = format!("{}: shard of rule {}", shard.address.short(), rule.id);
+                Line::at(asked.opened, &shard.address, text)
+            })
+            .collect()
+        }
+        Body::Native {
+            step: NativeStep::Role(_),
+            scope,
+        } if hostgroup.role == Role::Reader && scope.clusters.contains(cluster) => {
+            let text = format!(
+                "rule {} of {}: provable reads placed on this cluster",
+                rule.id, rule.address
+            );
+            vec![Line::at(asked.opened, &rule.address, text)]
+        }
+        Body::Engine(_) | Body::Native { .. } => Vec::new(),
+    }
+}
+
+fn unknown(number: &str, hostgroups: &[Hostgroup]) -> CommandError {
+    let known: Vec<String> = hostgroups
+        .iter()
+        .map(|hostgroup| hostgroup.id.to_string())
+        .collect();
+    let error = CommandError::usage(format!("there is no hostgroup {number}"));
+    match (
+        did_you_mean(number, known.iter().map(String::as_str)),
+        known.as_slice(),
+    ) {
+        (_, []) => error,
+        (None, [first, .., last]) if known.len() > 10 => {
+            error.hint(format!("{} hostgroups, {first} to {last}", known.len()))
+        }
+        (None, known) => error.hint(format!("hostgroups: {}", known.join(", "))),
+        (Some(near), _) => error.hint(format!("did you mean {near}?")),
+    }
+}

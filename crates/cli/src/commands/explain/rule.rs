@@ -1,0 +1,82 @@
+//! `explain rule:N`: what it tests and does, and how statements get to it.
+
+use shardwright_compiler::tree;
+use shardwright_diagnostics::did_you_mean;
+use shardwright_rules::{Body, Rule};
+
+use super::Asked;
+use super::told::{Line, Told};
+use crate::error::CommandError;
+
+pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError> {
+    let rules = &asked.built.configuration.graph.rules;
+    let wanted: Option<u32> = number.parse().ok();
+    let Some(rule) = rules.iter().find(|rule| Some(rule.id) == wanted) else {
+        return Err(unknown(number, rules));
+    };
+    let compiled = &asked.built.compiled;
+    let chain: Vec<&Rule> = rules
+        .iter()
+        .filter(|other| other.flag_in == rule.flag_in)
+        .collect();
+    let place = chain
+        .iter()
+        .position(|other| other.id == rule.id)
+        .unwrap_or_default()
+        + 1;
+    let about = format!(
+        "{place} of {} in {}",
+        chain.len(),
+        chain_name(asked, rule.flag_in)
+    );
+    let into = rules
+        .iter()
+        .filter(|other| leads_to(other).any(|flag| flag == rule.flag_in))
+        .map(|other| {
+            let text = format!("rule {}: {}", other.id, tree::describe(compiled, other));
+            Line::at(asked.opened, &other.address, text)
+        });
+    let into = into.take_while(|_| rule.flag_in != 0);
+    let on = leads_to(rule).map(|flag| {
+        let count = rules.iter().filter(|other| other.flag_in == flag).count();
+        Line::text(format!("{}: {count} rules", chain_name(asked, flag)))
+    });
+    Ok(Told::new(format!("rule {}", rule.id), about)
+        .at(asked.opened, &rule.address)
+        .group("what it does", [Line::text(tree::describe(compiled, rule))])
+        .group("statements come from", into)
+        .group("and go on in", on))
+}
+
+fn chain_name(asked: &Asked<'_>, flag: u32) -> String {
+    match asked.built.compiled.chains.get(&flag) {
+        Some(name) => format!("chain {flag} ({name})"),
+        None => format!("chain {flag}"),
+    }
+}
+
+/// The chains that a rule jumps to.
+fn leads_to(rule: &Rule) -> impl Iterator<Item = u32> {
+    let (one, several) = match &rule.body {
+        Body::Engine(engine) if engine.flag_out.is_some() => (engine.flag_out, &[][..]),
+        Body::Engine(engine) => (None, engine.flag_outs.as_slice()),
+        Body::Native { .. } => (None, &[][..]),
+    };
+    one.into_iter().chain(several.iter().map(|choice| choice.id))
+}
+
+fn unknown(number: &str, rules: &[Rule]) -> CommandError {
+    let known: Vec<String> = rules.iter().map(|rule| rule.id.to_string()).collect();
+    let error = CommandError::usage(format!("there is no rule {number}"));
+    match (
+        did_you_mean(number, known.iter().map(String::as_str)),
+        known.as_slice(),
+    ) {
+        (Some(near), _) => error.hint(format!("did you mean {near}?")),
+        (None, [first, .., last]) => error.hint(format!(
+            "rules {first} to {last}; shardwright compile --emit tree shows them all"
+        )),
+        (None, [only]) => error.hint(format!("the only rule is {only}")),
+        (None, []) => error.hint("the configuration has no rules"),
+    }
+}
