@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use shardwright_diagnostics::{Problems, Report, Sources, render};
+use shardwright_diagnostics::{Case, Problems, Report, Sources, render};
 
 use crate::args::Global;
 use crate::error::CommandError;
@@ -92,6 +92,13 @@ impl Ui {
             found.report.append(Report::new(&new, sources, &self.directory));
         }
         new
+    }
+
+    /// Takes a test that held into the reports of the run.
+    pub(crate) fn passed(&self, case: impl FnOnce() -> Case) {
+        if !self.reports.is_empty() {
+            self.found.borrow_mut().report.cases.push(case());
+        }
     }
 
     /// Takes the reason why the command could not do its job into the reports of the run.

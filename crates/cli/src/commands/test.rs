@@ -5,7 +5,7 @@ mod report;
 
 use serde::Serialize;
 use shardwright_analysis::route_tests::Runner;
-use shardwright_diagnostics::{Problems, render};
+use shardwright_diagnostics::{Case, CaseOutcome, Problems, render};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::EngineId;
 use shardwright_topology::model::RouteTest;
@@ -82,6 +82,9 @@ fn run_on(
         count.cases += 1;
         count.statements += test.steps.len();
         count.failed += usize::from(!failures.is_empty());
+        if failures.is_empty() {
+            ui.passed(|| passed(test, engine, opened));
+        }
         problems.extend(
             failures
                 .iter()
@@ -91,11 +94,30 @@ fn run_on(
     Ok(count)
 }
 
+/// A test that holds, for reports; one that does not is a finding.
+fn passed(test: &RouteTest, engine: EngineId, opened: &Opened) -> Case {
+    let origins = &opened.project.origins;
+    let instance = origins
+        .instance(test.origin)
+        .map(|instance| format!(", {instance}"));
+    Case {
+        suite: opened.sources.path(origins.span(test.origin).file).to_owned(),
+        name: format!(
+            "{} ({}{})",
+            test.name,
+            engine.name(),
+            instance.unwrap_or_default()
+        ),
+        outcome: CaseOutcome::Passed,
+    }
+}
+
 fn is_for(test: &RouteTest, engine: EngineId) -> bool {
     test.engines.is_empty() || test.engines.iter().any(|named| named.as_str() == engine.name())
 }
 
 fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Result<(), CommandError> {
+    ui.found(problems, &opened.sources);
     if ui.format() == Format::Json {
         let rendered = render::json::render(problems, &opened.sources);
         let mut answer: serde_json::Value = serde_json::from_str(&rendered)

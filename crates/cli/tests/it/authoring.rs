@@ -42,7 +42,13 @@ fn there_is_a_template_for_each_example_and_it_is_formatted() {
         let written = environment.run(["init", "--template", &name, "shop"]).unwrap();
         assert_eq!(written.code(), Some(0), "{name}\n{}", written.stderr);
         let output = environment.run(["-C", "shop", "fmt", "--check"]).unwrap();
-        assert_eq!(output.code(), Some(0), "{name}\n{}{}", output.stdout, output.stderr);
+        assert_eq!(
+            output.code(),
+            Some(0),
+            "{name}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
     }
 }
 
@@ -52,9 +58,20 @@ fn the_template_to_start_from_is_clean() {
     let environment = empty();
     let written = environment.run(["init", "shop"]).unwrap();
     assert_eq!(written.code(), Some(0), "{}", written.stderr);
-    for command in [&["validate"][..], &["lint", "--fail-on", "info"], &["test"], &["compile"]] {
+    for command in [
+        &["validate"][..],
+        &["lint", "--fail-on", "info"],
+        &["test"],
+        &["compile"],
+    ] {
         let output = environment.run([&["-C", "shop"], command].concat()).unwrap();
-        assert_eq!(output.code(), Some(0), "{command:?}\n{}{}", output.stdout, output.stderr);
+        assert_eq!(
+            output.code(),
+            Some(0),
+            "{command:?}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
     }
 }
 
@@ -64,6 +81,7 @@ fn the_template_to_start_from_teaches() {
     let output = environment.run(["init"]).unwrap().success();
     insta::assert_snapshot!(output.stdout, @"
     ./shardwright.yaml
+    ./tests/routes.yaml
     ./topology/topology.yaml
     ");
     insta::assert_snapshot!(output.stderr, @"next: shardwright -C . validate");

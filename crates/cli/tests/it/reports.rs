@@ -240,3 +240,24 @@ fn colour_is_for_terminals_or_on_demand() {
         .unwrap();
     assert!(coloured.stderr.contains("\u{1b}["));
 }
+
+#[test]
+fn tests_that_hold_are_passed_cases_and_others_findings() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    let written = environment.run(["init"]).unwrap();
+    assert_eq!(written.code(), Some(0), "{}", written.stderr);
+    let routes = environment.read("tests/routes.yaml").unwrap();
+    environment
+        .write(
+            "tests/routes.yaml",
+            routes.replacen("role: reader", "role: writer", 1),
+        )
+        .unwrap();
+    let output = environment.run([&["test"][..], &ALL_REPORTS].concat()).unwrap();
+    assert_eq!(output.code(), Some(3), "{}", output.stderr);
+    let xml = environment.read("out/found.xml").unwrap();
+    assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\""), "{xml}");
+    assert!(xml.contains("name=\"writes go to it (bundled)\"/>"), "{xml}");
+    let markdown = environment.read("out/found.md").unwrap();
+    assert!(markdown.starts_with("### shardwright: 1 error"), "{markdown}");
+}
