@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
+use shardwright_diagnostics::{Code, Diagnostic, Problems, Sources, Span};
 use shardwright_documents::{Document, Node};
 
 use crate::allow;
-use crate::codes::{MISSING_KEY, NO_PROJECT_FILE, NO_TOPOLOGY};
+use crate::codes::{
+    BAD_ARITHMETIC, BAD_NAME, BAD_TEMPLATE, DEFINED_TWICE, LITERAL_SECRET, MISSING_KEY, NO_PROJECT_FILE,
+    NO_TOPOLOGY, NOT_TOGETHER, YAML_1_1,
+};
 use crate::context::Context;
 use crate::data::{self, ReadData, Tables};
 use crate::layers::{Checkers, Documents, Kind, Layers, complete_root, overlay};
@@ -15,7 +18,7 @@ use crate::model::{Project, ProjectFile};
 use crate::overlay::{check_hits, name_of};
 use crate::report::Report;
 use crate::structure::Checker;
-use crate::{resolve, schema, secrets};
+use crate::{resolve, schema, secrets, view};
 
 /// The name of the project file.
 pub const PROJECT_FILE: &str = "shardwright.yaml";
@@ -201,6 +204,7 @@ fn resolve(
         let layers = Layers::of_project(documents, overlay);
         let mut context = Context::of_part(sources, std::mem::take(report));
         project_settings(&layers, &mut context);
+        problems_of_part(documents, &mut context);
         *report = context.finish().0;
         return None;
     }
@@ -248,6 +252,31 @@ fn resolve(
 fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Report) {
     let roots = documents.into_iter().filter_map(complete_root);
     roots.for_each(|root| checker.check(root, report));
+}
+
+/// Problems that no missing text could put right.
+const INDEPENDENT: [Code; 7] = [
+    DEFINED_TWICE,
+    BAD_NAME,
+    BAD_TEMPLATE,
+    BAD_ARITHMETIC,
+    YAML_1_1,
+    LITERAL_SECRET,
+    NOT_TOGETHER,
+];
+
+/// What is wrong with the files that were read to their end, whatever stands in the others.
+fn problems_of_part(documents: &Documents, context: &mut Context<'_>) {
+    let found = std::mem::take(&mut context.report.problems);
+    let roots: Vec<&Node> = documents.topology().iter().filter_map(complete_root).collect();
+    let root = view::merge(&roots, &mut context.report);
+    resolve::topology(root.as_ref(), context);
+    let all = std::mem::replace(&mut context.report.problems, found);
+    let independent = all
+        .sorted()
+        .into_iter()
+        .filter(|diagnostic| INDEPENDENT.contains(&diagnostic.code));
+    context.report.problems.extend(independent.cloned());
 }
 
 fn project_settings(layers: &Layers<'_>, context: &mut Context<'_>) -> ProjectFile {
