@@ -46,14 +46,18 @@ pub fn read_project_with(directory: &Path, options: &Options, unsaved: &BTreeMap
     };
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
+    reader.unsaved(TOPOLOGY_DIRECTORY);
     reader.directory(ENVIRONMENT_DIRECTORY, 0);
+    reader.unsaved(ENVIRONMENT_DIRECTORY);
     if options.route_tests {
         reader.directory(TESTS_DIRECTORY, 0);
+        reader.unsaved(TESTS_DIRECTORY);
     }
-    reader.unsaved_topology();
-    load_with(reader.files, options, reader.reading, &mut |path| {
-        data_file(directory, path)
-    })
+    let mut data = |path: &str| match unsaved.get(path) {
+        Some(text) => Ok(text.clone().into_bytes()),
+        None => data_file(directory, path),
+    };
+    load_with(reader.files, options, reader.reading, &mut data)
 }
 
 /// The bytes of a data file, whose path may not lead out of the directory, not even over symbolic links.
@@ -133,11 +137,11 @@ impl Reader<'_> {
         }
     }
 
-    /// Files that an editor has not written yet.
-    fn unsaved_topology(&mut self) {
+    /// Files below a directory that an editor has not written yet.
+    fn unsaved(&mut self, directory: &str) {
         for path in self.unsaved.keys() {
             let inside = path
-                .strip_prefix(TOPOLOGY_DIRECTORY)
+                .strip_prefix(directory)
                 .is_some_and(|rest| rest.starts_with('/'));
             let hidden = path.split('/').any(|part| part.starts_with('.'));
             if inside

@@ -8,10 +8,9 @@ mod walk;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use shardwright_diagnostics::{FileId, Sources, Span};
-use shardwright_documents::Document;
+use shardwright_diagnostics::{FileId, Span};
 
-use crate::load::Options;
+use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
 
 /// A name in a file.
@@ -96,10 +95,10 @@ pub fn refers_to(field: &str) -> Option<&'static str> {
     }
 }
 
-/// Finds the names of files that were read.
+/// Finds the names of the files of a project, whether it could be resolved or not.
 #[must_use]
-pub fn symbols(documents: &[Document], sources: &Sources, options: &Options) -> Symbols {
-    let (mut symbols, complete) = walk::walk(documents, sources, options);
+pub fn symbols(loaded: &Loaded, options: &Options) -> Symbols {
+    let (mut symbols, complete) = walk::walk(loaded, options);
     symbols.sort_by_key(|symbol| (symbol.span, !symbol.is_definition()));
     symbols.dedup();
     Symbols { symbols, complete }

@@ -21,7 +21,7 @@ fn project(files: &[(&str, &str)]) -> (Loaded, Symbols) {
         files.iter().chain([&project]).map(file).collect(),
         &Options::default(),
     );
-    let symbols = symbols(&loaded.documents, &loaded.sources, &Options::default());
+    let symbols = symbols(&loaded, &Options::default());
     (loaded, symbols)
 }
 
@@ -89,6 +89,13 @@ query_rules:
   r: {at: {before: shard_maps.m}, rules: [{username: app, cluster: x}]}
 firewall: {app: {mode: detecting}}
 moves: {m/t1: {from: c1, to: x}}
+session: {user: app}
+route_tests:
+  a test:
+    for_each: {n: 1..2}
+    query: "/* t=$(n) */ SELECT 1"
+    expect: {shard: "m/t$(n)", cluster: "c$(n)", rule: query_rules.r, mirror: x}
+  another: {script: [{query: x, after: 5ms, session: {user: two}, expect: {shard: [m/t1]}}]}
 "#), @"
     + 3:3 m = shard_maps.m
       4:26 app = users.app
@@ -112,6 +119,19 @@ moves: {m/t1: {from: c1, to: x}}
       12:11 t1 = shard_maps.m.shards.t1
       12:22 c1 = clusters.c1
       12:30 x = clusters.x
+      13:17 app = users.app
+    + 16:16 n = for_each.2
+      17:20 n = for_each.2
+      18:22 m = shard_maps.m
+      18:24 t$(n) = shard_maps.m.shards.t1 shard_maps.m.shards.t2
+      18:27 n = for_each.2
+      18:42 c$(n) = clusters.c1 clusters.c2
+      18:45 n = for_each.2
+      18:68 r = query_rules.r
+      18:79 x = clusters.x
+      19:61 two = users.two
+      19:84 m = shard_maps.m
+      19:86 t1 = shard_maps.m.shards.t1
     ");
 }
 

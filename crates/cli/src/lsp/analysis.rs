@@ -63,7 +63,7 @@ impl Analysis {
     pub(super) fn symbols(&self) -> &Symbols {
         let loaded = &self.loaded;
         self.symbols
-            .get_or_init(|| symbols(&loaded.documents, &loaded.sources, &self.options))
+            .get_or_init(|| symbols(loaded, &self.options))
     }
 
     /// The project compiled for each engine that it lists; nothing where it has errors.

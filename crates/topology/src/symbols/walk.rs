@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Sources, Span};
-use shardwright_documents::{Document, Entry, Key, Node, Value, part_of_text};
+use shardwright_documents::{Entry, Key, Node, Value, part_of_text};
 
 use super::{Meaning, Role, Symbol, refers_to};
 use crate::context::{Context, part_of_key};
-use crate::data::Tables;
 use crate::environment::{Environment, Names};
 use crate::generate::Combinations;
-use crate::load::Options;
+use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
 use crate::report::Report;
 use crate::template::{Template, is_template};
@@ -48,7 +47,18 @@ enum Place {
     Cluster,
     ShardMap,
     Move,
+    Test,
     Other,
+}
+
+impl Place {
+    /// What a value inside is: everything in a test is of the test.
+    const fn inner(self) -> Self {
+        match self {
+            Self::Test => Self::Test,
+            Self::Cluster | Self::ShardMap | Self::Move | Self::Other => Self::Other,
+        }
+    }
 }
 
 struct Walk<'s> {
@@ -62,8 +72,9 @@ struct Walk<'s> {
     complete: bool,
 }
 
-pub(super) fn walk(documents: &[Document], sources: &Sources, options: &Options) -> (Vec<Symbol>, bool) {
-    let roots: Vec<&Node> = documents
+pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
+    let roots: Vec<&Node> = loaded
+        .documents
         .iter()
         .filter_map(|document| document.root.as_ref())
         .collect();
@@ -78,8 +89,12 @@ pub(super) fn walk(documents: &[Document], sources: &Sources, options: &Options)
     let section = section.map(|section| section.value);
     let variables = variables(section.as_ref(), given, &mut report);
     let mut walk = Walk {
-        // Objects that data files make have no name in the text.
-        context: Context::new(sources, Report::default(), variables, Tables::default()),
+        context: Context::new(
+            &loaded.sources,
+            Report::default(),
+            variables,
+            loaded.documents.tables.clone(),
+        ),
         symbols: Vec::new(),
         bindings: Vec::new(),
         generators: 0,
@@ -113,11 +128,15 @@ impl Walk<'_> {
                         }
                     }
                 }
-                "firewall" => self.keyed_by_reference(value, &top, |walk, key, instances| {
+                "firewall" => self.keyed_by_reference(value, &top, Place::Other, |walk, key, instances| {
                     walk.reference(&Text::of_key(key), instances, "users.");
                 }),
-                "moves" => self.keyed_by_reference(value, &top, Walk::moved_shard),
-                "patch" => self.keyed_by_reference(value, &top, |walk, key, instances| {
+                "moves" => self.keyed_by_reference(value, &top, Place::Move, |walk, key, instances| {
+                    walk.shard(&Text::of_key(key), instances);
+                }),
+                "session" => self.value(value, &top, Place::Test),
+                "route_tests" => self.keyed_by_reference(value, &top, Place::Test, |_, _, _| {}),
+                "patch" => self.keyed_by_reference(value, &top, Place::Other, |walk, key, instances| {
                     walk.address(&Text::of_key(key), instances);
                 }),
                 _ => self.value(value, &top, Place::Other),
@@ -162,6 +181,7 @@ impl Walk<'_> {
         &mut self,
         node: &Node,
         outer: &[Instance],
+        place: Place,
         key: impl Fn(&mut Self, &Key, &[Instance]),
     ) {
         for entry in entries(node) {
@@ -176,7 +196,7 @@ impl Walk<'_> {
                 .collect();
             key(self, &entry.key, &instances);
             self.variables_of(&Text::of_key(&entry.key));
-            self.value(&entry.value, &instances, Place::Move);
+            self.value(&entry.value, &instances, place);
             self.bindings.truncate(depth);
         }
     }
@@ -188,7 +208,7 @@ impl Walk<'_> {
                 .for_each(|entry| self.field(entry, instances, place)),
             Value::Sequence(items) => items
                 .iter()
-                .for_each(|item| self.value(item, instances, Place::Other)),
+                .for_each(|item| self.value(item, instances, place.inner())),
             _ => {
                 if let Some(text) = Text::of_node(node) {
                     self.variables_of(&text);
@@ -205,7 +225,7 @@ impl Walk<'_> {
                 return self.objects(name, value, instances);
             }
             (Place::ShardMap, "overrides") => {
-                return self.keyed_by_reference(value, instances, |walk, key, instances| {
+                return self.keyed_by_reference(value, instances, Place::Other, |walk, key, instances| {
                     walk.relative(&Text::of_key(key), instances, "shards");
                 });
             }
@@ -219,7 +239,20 @@ impl Walk<'_> {
                     self.reference(&text, instances, "clusters.");
                 }
             }
-            (_, "otherwise" | "before" | "after" | "protect") => {
+            (Place::Test, "user" | "mirror") => {
+                let section = if name == "user" { "users." } else { "clusters." };
+                if let Some(text) = Text::of_node(value) {
+                    self.reference(&text, instances, section);
+                }
+            }
+            (Place::Test, "shard") => {
+                for text in texts(value) {
+                    self.shard(&text, instances);
+                }
+            }
+            // `after` is a time in a script of a test.
+            (Place::Test, "after") => {}
+            (Place::Test, "rule") | (_, "otherwise" | "before" | "after" | "protect") => {
                 for text in texts(value) {
                     self.address(&text, instances);
                 }
@@ -233,7 +266,7 @@ impl Walk<'_> {
             }
         }
         self.variables_of(&Text::of_key(key));
-        self.value(value, instances, Place::Other);
+        self.value(value, instances, place.inner());
     }
 
     /// The instances of an object, each with the place of its outer instance.
@@ -348,17 +381,17 @@ impl Walk<'_> {
 
     /// An address such as `shard_maps.tenants` or `clusters.pay.servers.pxc3.state`; each name in it is a reference.
     fn address(&mut self, text: &Text<'_>, instances: &[Instance]) {
-        if text.is_template() {
-            let addresses = self
-                .expansions(text.text, instances)
-                .into_iter()
-                .map(Arc::from)
-                .collect();
-            return self.push(text, Role::Reference, addresses);
-        }
         let mut start = 0;
         for (at, part) in text.text.split('.').enumerate() {
             let end = start + part.len();
+            if is_template(part) {
+                let addresses = self
+                    .expansions(text.text, instances)
+                    .into_iter()
+                    .map(Arc::from)
+                    .collect();
+                return self.push(text, Role::Reference, addresses);
+            }
             // `clusters.pay.servers.pxc3`: every second part is a name.
             if at % 2 == 1 {
                 let named = text.part(start..end);
@@ -374,19 +407,24 @@ impl Walk<'_> {
         }
     }
 
-    /// `tenants/t137` as the key of a move.
-    fn moved_shard(&mut self, key: &Key, _: &[Instance]) {
-        let text = Text::of_key(key);
-        if let Some((map, shard)) = text.text.split_once('/') {
-            let map_address: Arc<str> = format!("shard_maps.{map}").into();
-            let shard_address: Arc<str> = format!("{map_address}.shards.{shard}").into();
-            self.push(&text.part(0..map.len()), Role::Reference, vec![map_address]);
-            self.push(
-                &text.part(map.len() + 1..text.text.len()),
-                Role::Reference,
-                vec![shard_address],
-            );
+    /// `tenants/t137`: a map and one of its shards.
+    fn shard(&mut self, text: &Text<'_>, instances: &[Instance]) {
+        let address = |text: &str| {
+            let (map, shard) = text.split_once('/')?;
+            Some(Arc::from(format!("shard_maps.{map}.shards.{shard}")))
+        };
+        let Some((map, shard)) = text.text.split_once('/') else {
+            return;
+        };
+        let shards = self.expansions(text.text, instances);
+        let addresses = shards.iter().filter_map(|shard| address(shard)).collect();
+        if is_template(map) {
+            return self.push(text, Role::Reference, addresses);
         }
+        let map_address = format!("shard_maps.{map}").into();
+        self.push(&text.part(0..map.len()), Role::Reference, vec![map_address]);
+        let shard = map.len() + 1..map.len() + 1 + shard.len();
+        self.push(&text.part(shard), Role::Reference, addresses);
     }
 
     /// The variables that a text uses.
@@ -400,10 +438,14 @@ impl Walk<'_> {
         for (name, at) in template.names() {
             let (address, at): (Arc<str>, _) = match name.strip_prefix("var.") {
                 Some(variable) => (format!("variables.{variable}").into(), at.start + 4..at.end),
-                None => match self.bindings.iter().rev().find(|(bound, _)| **bound == *name) {
-                    Some((_, address)) => (address.clone(), at),
-                    None => continue,
-                },
+                None => {
+                    // `n.host` is the cell beside the value of `n`.
+                    let variable = name.split('.').next().unwrap_or(name);
+                    match self.bindings.iter().rev().find(|(bound, _)| **bound == *variable) {
+                        Some((_, address)) => (address.clone(), at.start..at.start + variable.len()),
+                        None => continue,
+                    }
+                }
             };
             self.push(&text.part(at), Role::Reference, vec![address]);
         }
