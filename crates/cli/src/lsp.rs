@@ -7,6 +7,7 @@ mod analysis;
 mod completion;
 mod cursor;
 mod diagnostics;
+mod formatting;
 mod framing;
 mod hover;
 mod navigate;

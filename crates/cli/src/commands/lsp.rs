@@ -1,5 +1,7 @@
 //! `lsp`: the language server on standard input and output.
 
+use shardwright_topology::Options;
+
 use crate::args::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -7,7 +9,11 @@ use crate::lsp::{End, serve};
 use crate::project::options;
 
 pub(crate) fn run(global: &Global) -> Result<Exit, CommandError> {
-    match serve(global.directory.clone(), options(global)?) {
+    let options = Options {
+        route_tests: true,
+        ..options(global)?
+    };
+    match serve(global.directory.clone(), options) {
         Ok(End::Orderly) => Ok(Exit::Done),
         Ok(End::Abrupt) => Err(CommandError::failed("the editor went away without `shutdown`")),
         Err(error) => Err(CommandError::failed(format!("the editor's stream: {error}"))),

@@ -14,6 +14,7 @@ use shardwright_topology::{Loaded, Options, read_project_with};
 
 use super::text::{Encoding, Lines};
 use super::workspace::Workspace;
+use crate::commands::live;
 use crate::project::read_lock;
 
 /// A project as its newest texts have it.
@@ -29,7 +30,12 @@ pub(super) struct Analysis {
 impl Analysis {
     /// Resolves the project of a directory, with the texts of open documents in place of their files.
     pub(super) fn of(root: &Path, options: &Options, unsaved: &BTreeMap<String, String>) -> Self {
-        let loaded = read_project_with(root, options, unsaved);
+        // A session outlasts the time it began at.
+        let options = Options {
+            now: Some(live::now()),
+            ..options.clone()
+        };
+        let loaded = read_project_with(root, &options, unsaved);
         let sources = &loaded.sources;
         let lines = sources
             .files()
@@ -38,7 +44,7 @@ impl Analysis {
         Self {
             root: root.to_owned(),
             loaded,
-            options: options.clone(),
+            options,
             lines,
             symbols: OnceCell::new(),
             compiled: OnceCell::new(),
@@ -61,9 +67,7 @@ impl Analysis {
 
     /// The names of all files.
     pub(super) fn symbols(&self) -> &Symbols {
-        let loaded = &self.loaded;
-        self.symbols
-            .get_or_init(|| symbols(loaded, &self.options))
+        self.symbols.get_or_init(|| symbols(&self.loaded, &self.options))
     }
 
     /// The project compiled for each engine that it lists; nothing where it has errors.

@@ -193,9 +193,24 @@ impl Offer<'_> {
                     self.offer_names(&prefix, list);
                 }
             }
+            (["session", ..] | ["route_tests", ..], "user") => self.offer_names("users.", ToOwned::to_owned),
+            (["route_tests", ..], "mirror") => self.offer_names("clusters.", ToOwned::to_owned),
+            (["route_tests", ..], "shard") => {
+                let maps: Vec<String> = self
+                    .analysis
+                    .symbols()
+                    .names("shard_maps.")
+                    .map(ToOwned::to_owned)
+                    .collect();
+                for map in maps {
+                    self.offer_names(&format!("shard_maps.{map}.shards."), |name| {
+                        format!("{map}/{name}")
+                    });
+                }
+            }
             (["moves", ..], "from" | "to") => self.offer_names("clusters.", ToOwned::to_owned),
             (_, "otherwise") => self.offer_names("shard_maps.", |name| format!("shard_maps.{name}")),
-            (_, "before" | "after") => {
+            (["query_rules", ..], "before" | "after") | (["route_tests", ..], "rule") => {
                 for section in [
                     "shard_maps.",
                     "read_write_policies.",

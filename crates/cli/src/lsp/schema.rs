@@ -1,7 +1,7 @@
 //! What the published schemas say about a place in a file.
 
 use serde_json::{Map, Value};
-use shardwright_topology::{PROJECT_FILE, schema};
+use shardwright_topology::{PROJECT_FILE, TESTS_DIRECTORY, schema};
 
 /// References and conditions inside each other; the schemas have a handful.
 const MAX_DEPTH: usize = 16;
@@ -28,13 +28,13 @@ pub(super) struct Says<'s> {
 impl Schema {
     /// The schema of the file at this path of a project.
     pub(super) fn of(path: &str) -> Self {
-        Self {
-            root: if path == PROJECT_FILE {
-                schema::project()
-            } else {
-                schema::topology()
-            },
-        }
+        let directory = path.split('/').next();
+        let root = match path {
+            PROJECT_FILE => schema::project(),
+            _ if directory == Some(TESTS_DIRECTORY) => schema::tests(),
+            _ => schema::topology(),
+        };
+        Self { root }
     }
 
     /// What it says about the value that a path leads to.

@@ -8,8 +8,8 @@ use lsp_types::notification::{
     DidSaveTextDocument, Exit, Notification as _, PublishDiagnostics, ShowMessage,
 };
 use lsp_types::request::{
-    Completion, DocumentSymbolRequest, GotoDefinition, HoverRequest, Initialize, PrepareRenameRequest,
-    References, RegisterCapability, Rename, Request as _, Shutdown,
+    Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest, Initialize,
+    PrepareRenameRequest, References, RegisterCapability, Rename, Request as _, Shutdown,
 };
 use lsp_types::{
     DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, InitializeParams, MessageType,
@@ -23,7 +23,7 @@ use super::framing::{self, Incoming};
 use super::queue::Queue;
 use super::session::{self, Client};
 use super::workspace::Workspace;
-use super::{completion, hover, navigate, outline, rename};
+use super::{completion, formatting, hover, navigate, outline, rename};
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,6 +286,7 @@ fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal>
         References::METHOD => json(navigate::references(workspace, parsed(params)?)),
         PrepareRenameRequest::METHOD => json(rename::prepare(workspace, parsed(params)?)?),
         Rename::METHOD => json(rename::rename(workspace, parsed(params)?)?),
+        Formatting::METHOD => json(formatting::format_text(workspace, parsed(params)?)?),
         DocumentSymbolRequest::METHOD => json(outline::outline(workspace, parsed(params)?)),
         _ => Err(Refusal {
             code: ErrorCode::MethodNotFound,

@@ -75,6 +75,7 @@ pub(super) fn answer(encoding: Encoding) -> InitializeResult {
                 prepare_provider: Some(true),
                 work_done_progress_options: WorkDoneProgressOptions::default(),
             })),
+            document_formatting_provider: Some(OneOf::Left(true)),
             document_symbol_provider: Some(OneOf::Left(true)),
             ..ServerCapabilities::default()
         },

@@ -160,7 +160,16 @@ impl Editor {
                     problem["code"].as_str().unwrap_or("-"),
                     problem["message"].as_str().unwrap(),
                 );
-                format!("{} {severity} {code} {message}", range(&problem["range"]))
+                let also = problem["relatedInformation"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|also| {
+                        let place = places(&prefix, std::slice::from_ref(&also["location"])).join("");
+                        format!("\nsee: {place} {}", also["message"].as_str().unwrap())
+                    });
+                let also: String = also.collect();
+                format!("{} {severity} {code} {message}{also}", range(&problem["range"]))
             });
             return (path, problems.collect());
         }
@@ -202,13 +211,7 @@ impl Editor {
     /// Locations as `path line:column-line:column`.
     pub(crate) fn places(&self, locations: &Value) -> Vec<String> {
         let prefix = self.uri("") + "/";
-        let place = |location: &Value| {
-            let path = location["uri"].as_str().unwrap().strip_prefix(&prefix).unwrap();
-            format!("{path} {}", range(&location["range"]))
-        };
-        locations
-            .as_array()
-            .map_or_else(Vec::new, |locations| locations.iter().map(place).collect())
+        places(&prefix, locations.as_array().map_or(&[], Vec::as_slice))
     }
 
     /// The edits of a workspace edit as `path line:column-line:column new text`, in order.
@@ -250,6 +253,14 @@ impl Drop for Editor {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn places(prefix: &str, locations: &[Value]) -> Vec<String> {
+    let place = |location: &Value| {
+        let path = location["uri"].as_str().unwrap().strip_prefix(prefix).unwrap();
+        format!("{path} {}", range(&location["range"]))
+    };
+    locations.iter().map(place).collect()
 }
 
 fn range(range: &Value) -> String {

@@ -154,6 +154,7 @@ fn problems_stand_in_every_file_that_has_one_and_go_with_it() {
     insta::assert_snapshot!(editor.problems_of("topology/new.yaml"), @"
     1:8-1:14 error SW117 `schema` is defined twice (defined here again)
     help: maps merge over files, but each value is given once: delete one of them
+    see: topology/maps.yaml 2:53-2:59 first defined here
     ");
     editor.close("topology/new.yaml");
     assert_eq!(editor.problems_of("topology/new.yaml"), "");
@@ -163,6 +164,7 @@ fn problems_stand_in_every_file_that_has_one_and_go_with_it() {
     insta::assert_snapshot!(editor.problems_of("topology/new.yaml"), @"
     0:0-0:8 error SW117 `clusters` is defined twice (defined here again)
     help: maps merge over files, but each value is given once: delete one of them
+    see: topology/clusters.yaml 3:0-3:8 first defined here
     0:10-0:12 error SW113 expected a mapping of names, found a list
     ");
 }
@@ -439,6 +441,65 @@ fn a_new_name_is_written_everywhere_or_nowhere() {
         .request("textDocument/prepareRename", editor.at(CLUSTERS, pay.0, pay.1))
         .unwrap();
     assert_eq!(prepared["placeholder"], "pay");
+}
+
+#[test]
+fn route_tests_are_part_of_the_project() {
+    const TESTS: &str = "tests/routes.yaml";
+    let text = r#"version: 1
+session: {user: app}
+route_tests:
+  each key has its shard:
+    for_each: {n: 1..3}
+    query: "/* tenant=$(n) */ SELECT 1"
+    expect: {shard: "tenants/t$(n)", cluster: shard-001}
+"#;
+    let (_environment, mut editor) = session();
+    editor.open(TESTS, &text.replace("cluster: shard-001", "cluster: shard-01"));
+    insta::assert_snapshot!(editor.problems_of(TESTS), @"
+    6:46-6:54 error SW125 no cluster is named `shard-01`
+    in the instance n=1 and 2 more
+    help: did you mean `shard-001`?
+    ");
+    editor.change(TESTS, text);
+    assert_eq!(editor.problems_of(TESTS), "");
+    let map = find(MAPS_TEXT, "tenants");
+    insta::assert_snapshot!(rename(&mut editor, MAPS, map, "customers"), @"
+    tests/routes.yaml 6:21-6:28 customers
+    topology/maps.yaml 4:2-4:9 customers
+    ");
+    insta::assert_snapshot!(hover(&mut editor, TESTS, text, "expect"), @"
+    **expect**: What must become of the statement; everything that is written must hold.
+
+    Takes a mapping.
+    ");
+    let (line, character) = find(text, "shard-001");
+    let answer = editor
+        .request("textDocument/definition", editor.at(TESTS, line, character))
+        .unwrap();
+    assert_eq!(editor.places(&answer), ["topology/clusters.yaml 4:2-4:15"]);
+}
+
+#[test]
+fn a_text_is_formatted_where_it_differs() {
+    let (_environment, mut editor) = session();
+    let mut formatted = |text: &str| {
+        editor.change(MAPS, text);
+        let options = json!({"tabSize": 2, "insertSpaces": true});
+        let params = json!({"textDocument": {"uri": editor.uri(MAPS)}, "options": options});
+        editor.request("textDocument/formatting", params)
+    };
+    let answer = formatted("version: 1\nusers:\n    app:   {schema: a}\n\nmoves: {}\n").unwrap();
+    assert_eq!(
+        answer,
+        json!([{
+            "range": {"start": {"line": 2, "character": 0}, "end": {"line": 3, "character": 0}},
+            "newText": "  app: {schema: a}\n",
+        }])
+    );
+    assert_eq!(formatted("version: 1\n"), Ok(Value::Null));
+    let refusal = formatted("version: [\n").unwrap_err();
+    assert_eq!(refusal["code"], -32803);
 }
 
 #[test]
