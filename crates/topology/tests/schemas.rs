@@ -1,9 +1,10 @@
 //! The published schemas are the ones that files are checked against, and describe every property.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
-use shardwright_topology::schema;
+use serde_json::{Value, json};
+use shardwright_topology::{InputFile, Options, load, schema};
 
 fn published(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -44,34 +45,227 @@ fn the_schemas_are_valid() {
     }
 }
 
-#[test]
-fn every_property_is_described() {
-    fn check(schema: &Value, path: &str, root: &Value) {
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            let path = format!("{path}.{name}");
+/// Every property of a schema with its path, itself and what it refers to.
+fn properties(schema: &Value, check: &mut impl FnMut(&str, &[&Value])) {
+    fn walk(part: &Value, path: &str, root: &Value, check: &mut impl FnMut(&str, &[&Value])) {
+        for (name, property) in part["properties"].as_object().into_iter().flatten() {
             let target = property["$ref"]
                 .as_str()
                 .and_then(|target| root.pointer(&target[1..]));
-            let described = [Some(property), target].into_iter().flatten();
-            let described = described
-                .filter_map(|schema| schema["description"].as_str())
-                .any(|text| !text.is_empty());
-            assert!(described, "{path} has no description");
+            let said: Vec<&Value> = [Some(property), target].into_iter().flatten().collect();
+            check(&format!("{path}.{name}"), &said);
         }
-        match schema {
-            Value::Object(parts) => parts
-                .iter()
-                .for_each(|(name, part)| check(part, &format!("{path}/{name}"), root)),
-            Value::Array(parts) => parts.iter().for_each(|part| check(part, path, root)),
+        match part {
+            Value::Object(parts) => {
+                for (name, part) in parts
+                    .iter()
+                    .filter(|(name, _)| *name != "default" && *name != "examples")
+                {
+                    walk(part, &format!("{path}/{name}"), root, check);
+                }
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| walk(part, path, root, check)),
             _ => {}
         }
     }
-    for schema in [
+    walk(schema, "", schema, check);
+}
+
+/// Sections that are read and not built yet.
+const UNBUILT: [&str; 0] = [];
+
+fn schemas() -> [Value; 4] {
+    [
         schema::topology(),
         schema::project(),
         schema::tests(),
         schema::environment(),
-    ] {
-        check(&schema, "", &schema);
+    ]
+}
+
+#[test]
+fn every_property_is_described_with_its_unit() {
+    for schema in schemas() {
+        let mut wrong = Vec::new();
+        properties(&schema, &mut |path, said| {
+            if UNBUILT
+                .iter()
+                .any(|section| path.split(['.', '/']).any(|part| part == *section))
+            {
+                return;
+            }
+            // Editors show the first of them.
+            let text = said
+                .iter()
+                .find_map(|schema| schema["description"].as_str())
+                .unwrap_or_default();
+            if text.split_whitespace().count() < 5 || !text.ends_with('.') {
+                wrong.push(format!("{path} is described by too little: {text:?}"));
+            }
+            let is_duration = said.iter().any(|schema| {
+                schema["pattern"]
+                    .as_str()
+                    .is_some_and(|pattern| pattern.contains("(ms|s|m|h|d)"))
+            });
+            if is_duration && !text.contains("unit: ms, s, m, h or d") {
+                wrong.push(format!(
+                    "{path} is a duration and does not name its units: {text:?}"
+                ));
+            }
+            let name = path.rsplit('.').next().unwrap_or_default();
+            let is_time = ["delay", "timeout", "ttl"].iter().any(|word| name.contains(word));
+            let is_number = said[0]["type"]
+                .as_array()
+                .is_some_and(|types| types.contains(&json!("integer")));
+            if is_time && is_number && name != "cache_timeout" && !text.contains("in milliseconds") {
+                wrong.push(format!(
+                    "{path} is a number of milliseconds and does not say so: {text:?}"
+                ));
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
+}
+
+#[test]
+fn defaults_and_examples_are_values_of_their_field() {
+    for schema in schemas() {
+        properties(&schema, &mut |path, said| {
+            let mut field = said[0].clone();
+            let values: Vec<Value> = field["examples"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect();
+            let values = values.into_iter().chain(field.get("default").cloned());
+            if let Some(definitions) = schema.get("$defs") {
+                field["$defs"] = definitions.clone();
+            }
+            let values: Vec<Value> = values.collect();
+            let validator = jsonschema::draft202012::new(&field).expect("it is a schema");
+            for value in values {
+                assert!(validator.is_valid(&value), "{path}: {value}");
+            }
+        });
+    }
+}
+
+/// Sections that hold a bit of everything that has a default, as JSON, which is YAML.
+fn sample() -> (Value, Value) {
+    let (a, b) = (json!({"host": "a"}), json!({"host": "b"}));
+    let topology = json!({
+        "clusters": {
+            "one": {"type": "single", "servers": {"a": a}},
+            "two": {"type": "replication", "servers": {"a": a, "b": b}},
+            "three": {"type": "galera", "servers": {"a": a, "b": b}},
+        },
+        "users": {"app": {"password": {"env": "A"}, "cluster": "one"}},
+        "shard_maps": {"m": {
+            "logical_schema": "world",
+            "key": {"name": "k", "type": "text"},
+            "key_from": [{"comment": {}}, {"column": {"name": "K"}}],
+            "shards": {"a": {"keys": ["a"], "schema": "a"}},
+            "missing_key": {},
+        }},
+        "read_write_policies": {"p": {"reads": {"all": true}}},
+        "throttles": {"t": {
+            "signal": {"replication_lag": {"start_above": "3s", "stop_below": "1s"}},
+            "delay": {"from": "1ms", "to": "5ms"},
+        }},
+        "query_rules": {"r": {"rules": [{"match_digest": "x", "cluster": "one", "apply": 1}, {"comment": "x"}]}},
+        "caches": {"c": {"match": {"users": ["app"]}, "ttl": "1s"}},
+        "mirrors": {"m": {"match": {"users": ["app"]}, "to": {"cluster": "two"}}},
+    });
+    let project = json!({
+        "version": 1, "engines": ["bundled", "proxysql-2.7"],
+        "ids": {}, "state": {}, "safety": {}, "lint": {},
+    });
+    (topology, project)
+}
+
+/// Copies of a value, each with one default of its schema written out, and the path of the field.
+fn with_defaults(value: &Value, schema: &Value, root: &Value) -> Vec<(String, Value)> {
+    let target = schema["$ref"]
+        .as_str()
+        .and_then(|target| root.pointer(&target[1..]));
+    let schema = target.unwrap_or(schema);
+    let schema = if schema.get("then").is_some() && value.is_object() {
+        &schema["then"]
+    } else {
+        schema
+    };
+    let mut copies = Vec::new();
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if let Some(default) = property.get("default").filter(|_| !fields.contains_key(name)) {
+                    let mut copy = value.clone();
+                    copy[name] = default.clone();
+                    copies.push((name.clone(), copy));
+                }
+            }
+            for (name, inner) in fields {
+                let property = schema["properties"]
+                    .get(name)
+                    .unwrap_or(&schema["additionalProperties"]);
+                for (path, copy) in with_defaults(inner, property, root) {
+                    let mut outer = value.clone();
+                    outer[name] = copy;
+                    copies.push((format!("{name}.{path}"), outer));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, inner) in items.iter().enumerate() {
+                for (path, copy) in with_defaults(inner, &schema["items"], root) {
+                    let mut outer = value.clone();
+                    outer[at] = copy;
+                    copies.push((path, outer));
+                }
+            }
+        }
+        _ => {}
+    }
+    copies
+}
+
+/// A default that is written out changes nothing. Some fields do not go with every object that could have them.
+#[test]
+fn defaults_are_what_is_meant_where_nothing_is_written() {
+    let (topology, project) = sample();
+    let resolve = |topology: &Value, project: &Value| {
+        let file = |path: &str, value: &Value| InputFile {
+            path: path.to_owned(),
+            bytes: value.to_string().into_bytes(),
+        };
+        let files = vec![
+            file("topology/a.yaml", topology),
+            file("shardwright.yaml", project),
+        ];
+        let loaded = load(files, &Options::default());
+        loaded.project.ok_or(loaded.problems)
+    };
+    let plain = resolve(&topology, &project).expect("the sample has no errors");
+    let mut seen: BTreeMap<String, bool> = BTreeMap::new();
+    let root = schema::topology();
+    for (path, changed) in with_defaults(&topology, &root, &root) {
+        let resolved = resolve(&changed, &project);
+        if let Ok(resolved) = &resolved {
+            assert_eq!(resolved.topology, plain.topology, "{path}");
+        }
+        let field = path.rsplit('.').next().unwrap_or_default().to_owned();
+        *seen.entry(field).or_default() |= resolved.is_ok();
+    }
+    let root = schema::project();
+    for (path, changed) in with_defaults(&project, &root, &root) {
+        let resolved = resolve(&topology, &changed).expect("it has no errors");
+        assert_eq!(resolved.file, plain.file, "{path}");
+        seen.insert(path, true);
+    }
+    assert!(
+        seen.values().all(|resolved| *resolved),
+        "never without an error: {seen:?}"
+    );
+    assert!(seen.len() > 30, "the sample reaches {seen:?}");
 }

@@ -77,7 +77,8 @@ impl Analysis {
                 return Vec::new();
             };
             // A lock that cannot be read is told by the commands that need its numbers.
-            let lock = read_lock(&self.root, self.options.environment.as_deref()).unwrap_or_else(|_| Lock::default());
+            let lock = read_lock(&self.root, self.options.environment.as_deref())
+                .unwrap_or_else(|_| Lock::default());
             let engines = project.file.engines.iter();
             engines
                 .filter_map(|entry| EngineId::from_name(entry.name.as_str()))

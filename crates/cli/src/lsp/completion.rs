@@ -132,6 +132,7 @@ impl Offer<'_> {
     fn values(&mut self, says: &Says<'_>, cursor: &Cursor) {
         let is_quoted = matches!(cursor.typing, Typing::Value { is_quoted: true });
         self.names(cursor);
+        let has_names = !self.items.is_empty();
         let mut words: Vec<String> = says.words().into_iter().map(plain).collect();
         if says.takes("boolean") {
             words.extend(["true".to_owned(), "false".to_owned()]);
@@ -144,7 +145,9 @@ impl Offer<'_> {
             };
             self.push(&word, insert, CompletionItemKind::ENUM_MEMBER, None, None);
         }
-        for value in [says.default()].into_iter().flatten().chain(says.examples()) {
+        // Examples of names would be names of nothing.
+        let shown = says.examples().filter(|_| !has_names);
+        for value in [says.default()].into_iter().flatten().chain(shown) {
             let word = plain(value);
             if !value.is_object() && !value.is_array() && self.items.iter().all(|item| item.label != word) {
                 self.push(&word, word.clone(), CompletionItemKind::VALUE, None, None);

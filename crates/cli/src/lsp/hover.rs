@@ -67,9 +67,6 @@ pub(super) fn description(says: &Says<'_>) -> Option<String> {
     } else if let Some(expects) = says.expects() {
         text += &format!("\n\nTakes {expects}.");
     }
-    if let Some(default) = says.default() {
-        text += &format!("\n\nDefault: {}.", code(default));
-    }
     let examples: Vec<String> = says.examples().take(3).map(code).collect();
     if !examples.is_empty() {
         text += &format!("\n\nFor example {}.", examples.join(", "));

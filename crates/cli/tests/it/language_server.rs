@@ -244,14 +244,16 @@ fn hovering_tells_what_a_key_is_for() {
     Takes a list of finders.
     ");
     insta::assert_snapshot!(hover(&mut editor, MAPS, MAPS_TEXT, "integer"), @"
-    **type**: How values compare: exactly, or as numbers.
+    **type**: How values compare: exactly, or as integers (017 is 17).
 
     One of `text`, `integer`.
     ");
     insta::assert_snapshot!(hover(&mut editor, CLUSTERS, CLUSTERS_TEXT, "host"), @"
-    **host**: Host name or address.
+    **host**: The host name or the address of the server.
 
     Takes text.
+
+    For example `db1.internal`, `10.0.0.7`.
     ");
 }
 

@@ -14,7 +14,7 @@ pub(super) fn cluster() -> Value {
             (
                 "type",
                 word(
-                    "How its servers relate.",
+                    "How its servers relate: one server, a writer with replicas, or a group that certifies writes.",
                     &["single", "replication", "galera", "group_replication"],
                 ),
             ),
@@ -25,16 +25,38 @@ pub(super) fn cluster() -> Value {
                     &["read_only", "super_read_only", "innodb_read_only"],
                 ),
             ),
-            ("servers", map("Its servers.", reference("server"))),
+            (
+                "servers",
+                map(
+                    "Its servers by name; each has an address to patch, protect and drain.",
+                    reference("server"),
+                ),
+            ),
             (
                 "hostgroups",
                 object(
                     "Hostgroup numbers that must be kept.",
                     &[
-                        ("writer", id("The hostgroup of writers.")),
-                        ("reader", id("The hostgroup of readers.")),
-                        ("backup_writer", id("The hostgroup of servers that could write.")),
-                        ("offline", id("The hostgroup of servers that are out.")),
+                        (
+                            "writer",
+                            id("The number of the hostgroup that holds the writers."),
+                        ),
+                        (
+                            "reader",
+                            id("The number of the hostgroup that holds the readers."),
+                        ),
+                        (
+                            "backup_writer",
+                            id(
+                                "The number of the hostgroup of servers that could write (galera, group_replication).",
+                            ),
+                        ),
+                        (
+                            "offline",
+                            id(
+                                "The number of the hostgroup of servers that are out (galera, group_replication).",
+                            ),
+                        ),
                     ],
                 ),
             ),
@@ -101,7 +123,7 @@ pub(super) fn server() -> Value {
     generated(
         "A database server.",
         &[
-            ("host", text("Host name or address.")),
+            ("host", text("The host name or the address of the server.")),
             ("port", super::int("TCP port; 3306 where not given.", 1, 65_535)),
             (
                 "weight",

@@ -30,7 +30,10 @@ pub(super) fn pooling() -> Value {
                                 &["never", "default", "ignore_sysvar_reads"],
                             ),
                         ),
-                        ("reason", text("Why; required.")),
+                        (
+                            "reason",
+                            text("Why the engine's own choice is wrong here; required."),
+                        ),
                         ("on_unsupported", on_unsupported()),
                     ],
                 ),
@@ -54,7 +57,7 @@ pub(super) fn caches() -> Value {
                     "cache_empty_result",
                     boolean("Whether an empty result is kept; true where not given."),
                 ),
-                ("reason", text("Why.")),
+                ("reason", text("Why it is so, such as the number of a change.")),
                 ("on_unsupported", on_unsupported()),
             ],
         ),
@@ -63,9 +66,9 @@ pub(super) fn caches() -> Value {
 
 pub(super) fn mirrors() -> Value {
     let to = object(
-        "Where the copy goes.",
+        "Where the copy of each statement goes.",
         &[
-            ("cluster", text("The cluster.")),
+            ("cluster", text("The name of the cluster that the copy goes to.")),
             (
                 "role",
                 word(
@@ -90,7 +93,7 @@ pub(super) fn mirrors() -> Value {
                         100,
                     ),
                 ),
-                ("reason", text("Why.")),
+                ("reason", text("Why it is so, such as the number of a change.")),
                 ("on_unsupported", on_unsupported()),
             ],
         ),
@@ -99,7 +102,7 @@ pub(super) fn mirrors() -> Value {
 
 pub(super) fn firewall() -> Value {
     let mut allow = object(
-        "Statements that pass.",
+        "Statements that pass; all others are told or refused.",
         &[
             (
                 "file",
@@ -107,7 +110,13 @@ pub(super) fn firewall() -> Value {
                     "A file below `allow/`: a digest such as 0x4D7DCFF87DD1A927 or an example statement in each line.",
                 ),
             ),
-            ("digests", texts("Digest hashes.", "a list of digests")),
+            (
+                "digests",
+                texts(
+                    "Digests of statements that pass, such as `0x4D7DCFF87DD1A927`.",
+                    "a list of digests",
+                ),
+            ),
             (
                 "statements",
                 text_or_list("Example statements; every statement with the same digest text passes."),

@@ -7,7 +7,7 @@ use super::version;
 
 pub(super) fn environment() -> Value {
     let value = json!({
-        "description": "Its value in this environment.",
+        "description": "The value of the variable in this environment.",
         "type": ["string", "integer"],
         EXPECTS: "text or an integer",
     });
@@ -16,14 +16,17 @@ pub(super) fn environment() -> Value {
         "type": "object",
         EXPECTS: "a mapping of addresses to values",
         "additionalProperties": {
-            "description": "What is set there, as a whole.",
+            "description": "What is set at this address, as a whole.",
         },
     });
     object(
         "What one environment changes: values of variables, and patches of the topology and the project file.",
         &[
             ("version", version()),
-            ("variables", map("Values of variables.", value)),
+            (
+                "variables",
+                map("Values of the variables that the topology declares.", value),
+            ),
             ("patch", patch),
         ],
     )

@@ -5,6 +5,7 @@
 
 mod clusters;
 mod defaults;
+mod details;
 mod effects;
 mod environment;
 mod policies;
@@ -48,7 +49,10 @@ fn undefaulted_topology() -> Value {
                 "clusters",
                 map("Groups of servers that hold the same data.", clusters::cluster()),
             ),
-            ("users", map("Accounts of clients.", clusters::user())),
+            (
+                "users",
+                map("Accounts that clients log in with, by name.", clusters::user()),
+            ),
             (
                 "shard_maps",
                 map(
@@ -93,6 +97,7 @@ fn undefaulted_topology() -> Value {
         "rule": query_rules::rule(),
         "for_each": for_each(),
     });
+    details::topology(&mut schema);
     schema
 }
 
@@ -105,6 +110,7 @@ pub fn tests() -> Value {
     for (name, definition) in route_tests::definitions() {
         schema["$defs"][name] = definition;
     }
+    details::tests(&mut schema);
     schema
 }
 
@@ -120,6 +126,7 @@ fn undefaulted_project() -> Value {
     let mut schema = project::project();
     head(&mut schema, "project.v1.json", "shardwright project file");
     schema["$defs"] = json!({ "secret": clusters::secret() });
+    details::project(&mut schema);
     schema
 }
 
@@ -146,7 +153,13 @@ fn variable() -> Value {
     object(
         "A value that an environment or `--var` may set.",
         &[
-            ("type", word("What values it takes.", &["text", "integer"])),
+            (
+                "type",
+                word(
+                    "What values it takes; text where not given.",
+                    &["text", "integer"],
+                ),
+            ),
             (
                 "default",
                 json!({
@@ -155,7 +168,7 @@ fn variable() -> Value {
                     EXPECTS: "text or an integer",
                 }),
             ),
-            ("description", text("What it is for.")),
+            ("description", text("What the variable is for, for people.")),
         ],
     )
 }

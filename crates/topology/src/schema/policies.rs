@@ -7,7 +7,7 @@ use super::shapes::{EXPECTS, described, duration, generated, list, number, objec
 
 pub(super) fn on_unsupported() -> Value {
     word(
-        "What to do for a listed engine that cannot.",
+        "What to do for a listed engine that cannot do this: an error, the nearest thing it can, or nothing.",
         &["error", "approximate", "skip"],
     )
 }
@@ -28,7 +28,7 @@ pub(super) fn read_write_policy() -> Value {
                     &[
                         (
                             "all",
-                            json!({ "description": "Every read.", "const": true, EXPECTS: "true" }),
+                            json!({ "description": "Every statement that is provably a read.", "const": true, EXPECTS: "true" }),
                         ),
                         ("only", matches("Reads that any of these match.")),
                         ("except", matches("Reads that none of these match.")),
@@ -38,12 +38,12 @@ pub(super) fn read_write_policy() -> Value {
             (
                 "writer_hint",
                 object(
-                    "What keeps a statement on the writer.",
+                    "What a client writes to keep a statement on the writer.",
                     &[(
                         "comment",
                         object(
                             "A comment such as `/* primary */`.",
-                            &[("name", text("The word in the comment."))],
+                            &[("name", text("The word in the comment; a bare word means word=1."))],
                         ),
                     )],
                 ),
@@ -54,7 +54,10 @@ pub(super) fn read_write_policy() -> Value {
             ),
             (
                 "consistency",
-                word("What a session may see.", &["eventual", "causal"]),
+                word(
+                    "What a session may see: `causal` reads its own writes on readers too (bundled).",
+                    &["eventual", "causal"],
+                ),
             ),
             (
                 "allow_on_readers",
@@ -64,7 +67,7 @@ pub(super) fn read_write_policy() -> Value {
                     json!({ "enum": ["session_functions"] }),
                 ),
             ),
-            ("reason", text("Why.")),
+            ("reason", text("Why it is so, such as the number of a change.")),
             ("on_unsupported", on_unsupported()),
         ],
     )
@@ -72,14 +75,23 @@ pub(super) fn read_write_policy() -> Value {
 
 pub(super) fn throttle() -> Value {
     let levels = [
-        ("start_above", number("Starts above this value.")),
-        ("stop_below", number("Stops below this value.")),
+        ("start_above", number("It starts when the value is above this.")),
+        (
+            "stop_below",
+            number("It stops when the value is below this; lower than `start_above`."),
+        ),
     ];
     let lag = [
-        ("start_above", duration("Starts above this lag.")),
-        ("stop_below", duration("Stops below this lag.")),
+        ("start_above", duration("It starts when the lag is above this.")),
+        (
+            "stop_below",
+            duration("It stops when the lag is below this; lower than `start_above`."),
+        ),
     ];
-    let mut status = vec![("name", text("The status variable."))];
+    let mut status = vec![(
+        "name",
+        text("The name of the status variable, such as `Innodb_row_lock_current_waits`."),
+    )];
     status.extend(levels.clone());
     generated(
         "Slows statements.",
@@ -99,7 +111,7 @@ pub(super) fn throttle() -> Value {
                         ),
                         (
                             "threads_running",
-                            object("`Threads_running` of the writer.", &levels),
+                            object("The status variable `Threads_running` of the writer.", &levels),
                         ),
                         ("status", object("A status variable of the writer.", &status)),
                         (
@@ -115,21 +127,21 @@ pub(super) fn throttle() -> Value {
                     "description": "How long a statement waits: a time, or a range that the signal regulates.",
                     "if": { "type": "object" },
                     "then": object("Regulated between both.", &[
-                        ("from", duration("The least time.")),
-                        ("to", duration("The greatest time.")),
+                        ("from", duration("The delay when the signal starts.")),
+                        ("to", duration("The greatest delay, which the signal may rise to.")),
                     ]),
-                    "else": duration("Always so long."),
+                    "else": duration("How long each statement waits."),
                 }),
             ),
             (
                 "max_concurrent",
                 int("Most of these statements at once on one cluster.", 1, 1_000_000),
             ),
-            ("hold", duration("Least time in a state before it changes.")),
+            ("hold", duration("How long it stays started or stopped at least.")),
             (
                 "on_unknown",
                 word(
-                    "What happens while the signal is not known.",
+                    "What happens while the signal is not known: it stays as it is, or statements pass.",
                     &["hold", "release"],
                 ),
             ),
@@ -137,7 +149,7 @@ pub(super) fn throttle() -> Value {
                 "until",
                 text("When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`."),
             ),
-            ("reason", text("Why.")),
+            ("reason", text("Why it is so, such as the number of a change.")),
             ("on_unsupported", on_unsupported()),
         ],
     )

@@ -17,7 +17,7 @@ pub(super) fn project() -> Value {
             (
                 "engines",
                 list(
-                    "Engines that must be served rightly.",
+                    "Engines that must be served rightly; every problem names those that cannot.",
                     "a list of engines",
                     engine(),
                 ),
@@ -27,7 +27,7 @@ pub(super) fn project() -> Value {
             (
                 "unmanaged",
                 word(
-                    "What becomes of rows that are not ours.",
+                    "What becomes of rows of a live system that are not ours.",
                     &["keep", "report", "delete"],
                 ),
             ),
@@ -57,7 +57,13 @@ pub(super) fn project() -> Value {
             ("state", state()),
             ("safety", safety()),
             ("lint", lint()),
-            ("environments", texts("Names of environments.", "a list of names")),
+            (
+                "environments",
+                texts(
+                    "Names of environments, each with its overlay `env/NAME.yaml`.",
+                    "a list of names",
+                ),
+            ),
         ],
     )
 }
@@ -66,9 +72,18 @@ fn ids() -> Value {
     object(
         "Numbers that may be used, such as 1000-2999.",
         &[
-            ("hostgroups", id_range("Hostgroups.")),
-            ("rules", id_range("Query rules.")),
-            ("flags", id_range("Flags.")),
+            (
+                "hostgroups",
+                id_range("Numbers that hostgroups may have, both ends included."),
+            ),
+            (
+                "rules",
+                id_range("Numbers that query rules may have, both ends included."),
+            ),
+            (
+                "flags",
+                id_range("Numbers that flags may have, both ends included."),
+            ),
         ],
     )
 }
@@ -77,20 +92,32 @@ fn manage() -> Value {
     object(
         "What of a live system is ours; everything where not given.",
         &[
-            ("query_rules", id_range("Numbers of query rules.")),
-            ("users", all_or_names("Names of users; globs are allowed.")),
-            ("clusters", all_or_names("Names of clusters; globs are allowed.")),
+            (
+                "query_rules",
+                id_range("Numbers of the query rules that are ours, both ends included."),
+            ),
+            (
+                "users",
+                all_or_names("Names of users that are ours, globs allowed; or `all`."),
+            ),
+            (
+                "clusters",
+                all_or_names("Names of clusters that are ours, globs allowed; or `all`."),
+            ),
         ],
     )
 }
 
 fn lint() -> Value {
     object(
-        "Which findings count.",
+        "Which findings of the linter count.",
         &[
             (
                 "select",
-                texts("Codes, or beginnings of codes.", "a list of codes"),
+                texts(
+                    "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
+                    "a list of codes",
+                ),
             ),
             (
                 "ignore",
@@ -99,7 +126,10 @@ fn lint() -> Value {
                     "a list of codes",
                 ),
             ),
-            ("require_reason", boolean("Whether a suppression needs a reason.")),
+            (
+                "require_reason",
+                boolean("Whether a suppression needs a reason; false where not given."),
+            ),
         ],
     )
 }
@@ -109,9 +139,9 @@ fn engine() -> Value {
         "description": "An engine, or an engine with settings.",
         "if": { "type": "object" },
         "then": object("An engine with settings.", &[
-            ("engine", word("The engine.", &ENGINES)),
-            ("regex", word("The dialect of its regular expressions.", &["pcre", "re2"])),
-            ("iterations", int("Its query_processor_iterations.", 0, 1_000_000)),
+            ("engine", word("The name of the engine, with its version.", &ENGINES)),
+            ("regex", word("The dialect of its regular expressions, as its variables set it.", &["pcre", "re2"])),
+            ("iterations", int("Its variable `mysql-query_processor_iterations`; 0 is no limit.", 0, 1_000_000)),
         ]),
         "else": { "enum": ENGINES },
     })
@@ -121,11 +151,20 @@ fn target() -> Value {
     object(
         "A proxy.",
         &[
-            ("engine", word("What it runs.", &ENGINES)),
-            ("admin", text("host:port of its admin interface.")),
-            ("user", text("The admin account.")),
+            (
+                "engine",
+                word("The engine that it runs; one of `engines`.", &ENGINES),
+            ),
+            (
+                "admin",
+                text("The `host:port` of its admin interface, such as `127.0.0.1:6032`."),
+            ),
+            ("user", text("The name of the admin account.")),
             ("password", described("secret", "Its password.")),
-            ("labels", labels("What waves select by.")),
+            (
+                "labels",
+                labels("Labels by which waves select it, such as `{zone: a}`."),
+            ),
         ],
     )
 }
@@ -134,11 +173,20 @@ fn wave() -> Value {
     object(
         "Targets that are changed together.",
         &[
-            ("name", text("Its name.")),
-            ("select", labels("Labels that targets must have.")),
-            ("max", count("Most targets of the wave.")),
-            ("parallel", count("Most targets at once.")),
-            ("bake", duration("Time to watch before the next wave.")),
+            ("name", text("The name of the wave.")),
+            (
+                "select",
+                labels("Labels that targets of the wave must have; all that are left where not given."),
+            ),
+            (
+                "max",
+                count("The most targets of the wave; no limit where not given."),
+            ),
+            ("parallel", count("The most targets that are changed at once.")),
+            (
+                "bake",
+                duration("How long the wave is watched before the next one begins."),
+            ),
         ],
     )
 }
@@ -147,22 +195,22 @@ fn state() -> Value {
     object(
         "Where the state of runs is kept.",
         &[
-            ("dir", text("A directory, relative to the project.")),
-            ("mysql", text("A database.")),
-            ("etcd", text("A cluster of etcd.")),
+            ("dir", text("A directory for the state, relative to the project.")),
+            ("mysql", text("A MySQL database for the state, by its address.")),
+            ("etcd", text("A cluster of etcd for the state, by its address.")),
         ],
     )
 }
 
 fn safety() -> Value {
     object(
-        "Limits of an apply.",
+        "What an apply may not exceed without approval.",
         &[
             (
                 "deletes",
                 object(
-                    "Deletions.",
-                    &[("max", count("Most objects that one apply deletes."))],
+                    "How much an apply may delete.",
+                    &[("max", count("The most objects that one apply may delete."))],
                 ),
             ),
             (
@@ -181,10 +229,13 @@ fn safety() -> Value {
                     "a list of addresses",
                 ),
             ),
-            ("plan_expiry", duration("How long a plan may be applied.")),
+            ("plan_expiry", duration("How long a saved plan may be applied.")),
             (
                 "unreachable",
-                word("What happens when a target cannot be reached.", &["fail", "skip"]),
+                word(
+                    "What happens when a target cannot be reached: the apply fails, or leaves it out.",
+                    &["fail", "skip"],
+                ),
             ),
         ],
     )

@@ -23,7 +23,14 @@ pub(super) fn block() -> Value {
                     ],
                 ),
             ),
-            ("rules", list("The rules.", "a list of rules", reference("rule"))),
+            (
+                "rules",
+                list(
+                    "The rules in the order of evaluation.",
+                    "a list of rules",
+                    reference("rule"),
+                ),
+            ),
         ],
     )
 }
@@ -41,15 +48,21 @@ fn conditions() -> Vec<(&'static str, Value)> {
     vec![
         ("rule_id", int("A number that must be kept.", 1, 2_147_483_647)),
         ("active", bit("Whether it is loaded; 1 where not given.")),
-        ("username", text("The user.")),
-        ("schemaname", text("The session's schema.")),
-        ("flagIN", id("The flag; 0 where not given.")),
+        ("username", text("The user that the session logged in as.")),
+        ("schemaname", text("The schema that the session is in.")),
+        (
+            "flagIN",
+            id("The flag of the chain that the rule is part of; 0 where not given."),
+        ),
         (
             "client_addr",
             text("The client's address, or a prefix that ends with `%`."),
         ),
-        ("proxy_addr", text("The listener's address.")),
-        ("proxy_port", int("The listener's port.", 0, 65_535)),
+        ("proxy_addr", text("The address that the client connected to.")),
+        (
+            "proxy_port",
+            int("The port that the client connected to.", 0, 65_535),
+        ),
         ("digest", text("The digest hash, such as \"0x4D7DCFF87DD1A927\".")),
         ("match_digest", text("A regular expression over the digest text.")),
         ("match_pattern", text("A regular expression over the statement.")),
@@ -78,7 +91,7 @@ fn actions() -> Vec<(&'static str, Value)> {
             "destination_hostgroup",
             id("A hostgroup by number; `cluster` and `role` name one."),
         ),
-        ("cluster", text("The cluster it goes to.")),
+        ("cluster", text("The name of the cluster that it goes to.")),
         (
             "role",
             word(
@@ -88,17 +101,30 @@ fn actions() -> Vec<(&'static str, Value)> {
         ),
         (
             "cache_ttl",
-            int("Time in the query cache, in milliseconds.", 1, 4_294_967_295),
+            int(
+                "How long the result stays in the query cache, in milliseconds.",
+                1,
+                4_294_967_295,
+            ),
         ),
         ("cache_empty_result", bit("Whether empty results are cached.")),
-        ("cache_timeout", count("Not used by the engine.")),
-        ("reconnect", bit("Not used by the engine.")),
+        (
+            "cache_timeout",
+            count("A column that the engine keeps and does not use."),
+        ),
+        (
+            "reconnect",
+            bit("A column that the engine keeps and does not use."),
+        ),
         (
             "timeout",
-            count("Time after which it is killed, in milliseconds."),
+            count("Time after which the statement is ended, in milliseconds."),
         ),
         ("retries", int("How often it is tried again.", 0, 1_000)),
-        ("delay", count("Time that it waits, in milliseconds.")),
+        (
+            "delay",
+            count("Time that the statement waits before it is sent, in milliseconds."),
+        ),
         (
             "next_query_flagIN",
             id("The flag that the session's later statements begin with."),
@@ -113,7 +139,10 @@ fn actions() -> Vec<(&'static str, Value)> {
         ),
         ("error_msg", text("Refuses it with this text.")),
         ("OK_msg", text("Answers OK with this text.")),
-        ("sticky_conn", bit("Not used by the engine.")),
+        (
+            "sticky_conn",
+            bit("A column that the engine keeps and does not use."),
+        ),
         (
             "multiplex",
             int("0 off, 1 on, 2 not switched off by this statement.", 0, 2),
@@ -128,6 +157,9 @@ fn actions() -> Vec<(&'static str, Value)> {
             "attributes",
             text("JSON: `{\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}` draws a flag."),
         ),
-        ("comment", text("Free text.")),
+        (
+            "comment",
+            text("Free text, which the engine keeps beside the rule."),
+        ),
     ]
 }

@@ -34,7 +34,7 @@ fn test() -> Value {
                     "a list of engines",
                 ),
             ),
-            ("query", text("The statement.")),
+            ("query", text("The statement that the session sends.")),
             ("expect", reference("expect")),
             (
                 "script",
@@ -52,7 +52,7 @@ fn step() -> Value {
     object(
         "A statement of a script.",
         &[
-            ("query", text("The statement.")),
+            ("query", text("The statement that the session sends.")),
             ("expect", reference("expect")),
             ("session", reference("session")),
             (
@@ -83,7 +83,7 @@ fn expect() -> Value {
         &[
             (
                 "outcome",
-                word("What happens to it.", &["route", "reject", "answer"]),
+                word("What happens to the statement.", &["route", "reject", "answer"]),
             ),
             ("cluster", text("The cluster that it is sent to.")),
             (
@@ -114,7 +114,7 @@ fn expect() -> Value {
             ),
             ("error", text("A part of the refusal's text, such as SW351.")),
             ("answer", text("The text that the proxy answers with.")),
-            ("delay", duration("How long it is held back.")),
+            ("delay", duration("How long the statement is held back.")),
             (
                 "rule",
                 text(

@@ -49,14 +49,22 @@ pub(super) fn scope() -> Value {
     both(
         "statements",
         "except_statements",
-        list("Classes of statements.", "a list of statement classes", class),
+        list(
+            "Classes of statements, such as `select` or `ddl`.",
+            "a list of statement classes",
+            class,
+        ),
     );
     both(
         "tables",
         "except_tables",
-        names("Names of tables; globs are allowed."),
+        names("Names of tables that it names; globs are allowed."),
     );
-    both("functions", "except_functions", names("Names of SQL functions."));
+    both(
+        "functions",
+        "except_functions",
+        names("Names of SQL functions that it calls, without case."),
+    );
     both(
         "match_digest",
         "except_match_digest",
@@ -71,7 +79,11 @@ pub(super) fn scope() -> Value {
     both(
         "digest",
         "except_digest",
-        list("Digest hashes.", "a list of digests", hash),
+        list(
+            "Digests of statements, such as `0x4D7DCFF87DD1A927`.",
+            "a list of digests",
+            hash,
+        ),
     );
     object(
         "Which statements: keys must all hold, lists are alternatives.",

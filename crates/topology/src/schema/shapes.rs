@@ -37,9 +37,10 @@ pub(super) fn number(description: &str) -> Value {
 
 pub(super) fn duration(description: &str) -> Value {
     json!({
-        "description": description,
+        "description": format!("{description} A whole number with its unit: ms, s, m, h or d."),
         "type": "string",
         "pattern": r"^[0-9]+(ms|s|m|h|d)$|\$\(",
+        "examples": ["500ms", "5s", "10m"],
         EXPECTS: "a duration with its unit, such as 500ms, 5s or 10m",
     })
 }
@@ -101,9 +102,14 @@ pub(super) fn reference(definition: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{definition}") })
 }
 
-/// A definition with a description of its own.
+/// A definition with a description of its own, which editors show in place of the definition's.
 pub(super) fn described(definition: &str, description: &str) -> Value {
-    json!({ "description": description, "$ref": format!("#/$defs/{definition}") })
+    let form = match definition {
+        "secret" => " A reference: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.",
+        "scope" => " Keys must all hold, the items of a list are alternatives, and `except_…` excludes.",
+        _ => "",
+    };
+    json!({ "description": format!("{description}{form}"), "$ref": format!("#/$defs/{definition}") })
 }
 
 /// One of some words, or an object.

@@ -31,9 +31,18 @@ pub(super) fn shard_map() -> Value {
             ),
             (
                 "conflict",
-                word("What happens when finders disagree.", &["reject", "first"]),
+                word(
+                    "What happens when finders disagree: the statement is refused, or the first finder counts.",
+                    &["reject", "first"],
+                ),
             ),
-            ("shards", map("The shards.", reference("shard"))),
+            (
+                "shards",
+                map(
+                    "The shards by name: which keys each has, and where it is.",
+                    reference("shard"),
+                ),
+            ),
             (
                 "otherwise",
                 text("The map that statements without this map's key go to: `shard_maps.NAME`."),
@@ -41,7 +50,8 @@ pub(super) fn shard_map() -> Value {
             (
                 "unqualified",
                 word(
-                    "What becomes of tables that are named without a schema.",
+                    "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
+                     left to the schema of the session.",
                     &["reject", "qualify", "session_schema"],
                 ),
             ),
@@ -53,7 +63,7 @@ pub(super) fn shard_map() -> Value {
             (
                 "unknown_key",
                 word_or(
-                    "What becomes of statements with a key of no shard.",
+                    "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
                     &["reject"],
                     &cluster(),
                 ),
@@ -61,7 +71,7 @@ pub(super) fn shard_map() -> Value {
             (
                 "rule_layout",
                 word(
-                    "How its rules are laid out.",
+                    "How its rules are laid out; `auto` weighs the layouts and takes the cheapest.",
                     &["auto", "flat", "tree", "fast_routing", "dispatch"],
                 ),
             ),
@@ -70,7 +80,7 @@ pub(super) fn shard_map() -> Value {
 }
 
 fn cluster() -> [(&'static str, Value); 1] {
-    [("cluster", text("The cluster they go to."))]
+    [("cluster", text("The name of the cluster that they go to."))]
 }
 
 fn missing_key() -> Value {
@@ -78,15 +88,21 @@ fn missing_key() -> Value {
     object(
         "What becomes of statements without a key.",
         &[
-            ("statements", missing("Statements in general.")),
+            (
+                "statements",
+                missing(
+                    "Statements that are not about the session: refused, left to what follows, or sent to a cluster.",
+                ),
+            ),
             (
                 "session_setup",
-                missing("SET, USE, SHOW, SELECT without a table, and what drivers send."),
+                missing("SET, USE, SHOW, SELECT without a table, and what drivers send when they connect."),
             ),
             (
                 "begin",
                 word(
-                    "The start of a transaction.",
+                    "The start of a transaction: refused without a key, opened where its first keyed statement goes (bundled), or \
+                     left to what follows.",
                     &["reject", "first_statement", "allow"],
                 ),
             ),
@@ -115,8 +131,8 @@ pub(super) fn shard() -> Value {
                     json!({ "type": ["string", "integer"], EXPECTS: "an integer or a range such as 0..49" }),
                 ),
             ),
-            ("cluster", text("Its cluster.")),
-            ("schema", text("Its schema.")),
+            ("cluster", text("The name of the cluster that it is on.")),
+            ("schema", text("The schema that it is in, on its cluster.")),
         ],
     )
 }
@@ -125,9 +141,9 @@ fn override_() -> Value {
     generated(
         "Another place for one shard.",
         &[
-            ("cluster", text("Its cluster.")),
-            ("schema", text("Its schema.")),
-            ("reason", text("Why.")),
+            ("cluster", text("The name of the cluster that it is on.")),
+            ("schema", text("The schema that it is in, on its cluster.")),
+            ("reason", text("Why it is there, such as the number of a change.")),
         ],
     )
 }
@@ -136,11 +152,14 @@ fn key() -> Value {
     object(
         "What shards are found by.",
         &[
-            ("name", text("The word in comments.")),
+            (
+                "name",
+                text("The name of the key, which is the word before `=` in comments."),
+            ),
             (
                 "type",
                 word(
-                    "How values compare: exactly, or as numbers.",
+                    "How values compare: exactly, or as integers (017 is 17).",
                     &["text", "integer"],
                 ),
             ),
@@ -155,11 +174,14 @@ fn key() -> Value {
             ),
             (
                 "modulo",
-                int("Shards take remainders of this divisor.", 1, MAX_MODULO),
+                int("The divisor of which shards take remainders.", 1, MAX_MODULO),
             ),
             (
                 "hash",
-                word("The key is hashed before it is divided.", &["xxhash64"]),
+                word(
+                    "The hash of the key that is divided: XXH64 with seed 0 over the canonical text.",
+                    &["xxhash64"],
+                ),
             ),
         ],
     )
@@ -176,7 +198,13 @@ fn finder() -> Value {
                     &[
                         ("name", text("The word before `=`, where not the key's name.")),
                         ("exact", text("The whole comment, such as `$(key:03)`.")),
-                        ("format", word("How values are written.", &["sqlcommenter"])),
+                        (
+                            "format",
+                            word(
+                                "How values are written; `sqlcommenter` decodes percent signs.",
+                                &["sqlcommenter"],
+                            ),
+                        ),
                     ],
                 ),
             ),
@@ -187,12 +215,15 @@ fn finder() -> Value {
             (
                 "column",
                 object(
-                    "A column in WHERE or INSERT.",
+                    "A column that WHERE compares, or that an INSERT lists.",
                     &[
-                        ("name", text("Its name.")),
+                        ("name", text("The name of the column, such as `tenant_id`.")),
                         (
                             "in_shards",
-                            word("Whether tables of shards have it.", &["present", "absent"]),
+                            word(
+                                "Whether tables of shards have the column; where `absent`, the predicate is taken out.",
+                                &["present", "absent"],
+                            ),
                         ),
                     ],
                 ),

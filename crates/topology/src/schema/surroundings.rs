@@ -16,7 +16,7 @@ pub(super) fn engine_settings() -> Value {
         },
     });
     json!({
-        "description": "Variables of engines.",
+        "description": "Variables of the engines themselves, by the name of the engine.",
         "type": "object",
         EXPECTS: "a mapping of engines",
         "properties": { "proxysql": variables.clone(), "bundled": variables.clone() },

@@ -1,0 +1,210 @@
+//! Defaults and examples of fields, for editors; and descriptions in the form that they render.
+//!
+//! A test resolves a project with and without each default, so that none is wrong.
+
+use serde_json::{Value, json};
+
+use super::EXPECTS;
+
+/// A field of a schema by its path, with JSON. `*` is any name, `[]` any item, and `$NAME` a definition.
+type Details = &'static [(&'static str, &'static str)];
+
+const TOPOLOGY_DEFAULTS: Details = &[
+    ("clusters.*.read_only_check", r#""read_only""#),
+    ("clusters.*.writers", "1"),
+    ("clusters.*.writer_serves_reads", r#""last_resort""#),
+    ("clusters.*.failback", r#""manual""#),
+    ("clusters.*.roles_by", r#""engine""#),
+    ("clusters.*.tls", r#""disabled""#),
+    ("$server.port", "3306"),
+    ("$server.weight", "1"),
+    ("$server.state", r#""online""#),
+    ("users.*.transaction_persistent", "true"),
+    ("users.*.annotations", r#""deny""#),
+    ("shard_maps.*.conflict", r#""reject""#),
+    ("shard_maps.*.unqualified", r#""reject""#),
+    ("shard_maps.*.unknown_key", r#""reject""#),
+    ("shard_maps.*.rule_layout", r#""auto""#),
+    ("shard_maps.*.missing_key.statements", r#""reject""#),
+    ("shard_maps.*.missing_key.session_setup", r#""allow""#),
+    ("shard_maps.*.missing_key.begin", r#""reject""#),
+    ("shard_maps.*.key_from.[].column.in_shards", r#""present""#),
+    ("read_write_policies.*.consistency", r#""eventual""#),
+    ("read_write_policies.*.on_unsupported", r#""error""#),
+    ("throttles.*.on_unknown", r#""hold""#),
+    ("throttles.*.on_unsupported", r#""error""#),
+    ("query_rules.*.at", r#""before_all""#),
+    ("$rule.active", "1"),
+    ("$rule.flagIN", "0"),
+    ("$rule.negate_match_pattern", "0"),
+    ("$rule.re_modifiers", r#""CASELESS""#),
+    ("$rule.apply", "0"),
+    ("caches.*.on_unsupported", r#""error""#),
+    ("mirrors.*.percent", "100"),
+    ("mirrors.*.to.role", r#""writer""#),
+];
+
+const TOPOLOGY_EXAMPLES: Details = &[
+    ("clusters.*.writer_preference", r#"[["db1", "db2"]]"#),
+    ("clusters.*.max_transactions_behind", "[10]"),
+    ("clusters.*.hostgroups.writer", "[100]"),
+    ("clusters.*.hostgroups.reader", "[101]"),
+    ("$server.host", r#"["db1.internal", "10.0.0.7"]"#),
+    ("$server.read_weight", "[1, 100]"),
+    ("$server.max_connections", "[400]"),
+    ("$server.until", r#"["2027-01-10T06:00:00Z"]"#),
+    ("$server.reason", r#"["CHG-77"]"#),
+    ("$secret.env", r#"["APP_PASSWORD"]"#),
+    ("$secret.file", r#"["secrets/app"]"#),
+    ("$secret.command", r#"[["vault", "read", "app"]]"#),
+    ("users.*.max_connections", "[2000]"),
+    ("shard_maps.*.logical_schema", r#"["world"]"#),
+    ("shard_maps.*.otherwise", r#"["shard_maps.tenants"]"#),
+    ("shard_maps.*.key.name", r#"["tenant"]"#),
+    ("shard_maps.*.key.domain", r#"["1..200"]"#),
+    ("shard_maps.*.key.modulo", "[100]"),
+    ("shard_maps.*.key_from.[].schema", r#"["tenant_$(key:03)"]"#),
+    ("shard_maps.*.key_from.[].table", r#"["orders_$(key)"]"#),
+    ("shard_maps.*.key_from.[].user", r#"["app_$(key)"]"#),
+    ("shard_maps.*.key_from.[].comment.exact", r#"["$(key:03)"]"#),
+    ("shard_maps.*.key_from.[].column.name", r#"["tenant_id"]"#),
+    ("$shard.keys", r#"[[17], ["1..200"], ["North America"]]"#),
+    ("$shard.remainders", r#"[["0..49"]]"#),
+    ("$shard.schema", r#"["tenant_017"]"#),
+    ("throttles.*.max_concurrent", "[16]"),
+    ("$scope.users", r#"[["app", "batch_*"]]"#),
+    ("$scope.clusters", r#"[["shard-*"]]"#),
+    ("$scope.client_addr", r#"["10.0.%"]"#),
+    ("$scope.functions", r#"[["GET_LOCK", "RELEASE_LOCK"]]"#),
+    ("$scope.match_digest", r#"["^SELECT .* FROM (products|reviews)"]"#),
+    ("$scope.digest", r#"[["0x4D7DCFF87DD1A927"]]"#),
+    ("$rule.match_digest", r#"["^DROP "]"#),
+    ("$rule.client_addr", r#"["10.0.%"]"#),
+    ("$rule.error_msg", r#"["DROP goes through change management"]"#),
+    ("mirrors.*.percent", "[5]"),
+];
+
+const PROJECT_DEFAULTS: Details = &[
+    ("unmanaged", r#""keep""#),
+    ("ids.hostgroups", r#""1000-2999""#),
+    ("ids.rules", r#""100000-199999""#),
+    ("ids.flags", r#""20000-29999""#),
+    ("state.dir", r#"".shardwright""#),
+    ("safety.unreachable", r#""fail""#),
+    ("lint.require_reason", "false"),
+];
+
+const PROJECT_EXAMPLES: Details = &[
+    ("engines", r#"[["bundled", "proxysql-2.7"]]"#),
+    ("targets.*.admin", r#"["127.0.0.1:6032"]"#),
+    ("targets.*.labels", r#"[{"zone": "a"}]"#),
+    ("waves.[].parallel", "[8]"),
+    ("safety.deletes.max", "[5]"),
+    ("safety.traffic_moved", r#"["2%"]"#),
+    ("safety.protect", r#"[["users.*", "clusters.pay"]]"#),
+    ("lint.select", r#"[["SW2", "SW301"]]"#),
+    ("environments", r#"[["staging", "prod"]]"#),
+    ("$secret.env", r#"["SHARDWRIGHT_ADMIN_PASSWORD"]"#),
+];
+
+const TESTS_EXAMPLES: Details = &[
+    ("$session.client", r#"["10.0.0.7"]"#),
+    ("$expect.shard", r#"["tenants/t017"]"#),
+    ("$expect.error", r#"["SW351"]"#),
+    ("$expect.rule", r#"["query_rules.legacy"]"#),
+    ("$expect.cluster", r#"["shard-001"]"#),
+];
+
+/// Completes the schema of topology files.
+pub(super) fn topology(schema: &mut Value) {
+    add(schema, "default", TOPOLOGY_DEFAULTS);
+    add(schema, "examples", TOPOLOGY_EXAMPLES);
+    render(schema);
+}
+
+/// Completes the schema of the project file.
+pub(super) fn project(schema: &mut Value) {
+    add(schema, "default", PROJECT_DEFAULTS);
+    add(schema, "examples", PROJECT_EXAMPLES);
+    render(schema);
+}
+
+/// Completes the schema of route tests.
+pub(super) fn tests(schema: &mut Value) {
+    add(
+        schema,
+        "default",
+        &[("route_tests.*.script.[].after", r#""0ms""#)],
+    );
+    add(schema, "examples", TESTS_EXAMPLES);
+    render(schema);
+}
+
+fn add(schema: &mut Value, keyword: &str, details: Details) {
+    for (path, detail) in details {
+        let field =
+            find(schema, path).expect("the tables name fields that the schemas have, which tests see");
+        let detail: Value = serde_json::from_str(detail).expect("the tables hold JSON, which tests see");
+        // Not every editor shows the keyword.
+        let described = field["description"].as_str().filter(|_| keyword == "default");
+        if let Some(text) = described.filter(|text| {
+            !["where not given", "when absent"]
+                .iter()
+                .any(|said| text.contains(said))
+        }) {
+            let value = detail
+                .as_str()
+                .map_or_else(|| detail.to_string(), ToOwned::to_owned);
+            field["description"] = format!("{text} Where not given: `{value}`.").into();
+        }
+        field[keyword] = detail;
+    }
+}
+
+/// The schema of a field. Objects that stand beside words are looked into.
+fn find<'s>(schema: &'s mut Value, path: &str) -> Option<&'s mut Value> {
+    let mut at = schema;
+    for step in path.split('.') {
+        if at.get("then").is_some() {
+            at = at.get_mut("then")?;
+        }
+        at = match step {
+            "*" => at.get_mut("additionalProperties")?,
+            "[]" => at.get_mut("items")?,
+            _ => match step.strip_prefix('$') {
+                Some(definition) => at.get_mut("$defs")?.get_mut(definition)?,
+                None => at.get_mut("properties")?.get_mut(step)?,
+            },
+        };
+    }
+    Some(at)
+}
+
+/// Adds what editors know beside JSON Schema: they show `description` letter by letter, and Markdown where there is
+/// `markdownDescription`.
+fn render(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            let markdown = parts
+                .get("description")
+                .and_then(Value::as_str)
+                .filter(|text| text.contains('`'));
+            let markdown = markdown.map(|text| json!(text));
+            // Without it, an editor tells the regular expression that a text does not match.
+            let expected = parts
+                .get("pattern")
+                .and(parts.get(EXPECTS))
+                .and_then(Value::as_str);
+            let expected = expected.map(|expected| json!(format!("expected {expected}")));
+            parts.values_mut().for_each(render);
+            if let Some(expected) = expected {
+                parts.insert("patternErrorMessage".to_owned(), expected);
+            }
+            if let Some(markdown) = markdown {
+                parts.insert("markdownDescription".to_owned(), markdown);
+            }
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(render),
+        _ => {}
+    }
+}
