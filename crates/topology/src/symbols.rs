@@ -3,6 +3,7 @@
 //! Names are found in the trees alone, so that a project with errors has them too. Generators run here as they do
 //! in resolution: `shard-$(n:03)` defines the name of each of its instances, and a reference means those of its own.
 
+mod text;
 mod walk;
 
 use std::sync::Arc;

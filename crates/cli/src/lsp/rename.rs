@@ -164,16 +164,21 @@ impl<'a> Renaming<'a> {
                 "`{new}` is not a name: names are made of letters, digits, `_` and `-`"
             ));
         }
-        let symbols = self.analysis.symbols();
-        for address in &self.addresses {
-            let wanted = renamed(address, new);
-            if wanted == **address {
-                continue;
-            }
-            let there = symbols.iter().find(|symbol| {
-                symbol.is_definition() && symbol.addresses().iter().any(|known| **known == *wanted)
-            });
-            if let Some(there) = there {
+        let mut taken: HashMap<&str, &Symbol> = HashMap::new();
+        for symbol in self
+            .analysis
+            .symbols()
+            .iter()
+            .filter(|symbol| symbol.is_definition())
+        {
+            taken.extend(symbol.addresses().iter().map(|address| (&**address, symbol)));
+        }
+        let wanted = self
+            .addresses
+            .iter()
+            .map(|address| (address, renamed(address, new)));
+        for (_, wanted) in wanted.filter(|(address, wanted)| ***address != **wanted) {
+            if let Some(there) = taken.get(&*wanted) {
                 let place = self.analysis.loaded.sources.display(there.span);
                 return Err(format!("{wanted} is defined already, at {place}"));
             }

@@ -1,13 +1,12 @@
 //! The walk over the trees: what defines a name, and what means one.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use shardwright_diagnostics::{Sources, Span};
-use shardwright_documents::{Entry, Key, Node, Value, part_of_text};
+use shardwright_documents::{Entry, Key, Node, Value};
 
+use super::text::{Text, texts};
 use super::{Meaning, Role, Symbol, refers_to};
-use crate::context::{Context, part_of_key};
+use crate::context::Context;
 use crate::environment::{Environment, Names};
 use crate::generate::Combinations;
 use crate::load::{Loaded, Options};
@@ -472,62 +471,4 @@ impl Walk<'_> {
         };
         self.symbols.push(symbol);
     }
-}
-
-/// A scalar or a key, or a part of one.
-struct Text<'a> {
-    text: &'a str,
-    whole: Whole<'a>,
-    at: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Whole<'a> {
-    Key(&'a Key),
-    Node(&'a Node),
-}
-
-impl<'a> Text<'a> {
-    fn of_key(key: &'a Key) -> Self {
-        Self {
-            text: &key.text,
-            whole: Whole::Key(key),
-            at: 0,
-        }
-    }
-
-    fn of_node(node: &'a Node) -> Option<Self> {
-        let text = node.raw().filter(|_| !node.is_null())?;
-        Some(Self {
-            text,
-            whole: Whole::Node(node),
-            at: 0,
-        })
-    }
-
-    fn part(&self, part: Range<usize>) -> Self {
-        Self {
-            text: self.text.get(part.clone()).unwrap_or_default(),
-            whole: self.whole,
-            at: self.at + part.start,
-        }
-    }
-
-    fn is_template(&self) -> bool {
-        is_template(self.text)
-    }
-
-    fn span(&self, sources: &Sources) -> Span {
-        let part = self.at..self.at + self.text.len();
-        match self.whole {
-            Whole::Key(key) => part_of_key(key, part),
-            Whole::Node(node) => part_of_text(sources, node, part),
-        }
-    }
-}
-
-/// The texts of a list, or of one text alone.
-fn texts(node: &Node) -> Vec<Text<'_>> {
-    let nodes = node.as_sequence().unwrap_or(std::slice::from_ref(node));
-    nodes.iter().filter_map(Text::of_node).collect()
 }
