@@ -6,7 +6,9 @@ use shardwright_diagnostics::{Sources, Span};
 use shardwright_documents::{Key, Node, part_of_text};
 
 use crate::context::part_of_key;
-use crate::template::is_template;
+use crate::environment::{Environment, Names};
+use crate::template::{Template, is_template};
+use crate::variables::Variables;
 
 /// A scalar or a key, or a part of one.
 pub(super) struct Text<'a> {
@@ -64,4 +66,35 @@ impl<'a> Text<'a> {
 pub(super) fn texts(node: &Node) -> Vec<Text<'_>> {
     let nodes = node.as_sequence().unwrap_or(std::slice::from_ref(node));
     nodes.iter().filter_map(Text::of_node).collect()
+}
+
+/// A text, read once for all instances.
+pub(super) enum Wording<'t> {
+    Plain(&'t str),
+    Template(Template<'t>),
+    /// It cannot be read, which the reader of the project reports.
+    Broken,
+}
+
+impl<'t> Wording<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        if !is_template(text) {
+            return Self::Plain(text);
+        }
+        Template::parse(text).map_or(Self::Broken, Self::Template)
+    }
+
+    /// The text in one instance.
+    pub(super) fn expand(&self, environment: &Environment, variables: &Variables) -> Option<String> {
+        match self {
+            Self::Plain(text) => Some((*text).to_owned()),
+            Self::Template(template) => template
+                .expand(&Names {
+                    environment,
+                    variables,
+                })
+                .ok(),
+            Self::Broken => None,
+        }
+    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use shardwright_documents::{Entry, Key, Node, Value};
 
-use super::text::{Text, texts};
+use super::text::{Text, Wording, texts};
 use super::{Meaning, Role, Symbol, refers_to};
 use crate::context::Context;
-use crate::environment::{Environment, Names};
+use crate::environment::Environment;
 use crate::generate::Combinations;
 use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
@@ -154,10 +154,11 @@ impl Walk<'_> {
             let depth = self.bindings.len();
             let inner = self.instances(&entry.value, outer);
             let text = Text::of_key(&entry.key);
+            let wording = Wording::of(text.text);
             let instances: Vec<Instance> = inner
                 .into_iter()
                 .filter_map(|(environment, parent)| {
-                    let name = self.expand(text.text, &environment)?;
+                    let name = wording.expand(&environment, &self.context.variables)?;
                     let parent = &outer[parent].address;
                     let dot = if parent.is_empty() { "" } else { "." };
                     let address = format!("{parent}{dot}{section}.{name}").into();
@@ -321,17 +322,6 @@ impl Walk<'_> {
         }
     }
 
-    fn expand(&mut self, text: &str, environment: &Environment) -> Option<String> {
-        if !is_template(text) {
-            return Some(text.to_owned());
-        }
-        let names = Names {
-            environment,
-            variables: &self.context.variables,
-        };
-        Template::parse(text).ok()?.expand(&names).ok()
-    }
-
     /// What a text means in each instance.
     fn expansions(&mut self, text: &str, instances: &[Instance]) -> Vec<String> {
         let varying = if is_template(text) {
@@ -339,12 +329,13 @@ impl Walk<'_> {
         } else {
             instances.get(..1).unwrap_or_default()
         };
+        let wording = Wording::of(text);
         let mut expanded = Vec::new();
         for instance in varying {
             if !self.take() {
                 break;
             }
-            expanded.extend(self.expand(text, &instance.environment));
+            expanded.extend(wording.expand(&instance.environment, &self.context.variables));
         }
         expanded
     }
@@ -367,12 +358,13 @@ impl Walk<'_> {
 
     /// A name of a part of the object around it.
     fn relative(&mut self, text: &Text<'_>, instances: &[Instance], part: &str) {
+        let wording = Wording::of(text.text);
         let mut addresses = Vec::new();
         for Instance { environment, address } in instances {
             if !self.take() {
                 break;
             }
-            let name = self.expand(text.text, environment);
+            let name = wording.expand(environment, &self.context.variables);
             addresses.extend(name.map(|name| Arc::from(format!("{address}.{part}.{name}"))));
         }
         self.push(text, Role::Reference, addresses);
