@@ -32,6 +32,8 @@ fn find(node: &Node, secrets: &mut Vec<Span>) {
                 let literal = entry.value.raw().is_some() && !entry.value.is_null();
                 if literal && is_secret(&entry.key.text) {
                     secrets.push(entry.value.span);
+                } else if holds_reference(&entry.key.text) {
+                    in_place_of_a_reference(&entry.value, secrets);
                 } else {
                     find(&entry.value, secrets);
                 }
@@ -39,5 +41,25 @@ fn find(node: &Node, secrets: &mut Vec<Span>) {
         }
         Value::Sequence(items) => items.iter().for_each(|item| find(item, secrets)),
         _ => {}
+    }
+}
+
+/// Whether a reference to a secret stands under this key, or is set at this address.
+fn holds_reference(key: &str) -> bool {
+    matches!(key.rsplit('.').next(), Some("password" | "previous"))
+}
+
+/// Whatever stands in the place of a reference is a secret, but for what names one.
+fn in_place_of_a_reference(node: &Node, secrets: &mut Vec<Span>) {
+    let Some(mapping) = node.as_mapping() else {
+        if !node.is_null() {
+            secrets.push(node.span);
+        }
+        return;
+    };
+    for entry in mapping {
+        if !matches!(&*entry.key.text, "env" | "file" | "command") {
+            in_place_of_a_reference(&entry.value, secrets);
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod authoring;
 mod bad_input;
+mod canaries;
 mod cases;
 mod commands;
 mod differential;
