@@ -23,6 +23,8 @@ pub(crate) enum SecretError {
     File { path: String, source: io::Error },
     #[error("{0} is longer than {MAX_SECRET} bytes")]
     TooLong(String),
+    #[error("{0} holds nothing")]
+    Empty(String),
     #[error("the command {program} {reason}")]
     Command { program: String, reason: String },
     #[error("secrets by command are not allowed in this proxy")]
@@ -43,7 +45,10 @@ impl Credentials {
         allow_commands: bool,
     ) -> Result<Self, SecretError> {
         let password = match reference {
-            Some(reference) => resolve(reference, allow_commands)?,
+            // A user without a password is one without a reference: an empty value is a mistake that lets anybody in.
+            Some(reference) => Some(resolve(reference, allow_commands)?)
+                .filter(|password| !password.is_empty())
+                .ok_or_else(|| SecretError::Empty(shown(reference)))?,
             None => Zeroizing::default(),
         };
         let secret = match PasswordHash::of(&password) {
@@ -54,6 +59,18 @@ impl Credentials {
             verifier: NativeVerifier::from_password(&password),
             secret,
         })
+    }
+}
+
+/// A reference as messages name it.
+fn shown(reference: &SecretReference) -> String {
+    match reference {
+        SecretReference::Env(name) => format!("the environment variable {name}"),
+        SecretReference::File(path) => format!("the file {path}"),
+        SecretReference::Command(words) => format!(
+            "the output of {}",
+            words.first().map_or("a command", String::as_str)
+        ),
     }
 }
 
@@ -161,6 +178,20 @@ mod tests {
             let reference = SecretReference::File(file.path().to_str().unwrap().to_owned());
             assert_eq!(resolve(&reference, false).unwrap().as_slice(), secret.as_bytes());
         }
+    }
+
+    #[test]
+    fn an_empty_value_is_no_password() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let reference = SecretReference::File(file.path().to_str().unwrap().to_owned());
+        let empty = Credentials::resolve(Some(&reference), false).unwrap_err();
+        assert!(matches!(empty, SecretError::Empty(_)), "{empty}");
+        let command = SecretReference::Command(vec!["true".into()]);
+        insta::assert_snapshot!(
+            Credentials::resolve(Some(&command), true).unwrap_err(),
+            @"the output of true holds nothing"
+        );
+        assert!(Credentials::resolve(None, false).is_ok());
     }
 
     #[test]
