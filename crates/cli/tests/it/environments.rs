@@ -24,6 +24,9 @@ fn project(admin: &str) -> CommandEnvironment {
         environment.write(path, text).unwrap();
     }
     environment.set("PX_ADMIN", shardwright_testkit::ADMIN_PASSWORD);
+    for name in ["SHOP_PASSWORD", "PAY_PASSWORD"] {
+        environment.set(name, "a-password");
+    }
     environment
         .write("secrets/stg1", shardwright_testkit::ADMIN_PASSWORD)
         .unwrap();
@@ -57,7 +60,11 @@ fn every_environment_validates_lints_clean_and_compiles() {
 
 #[test]
 fn every_environment_plans_for_its_own_targets() {
-    let home = CommandEnvironment::new(PROGRAM).unwrap();
+    let mut home = CommandEnvironment::new(PROGRAM).unwrap();
+    // The proxy resolves the passwords of users itself.
+    for name in ["SHOP_PASSWORD", "PAY_PASSWORD"] {
+        home.set(name, "a-password");
+    }
     let proxy = ProxyProcess::start(&home, ProxyOptions::new(home.outside("data"))).unwrap();
     let project = project(&proxy.admin().to_string());
     let port = format!("admin_port={}", proxy.admin().port());

@@ -148,10 +148,18 @@ impl Case {
         }
         self.succeeds(&["lint"])?;
         self.route_tests()?;
-        if self.engines.iter().any(|engine| engine == "bundled") {
+        if self.engines.iter().any(|engine| engine == "bundled") && !self.has_targets_of_its_own() {
             self.is_applied()?;
         }
         Ok(())
+    }
+
+    /// Environments with other targets than `local` are planned and applied in `environments.rs`.
+    fn has_targets_of_its_own(&self) -> bool {
+        let overlay = self.overlay.iter();
+        overlay
+            .map(|name| self.directory.read(format!("env/{name}.yaml")).unwrap())
+            .any(|text| text.contains("targets:"))
     }
 
     fn run(&self, arguments: &[&str], more: &[String]) -> CommandOutput {
