@@ -38,10 +38,11 @@ fn pair(text: &str, key: &Written, value: &Written) -> String {
     }
 }
 
-/// A key in front of its colon; the colon behind an alias must not become part of its name.
+/// A key in front of its colon, which must not become part of the name of an alias, anchor or tag.
 pub(super) fn key_text(text: &str, key: &Written) -> String {
     let shown = inline(text, key);
-    let space = if shown.starts_with('*') { " " } else { "" };
+    let ends_with_name = shown.starts_with('*') || matches!(key.kind, Kind::Empty) && !shown.is_empty();
+    let space = if ends_with_name { " " } else { "" };
     format!("{shown}{space}")
 }
 
