@@ -180,6 +180,9 @@ pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<
     match ui.format() {
         Format::Human => {
             show(problems, sources, ui);
+            if problems.has_errors() {
+                ui.status(&problems.counts().summary());
+            }
             Ok(())
         }
         Format::Json => ui.data(&render::json::render(&ui.found(problems, sources), sources)),

@@ -125,6 +125,9 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
         answer["engines"] = serde_json::json!(counts);
         return ui.json(&answer);
     }
+    if ui.format() == Format::Markdown {
+        return ui.markdown(problems, &opened.sources);
+    }
     ui.data(&render::text::render(problems, &opened.sources, ui.color_out()))?;
     if opened.project.route_tests.is_empty() {
         ui.status("the project has no route tests: there is no file tests/*.yaml with `route_tests`");
