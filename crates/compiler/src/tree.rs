@@ -67,10 +67,13 @@ fn native_step(step: &NativeStep) -> String {
 
 fn engine_rule(compiled: &Compiled, rule: &EngineRule) -> String {
     let mut parts: Vec<String> = Vec::new();
+    let port = rule.proxy_port.map(|port| port.to_string());
     let conditions = [
         ("user", &rule.username),
         ("schema", &rule.schemaname),
         ("client", &rule.client_addr),
+        ("listener", &rule.proxy_addr),
+        ("port", &port),
         ("digest", &rule.match_digest),
         ("text", &rule.match_pattern),
     ];
