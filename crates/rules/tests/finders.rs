@@ -70,6 +70,38 @@ fn tables_place_a_statement() {
 }
 
 #[test]
+fn whole_names_of_tables_are_keys_too() {
+    let shard = |name: &str, cluster: &str, keys: Value| json!({"address": format!("shard_maps.m.shards.{name}"), "cluster": cluster, "keys": keys});
+    let world = world(
+        json!([{"table": {"template": {"prefix": "", "suffix": ""}}}]),
+        json!({"kind": "text", "shards": [
+            shard("sales", "a", json!(["invoices", "orders"])), shard("stock", "b", json!(["parts"]))]}),
+    );
+    check(
+        &world,
+        &[
+            ("SELECT orders.a FROM orders JOIN invoices AS parts", "10 m/sales"),
+            ("UPDATE shop.parts SET orders = 1", "20 m/stock"),
+            ("SET NAMES utf8mb4", "10"),
+            ("SELECT @@version", "10"),
+            ("SHOW WARNINGS", "10"),
+            (
+                "SELECT 1 FROM orders JOIN parts",
+                "refused: SW354: the statement's keys are on 2 shards: m/sales, m/stock; ask each shard for its own keys",
+            ),
+            (
+                "SELECT 1 FROM others",
+                "refused: SW352: unknown shard key: shard map m has no id others; shards: sales, stock",
+            ),
+            (
+                "DROP TABLE orders",
+                &format!("{UNSURE}whether `DROP` is a table here cannot be told"),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn a_comment_settles_what_tables_leave_open() {
     let conflict = "refused: SW353: more than one shard key: shard map m takes one id a statement: ";
     let comment = json!({"comment": {"word": "id", "form": "pairs"}});

@@ -1,5 +1,6 @@
 //! The first chains of a map: is there a key, is there one only, and may the statement be read elsewhere.
 
+use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Conflict, EngineRule, MapStep, refusal};
 
@@ -10,6 +11,7 @@ use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::KeySite;
 use crate::native::Section;
+use crate::report::DIFFERENCE;
 
 impl Lowering<'_, '_> {
     /// The first chain of a map for a class of users; `next` takes what the map leaves, `leaf` what it has placed.
@@ -39,6 +41,20 @@ impl Lowering<'_, '_> {
             .reading
             .clone()
             .expect("only maps that can be read are laid out");
+        if let (None, Some(other)) = (&reading.comment, section.step.otherwise.as_deref()) {
+            let message = format!(
+                "on {}, a statement that is placed by a name is not searched for keys of shard_maps.{other}: it is not \
+                 refused when they are on another shard",
+                self.report.engine
+            );
+            self.report.add(
+                Severity::Warning,
+                DIFFERENCE,
+                section.origin,
+                "otherwise",
+                message,
+            );
+        }
         let chain = match (reading.comment, reading.schema, reading.user) {
             (None, Some(template), _) => self.schema_chain(map, &template, class, next, leaf),
             (None, None, Some(template)) => self.user_chain(map, &template, class, next, leaf),

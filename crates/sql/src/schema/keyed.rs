@@ -85,6 +85,17 @@ pub fn table_keys<K: PartialEq>(
         return TableKeys::None;
     }
     use StatementClass as C;
+    let says = |word: &str| tokens.iter().any(|token| token.is_word(text, word));
+    let names_none = match classify(text, question.mode) {
+        C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => true,
+        C::Set | C::Do => !says("SELECT"),
+        C::Show => !["FROM", "IN", "CREATE", "TABLE", "TABLES"].into_iter().any(says),
+        C::Lock => says("UNLOCK"),
+        _ => false,
+    };
+    if names_none {
+        return TableKeys::None;
+    }
     let found = match classify(text, question.mode) {
         C::Select | C::Insert | C::Replace | C::Update | C::Delete => of_rows(text, question, &read),
         _ => of_tokens(text, &tokens, question, &mentions, &read),
@@ -298,7 +309,11 @@ mod tests {
             ("DROP TABLE o_17, o_18", "undecidable [17, 18]"),
             ("SHOW CREATE TABLE o_17", "[17]"),
             ("EXPLAIN SELECT o_17.a FROM o_17", "undecidable [17, 17]"),
-            ("USE o_17", "undecidable [17]"),
+            ("USE o_17", "none"),
+            ("SHOW VARIABLES LIKE 'o_17'", "none"),
+            ("SHOW COLUMNS FROM o_17", "[17]"),
+            ("SET @a = (SELECT b FROM o_17)", "[17]"),
+            ("LOCK TABLES o_17 WRITE", "[17]"),
             ("SET @o_17 = 1", "none"),
             ("BEGIN", "none"),
         ] {
