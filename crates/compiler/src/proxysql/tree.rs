@@ -29,6 +29,8 @@ struct Builder<'p> {
     section: &'p Section<Box<MapStep>>,
     site: KeySite,
     name: String,
+    /// What a key of no shard is told; every chain ends with it.
+    unknown: String,
     leaves: Vec<(ChainRef, usize, u64)>,
 }
 
@@ -53,7 +55,10 @@ impl Lowering<'_, '_> {
         let name = self.draft.get(root).name.clone();
         let entries = std::mem::take(&mut self.plans[key.map].entries);
         let shape = std::mem::take(&mut self.plans[key.map].shape);
+        let step = &section.step;
+        let shards: Vec<&str> = step.shards.iter().map(shard_name).collect();
         let mut builder = Builder {
+            unknown: refusal::unknown_key(&step.map, &step.key, None, &shards),
             key: key.clone(),
             section,
             site,
@@ -106,16 +111,15 @@ impl Lowering<'_, '_> {
             }
             from = to;
         }
-        self.unknown(builder.section, chain);
+        self.unknown(builder, chain);
     }
 
     /// The end of a chain: the key is none of the map's.
-    fn unknown(&mut self, section: &Section<Box<MapStep>>, chain: ChainRef) {
-        let step = &*section.step;
-        match &step.unknown {
+    fn unknown(&mut self, builder: &Builder<'_>, chain: ChainRef) {
+        let section = builder.section;
+        match &section.step.unknown {
             UnknownKey::Reject => {
-                let shards: Vec<&str> = step.shards.iter().map(shard_name).collect();
-                let message = refusal::unknown_key(&step.map, &step.key, None, &shards);
+                let message = builder.unknown.clone();
                 self.refuse(chain, "unknown", &section.address, EngineRule::default(), message);
             }
             UnknownKey::Cluster(name) => {
