@@ -2,6 +2,8 @@
 //! its route tests, and is planned and applied to a running proxy. A new directory there is picked up by itself.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 
@@ -87,11 +89,11 @@ fn cases_of(example: &Path) -> Vec<Case> {
         .collect()
 }
 
-/// A copy of a project, with a value for every variable that its secrets come from.
+/// A copy of a project, and a password behind everything that its secrets refer to.
 fn copy(example: &Path) -> CommandEnvironment {
     let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
     let mut pending = vec![example.to_owned()];
-    let mut variables = Vec::new();
+    let mut yaml = String::new();
     while let Some(directory) = pending.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -101,33 +103,41 @@ fn copy(example: &Path) -> CommandEnvironment {
             }
             let content = std::fs::read(&path).unwrap();
             if path.extension().is_some_and(|extension| extension == "yaml") {
-                variables.extend(secret_variables(&String::from_utf8_lossy(&content)));
+                yaml += &String::from_utf8_lossy(&content);
             }
             environment
                 .write(path.strip_prefix(example).unwrap(), content)
                 .unwrap();
         }
     }
-    for name in variables
-        .iter()
-        .filter(|name| *name != "SHARDWRIGHT_ADMIN_PASSWORD")
-    {
-        environment.set(name, "a-password-of-an-example");
-    }
+    keep_secrets(&mut environment, &yaml);
     environment
 }
 
-/// The names behind `env:`.
-fn secret_variables(yaml: &str) -> Vec<String> {
-    let behind = yaml.split("env:").skip(1);
-    behind
-        .map(|rest| {
-            let name = rest.trim_start();
-            let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            name[..end.unwrap_or(name.len())].to_owned()
-        })
-        .filter(|name| !name.is_empty())
-        .collect()
+/// Sets the variables, writes the files and installs the programs that secrets come from.
+fn keep_secrets(environment: &mut CommandEnvironment, yaml: &str) {
+    const PASSWORD: &str = "a-password-of-an-example";
+    let programs = environment.outside("programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    environment.set("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    for name in words_behind(yaml, "{env: ").filter(|name| name != "SHARDWRIGHT_ADMIN_PASSWORD") {
+        environment.set(&name, PASSWORD);
+    }
+    for path in words_behind(yaml, "{file: secrets/") {
+        environment.write(format!("secrets/{path}"), PASSWORD).unwrap();
+    }
+    for name in words_behind(yaml, "{command: [") {
+        let path = programs.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\necho {PASSWORD}\n")).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn words_behind(text: &str, marker: &str) -> impl Iterator<Item = String> {
+    text.split(marker).skip(1).map(|rest| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        rest.chars().take_while(|c| is_word(*c)).collect()
+    })
 }
 
 impl Case {
