@@ -24,6 +24,8 @@ pub struct Step<'t> {
     pub schema: Option<&'t str>,
     /// The client's address.
     pub client: Option<&'t str>,
+    /// The name of the listener that the session came in through.
+    pub listener: Option<&'t str>,
     /// Milliseconds since the statement before it.
     pub after_ms: u64,
     /// The statement.

@@ -31,6 +31,7 @@ fn step<'t>(query: &'t str, expect: Option<Expected<'t>>) -> Step<'t> {
         user: "app",
         schema: None,
         client: None,
+        listener: None,
         after_ms: 0,
         query,
         expect,

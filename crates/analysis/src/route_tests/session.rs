@@ -12,6 +12,7 @@ use super::Step;
 pub(super) struct Simulated {
     pub(super) schema: Option<String>,
     user: Option<String>,
+    listener: Option<(String, u16)>,
     transaction: Option<Transaction>,
     /// BEGIN was answered and no server knows of it yet.
     pending: bool,
@@ -25,6 +26,7 @@ impl Default for Simulated {
         Self {
             schema: None,
             user: None,
+            listener: None,
             transaction: None,
             pending: false,
             autocommit: true,
@@ -48,6 +50,13 @@ impl Simulated {
         if let Some(schema) = step.schema {
             self.schema = Some(schema.to_owned()).filter(|schema| !schema.is_empty());
         }
+        if let Some(name) = step.listener {
+            let listener = configuration
+                .listeners
+                .iter()
+                .find(|listener| listener.name == name);
+            self.listener = listener.map(|listener| (listener.bind.clone(), listener.port));
+        }
         if let Some(since) = &mut self.since_write_ms {
             *since = since.saturating_add(step.after_ms);
         }
@@ -58,7 +67,7 @@ impl Simulated {
             user: step.user,
             schema: self.schema.as_deref(),
             client_addr: step.client,
-            listener: None,
+            listener: self.listener.as_ref().map(|(bind, port)| (bind.as_str(), *port)),
             transaction: self.transaction,
             transaction_pending: self.pending,
             next_query_flag_in: self.next_query_flag_in,

@@ -43,6 +43,8 @@ pub struct TestSession {
     pub schema: Option<Arc<str>>,
     /// The client's address.
     pub client: Option<Arc<str>>,
+    /// The listener that the session came in through.
+    pub listener: Option<Arc<str>>,
 }
 
 /// What must become of a statement; what is none is not looked at.

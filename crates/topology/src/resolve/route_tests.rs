@@ -255,12 +255,27 @@ impl<'t> Reader<'t> {
                 context,
             );
         }
+        let listener = object.filled_text("listener", context);
+        if let Some(listener) = &listener
+            && self.topology.listeners.place(listener).is_none()
+        {
+            let known = self.topology.listeners.names();
+            self.unknown(
+                "listener",
+                listener,
+                known,
+                object.span("listener"),
+                object,
+                context,
+            );
+        }
         TestSession {
             user: user.or_else(|| around.user.clone()),
             schema: object.text("schema", context).or_else(|| around.schema.clone()),
             client: object
                 .filled_text("client", context)
                 .or_else(|| around.client.clone()),
+            listener: listener.or_else(|| around.listener.clone()),
         }
     }
 

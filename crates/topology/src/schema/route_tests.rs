@@ -73,6 +73,10 @@ fn session() -> Value {
             ),
             ("schema", text("The session's schema; the user's when absent.")),
             ("client", text("The client's address, such as 10.0.0.7.")),
+            (
+                "listener",
+                text("The listener that the session came in through, by name."),
+            ),
         ],
     )
 }

@@ -16,6 +16,7 @@ fn step(step: &TestStep) -> Step<'_> {
         user: session.user.as_deref().unwrap_or_default(),
         schema: session.schema.as_deref(),
         client: session.client.as_deref(),
+        listener: session.listener.as_deref(),
         after_ms: step.after_ms,
         query: &step.query,
         expect: step.expect.as_ref().map(expected),
