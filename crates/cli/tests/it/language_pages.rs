@@ -195,3 +195,107 @@ fn a_page_with_a_wrong_example_is_found_out() {
         assert!(found.contains(wrong.unwrap_or_default()), "{page}\n{found}");
     }
 }
+
+/// Definitions that sections share, and the pages that are about them.
+const SHARED: [(&str, &str); 3] = [
+    ("scope", "match.md"),
+    ("secret", "secrets.md"),
+    ("for_each", "generators.md"),
+];
+
+#[test]
+fn every_section_has_a_page_that_names_each_of_its_fields() {
+    let pages = pages();
+    let mut wrong = Vec::new();
+    let mut check = |name: &str, part: &Value, schema: &Value| match pages.get(name) {
+        None => wrong.push(format!("there is no docs/language/{name}")),
+        Some(page) => {
+            let mut fields = BTreeSet::new();
+            collect_fields(part, schema, &mut fields);
+            let missing = fields.into_iter().filter(|field| !names(page, field));
+            wrong.extend(missing.map(|field| format!("docs/language/{name} does not name {field}")));
+        }
+    };
+    let topology = published("topology.v1.json");
+    for (section, part) in topology["properties"].as_object().unwrap() {
+        if section != "version" {
+            check(&format!("{}.md", section.replace('_', "-")), part, &topology);
+        }
+    }
+    for (definition, page) in SHARED {
+        check(page, &topology["$defs"][definition], &topology);
+    }
+    for (file, page) in [
+        ("project.v1.json", "project-file.md"),
+        ("tests.v1.json", "route-tests.md"),
+    ] {
+        let schema = published(file);
+        check(page, &schema, &schema);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_link_of_the_language_leads_to_a_file() {
+    let index = std::fs::read_to_string(docs().join("language.md")).unwrap();
+    let mut files = vec![("language.md".to_owned(), docs(), index)];
+    files.extend(
+        pages()
+            .into_iter()
+            .map(|(name, page)| (name, docs().join("language"), page)),
+    );
+    let mut wrong = Vec::new();
+    for (name, directory, text) in files {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !path.contains("://") && !directory.join(path).exists() {
+                wrong.push(format!("{name}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn published(file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../schemas")
+        .join(file);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The names of all properties of a part of a schema, through references that are not shared.
+fn collect_fields(part: &Value, schema: &Value, fields: &mut BTreeSet<String>) {
+    match part {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                match (key.as_str(), value.as_str()) {
+                    ("properties", _) => {
+                        for (field, value) in value.as_object().unwrap() {
+                            // Generators and exclusions are the same wherever they stand.
+                            let is_shared = field == "for_each" || field.starts_with("except_");
+                            fields.extend((!is_shared).then(|| field.clone()));
+                            collect_fields(value, schema, fields);
+                        }
+                    }
+                    ("$ref", Some(target)) => {
+                        let definition = target.rsplit('/').next().unwrap_or_default();
+                        if SHARED.iter().all(|(shared, _)| *shared != definition) {
+                            collect_fields(schema.pointer(&target[1..]).unwrap(), schema, fields);
+                        }
+                    }
+                    ("$defs", _) => {}
+                    _ => collect_fields(value, schema, fields),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_fields(item, schema, fields)),
+        _ => {}
+    }
+}
+
+/// Whether a page speaks of a field: its name stands there as a word.
+fn names(page: &str, field: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    page.match_indices(field)
+        .any(|(at, _)| !page[..at].ends_with(is_word) && !page[at + field.len()..].starts_with(is_word))
+}
