@@ -128,7 +128,7 @@ fn native_step() -> impl Strategy<Value = Value> {
     let step = prop_oneof![
         map,
         Just(json!({"role": {"reads": "all", "after_write_ms": 500}})),
-        Just(json!({"role": {"reads": {"only": ["t1"]}}})),
+        Just(json!({"role": {"reads": {"only": [{"match_digest": ["t1"]}]}}})),
         Just(json!({"delay": {"delay_ms": 7}})),
         Just(json!("stop_if_placed")),
     ];

@@ -326,7 +326,7 @@ fn policies_send_provable_reads_to_readers() {
         ],
     );
     check(
-        &policy(json!({"reads": {"only": ["FROM products"]}})),
+        &policy(json!({"reads": {"only": [{"match_digest": ["FROM products"]}]}})),
         &[
             ("/* tenant=17 */ SELECT a FROM products", "11 tenants/t17"),
             ("/* tenant=17 */ SELECT a FROM t", "10 tenants/t17"),

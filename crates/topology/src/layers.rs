@@ -87,8 +87,8 @@ impl Documents {
         &self.files[usize::from(self.has_project_file)..]
     }
 
-    /// Every file.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Document> {
+    /// Every file: the project file, topology files, environments, route tests.
+    pub fn all(&self) -> impl Iterator<Item = &Document> {
         self.files.iter().chain(&self.environments).chain(&self.tests)
     }
 

@@ -155,8 +155,8 @@ proptest! {
         mixed.extend(bytes);
         mixed.extend_from_slice(&other.as_bytes()[from.index(other.len() + 1)..]);
         let text = String::from_utf8_lossy(&mixed).into_owned();
-        let first = support::load_text(&name, &text);
         let mut files = support::files(&name, &text);
+        let first = load_files(files.clone());
         files.reverse();
         prop_assert_eq!(first.project.is_some(), !first.problems.has_errors());
         let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();

@@ -59,10 +59,7 @@ impl Analysis {
 
     /// The tree of a file.
     pub(super) fn document(&self, file: FileId) -> Option<&Document> {
-        self.loaded
-            .documents
-            .iter()
-            .find(|document| document.file == file)
+        self.loaded.documents.all().find(|document| document.file == file)
     }
 
     /// The names of all files.

@@ -79,7 +79,7 @@ impl<'a> Renaming<'a> {
             ));
         }
         let loaded = &analysis.loaded;
-        if let Some(unread) = loaded.documents.iter().find(|document| !document.complete) {
+        if let Some(unread) = loaded.documents.all().find(|document| !document.complete) {
             let path = loaded.sources.path(unread.file);
             return Err(format!(
                 "{path} cannot be read to its end: it may hold more places of this name"

@@ -20,12 +20,10 @@ pub fn markdown(plan: &Plan, view: &View<'_>) -> String {
     }
     out.push_str("\n\n");
     for line in moves(plan, view) {
-        let at = inline(&line.origin);
-        out.push_str(&format!(
-            "* **{}** moves {} {at}\n",
-            inline(&line.subject),
-            inline(&line.what)
-        ));
+        let parts = [&line.what, &line.origin].map(|part| inline(part));
+        let said = format!("* **{}** moves {}", inline(&line.subject), parts.join(" "));
+        out.push_str(said.trim_end());
+        out.push('\n');
     }
     if !plan.moves.is_empty() {
         out.push('\n');

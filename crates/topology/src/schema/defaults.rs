@@ -124,10 +124,9 @@ fn apply(schema: &mut Value, table: Vec<(&'static str, Value, When)>) -> Vec<&'s
 
 /// A section that brings its own default keeps it.
 fn set(property: &mut Value, default: Value, when: When) {
-    if property.get("default").is_some() {
-        return;
+    if property.get("default").is_none() {
+        property["default"] = default;
     }
-    property["default"] = default;
     match when {
         Always => {}
         Is(key, words) => property[WHERE] = json!({ key: words }),

@@ -72,11 +72,15 @@ struct Walk<'s> {
 }
 
 pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
-    let roots: Vec<&Node> = loaded
-        .documents
+    let documents = &loaded.documents;
+    let roots: Vec<&Node> = documents
         .iter()
         .filter_map(|document| document.root.as_ref())
         .collect();
+    let tests = documents
+        .tests
+        .iter()
+        .filter_map(|document| document.root.as_ref());
     let mut report = Report::default();
     let root = merge(&roots, &mut report);
     let section = root.as_ref().and_then(|root| root.get("variables"));
@@ -92,7 +96,7 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
             &loaded.sources,
             Report::default(),
             variables,
-            loaded.documents.tables.clone(),
+            documents.tables.clone(),
         ),
         symbols: Vec::new(),
         bindings: Vec::new(),
@@ -100,7 +104,7 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
         left: MAX_EXPANDED,
         complete: true,
     };
-    for root in roots {
+    for root in roots.iter().copied().chain(tests) {
         walk.root(root);
     }
     (walk.symbols, walk.complete)
