@@ -301,7 +301,7 @@ impl Offer<'_> {
             .analysis
             .loaded
             .documents
-            .iter()
+            .all()
             .filter_map(|document| document.root.as_ref())
         {
             schemas_of(root, &mut found);

@@ -1,7 +1,7 @@
 //! What the published schemas say about a place in a file.
 
 use serde_json::{Map, Value};
-use shardwright_topology::{PROJECT_FILE, TESTS_DIRECTORY, schema};
+use shardwright_topology::{ENVIRONMENT_DIRECTORY, PROJECT_FILE, TESTS_DIRECTORY, schema};
 
 /// References and conditions inside each other; the schemas have a handful.
 const MAX_DEPTH: usize = 16;
@@ -32,6 +32,7 @@ impl Schema {
         let root = match path {
             PROJECT_FILE => schema::project(),
             _ if directory == Some(TESTS_DIRECTORY) => schema::tests(),
+            _ if directory == Some(ENVIRONMENT_DIRECTORY) => schema::environment(),
             _ => schema::topology(),
         };
         Self { root }

@@ -1,48 +1,11 @@
-//! Defaults and examples of fields, for editors; and descriptions in the form that they render.
-//!
-//! A test resolves a project with and without each default, so that none is wrong.
+//! Examples of fields, for editors; and descriptions in the form that they render.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::EXPECTS;
+use super::{EXPECTS, WHERE};
 
 /// A field of a schema by its path, with JSON. `*` is any name, `[]` any item, and `$NAME` a definition.
 type Details = &'static [(&'static str, &'static str)];
-
-const TOPOLOGY_DEFAULTS: Details = &[
-    ("clusters.*.read_only_check", r#""read_only""#),
-    ("clusters.*.writers", "1"),
-    ("clusters.*.writer_serves_reads", r#""last_resort""#),
-    ("clusters.*.failback", r#""manual""#),
-    ("clusters.*.roles_by", r#""engine""#),
-    ("clusters.*.tls", r#""disabled""#),
-    ("$server.port", "3306"),
-    ("$server.weight", "1"),
-    ("$server.state", r#""online""#),
-    ("users.*.transaction_persistent", "true"),
-    ("users.*.annotations", r#""deny""#),
-    ("shard_maps.*.conflict", r#""reject""#),
-    ("shard_maps.*.unqualified", r#""reject""#),
-    ("shard_maps.*.unknown_key", r#""reject""#),
-    ("shard_maps.*.rule_layout", r#""auto""#),
-    ("shard_maps.*.missing_key.statements", r#""reject""#),
-    ("shard_maps.*.missing_key.session_setup", r#""allow""#),
-    ("shard_maps.*.missing_key.begin", r#""reject""#),
-    ("shard_maps.*.key_from.[].column.in_shards", r#""present""#),
-    ("read_write_policies.*.consistency", r#""eventual""#),
-    ("read_write_policies.*.on_unsupported", r#""error""#),
-    ("throttles.*.on_unknown", r#""hold""#),
-    ("throttles.*.on_unsupported", r#""error""#),
-    ("query_rules.*.at", r#""before_all""#),
-    ("$rule.active", "1"),
-    ("$rule.flagIN", "0"),
-    ("$rule.negate_match_pattern", "0"),
-    ("$rule.re_modifiers", r#""CASELESS""#),
-    ("$rule.apply", "0"),
-    ("caches.*.on_unsupported", r#""error""#),
-    ("mirrors.*.percent", "100"),
-    ("mirrors.*.to.role", r#""writer""#),
-];
 
 const TOPOLOGY_EXAMPLES: Details = &[
     ("clusters.*.writer_preference", r#"[["db1", "db2"]]"#),
@@ -84,16 +47,6 @@ const TOPOLOGY_EXAMPLES: Details = &[
     ("mirrors.*.percent", "[5]"),
 ];
 
-const PROJECT_DEFAULTS: Details = &[
-    ("unmanaged", r#""keep""#),
-    ("ids.hostgroups", r#""1000-2999""#),
-    ("ids.rules", r#""100000-199999""#),
-    ("ids.flags", r#""20000-29999""#),
-    ("state.dir", r#"".shardwright""#),
-    ("safety.unreachable", r#""fail""#),
-    ("lint.require_reason", "false"),
-];
-
 const PROJECT_EXAMPLES: Details = &[
     ("engines", r#"[["bundled", "proxysql-2.7"]]"#),
     ("targets.*.admin", r#"["127.0.0.1:6032"]"#),
@@ -115,49 +68,26 @@ const TESTS_EXAMPLES: Details = &[
     ("$expect.cluster", r#"["shard-001"]"#),
 ];
 
-/// Completes the schema of topology files.
+/// Adds examples to the schema of topology files.
 pub(super) fn topology(schema: &mut Value) {
-    add(schema, "default", TOPOLOGY_DEFAULTS);
-    add(schema, "examples", TOPOLOGY_EXAMPLES);
-    render(schema);
+    add(schema, TOPOLOGY_EXAMPLES);
 }
 
-/// Completes the schema of the project file.
+/// Adds examples to the schema of the project file.
 pub(super) fn project(schema: &mut Value) {
-    add(schema, "default", PROJECT_DEFAULTS);
-    add(schema, "examples", PROJECT_EXAMPLES);
-    render(schema);
+    add(schema, PROJECT_EXAMPLES);
 }
 
-/// Completes the schema of route tests.
+/// Adds examples to the schema of route tests.
 pub(super) fn tests(schema: &mut Value) {
-    add(
-        schema,
-        "default",
-        &[("route_tests.*.script.[].after", r#""0ms""#)],
-    );
-    add(schema, "examples", TESTS_EXAMPLES);
-    render(schema);
+    add(schema, TESTS_EXAMPLES);
 }
 
-fn add(schema: &mut Value, keyword: &str, details: Details) {
+fn add(schema: &mut Value, details: Details) {
     for (path, detail) in details {
         let field =
             find(schema, path).expect("the tables name fields that the schemas have, which tests see");
-        let detail: Value = serde_json::from_str(detail).expect("the tables hold JSON, which tests see");
-        // Not every editor shows the keyword.
-        let described = field["description"].as_str().filter(|_| keyword == "default");
-        if let Some(text) = described.filter(|text| {
-            !["where not given", "when absent"]
-                .iter()
-                .any(|said| text.contains(said))
-        }) {
-            let value = detail
-                .as_str()
-                .map_or_else(|| detail.to_string(), ToOwned::to_owned);
-            field["description"] = format!("{text} Where not given: `{value}`.").into();
-        }
-        field[keyword] = detail;
+        field["examples"] = serde_json::from_str(detail).expect("the tables hold JSON, which tests see");
     }
 }
 
@@ -182,9 +112,12 @@ fn find<'s>(schema: &'s mut Value, path: &str) -> Option<&'s mut Value> {
 
 /// Adds what editors know beside JSON Schema: they show `description` letter by letter, and Markdown where there is
 /// `markdownDescription`.
-fn render(schema: &mut Value) {
+pub(super) fn render(schema: &mut Value) {
     match schema {
         Value::Object(parts) => {
+            if let Some(told) = with_default(parts) {
+                parts.insert("description".to_owned(), told);
+            }
             let markdown = parts
                 .get("description")
                 .and_then(Value::as_str)
@@ -196,7 +129,10 @@ fn render(schema: &mut Value) {
                 .and(parts.get(EXPECTS))
                 .and_then(Value::as_str);
             let expected = expected.map(|expected| json!(format!("expected {expected}")));
-            parts.values_mut().for_each(render);
+            let inner = parts
+                .iter_mut()
+                .filter(|(key, _)| !matches!(key.as_str(), "default" | "examples"));
+            inner.for_each(|(_, part)| render(part));
             if let Some(expected) = expected {
                 parts.insert("patternErrorMessage".to_owned(), expected);
             }
@@ -207,4 +143,19 @@ fn render(schema: &mut Value) {
         Value::Array(parts) => parts.iter_mut().for_each(render),
         _ => {}
     }
+}
+
+/// The description with the default, which not every editor shows.
+fn with_default(parts: &Map<String, Value>) -> Option<Value> {
+    let (text, default) = (parts.get("description")?.as_str()?, parts.get("default")?);
+    let is_told = ["where not given", "when absent"]
+        .iter()
+        .any(|said| text.contains(said));
+    if is_told || parts.contains_key(WHERE) {
+        return None;
+    }
+    let value = default
+        .as_str()
+        .map_or_else(|| default.to_string(), ToOwned::to_owned);
+    Some(json!(format!("{text} Where not given: `{value}`.")))
 }

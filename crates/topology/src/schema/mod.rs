@@ -33,6 +33,7 @@ pub fn topology() -> Value {
     let mut schema = undefaulted_topology();
     // A test holds that every default has its place.
     let _ = defaults::apply_topology(&mut schema);
+    details::render(&mut schema);
     schema
 }
 
@@ -111,6 +112,7 @@ pub fn tests() -> Value {
         schema["$defs"][name] = definition;
     }
     details::tests(&mut schema);
+    details::render(&mut schema);
     schema
 }
 
@@ -119,6 +121,7 @@ pub fn tests() -> Value {
 pub fn project() -> Value {
     let mut schema = undefaulted_project();
     let _ = defaults::apply_project(&mut schema);
+    details::render(&mut schema);
     schema
 }
 
@@ -135,6 +138,7 @@ fn undefaulted_project() -> Value {
 pub fn environment() -> Value {
     let mut schema = environment::environment();
     head(&mut schema, "environment.v1.json", "shardwright environment");
+    details::render(&mut schema);
     schema
 }
 

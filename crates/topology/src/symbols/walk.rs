@@ -73,16 +73,10 @@ struct Walk<'s> {
 
 pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
     let documents = &loaded.documents;
-    let roots: Vec<&Node> = documents
-        .iter()
-        .filter_map(|document| document.root.as_ref())
-        .collect();
-    let tests = documents
-        .tests
-        .iter()
-        .filter_map(|document| document.root.as_ref());
+    let topology = documents.topology().iter();
+    let topology: Vec<&Node> = topology.filter_map(|document| document.root.as_ref()).collect();
     let mut report = Report::default();
-    let root = merge(&roots, &mut report);
+    let root = merge(&topology, &mut report);
     let section = root.as_ref().and_then(|root| root.get("variables"));
     let given = Given {
         options: &options.variables,
@@ -104,7 +98,7 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
         left: MAX_EXPANDED,
         complete: true,
     };
-    for root in roots.iter().copied().chain(tests) {
+    for root in documents.all().filter_map(|document| document.root.as_ref()) {
         walk.root(root);
     }
     (walk.symbols, walk.complete)
