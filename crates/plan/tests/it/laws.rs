@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_survives_saving_and_no_edit_of_its_file_does(
+    fn a_plan_survives_saving_and_no_edit_of_its_file_changes_it(
         old in edited(), new in edited(), at in any::<prop::sample::Index>(), bit in 0..8_u8,
     ) {
         let plan = plan_for(&["a", "b"], &running(3, &old), &new);
@@ -89,7 +89,8 @@ proptest! {
         let at = at.index(damaged.len());
         damaged[at] ^= 1 << bit;
         let loaded = Plan::load(damaged.as_slice(), noon());
-        prop_assert!(loaded.is_err(), "bit {bit} of byte {at} was not missed");
+        // A letter of another case can mean the same, as in a time.
+        prop_assert!(loaded.is_err() || loaded.unwrap() == plan, "bit {bit} of byte {at} was not missed");
     }
 
     #[test]
