@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shardwright_compiler::{Compiled, Lock};
-use shardwright_diagnostics::{Problems, Sources, render};
+use shardwright_diagnostics::{Problems, Severity, Sources, render};
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_topology::model::{OriginId, Project};
 use shardwright_topology::{Documents, ENVIRONMENT_DIRECTORY, Fault, Options, read_project};
@@ -165,10 +165,17 @@ pub(crate) fn read_lock(directory: &Path, environment: Option<&str>) -> Result<L
 
 /// Shows problems to people, on standard error; with `--quiet` only errors.
 pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
-    let mut new = ui.found(problems, sources);
-    if ui.is_quiet() {
-        new = new.errors();
-    }
+    show_at_least(Severity::Info, problems, sources, ui);
+}
+
+/// The same for problems that are bad enough; with `--verbose` for all.
+fn show_at_least(least: Severity, problems: &Problems, sources: &Sources, ui: &Ui) {
+    let least = match (ui.is_quiet(), ui.is_verbose()) {
+        (true, _) => Severity::Error,
+        (false, true) => Severity::Info,
+        (false, false) => least,
+    };
+    let new = ui.found(problems, sources).at_least(least);
     let text = render::text::render(&new, sources, ui.color_err());
     if !text.is_empty() {
         ui.message(&text);
@@ -191,8 +198,18 @@ pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<
 }
 
 impl Opened {
-    /// Compiles for one engine; errors are shown and end the command, warnings are shown.
+    /// Compiles for one engine, for a command that changes something; errors are shown and end it, warnings are shown.
+    /// `validate` tells the notes.
     pub(crate) fn build(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
+        self.build_and_show(engine, Severity::Warning, ui)
+    }
+
+    /// Compiles for one engine, for a command that answers a question; errors are shown and end it.
+    pub(crate) fn build_to_ask(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
+        self.build_and_show(engine, Severity::Error, ui)
+    }
+
+    fn build_and_show(&self, engine: EngineId, least: Severity, ui: &Ui) -> Result<Built, CommandError> {
         let built = self.build_quietly(engine);
         ui.detail(|| {
             let stats = &built.compiled.stats;
@@ -201,7 +218,7 @@ impl Opened {
                 stats.rules, stats.hostgroups
             )
         });
-        show(&built.compiled.problems, &self.sources, ui);
+        show_at_least(least, &built.compiled.problems, &self.sources, ui);
         if built.compiled.problems.has_errors() {
             return Err(CommandError::shown(Exit::BadDocument));
         }

@@ -195,6 +195,11 @@ impl Ui {
         self.quiet
     }
 
+    /// Whether more is told than was asked for.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Tells what must be told.
     pub(crate) fn message(&self, text: &str) {
         let mut err = io::stderr().lock();

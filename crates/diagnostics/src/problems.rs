@@ -63,14 +63,24 @@ impl Problems {
         new
     }
 
-    /// The errors only.
+    /// Those that are at least as bad as `least`.
     #[must_use]
-    pub fn errors(self) -> Self {
+    pub fn at_least(self, least: Severity) -> Self {
         let unkept = self.unkept_counts();
-        let errors = self.kept.into_iter();
-        let mut errors: Self = errors.filter(|kept| kept.severity == Severity::Error).collect();
-        errors.counts.error += unkept.error;
-        errors
+        let is_bad = |severity| severity <= least;
+        let mut bad: Self = self
+            .kept
+            .into_iter()
+            .filter(|kept| is_bad(kept.severity))
+            .collect();
+        bad.counts.error += unkept.error;
+        if is_bad(Severity::Warning) {
+            bad.counts.warning += unkept.warning;
+        }
+        if is_bad(Severity::Info) {
+            bad.counts.info += unkept.info;
+        }
+        bad
     }
 
     /// Adds a problem.

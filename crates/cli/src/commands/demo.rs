@@ -34,7 +34,9 @@ pub(crate) fn run(args: &Demo, ui: &Ui) -> Result<Exit, CommandError> {
     progress.show(&format!("$ shardwright apply demo.plan\n{applied}"))?;
     progress.finish();
     let opened = project::open(&global(&environment), ui)?;
-    let evaluator = Evaluator::new(Arc::clone(&opened.build(EngineId::Bundled, ui)?.configuration));
+    let evaluator = Evaluator::new(Arc::clone(
+        &opened.build_to_ask(EngineId::Bundled, ui)?.configuration,
+    ));
     let all_right = statements::run(&opened, &evaluator, &backends, &environment, &proxy, ui)?;
     if args.keep {
         keep(&environment, &proxy, ui)?;

@@ -99,7 +99,7 @@ fn live(
     };
     let mut missing = None;
     for engine in engines {
-        let built = opened.build(engine, ui)?;
+        let built = opened.build_to_ask(engine, ui)?;
         let asked = Asked {
             opened: &opened,
             built: &built,

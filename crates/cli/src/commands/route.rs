@@ -17,7 +17,7 @@ const MAX_STATEMENT_BYTES: u64 = 64 << 20;
 pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
     let engine = opened.engine(args.engine.as_deref())?;
-    let built = opened.build(engine, ui)?;
+    let built = opened.build_to_ask(engine, ui)?;
     let configuration = built.configuration;
     let user = user(&configuration, args.user.as_deref())?;
     let sql = match &args.sql {

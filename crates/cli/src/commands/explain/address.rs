@@ -15,7 +15,7 @@ pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
     let opened = project::open(global, ui)?;
     let address = resolve(&opened, &args.what)?;
     let engine = opened.engine(args.engine.as_deref())?;
-    let built = opened.build(engine, ui)?;
+    let built = opened.build_to_ask(engine, ui)?;
     let asked = Asked {
         opened: &opened,
         built: &built,
