@@ -4,10 +4,9 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
-use super::{Known, instances, names, section_origin, server};
+use super::{Known, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
     Table, Tls, WriterServesReads,
@@ -55,9 +54,7 @@ pub(super) fn clusters(
     known: &mut Known,
     context: &mut Context<'_>,
 ) -> Vec<Cluster> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(&section.value, parent, &Environment::default(), context, cluster);
+    let read = instances::read_section(section, context, cluster);
     let mut clusters = Vec::with_capacity(read.len());
     for (name, cluster) in read {
         let id = ClusterId(u32::try_from(clusters.len()).unwrap_or(u32::MAX));

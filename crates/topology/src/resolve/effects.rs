@@ -58,13 +58,7 @@ fn exception(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
 }
 
 pub(super) fn caches(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<Cache> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let none = Environment::default();
-    let read = instances::read_all(&section.value, parent, &none, context, |object, context| {
-        cache(object, known, context)
-    });
-    read.into_iter().filter_map(|(_, cache)| cache).collect()
+    instances::read_each(section, context, |object, context| cache(object, known, context))
 }
 
 fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Cache> {
@@ -95,13 +89,7 @@ fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
 }
 
 pub(super) fn mirrors(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<Mirror> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let none = Environment::default();
-    let read = instances::read_all(&section.value, parent, &none, context, |object, context| {
-        mirror(object, known, context)
-    });
-    read.into_iter().filter_map(|(_, mirror)| mirror).collect()
+    instances::read_each(section, context, |object, context| mirror(object, known, context))
 }
 
 fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Mirror> {

@@ -4,10 +4,9 @@ use shardwright_diagnostics::Span;
 
 use super::effects::on_unsupported;
 use super::object::Object;
-use super::{Known, instances, names, section_origin};
+use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{Allowed, Firewall, FirewallMode};
 use crate::units;
 use crate::view::Field;
@@ -28,13 +27,7 @@ pub(super) fn firewall(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Vec<Firewall> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let none = Environment::default();
-    let read = instances::read_all(&section.value, parent, &none, context, |object, context| {
-        one(object, known, context)
-    });
-    read.into_iter().filter_map(|(_, firewall)| firewall).collect()
+    instances::read_each(section, context, |object, context| one(object, known, context))
 }
 
 fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Firewall> {

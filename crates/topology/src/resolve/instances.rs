@@ -7,6 +7,7 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
 use super::object::Object;
+use super::section_origin;
 use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -22,6 +23,27 @@ const MAX_FIELDS: usize = 256;
 const FIELD_DEPTH: usize = 4;
 /// Items of one list whose places are kept.
 const MAX_ITEMS: usize = 32;
+
+/// Reads each object of a section, if it is there, with `read`. Gives what [`read_all`] gives.
+pub(super) fn read_section<'a, T>(
+    section: Option<Field<'a>>,
+    context: &mut Context<'_>,
+    read: impl FnMut(&Object<'a, '_>, &mut Context<'_>) -> Option<T>,
+) -> Vec<(Arc<str>, Option<T>)> {
+    let Some(section) = section else { return Vec::new() };
+    let parent = section_origin(&section, context);
+    read_all(&section.value, parent, &Environment::default(), context, read)
+}
+
+/// The objects of a section that could be read.
+pub(super) fn read_each<'a, T>(
+    section: Option<Field<'a>>,
+    context: &mut Context<'_>,
+    read: impl FnMut(&Object<'a, '_>, &mut Context<'_>) -> Option<T>,
+) -> Vec<T> {
+    let read = read_section(section, context, read);
+    read.into_iter().filter_map(|(_, object)| object).collect()
+}
 
 /// Reads each object of a map with `read`. Gives every name with what was read; none where that failed.
 pub(super) fn read_all<'a, T>(

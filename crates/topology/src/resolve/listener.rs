@@ -6,10 +6,9 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 
 use super::object::Object;
-use super::{Known, instances, section_origin};
+use super::{Known, instances};
 use crate::codes::{BAD_VALUE, DEFINED_TWICE};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::Listener;
 use crate::view::Field;
 
@@ -21,16 +20,10 @@ pub(super) fn listeners(
     known: &mut Known,
     context: &mut Context<'_>,
 ) -> Vec<Listener> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
     let mut ports: FxHashMap<u16, Span> = FxHashMap::default();
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| listener(object, &mut ports, context),
-    );
+    let read = instances::read_section(section, context, |object, context| {
+        listener(object, &mut ports, context)
+    });
     let mut listeners = Vec::with_capacity(read.len());
     for (name, listener) in read {
         known

@@ -4,10 +4,9 @@ use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
 use super::scope::{scope, scope_of};
-use super::{Known, finder, instances, section_origin};
+use super::{Known, finder, instances};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{
     CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy, Scope,
 };
@@ -24,16 +23,7 @@ pub(super) fn policies(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Vec<ReadWritePolicy> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| policy(object, known, context),
-    );
-    read.into_iter().filter_map(|(_, policy)| policy).collect()
+    instances::read_each(section, context, |object, context| policy(object, known, context))
 }
 
 fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ReadWritePolicy> {

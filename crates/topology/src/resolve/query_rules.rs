@@ -5,10 +5,9 @@ use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::object::Object;
 use super::scope::is_client_address;
-use super::{Known, instances, names, section_origin};
+use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{BlockPlace, FlagChoice, OriginId, RawRule, ReModifiers, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
@@ -55,19 +54,11 @@ struct Unplaced {
 }
 
 pub(super) fn blocks(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<RuleBlock> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
     let mut unplaced = Vec::new();
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| {
-            unplaced.extend(unplaced_at(object, context));
-            block(object, known, context)
-        },
-    );
+    let read = instances::read_section(section, context, |object, context| {
+        unplaced.extend(unplaced_at(object, context));
+        block(object, known, context)
+    });
     let mut blocks: Vec<RuleBlock> = read.into_iter().filter_map(|(_, block)| block).collect();
     place(&mut blocks, &unplaced, context);
     blocks

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use super::object::Object;
 use super::scope::scope_of;
-use super::{Known, finder, instances, names, overrides, partition, section_origin, shard};
+use super::{Known, finder, instances, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{
     Conflict, HashFunction, Key, KeyKind, MAX_MODULO, MissingAction, MissingBegin, MissingKey, Placement,
     RuleLayout, Shard, ShardMap, ShardMapId, Table, UnknownKey, Unqualified,
@@ -45,15 +44,9 @@ pub(super) fn shard_maps(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Vec<ShardMap> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| shard_map(object, known, context),
-    );
+    let read = instances::read_section(section, context, |object, context| {
+        shard_map(object, known, context)
+    });
     let mut places: FxHashMap<Arc<str>, Option<ShardMapId>> = FxHashMap::default();
     let mut unlinked = Vec::new();
     for (name, map) in read {

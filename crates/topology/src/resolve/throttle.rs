@@ -8,10 +8,9 @@ use shardwright_diagnostics::Diagnostic;
 use super::object::Object;
 use super::policy::ON_UNSUPPORTED;
 use super::scope::scope_of;
-use super::{Known, instances, section_origin};
+use super::{Known, instances};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 use crate::view::Field;
 
@@ -20,16 +19,9 @@ pub(super) fn throttles(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Vec<Throttle> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| throttle(object, known, context),
-    );
-    read.into_iter().filter_map(|(_, throttle)| throttle).collect()
+    instances::read_each(section, context, |object, context| {
+        throttle(object, known, context)
+    })
 }
 
 fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Throttle> {

@@ -3,25 +3,16 @@
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
-use super::{Known, instances, names, section_origin};
+use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
 use crate::view::Field;
 
 const ROLES: [(&str, Role); 2] = [("writer", Role::Writer), ("reader", Role::Reader)];
 
 pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut Context<'_>) -> Vec<User> {
-    let Some(section) = section else { return Vec::new() };
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        &Environment::default(),
-        context,
-        |object, context| user(object, known, context),
-    );
+    let read = instances::read_section(section, context, |object, context| user(object, known, context));
     let mut users = Vec::with_capacity(read.len());
     for (name, user) in read {
         known.users.insert(name, user.as_ref().map(|user| user.origin));
