@@ -1,13 +1,10 @@
 //! The session's schema: USE, COM_INIT_DB, and the columns of its tables.
 
-use std::time::Instant;
-
 use shardwright_rules::{Outcome as Decided, Statement};
 use shardwright_sql::lex::identifier;
 use shardwright_sql::{LexMode, Lexer};
 use shardwright_wire::{ResponseShape, errors};
 
-use super::forward::{Transmission, forward};
 use super::login::schema_name;
 use super::text::rejected;
 use super::{Flow, Session};
@@ -65,23 +62,6 @@ impl Session {
             }
         };
         let run = self.run_of(&statement, &route, None);
-        let mut held = match self.obtain(&run.target).await {
-            Ok(held) => held,
-            Err(trouble) => return self.trouble(trouble, seq).await,
-        };
-        let transmission = Transmission {
-            bytes: frame.raw(),
-            shape: ResponseShape::Definitions,
-            next_seq: seq,
-            statement_id: None,
-        };
-        let started = Instant::now();
-        match forward(&mut self.client, &mut held.backend, &transmission).await {
-            Ok(traffic) => {
-                self.conclude(held, &run, frame.raw().len(), traffic, started)
-                    .await
-            }
-            Err(broken) => self.broken(broken, &held, seq).await,
-        }
+        self.relay(&run, frame, ResponseShape::Definitions).await
     }
 }

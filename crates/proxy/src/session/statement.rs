@@ -143,20 +143,26 @@ impl Session {
             return self.refuse(seq, &other_packets()).await;
         }
         self.pause(&run.effects).await;
+        self.relay(&run, frame, ResponseShape::TextResults).await
+    }
+
+    /// Sends a frame to the server that its statement was routed to, and passes on the answer.
+    pub(super) async fn relay(&mut self, run: &Run<'_>, frame: &Frame, shape: ResponseShape) -> Flow {
+        let seq = frame.next_seq();
         let mut held = match self.obtain(&run.target).await {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
         let transmission = Transmission {
             bytes: frame.raw(),
-            shape: ResponseShape::TextResults,
-            next_seq: frame.next_seq(),
+            shape,
+            next_seq: seq,
             statement_id: None,
         };
         let started = Instant::now();
         match forward(&mut self.client, &mut held.backend, &transmission).await {
             Ok(traffic) => {
-                self.conclude(held, &run, frame.raw().len(), traffic, started)
+                self.conclude(held, run, frame.raw().len(), traffic, started)
                     .await
             }
             Err(broken) => self.broken(broken, &held, seq).await,
