@@ -24,6 +24,17 @@ users:
 
 pub(crate) const USERS: &[&str] = &["app", "u_01", "u_02", "u_05", "u_40", "u_99", "u_3"];
 
+/// Comments to clients that may have a tenant in their names.
+const TENANTS: &[&str] = &[
+    "tenant=1",
+    "tenant=2",
+    "tenant=05",
+    "tenant=40",
+    "tenant=99",
+    "tenant=x",
+    "tenant=5 tenant=1",
+];
+
 pub(crate) const CASES: &[Case] = &[
     Case {
         topology: r#"
@@ -259,15 +270,7 @@ read_write_policies:
   default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
 "#,
         schemas: &[None, Some("app")],
-        comments: &[
-            "tenant=1",
-            "tenant=2",
-            "tenant=05",
-            "tenant=40",
-            "tenant=99",
-            "tenant=x",
-            "tenant=5 tenant=1",
-        ],
+        comments: TENANTS,
         users: USERS,
     },
     Case {
@@ -286,15 +289,7 @@ read_write_policies:
   default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
 "#,
         schemas: &[None, Some("app")],
-        comments: &[
-            "tenant=1",
-            "tenant=2",
-            "tenant=05",
-            "tenant=40",
-            "tenant=99",
-            "tenant=x",
-            "tenant=5 tenant=1",
-        ],
+        comments: TENANTS,
         users: USERS,
     },
     Case {
@@ -313,15 +308,7 @@ read_write_policies:
   default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
 "#,
         schemas: &[None, Some("app")],
-        comments: &[
-            "tenant=1",
-            "tenant=2",
-            "tenant=05",
-            "tenant=40",
-            "tenant=99",
-            "tenant=x",
-            "tenant=5 tenant=1",
-        ],
+        comments: TENANTS,
         users: USERS,
     },
     Case {
@@ -340,15 +327,7 @@ read_write_policies:
   default: {reads: {all: true}, applies_to: {clusters: [c1, c2]}}
 "#,
         schemas: &[None, Some("app")],
-        comments: &[
-            "tenant=1",
-            "tenant=2",
-            "tenant=05",
-            "tenant=40",
-            "tenant=99",
-            "tenant=x",
-            "tenant=5 tenant=1",
-        ],
+        comments: TENANTS,
         users: USERS,
     },
 ];
