@@ -33,7 +33,7 @@ pub fn run(mut progress: impl FnMut(&str)) -> Report {
     for engine in EngineId::ALL {
         for shards in SHARDS {
             progress(&format!("decisions: {engine}, {shards} shards"));
-            let configuration = Arc::new(compiled(shards, engine).configuration);
+            let configuration = compiled(shards, engine).configuration;
             let measured = measure(&configuration, shards);
             let middle =
                 |figures: &[f64]| Summary::of(figures.iter().copied()).map_or(0.0, |summary| summary.median);

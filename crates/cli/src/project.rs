@@ -228,7 +228,7 @@ impl Opened {
     /// Compiles for one engine; problems are part of the result.
     pub(crate) fn build_quietly(&self, engine: EngineId) -> Built {
         let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, &Default::default());
-        let configuration = Arc::new(compiled.configuration.clone());
+        let configuration = Arc::clone(&compiled.configuration);
         Built {
             compiled,
             configuration,

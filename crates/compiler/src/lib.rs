@@ -19,6 +19,7 @@ mod stats;
 pub mod tree;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use shardwright_diagnostics::{CodeDoc, Problems};
 use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
@@ -48,7 +49,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Compiled {
     /// What the engine needs. With errors among the problems it is incomplete and must not be applied.
-    pub configuration: Configuration,
+    pub configuration: Arc<Configuration>,
     /// From addresses in the configuration to the objects of the project.
     pub objects: Objects,
     /// What is wrong, and what the engine does differently.
@@ -136,7 +137,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         stats: Stats::of(&configuration, maps),
         objects: Objects::of(project, &configuration),
         problems: report.problems,
-        configuration,
+        configuration: Arc::new(configuration),
         lock,
         chains: names,
         candidates,

@@ -353,7 +353,7 @@ read_write_policies:
     let project = loaded(&topology);
     for engine in EngineId::ALL {
         let compiled = compiled(&project, engine);
-        let evaluator = Evaluator::new(compiled.configuration.into());
+        let evaluator = Evaluator::new(compiled.configuration);
         let to = |port: u16| {
             let session = SessionView {
                 user: "app",

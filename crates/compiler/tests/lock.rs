@@ -39,7 +39,8 @@ fn the_same_input_gives_the_same_bytes() {
 #[test]
 fn hostgroups_are_the_same_on_every_engine() {
     let project = tenants(1..=60, 2).finish();
-    let [bundled, proxysql] = EngineId::ALL.map(|engine| compiled(&project, engine).configuration.clusters);
+    let [bundled, proxysql] =
+        EngineId::ALL.map(|engine| compiled(&project, engine).configuration.clusters.clone());
     assert_eq!(bundled, proxysql);
 }
 

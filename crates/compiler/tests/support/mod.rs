@@ -418,7 +418,7 @@ pub(crate) struct Decider {
 
 impl Decider {
     pub(crate) fn new(compiled: &Compiled) -> Self {
-        let configuration = Arc::new(compiled.configuration.clone());
+        let configuration = Arc::clone(&compiled.configuration);
         let evaluator = Evaluator::new(configuration.clone());
         let broken: Vec<String> = evaluator
             .broken_patterns()
