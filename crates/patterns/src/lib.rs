@@ -8,6 +8,8 @@
 pub mod automata;
 mod error;
 mod front;
+mod literals;
+mod matcher;
 mod pattern;
 mod rewrite;
 

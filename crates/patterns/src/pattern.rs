@@ -1,13 +1,16 @@
 //! A compiled pattern and what it finds in a text.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
+use regex_syntax::hir::Hir;
 
 use crate::error::{ErrorKind, PatternError};
 use crate::front::{self, Translation};
-use crate::rewrite;
+use crate::matcher::{self, Matcher};
+use crate::{literals, rewrite};
 
 /// Whose regular expressions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +64,7 @@ pub type Captures = Vec<Option<Range<usize>>>;
 /// Steps of the backtracking matcher, after which an opaque pattern counts as not matching, as PCRE's own limit has it.
 const BACKTRACK_LIMIT: usize = 200_000;
 /// Bytes of one compiled regular expression.
-const COMPILED_BYTES: usize = 16 << 20;
+pub(crate) const COMPILED_BYTES: usize = 16 << 20;
 
 /// A pattern as one engine understands it.
 #[derive(Clone, Debug)]
@@ -70,10 +73,12 @@ pub struct Pattern {
     dialect: Dialect,
     flags: Flags,
     translation: Translation,
-    /// Finds whether there is a match; absent for an opaque pattern.
-    regular: Option<meta::Regex>,
-    /// Finds where it is, if `regular` cannot tell exactly.
-    exact: Option<fancy_regex::Regex>,
+    /// The regular language; absent for an opaque pattern.
+    hir: Option<Hir>,
+    /// Finds whether there is a match in the regular language.
+    regular: Arc<Matcher>,
+    /// Finds where it is, if `regular` cannot tell exactly; compiled when it is first asked.
+    exact: Arc<OnceLock<Option<fancy_regex::Regex>>>,
     /// RE2 rewrites with a case-sensitive copy whatever the flags say.
     rewriting: Option<Box<Pattern>>,
 }
@@ -88,43 +93,19 @@ impl Pattern {
         let case = if flags.caseless { "i" } else { "" };
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
         translation.regular = format!("(?{case}{bytes}:{})", translation.regular);
-        let failed = |message: String| PatternError {
-            kind: ErrorKind::Unsupported,
-            message,
-            offset: 0,
-        };
-        let regular = match translation.opaque {
+        let hir = match translation.opaque {
             Some(_) => None,
-            None => Some(
-                meta::Builder::new()
-                    .configure(Pattern::engine())
-                    .syntax(Pattern::syntax())
-                    .build(&translation.regular)
-                    .map_err(|error| PatternError {
-                        kind: if error.size_limit().is_some() {
-                            ErrorKind::TooLarge
-                        } else {
-                            ErrorKind::Unsupported
-                        },
-                        message: error
-                            .syntax_error()
-                            .map_or_else(|| error.to_string(), ToString::to_string),
-                        offset: 0,
-                    })?,
-            ),
+            None => Some(parse(&translation.regular)?),
         };
-        let needs_exact = translation.opaque.is_some() || translation.dollar;
-        let exact = needs_exact
-            .then(|| {
-                fancy_regex::RegexBuilder::new(&translation.exact)
-                    .case_insensitive(flags.caseless)
-                    .bytes_mode(fancy_regex::BytesMode::Ascii)
-                    .backtrack_limit(BACKTRACK_LIMIT)
-                    .delegate_size_limit(COMPILED_BYTES)
-                    .build()
-                    .map_err(|error| failed(error.to_string()))
-            })
-            .transpose()?;
+        let regular = Arc::new(Matcher::default());
+        if let Some(hir) = hir.as_ref().filter(|hir| matcher::may_be_too_large(hir)) {
+            regular.check(hir)?;
+        }
+        let exact = Arc::new(OnceLock::new());
+        if translation.opaque.is_some() {
+            let built = exact_regex(&translation, flags)?;
+            exact.get_or_init(|| Some(built));
+        }
         let rewriting = (dialect == Dialect::Re2 && flags.caseless)
             .then(|| {
                 Pattern::compile(
@@ -143,10 +124,18 @@ impl Pattern {
             dialect,
             flags,
             translation,
+            hir,
             regular,
             exact,
             rewriting,
         })
+    }
+
+    /// Compiles at once what is otherwise compiled when a pattern has been asked often: for those who answer clients.
+    pub fn prepare(&self) {
+        if let Some(hir) = &self.hir {
+            self.regular.prepare(hir);
+        }
     }
 
     /// The text it was compiled from.
@@ -183,6 +172,22 @@ impl Pattern {
             .then_some(self.translation.regular.as_str())
     }
 
+    /// The same language as a syntax tree; `None` if opaque.
+    pub(crate) fn hir(&self) -> Option<&Hir> {
+        self.hir.as_ref()
+    }
+
+    /// A text that contains a match, short and readable where the pattern shows one; `None` where it does not. Only a
+    /// proposal: an assertion or a `$` may refuse it.
+    pub fn sample(&self) -> Option<Vec<u8>> {
+        literals::sample(self.hir.as_ref()?)
+    }
+
+    /// A text, in lower case, that every matching text holds whatever its letter case; `None` where none was found.
+    pub fn needle(&self) -> Option<Vec<u8>> {
+        literals::needle(self.hir.as_ref()?)
+    }
+
     /// The syntax options that [`Pattern::regular_text`] is written for.
     pub fn syntax() -> syntax::Config {
         syntax::Config::new().utf8(false).nest_limit(front::MAX_DEPTH * 4)
@@ -200,10 +205,11 @@ impl Pattern {
     /// True if `text`, cut at its first NUL byte, contains a match.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let text = subject(text);
-        match (&self.regular, &self.exact) {
-            (Some(regular), _) => regular.is_match(text),
-            (None, Some(exact)) => exact.is_match(text).unwrap_or(false),
-            (None, None) => false,
+        match &self.hir {
+            Some(hir) => self.regular.of(hir).is_some_and(|regex| regex.is_match(text)),
+            None => self
+                .exact()
+                .is_some_and(|exact| exact.is_match(text).unwrap_or(false)),
         }
     }
 
@@ -219,9 +225,16 @@ impl Pattern {
         rewrite::rewrite(by, subject(text), replacement, self.flags.global)
     }
 
+    /// The backtracking matcher, where the regular one cannot tell places or is none.
+    fn exact(&self) -> Option<&fancy_regex::Regex> {
+        let needed = self.translation.opaque.is_some() || self.translation.dollar;
+        let build = || exact_regex(&self.translation, self.flags).ok();
+        self.exact.get_or_init(|| needed.then(build).flatten()).as_ref()
+    }
+
     /// The leftmost match that begins at `from` or later.
     pub(crate) fn captures_at(&self, text: &[u8], from: usize) -> Option<Captures> {
-        if let Some(exact) = &self.exact {
+        if let Some(exact) = self.exact() {
             let captures = exact.captures_from_pos(text, from).ok()??;
             return Some(
                 (0..captures.len())
@@ -229,7 +242,7 @@ impl Pattern {
                     .collect(),
             );
         }
-        let regular = self.regular.as_ref()?;
+        let regular = self.regular.of(self.hir.as_ref()?)?;
         let mut captures = regular.create_captures();
         regular.captures(regex_automata::Input::new(text).range(from..), &mut captures);
         let found = captures.is_match();
@@ -238,6 +251,28 @@ impl Pattern {
                 .map(|i| captures.get_group(i).map(|span| span.range()))
                 .collect()
         })
+    }
+}
+
+fn parse(regular: &str) -> Result<Hir, PatternError> {
+    syntax::parse_with(regular, &Pattern::syntax()).map_err(|error| unsupported(error.to_string()))
+}
+
+fn exact_regex(translation: &Translation, flags: Flags) -> Result<fancy_regex::Regex, PatternError> {
+    fancy_regex::RegexBuilder::new(&translation.exact)
+        .case_insensitive(flags.caseless)
+        .bytes_mode(fancy_regex::BytesMode::Ascii)
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .delegate_size_limit(COMPILED_BYTES)
+        .build()
+        .map_err(|error| unsupported(error.to_string()))
+}
+
+fn unsupported(message: String) -> PatternError {
+    PatternError {
+        kind: ErrorKind::Unsupported,
+        message,
+        offset: 0,
     }
 }
 

@@ -49,8 +49,10 @@ impl RoutingTable {
                 .or_default();
             rows.entry(row.username.clone()).or_insert(position);
         }
+        let patterns = RulePatterns::of(&configuration);
+        patterns.iter().for_each(RulePatterns::prepare);
         Self {
-            patterns: RulePatterns::of(&configuration),
+            patterns,
             chains: Chains::of(&configuration.graph),
             shards: shards::indexes(&configuration.graph),
             users: first_positions(configuration.users.iter().map(|user| user.name.clone())),

@@ -4,6 +4,7 @@ use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
 use regex_automata::{Input, MatchKind};
+use regex_syntax::hir::Hir;
 use rustc_hash::FxHashMap;
 
 use super::{Automaton, Limits, Undecided};
@@ -30,10 +31,7 @@ impl Automaton {
         if let Some(reason) = patterns.iter().find_map(|pattern| pattern.opaque()) {
             return Err(Undecided::Opaque(reason));
         }
-        let texts: Vec<&str> = patterns
-            .iter()
-            .filter_map(|pattern| pattern.regular_text())
-            .collect();
+        let parsed: Vec<&Hir> = patterns.iter().filter_map(|pattern| pattern.hir()).collect();
         let too_large = || Undecided::TooLarge {
             states: limits.states,
             bytes: limits.bytes,
@@ -45,16 +43,18 @@ impl Automaton {
             .accelerate(false)
             .dfa_size_limit(Some(limits.bytes))
             .determinize_size_limit(Some(limits.bytes));
-        let dfa = dense::Builder::new()
-            .configure(config)
-            .thompson(
+        let nfa = thompson::Compiler::new()
+            .configure(
                 thompson::Config::new()
                     .utf8(false)
                     .which_captures(thompson::WhichCaptures::None)
                     .nfa_size_limit(Some(limits.bytes)),
             )
-            .syntax(Pattern::syntax())
-            .build_many(&texts)
+            .build_many_from_hir(&parsed)
+            .map_err(|_| too_large())?;
+        let dfa = dense::Builder::new()
+            .configure(config)
+            .build_from_nfa(&nfa)
             .map_err(|_| too_large())?;
         let raw = Raw::explore(&dfa, limits.states).ok_or_else(too_large)?;
         Ok(raw.minimized())

@@ -132,12 +132,7 @@ fn path(came_from: &[(usize, u8)], mut at: usize) -> Vec<u8> {
 /// One byte, the most readable, of every class that the automata tell apart together.
 fn alphabet(literals: &[Literal<'_>]) -> Vec<u8> {
     let mut seen = FxHashSet::default();
-    let readable = (b'A'..=b'Z')
-        .chain(b'a'..=b'z')
-        .chain(b'0'..=b'9')
-        .chain(b' '..=b'~')
-        .chain([b'\n', b'\t']);
-    readable
+    crate::literals::readable()
         .chain(1..=255)
         .filter(|&byte| {
             let class: Vec<u8> = literals

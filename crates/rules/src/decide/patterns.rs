@@ -83,8 +83,29 @@ impl RulePatterns {
             .graph
             .rules
             .iter()
-            .map(|rule| Self::compile(rule, regex))
+            .map(|rule| Self::of_rule(rule, regex))
             .collect()
+    }
+
+    /// Compiles the patterns of one rule.
+    pub fn of_rule(rule: &Rule, regex: RegexEngine) -> Self {
+        match &rule.body {
+            Body::Engine(row) => Self::of_row(row, regex),
+            Body::Native { scope, step } => Self::of_step(scope, step, regex),
+        }
+    }
+
+    /// Makes every pattern fast at once, and not after it has been asked often.
+    pub fn prepare(&self) {
+        for scope in std::iter::once(&self.scope).chain(&self.reads) {
+            let lists = [
+                &scope.digest,
+                &scope.text,
+                &scope.except_digest,
+                &scope.except_text,
+            ];
+            lists.into_iter().flatten().flatten().for_each(Pattern::prepare);
+        }
     }
 
     /// Patterns over the digest text: one at most for an engine rule.
@@ -95,13 +116,6 @@ impl RulePatterns {
     /// Patterns over the statement: one at most for an engine rule.
     pub fn of_text(&self) -> &[Result<Pattern, PatternError>] {
         &self.scope.text
-    }
-
-    fn compile(rule: &Rule, regex: RegexEngine) -> Self {
-        match &rule.body {
-            Body::Engine(row) => Self::of_row(row, regex),
-            Body::Native { scope, step } => Self::of_step(scope, step, regex),
-        }
     }
 
     fn of_row(row: &EngineRule, regex: RegexEngine) -> Self {
@@ -144,7 +158,8 @@ impl RulePatterns {
         }
     }
 
-    pub(crate) fn broken<'a>(&'a self, rule: &'a Rule) -> impl Iterator<Item = BrokenPattern<'a>> {
+    /// The patterns of `rule`, whose patterns these are, that the engine's library refuses.
+    pub fn broken<'a>(&'a self, rule: &'a Rule) -> impl Iterator<Item = BrokenPattern<'a>> {
         let own = [
             (PatternColumn::MatchDigest, &self.scope.digest),
             (PatternColumn::MatchDigest, &self.scope.except_digest),
