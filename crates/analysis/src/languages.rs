@@ -57,7 +57,7 @@ struct Language {
 #[derive(Debug)]
 pub(crate) struct Languages {
     languages: Vec<Language>,
-    by_text: HashMap<(String, Flags), LanguageId>,
+    by_text: HashMap<(String, Flags, Dialect), LanguageId>,
     never_in_digests: Lit,
     rare_in_digests: Lit,
 }
@@ -102,7 +102,7 @@ impl Languages {
             global: false,
             ..pattern.flags()
         };
-        let key = (pattern.text().to_owned(), flags);
+        let key = (pattern.text().to_owned(), flags, pattern.dialect());
         if let Some(&known) = self.by_text.get(&key) {
             return known;
         }

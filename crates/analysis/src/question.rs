@@ -28,7 +28,6 @@ pub(crate) struct Blocker {
 /// One way with its conditions.
 #[derive(Debug)]
 pub(crate) struct Question {
-    pub(crate) goal: Goal,
     pub(crate) session: Session,
     pub(crate) digest: Vec<Lit>,
     pub(crate) text: Vec<Lit>,
@@ -95,7 +94,6 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         return vec![pose(
             set,
             way,
-            goal,
             &members(&must, None, false),
             &members(&must_not, None, false),
         )];
@@ -104,7 +102,6 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         return vec![pose(
             set,
             way,
-            goal,
             &members(&must, None, true),
             &members(&must_not, None, true),
         )];
@@ -115,7 +112,6 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         return vec![pose(
             set,
             way,
-            goal,
             &members(&must, first, true),
             &members(&must_not, first, true),
         )];
@@ -124,7 +120,6 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
     let mut posed = vec![pose(
         set,
         way,
-        goal,
         &members(&must, None, true),
         &members(&avoided, None, true),
     )];
@@ -135,7 +130,6 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         posed.push(pose(
             set,
             way,
-            goal,
             &members(&with, first, true),
             &members(&must_not, first, true),
         ));
@@ -152,7 +146,7 @@ fn places(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
         })
 }
 
-fn pose(set: &RuleSet<'_>, way: &Way, goal: Goal, must: &[Member], must_not: &[Member]) -> Posed {
+fn pose(set: &RuleSet<'_>, way: &Way, must: &[Member], must_not: &[Member]) -> Posed {
     let row = |member: &Member| set.row(member.position);
     let session = Session::meeting(
         set.configuration,
@@ -174,7 +168,6 @@ fn pose(set: &RuleSet<'_>, way: &Way, goal: Goal, must: &[Member], must_not: &[M
         0
     };
     let mut question = Question {
-        goal,
         session,
         digest: Vec::new(),
         text: Vec::new(),

@@ -232,7 +232,7 @@ fn ask(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Answer {
         let answer = match posed {
             Posed::Empty(positions) => Answer::Empty(positions),
             Posed::Undecided(reason) => Answer::Undecided(reason),
-            Posed::Question(question) => solver::solve(set, &question),
+            Posed::Question(question) => solver::solve(set, &question, goal),
         };
         match answer {
             Answer::Witness(example) => return Answer::Witness(example),

@@ -9,7 +9,7 @@ use shardwright_sql::Digest;
 
 use crate::condition::Side;
 use crate::example::{BLENDS, Example, ORDINARY, blend};
-use crate::languages::{Domain, Lit};
+use crate::languages::{Domain, Languages, Lit};
 use crate::question::{Blocker, Goal, Question};
 use crate::rule_set::RuleSet;
 
@@ -47,15 +47,35 @@ enum Round {
     Failed(String),
 }
 
-pub(crate) fn solve(set: &RuleSet<'_>, question: &Question) -> Answer {
-    refine(set, question, Vec::new(), MOST_BRANCHES)
+/// What a question is asked of.
+pub(crate) struct Hunt<'h> {
+    pub(crate) languages: &'h Languages,
+    /// Whether the evaluator takes a statement where it shall go.
+    pub(crate) reaches: &'h dyn Fn(&Example) -> bool,
+    /// Whether a longer, ordinary statement is better than the shortest one.
+    pub(crate) ordinary: bool,
 }
 
-fn refine(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>, branches: usize) -> Answer {
+/// A statement that reaches the goal.
+pub(crate) fn solve(set: &RuleSet<'_>, question: &Question, goal: Goal) -> Answer {
+    let hunt = Hunt {
+        languages: &set.languages,
+        reaches: &|example| reaches(set, goal, &set.decide(&example.session, &example.text)),
+        ordinary: true,
+    };
+    hunt_for(&hunt, question)
+}
+
+/// A statement that satisfies a question and reaches what is hunted for.
+pub(crate) fn hunt_for(hunt: &Hunt<'_>, question: &Question) -> Answer {
+    refine(hunt, question, Vec::new(), MOST_BRANCHES)
+}
+
+fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches: usize) -> Answer {
     for _ in 0..MOST_ROUNDS {
-        let blocker = match round(set, question, &added) {
+        let blocker = match round(hunt, question, &added) {
             Round::Witness(example) => return Answer::Witness(example),
-            Round::Empty => return Answer::Empty(minimal(set, question, added)),
+            Round::Empty => return Answer::Empty(minimal(hunt, question, added)),
             Round::Failed(reason) => return Answer::Undecided(reason),
             Round::TakenBy(at) => &question.blockers[at],
         };
@@ -66,7 +86,7 @@ fn refine(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>, branche
                 lit: lit.negated(),
             }),
             lits if branches > 0 => {
-                return branch(set, question, &added, blocker.position, lits, branches - 1);
+                return branch(hunt, question, &added, blocker.position, lits, branches - 1);
             }
             _ => {
                 return Answer::Undecided(
@@ -75,7 +95,7 @@ fn refine(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>, branche
             }
         }
         if added.len() >= MOST_APART {
-            return all_at_once(set, question);
+            return all_at_once(hunt, question);
         }
     }
     Answer::Undecided("too many rules take part".to_owned())
@@ -83,7 +103,7 @@ fn refine(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>, branche
 
 /// A rule with patterns over both texts does not match if one of them fails: each is tried.
 fn branch(
-    set: &RuleSet<'_>,
+    hunt: &Hunt<'_>,
     question: &Question,
     added: &[Added],
     position: usize,
@@ -99,7 +119,7 @@ fn branch(
             side,
             lit: lit.negated(),
         });
-        match refine(set, question, with, branches) {
+        match refine(hunt, question, with, branches) {
             Answer::Witness(example) => return Answer::Witness(example),
             Answer::Empty(more) => takers.extend(more),
             Answer::Undecided(reason) => undecided = Some(reason),
@@ -121,9 +141,9 @@ fn sides(question: &Question, added: &[Added]) -> (Vec<Lit>, Vec<Lit>) {
     (of(Side::Digest, &question.digest), of(Side::Text, &question.text))
 }
 
-fn round(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> Round {
+fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
     let (digest, text) = sides(question, added);
-    let languages = &set.languages;
+    let languages = hunt.languages;
     let limit = |_| "a combination of patterns that is too large to decide".to_owned();
     let mut failed = None;
     let mut own = |lits: &[Lit], domain| match languages.shortest(lits, domain) {
@@ -150,11 +170,11 @@ fn round(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> Round {
     if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain) {
         texts.extend((0..BLENDS).map(|way| blend(way, &plain, &of_text)));
     }
-    try_texts(set, question, &digest, &text, texts, failed)
+    try_texts(hunt, question, &digest, &text, texts, failed)
 }
 
 fn try_texts(
-    set: &RuleSet<'_>,
+    hunt: &Hunt<'_>,
     question: &Question,
     digest: &[Lit],
     text: &[Lit],
@@ -165,14 +185,14 @@ fn try_texts(
     let mut astray = false;
     for candidate in texts {
         let of_digest = Digest::of(&candidate).text;
-        let holds = |lits: &[Lit], subject: &[u8]| lits.iter().all(|&lit| set.languages.holds(lit, subject));
+        let holds = |lits: &[Lit], subject: &[u8]| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
         if !holds(digest, &of_digest) || !holds(text, &candidate) {
             continue;
         }
         let blocks = |blocker: &Blocker| {
             blocker.lits.iter().all(|&(side, lit)| match side {
-                Side::Digest => set.languages.holds(lit, &of_digest),
-                Side::Text => set.languages.holds(lit, &candidate),
+                Side::Digest => hunt.languages.holds(lit, &of_digest),
+                Side::Text => hunt.languages.holds(lit, &candidate),
             })
         };
         if let Some(at) = question.blockers.iter().position(blocks) {
@@ -183,19 +203,19 @@ fn try_texts(
             session: question.session.clone(),
             text: candidate,
         };
-        if reaches(set, question.goal, &set.decide(&example.session, &example.text)) {
-            return Round::Witness(plainer(set, question.goal, example));
+        if (hunt.reaches)(&example) {
+            return Round::Witness(plainer(hunt, example));
         }
         astray = true;
     }
     if let Some(at) = taken_by {
         return Round::TakenBy(at);
     }
-    Round::Failed(reason(set, question, digest, text, failed, astray))
+    Round::Failed(reason(hunt, question, digest, text, failed, astray))
 }
 
 fn reason(
-    set: &RuleSet<'_>,
+    hunt: &Hunt<'_>,
     question: &Question,
     digest: &[Lit],
     text: &[Lit],
@@ -206,7 +226,7 @@ fn reason(
         digest
             .iter()
             .chain(text)
-            .find_map(|&lit| set.languages.unknown(lit))
+            .find_map(|&lit| hunt.languages.unknown(lit))
     };
     if let Some(reason) = question.left_out.clone().or(failed).or_else(unknown) {
         return reason;
@@ -245,15 +265,17 @@ pub(crate) fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u
 }
 
 /// The same in an ordinary statement, where that works.
-fn plainer(set: &RuleSet<'_>, goal: Goal, example: Example) -> Example {
+fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
+    if !hunt.ordinary {
+        return example;
+    }
     let text = &example.text;
     if text.is_empty() {
         let mut usual = ORDINARY.iter().map(|text| Example {
             text: text.as_bytes().to_vec(),
             ..example.clone()
         });
-        let found = usual.find(|usual| reaches(set, goal, &set.decide(&usual.session, &usual.text)));
-        return found.unwrap_or(example);
+        return usual.find(|usual| (hunt.reaches)(usual)).unwrap_or(example);
     }
     let ordinary = [
         [b"/* ", text.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat(),
@@ -273,20 +295,24 @@ fn plainer(set: &RuleSet<'_>, goal: Goal, example: Example) -> Example {
         _ => verb,
     });
     for (_, text) in fitting {
-        if reaches(set, goal, &set.decide(&example.session, &text)) {
-            return Example { text, ..example };
+        let plainer = Example {
+            text,
+            ..example.clone()
+        };
+        if (hunt.reaches)(&plainer) {
+            return plainer;
         }
     }
     example
 }
 
 /// Drops what the proof does not need.
-fn minimal(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
+fn minimal(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
     let mut at = 0;
     while at < added.len() {
         let mut without = added.clone();
         without.remove(at);
-        if is_empty(set, question, &without) {
+        if is_empty(hunt, question, &without) {
             added = without;
         } else {
             at += 1;
@@ -298,14 +324,14 @@ fn minimal(set: &RuleSet<'_>, question: &Question, mut added: Vec<Added>) -> Vec
     positions
 }
 
-fn is_empty(set: &RuleSet<'_>, question: &Question, added: &[Added]) -> bool {
+fn is_empty(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> bool {
     let (digest, text) = sides(question, added);
-    matches!(set.languages.shortest(&digest, Domain::Digest), Ok(None))
-        || matches!(set.languages.shortest(&text, Domain::Text), Ok(None))
+    matches!(hunt.languages.shortest(&digest, Domain::Digest), Ok(None))
+        || matches!(hunt.languages.shortest(&text, Domain::Text), Ok(None))
 }
 
 /// Every rule with one pattern at once: the texts outside of all of them.
-fn all_at_once(set: &RuleSet<'_>, question: &Question) -> Answer {
+fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
     let mut texts = Vec::new();
     for side in [Side::Digest, Side::Text] {
         let (lits, domain, other) = match side {
@@ -318,7 +344,7 @@ fn all_at_once(set: &RuleSet<'_>, question: &Question) -> Answer {
             if let &[(of, lit)] = blocker.lits.as_slice()
                 && of == side
                 && lit.positive
-                && set.languages.unknown(lit).is_none()
+                && hunt.languages.unknown(lit).is_none()
             {
                 positions.push(blocker.position);
                 excluded.push(lit.language);
@@ -327,13 +353,13 @@ fn all_at_once(set: &RuleSet<'_>, question: &Question) -> Answer {
         if excluded.is_empty() {
             continue;
         }
-        match set.languages.shortest_outside(lits, &excluded, domain) {
+        match hunt.languages.shortest_outside(lits, &excluded, domain) {
             Ok(None) => return Answer::Empty(positions),
             Ok(Some(text)) if other.is_empty() => texts.push(text),
             Ok(Some(_)) | Err(_) => {}
         }
     }
-    match try_texts(set, question, &question.digest, &question.text, texts, None) {
+    match try_texts(hunt, question, &question.digest, &question.text, texts, None) {
         Round::Witness(example) => Answer::Witness(example),
         _ => Answer::Undecided("many rules take part".to_owned()),
     }
