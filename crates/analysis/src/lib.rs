@@ -7,9 +7,11 @@
 mod checks;
 mod codes;
 mod condition;
+pub mod equivalence;
 mod example;
 mod finding;
 mod languages;
+mod lookup;
 mod natives;
 mod paths;
 mod question;

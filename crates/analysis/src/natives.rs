@@ -87,7 +87,11 @@ fn key_comment(map: &MapStep) -> Option<String> {
         let of_range = shard.ranges.first().map(|range| KeyValue::Integer(range.0));
         shard.keys.first().cloned().or(of_range)
     });
-    let key = key.unwrap_or(KeyValue::Integer(0));
+    comment_of(map, &key.unwrap_or(KeyValue::Integer(0)))
+}
+
+/// A comment that carries a key as the map reads it.
+pub(crate) fn comment_of(map: &MapStep, key: &KeyValue) -> Option<String> {
     map.finders.iter().find_map(|finder| match finder {
         Finder::Comment {
             word,
@@ -100,7 +104,7 @@ fn key_comment(map: &MapStep) -> Option<String> {
         Finder::Comment {
             form: CommentForm::Exact(template),
             ..
-        } => Some(format!("/* {} */", template.render(&key)?)),
+        } => Some(format!("/* {} */", template.render(key)?)),
         Finder::Schema { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => None,
     })
 }

@@ -1,0 +1,360 @@
+//! Walks two decision graphs side by side and asks the solver wherever they end differently.
+
+use std::collections::BTreeSet;
+
+use shardwright_rules::{Body, Configuration};
+
+use super::graph::{EndId, Graph, Node, NodeId, RowId};
+use super::path::{Beside, Conditions, PathId, Paths, Test, Users};
+use super::state::{Field, StateId, States};
+use super::users::Group;
+use super::{Found, Pair, ends, steps};
+use crate::solver::Answer;
+
+/// Places that are visited for one group of users and one start flag.
+const MOST_VISITS: usize = 400_000;
+/// Questions to the solver for one group of users and one start flag.
+const MOST_QUESTIONS: usize = 4_000;
+
+/// Both graphs, and what has been made of them.
+pub(super) struct Explorer<'p, 'c> {
+    pub(super) pair: &'p Pair<'p, 'c>,
+    pub(super) graph: Graph,
+    pub(super) states: States,
+    pub(super) conditions: Conditions<'c>,
+    paths: Paths,
+    start_flags: Vec<u32>,
+    /// Copies of statements run through the rules.
+    mirrors: bool,
+    /// Where the start flags lead, on each side; `None` beyond the limits.
+    roots: Option<[Vec<NodeId>; 2]>,
+}
+
+/// Where both walks are.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    pub(super) nodes: [NodeId; 2],
+    pub(super) states: [StateId; 2],
+    pub(super) path: PathId,
+    /// The walks have asked different rules, so that a rule may have been asked before.
+    parted: bool,
+}
+
+/// What one exploration is about, and what it may still do.
+pub(super) struct Errand<'e> {
+    pub(super) users: &'e Users,
+    pub(super) flag: u32,
+    pub(super) questions: usize,
+}
+
+impl<'p, 'c> Explorer<'p, 'c> {
+    pub(super) fn new(pair: &'p Pair<'p, 'c>) -> Self {
+        let configurations = [0, 1].map(|side| pair.configuration(side));
+        let mut graph = Graph::default();
+        let start_flags = start_flags(configurations);
+        let roots = match [0, 1].map(|side| graph.add(configurations[side], side, &start_flags)) {
+            [Some(left), Some(right)] => Some([left, right]),
+            _ => None,
+        };
+        Self {
+            conditions: Conditions::of(&graph, configurations),
+            pair,
+            graph,
+            states: States::default(),
+            paths: Paths::default(),
+            start_flags,
+            mirrors: configurations.into_iter().any(mirrors),
+            roots,
+        }
+    }
+
+    /// Looks for differences among the statements of some users.
+    pub(super) fn explore(&mut self, group: &Group, found: &mut Found) {
+        let Some(roots) = self.roots.clone() else {
+            found
+                .undecided
+                .insert("so many restarts (mysql-query_processor_iterations) of so many rules".to_owned());
+            return;
+        };
+        if self.mirrors && roots[0] != roots[1] {
+            found
+                .undecided
+                .insert("mirrored statements, whose sessions have no address".to_owned());
+        }
+        let states = group
+            .initial
+            .each_ref()
+            .map(|initial| self.states.id(initial.clone()));
+        for (at, flag) in self.start_flags.clone().into_iter().enumerate() {
+            let first = Visit {
+                nodes: [roots[0][at], roots[1][at]],
+                states,
+                path: Paths::START,
+                parted: false,
+            };
+            let mut errand = Errand {
+                users: &group.users,
+                flag,
+                questions: MOST_QUESTIONS,
+            };
+            self.walk(first, &mut errand, found);
+        }
+    }
+
+    fn walk(&mut self, first: Visit, errand: &mut Errand<'_>, found: &mut Found) {
+        let mut open = vec![first];
+        let mut visits = MOST_VISITS;
+        while let Some(visit) = open.pop() {
+            if found.is_full() {
+                return;
+            }
+            if visits == 0 || errand.questions == 0 {
+                found
+                    .undecided
+                    .insert("the number of places where the rules differ".to_owned());
+                return;
+            }
+            visits -= 1;
+            self.visit(visit, errand, &mut open, found);
+        }
+    }
+
+    fn visit(&mut self, at: Visit, errand: &mut Errand<'_>, open: &mut Vec<Visit>, found: &mut Found) {
+        if at.nodes[0] == at.nodes[1] && at.states[0] == at.states[1] {
+            return;
+        }
+        let [left, right] = at.nodes.map(|node| self.graph.nodes[node as usize].clone());
+        match (&left, &right) {
+            (Node::Stop(a) | Node::End(a), Node::Stop(b) | Node::End(b)) => {
+                ends::compare(self, at, [*a, *b], errand, found);
+            }
+            (Node::Step { step: a, next }, Node::Step { step: b, next: other })
+                if a == b && at.states[0] == at.states[1] =>
+            {
+                let state = self.states.behind_step(at.states[0], *a);
+                open.push(Visit {
+                    nodes: [*next, *other],
+                    states: [state, state],
+                    ..at
+                });
+            }
+            (Node::Step { .. }, _) | (_, Node::Step { .. }) => {
+                steps::differ(self, [&left, &right], found);
+            }
+            (
+                Node::Draw { row, drawn, failed },
+                Node::Draw {
+                    row: other_row,
+                    drawn: others,
+                    failed: other_failed,
+                },
+            ) if row == other_row && weights(drawn) == weights(others) && self.reads_alike(*row, at) => {
+                let pairs = drawn.iter().zip(others).map(|(a, b)| [a.1, b.1]);
+                self.split_both(at, *row, pairs.collect(), [*failed, *other_failed], open);
+            }
+            (
+                Node::Rule { row, matched, failed },
+                Node::Rule {
+                    row: other_row,
+                    matched: other_matched,
+                    failed: other_failed,
+                },
+            ) if row == other_row && self.reads_alike(*row, at) => {
+                let matched = vec![[*matched, *other_matched]];
+                self.split_both(at, *row, matched, [*failed, *other_failed], open);
+            }
+            (_, Node::Rule { failed, .. }) if *failed == at.nodes[0] => {
+                self.split_one(at, 1, &right, open, found);
+            }
+            (Node::Rule { .. } | Node::Draw { .. }, _) => self.split_one(at, 0, &left, open, found),
+            _ => self.split_one(at, 1, &right, open, found),
+        }
+    }
+
+    /// Whether a row asks the same of both walks: its pattern over the statement reads the same text.
+    fn reads_alike(&self, row: RowId, at: Visit) -> bool {
+        !self.reads_text(row) || self.states.text(at.states[0]) == self.states.text(at.states[1])
+    }
+
+    fn reads_text(&self, row: RowId) -> bool {
+        let row = self
+            .graph
+            .row_in(row, [self.pair.configuration(0), self.pair.configuration(1)]);
+        row.match_pattern.is_some()
+    }
+
+    fn behind(&mut self, state: StateId, row: RowId) -> StateId {
+        let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
+        let engine_row = self.graph.row_in(row, configurations);
+        self.states.behind(state, row, engine_row)
+    }
+
+    /// The number of the text that a row reads; of the client's, if it reads none.
+    fn text_read(&self, row: RowId, state: StateId) -> u64 {
+        if self.reads_text(row) {
+            self.states.text(state)
+        } else {
+            0
+        }
+    }
+
+    /// Both walks ask the same rule.
+    fn split_both(
+        &mut self,
+        at: Visit,
+        row: RowId,
+        matched: Vec<[NodeId; 2]>,
+        failed: [NodeId; 2],
+        open: &mut Vec<Visit>,
+    ) {
+        let text = self.text_read(row, at.states[0]);
+        let known = self.asked_before(at, row, text);
+        if known != Some(false) {
+            let states = at.states.map(|state| self.behind(state, row));
+            for nodes in matched {
+                if nodes[0] == nodes[1] && states[0] == states[1] {
+                    continue;
+                }
+                let path = self.extend(at.path, row, true, text, known);
+                open.push(Visit {
+                    nodes,
+                    states,
+                    path,
+                    ..at
+                });
+            }
+        }
+        if known != Some(true) && !(failed[0] == failed[1] && at.states[0] == at.states[1]) {
+            let path = self.extend(at.path, row, false, text, known);
+            open.push(Visit {
+                nodes: failed,
+                path,
+                ..at
+            });
+        }
+    }
+
+    /// One walk asks a rule while the other waits.
+    fn split_one(&mut self, at: Visit, side: usize, node: &Node, open: &mut Vec<Visit>, found: &mut Found) {
+        let (row, matched, failed) = match node {
+            Node::Rule { row, matched, failed } => (*row, Some(*matched), *failed),
+            Node::Draw { row, failed, .. } => {
+                found
+                    .undecided
+                    .insert("weighted jumps (flagOUTs) that differ".to_owned());
+                (*row, None, *failed)
+            }
+            Node::Stop(_) | Node::End(_) | Node::Step { .. } => return,
+        };
+        let at = Visit { parted: true, ..at };
+        let text = self.text_read(row, at.states[side]);
+        let known = self.asked_before(at, row, text);
+        if let Some(matched) = matched.filter(|_| known != Some(false)) {
+            let mut visit = at;
+            visit.nodes[side] = matched;
+            visit.states[side] = self.behind(at.states[side], row);
+            visit.path = self.extend(at.path, row, true, text, known);
+            open.push(visit);
+        }
+        if known != Some(true) {
+            let mut visit = at;
+            visit.nodes[side] = failed;
+            visit.path = self.extend(at.path, row, false, text, known);
+            open.push(visit);
+        }
+    }
+
+    fn extend(&mut self, path: PathId, row: RowId, met: bool, text: u64, known: Option<bool>) -> PathId {
+        match known {
+            Some(_) => path,
+            None => self.paths.extend(path, Test { row, met, text }),
+        }
+    }
+
+    /// Whether the path has asked the row of the same text, and what came out.
+    fn asked_before(&self, at: Visit, row: RowId, text: u64) -> Option<bool> {
+        if !at.parted {
+            return None;
+        }
+        let mut tests = self.paths.tests(at.path);
+        tests
+            .find(|test| test.row == row && test.text == text)
+            .map(|test| test.met)
+    }
+
+    /// Whether a statement comes to the place; if `visible`, one that is routed differently, which is added.
+    pub(super) fn ask(
+        &mut self,
+        at: Visit,
+        beside: &Beside,
+        visible: bool,
+        errand: &mut Errand<'_>,
+        found: &mut Found,
+    ) -> bool {
+        errand.questions = errand.questions.saturating_sub(1);
+        let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
+        tests.reverse();
+        let pair = self.pair;
+        let accepts = |example: &crate::example::Example| !visible || pair.difference_of(example).is_some();
+        let answer = self.conditions.solve(
+            (&self.graph, pair),
+            &tests,
+            beside,
+            (errand.users, errand.flag),
+            &accepts,
+        );
+        match answer {
+            Answer::Empty(_) => false,
+            Answer::Undecided(reason) => {
+                found.undecided.insert(reason);
+                true
+            }
+            Answer::Witness(example) => {
+                if let Some(difference) = pair.difference_of(&example).filter(|_| visible) {
+                    found.add(difference);
+                }
+                true
+            }
+        }
+    }
+
+    pub(super) fn end(&self, end: EndId) -> &super::graph::End {
+        &self.graph.end_values[end as usize]
+    }
+
+    pub(super) fn outcomes(&self, at: Visit) -> [std::collections::BTreeMap<Field, u64>; 2] {
+        at.states.map(|state| self.states.outcome(state))
+    }
+}
+
+fn weights(drawn: &[(u32, NodeId)]) -> Vec<u32> {
+    drawn.iter().map(|(weight, _)| *weight).collect()
+}
+
+fn mirrors(configuration: &Configuration) -> bool {
+    configuration
+        .graph
+        .rules
+        .iter()
+        .any(|rule| matches!(&rule.body, Body::Engine(row) if row.mirror_flag_out.is_some()))
+}
+
+/// Flags that the statements of a session can begin at on both sides.
+fn start_flags(configurations: [&Configuration; 2]) -> Vec<u32> {
+    let set = |configuration: &Configuration| -> BTreeSet<u32> {
+        let rows = configuration
+            .graph
+            .rules
+            .iter()
+            .filter_map(|rule| match &rule.body {
+                Body::Engine(row) => Some(row),
+                Body::Native { .. } => None,
+            });
+        rows.flat_map(|row| [row.next_query_flag_in, row.mirror_flag_out])
+            .flatten()
+            .collect()
+    };
+    let [left, right] = configurations.map(set);
+    let both = left.intersection(&right).copied().filter(|&flag| flag != 0);
+    std::iter::once(0).chain(both).collect()
+}

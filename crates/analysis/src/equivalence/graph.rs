@@ -1,0 +1,283 @@
+//! Rule graphs as decision graphs in which equal parts are one node.
+
+use std::collections::HashMap;
+
+use shardwright_rules::{Body, Configuration, EngineRule, NativeStep, Rule};
+
+/// Nodes of one configuration, restarts counted out; beyond, nothing is compared.
+const MOST_NODES: usize = 2_000_000;
+
+pub(super) type NodeId = u32;
+/// An engine rule's conditions and effects, jumps left out.
+pub(super) type RowId = u32;
+pub(super) type StepId = u32;
+pub(super) type EndId = u32;
+
+/// Where an evaluation stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    /// A rule with `apply` ended the rules; nothing is routed at the end, and only the firewall is asked.
+    Stop(EndId),
+    /// No rule is left.
+    End(EndId),
+    /// An engine rule is asked.
+    Rule {
+        row: RowId,
+        matched: NodeId,
+        failed: NodeId,
+    },
+    /// An engine rule with weighted jumps: weights with where they lead.
+    Draw {
+        row: RowId,
+        drawn: Vec<(u32, NodeId)>,
+        failed: NodeId,
+    },
+    /// A step of the bundled engine.
+    Step { step: StepId, next: NodeId },
+}
+
+/// Where a rule or a step stands first: side and position.
+pub(super) type Place = (usize, usize);
+
+/// What the end of a chain decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct End {
+    /// User, schema and hostgroup of the rows of fast routing; sorted.
+    pub(super) routes: Vec<(String, String, u32)>,
+    /// Users whose firewall allows the flag.
+    pub(super) allowed: Vec<String>,
+}
+
+/// The nodes of both configurations.
+#[derive(Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    numbers: HashMap<Node, NodeId>,
+    rows: HashMap<String, RowId>,
+    pub(super) row_places: Vec<Place>,
+    steps: HashMap<String, StepId>,
+    pub(super) step_places: Vec<Place>,
+    ends: HashMap<End, EndId>,
+    pub(super) end_values: Vec<End>,
+}
+
+impl Graph {
+    fn node(&mut self, node: Node) -> NodeId {
+        let fresh = u32::try_from(self.nodes.len()).expect("MOST_NODES is below 2^32");
+        *self.numbers.entry(node.clone()).or_insert_with(|| {
+            self.nodes.push(node);
+            fresh
+        })
+    }
+
+    fn row(&mut self, row: &EngineRule, configuration: &Configuration, place: Place) -> RowId {
+        let patterns = row.match_digest.is_some() || row.match_pattern.is_some();
+        let plain = EngineRule {
+            flag_out: None,
+            flag_outs: Vec::new(),
+            apply: false,
+            comment: None,
+            reconnect: None,
+            sticky_conn: None,
+            cache_timeout_ms: None,
+            re_modifiers: if patterns {
+                row.re_modifiers
+            } else {
+                Default::default()
+            },
+            error_msg: row.error_msg.as_ref().map(|_| String::new()),
+            ..row.clone()
+        };
+        let regex = patterns.then_some(configuration.settings.regex);
+        let key = serde_json::to_string(&(plain, regex)).expect("a row is a map with string keys");
+        let fresh = self.row_places.len() as RowId;
+        *self.rows.entry(key).or_insert_with(|| {
+            self.row_places.push(place);
+            fresh
+        })
+    }
+
+    fn step(&mut self, rule: &Rule, surroundings: &str, place: Place) -> StepId {
+        let key = super::steps::written(&rule.body) + surroundings;
+        let fresh = self.step_places.len() as StepId;
+        *self.steps.entry(key).or_insert_with(|| {
+            self.step_places.push(place);
+            fresh
+        })
+    }
+
+    fn end(&mut self, end: End) -> EndId {
+        let fresh = self.end_values.len() as EndId;
+        *self.ends.entry(end.clone()).or_insert_with(|| {
+            self.end_values.push(end);
+            fresh
+        })
+    }
+
+    /// Adds a configuration; gives the node at which statements of each start flag begin, or `None` beyond the limit.
+    pub(super) fn add(
+        &mut self,
+        configuration: &Configuration,
+        side: usize,
+        start_flags: &[u32],
+    ) -> Option<Vec<NodeId>> {
+        let rules = &configuration.graph.rules;
+        let iterations = configuration.settings.query_processor_iterations as usize;
+        if (iterations + 1).saturating_mul(rules.len()) > MOST_NODES {
+            return None;
+        }
+        let places = Places::of(configuration, self);
+        let surroundings = super::steps::surroundings(configuration);
+        let rows: Vec<u32> = rules
+            .iter()
+            .enumerate()
+            .map(|(position, rule)| match &rule.body {
+                Body::Engine(row) => self.row(row, configuration, (side, position)),
+                Body::Native { .. } => self.step(rule, &surroundings, (side, position)),
+            })
+            .collect();
+        // By position: the node with the restarts of the last round left, and with one more.
+        let mut fewer: Vec<NodeId> = Vec::new();
+        for left in 0..=iterations {
+            let mut now = vec![0; rules.len()];
+            for position in (0..rules.len()).rev() {
+                let goes_on = places.next(rules[position].flag_in, position + 1, &now, self);
+                let node = match &rules[position].body {
+                    Body::Native { .. } => Node::Step {
+                        step: rows[position],
+                        next: goes_on,
+                    },
+                    Body::Engine(row) => {
+                        let jump = |flag: u32, graph: &mut Self| match left {
+                            0 => places.next(flag, position + 1, &now, graph),
+                            _ => places.next(flag, 0, &fewer, graph),
+                        };
+                        let row_id = rows[position];
+                        match (row.apply, row.flag_out) {
+                            (true, flag_out) => Node::Rule {
+                                row: row_id,
+                                matched: places.stop(flag_out.unwrap_or(rules[position].flag_in), self),
+                                failed: goes_on,
+                            },
+                            (false, Some(flag)) => Node::Rule {
+                                row: row_id,
+                                matched: jump(flag, self),
+                                failed: goes_on,
+                            },
+                            (false, None) if row.flag_outs.iter().any(|choice| choice.weight > 0) => {
+                                let choices = row.flag_outs.iter().filter(|choice| choice.weight > 0);
+                                Node::Draw {
+                                    row: row_id,
+                                    drawn: choices
+                                        .map(|choice| (choice.weight, jump(choice.id, self)))
+                                        .collect(),
+                                    failed: goes_on,
+                                }
+                            }
+                            (false, None) => Node::Rule {
+                                row: row_id,
+                                matched: goes_on,
+                                failed: goes_on,
+                            },
+                        }
+                    }
+                };
+                now[position] = self.node(node);
+            }
+            fewer = now;
+        }
+        Some(
+            start_flags
+                .iter()
+                .map(|&flag| places.next(flag, 0, &fewer, self))
+                .collect(),
+        )
+    }
+
+    /// The engine rule of a row.
+    pub(super) fn row_in<'c>(&self, row: RowId, configurations: [&'c Configuration; 2]) -> &'c EngineRule {
+        let (side, position) = self.row_places[row as usize];
+        match &configurations[side].graph.rules[position].body {
+            Body::Engine(row) => row,
+            Body::Native { .. } => unreachable!("rows are made of engine rules"),
+        }
+    }
+
+    /// The step of the bundled engine.
+    pub(super) fn step_in<'c>(&self, step: StepId, configurations: [&'c Configuration; 2]) -> &'c NativeStep {
+        let (side, position) = self.step_places[step as usize];
+        match &configurations[side].graph.rules[position].body {
+            Body::Native { step, .. } => step,
+            Body::Engine(_) => unreachable!("steps are made of native rules"),
+        }
+    }
+}
+
+/// Chains and ends by flag.
+struct Places {
+    chains: HashMap<u32, Vec<usize>>,
+    ends: HashMap<u32, EndId>,
+    no_routes: EndId,
+}
+
+impl Places {
+    fn of(configuration: &Configuration, graph: &mut Graph) -> Self {
+        let rules = &configuration.graph.rules;
+        let mut chains: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (position, rule) in rules.iter().enumerate() {
+            chains.entry(rule.flag_in).or_default().push(position);
+        }
+        let last_applies = rules
+            .last()
+            .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
+        let skipped = configuration.engine.profile().trailing_apply_skips_fast_routing && last_applies;
+        let mut ends: HashMap<u32, End> = HashMap::new();
+        for row in configuration.graph.fast_routing.iter().filter(|_| !skipped) {
+            let end = ends.entry(row.flag_in).or_default();
+            end.routes
+                .push((row.username.clone(), row.schemaname.clone(), row.hostgroup.0));
+        }
+        for firewall in &configuration.firewall {
+            for &flag in &firewall.flags {
+                ends.entry(flag).or_default().allowed.push(firewall.user.clone());
+            }
+        }
+        for end in ends.values_mut() {
+            end.routes.sort_unstable();
+            end.allowed.sort_unstable();
+        }
+        Self {
+            chains,
+            no_routes: graph.end(End::default()),
+            ends: ends
+                .into_iter()
+                .map(|(flag, end)| (flag, graph.end(end)))
+                .collect(),
+        }
+    }
+
+    /// The node behind a rule that applies at a flag.
+    fn stop(&self, flag: u32, graph: &mut Graph) -> NodeId {
+        let allowed = match self.ends.get(&flag) {
+            Some(&end) => graph.end_values[end as usize].allowed.clone(),
+            None => Vec::new(),
+        };
+        let end = graph.end(End {
+            allowed,
+            routes: Vec::new(),
+        });
+        graph.node(Node::Stop(end))
+    }
+
+    /// The node of the first rule of a chain at or behind `from`.
+    fn next(&self, flag: u32, from: usize, nodes: &[NodeId], graph: &mut Graph) -> NodeId {
+        let chain = self.chains.get(&flag).map_or(&[] as &[usize], Vec::as_slice);
+        match chain.get(chain.partition_point(|&position| position < from)) {
+            Some(&position) => nodes[position],
+            None => {
+                let end = self.ends.get(&flag).copied().unwrap_or(self.no_routes);
+                graph.node(Node::End(end))
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The conditions that were met and missed on the way to a place in both graphs, and statements that satisfy them.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use shardwright_rules::decide::Index;
+use shardwright_rules::{Configuration, EngineRule};
+
+use super::Pair;
+use super::graph::{Graph, RowId};
+use crate::condition::{Condition, Side, Term};
+use crate::example::Example;
+use crate::languages::Languages;
+use crate::question::{Blocker, Question};
+use crate::session::{Mentioned, Session, given};
+use crate::solver::{Answer, Hunt, hunt_for};
+
+/// Users that are tried one by one where rules ask for users.
+const MOST_USERS: usize = 24;
+
+pub(super) type PathId = usize;
+
+/// A condition that was met, or not, when the statement was the text of this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    pub(super) row: RowId,
+    pub(super) met: bool,
+    pub(super) text: u64,
+}
+
+/// Ways through both graphs, each an extension of another.
+#[derive(Default)]
+pub(super) struct Paths {
+    links: Vec<(PathId, Test)>,
+}
+
+impl Paths {
+    /// The way without a test.
+    pub(super) const START: PathId = 0;
+
+    pub(super) fn extend(&mut self, path: PathId, test: Test) -> PathId {
+        self.links.push((path, test));
+        self.links.len()
+    }
+
+    /// The tests, last first.
+    pub(super) fn tests(&self, path: PathId) -> impl Iterator<Item = Test> {
+        let mut at = path;
+        std::iter::from_fn(move || {
+            let &(before, test) = self.links.get(at.checked_sub(1)?)?;
+            at = before;
+            Some(test)
+        })
+    }
+}
+
+/// Whose statements are asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Users {
+    /// Anybody's: no users are configured.
+    Anybody,
+    /// Theirs.
+    Among(BTreeSet<String>),
+}
+
+/// Conditions beside those of a path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    pub(super) must: Vec<EngineRule>,
+    pub(super) must_not: Vec<EngineRule>,
+}
+
+/// The conditions of rows, made when they are first asked about.
+pub(super) struct Conditions<'c> {
+    pub(super) languages: Languages,
+    by_row: Vec<OnceCell<Condition<'c>>>,
+    mentioned: Mentioned,
+}
+
+impl<'c> Conditions<'c> {
+    pub(super) fn of(graph: &Graph, configurations: [&'c Configuration; 2]) -> Self {
+        let rows = 0..graph.row_places.len();
+        let engine_rows = rows.map(|row| graph.row_in(row as RowId, configurations));
+        Self {
+            languages: Languages::new(),
+            by_row: graph.row_places.iter().map(|_| OnceCell::new()).collect(),
+            mentioned: Mentioned::by(engine_rows),
+        }
+    }
+
+    fn prepare(&mut self, row: RowId, graph: &Graph, pair: &Pair<'_, 'c>) {
+        let cell = &self.by_row[row as usize];
+        if cell.get().is_none() {
+            let (side, position) = graph.row_places[row as usize];
+            let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
+            let patterns = pair.lookups[side].patterns(position);
+            let condition = Condition::of(engine_row, patterns, &mut self.languages);
+            cell.get_or_init(|| condition);
+        }
+    }
+
+    /// A statement on the path that `accepts` takes, or a proof that there is no statement on it.
+    pub(super) fn solve(
+        &mut self,
+        (graph, pair): (&Graph, &Pair<'_, 'c>),
+        tests: &[Test],
+        beside: &Beside,
+        (users, flag): (&Users, u32),
+        accepts: &dyn Fn(&Example) -> bool,
+    ) -> Answer {
+        for test in tests {
+            self.prepare(test.row, graph, pair);
+        }
+        let known = |test: &Test| &self.by_row[test.row as usize];
+        let conditions: Vec<(Test, &Condition<'c>)> = tests
+            .iter()
+            .filter_map(|test| Some((*test, known(test).get()?)))
+            .collect();
+        let mut undecided = None;
+        let (candidates, complete) = self.users(&conditions, beside, users);
+        for user in candidates {
+            match self.solve_for(&conditions, beside, (user, flag), pair, accepts) {
+                Answer::Witness(example) => return Answer::Witness(example),
+                Answer::Undecided(reason) => undecided = Some(reason),
+                Answer::Empty(_) => {}
+            }
+        }
+        if !complete {
+            undecided.get_or_insert("the number of users that rules ask for".to_owned());
+        }
+        undecided.map_or_else(|| Answer::Empty(Vec::new()), Answer::Undecided)
+    }
+
+    /// The users whose sessions stand for all; `None`: one that no rule asks for. False if some were left out.
+    fn users(
+        &self,
+        conditions: &[(Test, &Condition<'c>)],
+        beside: &Beside,
+        users: &Users,
+    ) -> (Vec<Option<String>>, bool) {
+        let rows = |met: bool, more: &'_ [EngineRule]| -> BTreeSet<String> {
+            let of_path = conditions
+                .iter()
+                .filter(|(test, _)| test.met == met)
+                .map(|(_, condition)| condition.row);
+            let names = of_path.chain(more).filter_map(|row| given(&row.username));
+            names.map(str::to_owned).collect()
+        };
+        let wanted = rows(true, &beside.must);
+        let avoided = rows(false, &beside.must_not);
+        let Users::Among(known) = users else {
+            return (vec![None], true);
+        };
+        if let Some(user) = wanted.first() {
+            let possible = wanted.len() == 1 && known.contains(user);
+            return (possible.then(|| Some(user.clone())).into_iter().collect(), true);
+        }
+        let free = known.iter().find(|user| !avoided.contains(*user));
+        let asked = known.iter().filter(|user| avoided.contains(*user));
+        let mut candidates: Vec<Option<String>> = free.into_iter().chain(asked).cloned().map(Some).collect();
+        let complete = candidates.len() <= MOST_USERS;
+        candidates.truncate(MOST_USERS);
+        (candidates, complete)
+    }
+
+    fn solve_for(
+        &self,
+        conditions: &[(Test, &Condition<'c>)],
+        beside: &Beside,
+        (user, flag): (Option<String>, u32),
+        pair: &Pair<'_, 'c>,
+        accepts: &dyn Fn(&Example) -> bool,
+    ) -> Answer {
+        let of_user = EngineRule {
+            username: user,
+            ..EngineRule::default()
+        };
+        let rows = |met: bool| {
+            let of_path = conditions.iter().filter(move |(test, _)| test.met == met);
+            of_path.map(|(_, condition)| condition.row)
+        };
+        let must = rows(true).chain(&beside.must).chain(std::iter::once(&of_user));
+        let must_not = rows(false).chain(&beside.must_not);
+        let session = Session::meeting(pair.configuration(0), &self.mentioned, must, must_not);
+        let Some(mut session) = session else {
+            return Answer::Empty(Vec::new());
+        };
+        session.flag = flag;
+        if beside.must_not.iter().any(|row| session.satisfies(row)) {
+            return Answer::Empty(Vec::new());
+        }
+        let Some(question) = question(conditions, session) else {
+            return Answer::Empty(Vec::new());
+        };
+        let hunt = Hunt {
+            languages: &self.languages,
+            reaches: accepts,
+            ordinary: false,
+        };
+        hunt_for(&hunt, &question)
+    }
+}
+
+/// The conditions on the statement; `None` if they contradict each other at once.
+fn question(conditions: &[(Test, &Condition<'_>)], session: Session) -> Option<Question> {
+    let mut question = Question {
+        session,
+        digest: Vec::new(),
+        text: Vec::new(),
+        blockers: Vec::new(),
+        left_out: None,
+    };
+    let hash = conditions
+        .iter()
+        .filter(|(test, _)| test.met)
+        .find_map(|(_, condition)| condition.row.digest);
+    for (at, (test, condition)) in conditions.iter().enumerate() {
+        let known_text = test.text == 0;
+        if test.met {
+            if let Some(wanted) = condition.row.digest {
+                if hash != Some(wanted) {
+                    return None;
+                }
+                question
+                    .left_out
+                    .get_or_insert(format!("which statements have the digest 0x{wanted:016X}"));
+            }
+            for (side, term) in &condition.terms {
+                match (side, term) {
+                    (_, Term::Always) => {}
+                    (_, Term::Never) => return None,
+                    (_, Term::Unknown(reason)) => {
+                        question.left_out.get_or_insert(reason.clone());
+                    }
+                    (Side::Text, Term::Lit(_)) if !known_text => {
+                        question.left_out.get_or_insert("a rewrite before it".to_owned());
+                    }
+                    (Side::Text, Term::Lit(lit)) => question.text.push(*lit),
+                    (Side::Digest, Term::Lit(lit)) => question.digest.push(*lit),
+                }
+            }
+            continue;
+        }
+        if !question.session.satisfies(condition.row)
+            || condition.is_never()
+            || condition.row.digest.is_some_and(|other| hash != Some(other))
+        {
+            continue;
+        }
+        let mut lits = Vec::new();
+        let mut told = true;
+        for (side, term) in &condition.terms {
+            match term {
+                Term::Always | Term::Never => {}
+                Term::Unknown(reason) => {
+                    told = false;
+                    question.left_out.get_or_insert(reason.clone());
+                }
+                Term::Lit(_) if *side == Side::Text && !known_text => {
+                    told = false;
+                    question.left_out.get_or_insert("a rewrite before it".to_owned());
+                }
+                Term::Lit(lit) => lits.push((*side, *lit)),
+            }
+        }
+        match (told, lits.is_empty()) {
+            (true, true) => return None,
+            (true, false) => question.blockers.push(Blocker { position: at, lits }),
+            (false, _) => {}
+        }
+    }
+    Some(question)
+}

@@ -1,0 +1,239 @@
+//! Steps of the bundled engine compared, and engines that differ: statements that are likely to show a difference.
+
+use std::collections::BTreeSet;
+
+use shardwright_rules::{
+    Address, Body, Configuration, Finder, KeyValue, MapStep, MissingAction, NativeStep, Shard, UnknownKey,
+};
+
+use super::explore::Explorer;
+use super::graph::Node;
+use super::{ComparedSession, Found, Pair};
+use crate::example::ORDINARY;
+use crate::natives;
+use crate::session::Session;
+
+/// Keys of shards that differ that are tried.
+const MOST_KEYS: usize = 32;
+/// Users whose sessions are tried.
+const MOST_USERS: usize = 8;
+
+/// A step as a text that is equal for equal steps, whatever their addresses.
+pub(super) fn written(body: &Body) -> String {
+    let Body::Native { scope, step } = body else {
+        return String::new();
+    };
+    let plain = match step {
+        NativeStep::Map(map) => {
+            let mut shards: Vec<Shard> = map.shards.iter().map(plain_shard).collect();
+            shards.sort_by_cached_key(|shard| serde_json::to_string(shard).unwrap_or_default());
+            NativeStep::Map(Box::new(MapStep {
+                shards,
+                ..(**map).clone()
+            }))
+        }
+        other => other.clone(),
+    };
+    serde_json::to_string(&(scope, plain)).expect("a step is a map with string keys")
+}
+
+/// The clusters that steps can find a statement placed on, as a text: a step means the same only among the same ones.
+pub(super) fn surroundings(configuration: &Configuration) -> String {
+    let (mut hostgroups, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for rule in &configuration.graph.rules {
+        match &rule.body {
+            Body::Engine(row) => hostgroups.extend(row.destination_hostgroup),
+            Body::Native {
+                step: NativeStep::Map(map),
+                ..
+            } => {
+                names.extend(map.shards.iter().filter_map(|shard| shard.cluster.as_deref()));
+                for action in [&map.missing.statements, &map.missing.session_setup] {
+                    if let MissingAction::Cluster(name) = action {
+                        names.insert(name);
+                    }
+                }
+                if let UnknownKey::Cluster(name) = &map.unknown {
+                    names.insert(name);
+                }
+            }
+            Body::Native { .. } => {}
+        }
+    }
+    hostgroups.extend(configuration.graph.fast_routing.iter().map(|row| row.hostgroup.0));
+    hostgroups.extend(configuration.users.iter().map(|user| user.default_hostgroup.0));
+    let used = configuration.clusters.iter().filter(|cluster| {
+        let own = [Some(cluster.writer), cluster.reader];
+        names.contains(&*cluster.name) || own.into_iter().flatten().any(|id| hostgroups.contains(&id.0))
+    });
+    let mut used: Vec<String> = used
+        .map(|cluster| format!("{}:{}:{:?}", cluster.name, cluster.writer, cluster.reader))
+        .collect();
+    used.sort_unstable();
+    used.join(",")
+}
+
+fn plain_shard(shard: &Shard) -> Shard {
+    Shard {
+        address: Address::new(""),
+        ..shard.clone()
+    }
+}
+
+/// Both walks are at steps that differ, or at the same step in different states.
+pub(super) fn differ(explorer: &Explorer<'_, '_>, nodes: [&Node; 2], found: &mut Found) {
+    let pair = explorer.pair;
+    let configurations = [pair.configuration(0), pair.configuration(1)];
+    let steps = nodes.map(|node| match node {
+        Node::Step { step, .. } => Some(explorer.graph.step_in(*step, configurations)),
+        _ => None,
+    });
+    let mut texts: Vec<Vec<u8>> = ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let mut schemas: BTreeSet<String> = BTreeSet::new();
+    let mut named = "steps of the bundled engine that differ".to_owned();
+    if let [Some(NativeStep::Map(left)), Some(NativeStep::Map(right))] = steps {
+        named = format!("shard map `{}`, whose steps differ", left.map);
+        for key in differing_keys(left, right) {
+            for map in [left, right] {
+                texts.extend(keyed(map, &key));
+                schemas.extend(keyed_schemas(map, &key));
+            }
+        }
+    }
+    let before = found.differences.len();
+    try_all(pair, &texts, &schemas, found);
+    if found.differences.len() == before {
+        found.undecided.insert(named);
+    }
+}
+
+fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, found: &mut Found) {
+    let users = pair.configuration(0).users.iter().take(MOST_USERS);
+    for user in users {
+        let own = Session::of_user(pair.configuration(0), &user.name);
+        let bent = schemas.iter().map(|schema| Some(schema.clone()));
+        for schema in std::iter::once(own.schema.clone()).chain(bent) {
+            let session = ComparedSession {
+                user: own.user.clone(),
+                schema,
+                client_addr: own.client_addr.clone(),
+                listener: own.listener.clone(),
+                flag: 0,
+                transaction: None,
+            };
+            for text in texts {
+                if let Some(difference) = pair.difference(&session, text) {
+                    found.add(difference);
+                }
+                if found.is_full() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A key of every shard that only one of the maps has.
+fn differing_keys(left: &MapStep, right: &MapStep) -> Vec<KeyValue> {
+    let texts = |map: &MapStep| -> BTreeSet<String> {
+        let shards = map.shards.iter().map(plain_shard);
+        shards
+            .map(|shard| serde_json::to_string(&shard).unwrap_or_default())
+            .collect()
+    };
+    let (of_left, of_right) = (texts(left), texts(right));
+    let mut keys = Vec::new();
+    for (map, others) in [(left, &of_right), (right, &of_left)] {
+        for shard in &map.shards {
+            let text = serde_json::to_string(&plain_shard(shard)).unwrap_or_default();
+            if keys.len() >= MOST_KEYS || others.contains(&text) {
+                continue;
+            }
+            keys.extend(shard.keys.iter().take(4).cloned());
+            keys.extend(
+                shard
+                    .ranges
+                    .iter()
+                    .take(2)
+                    .flat_map(|range| [KeyValue::Integer(range.0), KeyValue::Integer(range.1)]),
+            );
+            keys.extend(
+                shard
+                    .remainders
+                    .iter()
+                    .take(2)
+                    .filter_map(|&remainder| Some(KeyValue::Integer(i64::try_from(remainder).ok()?))),
+            );
+        }
+    }
+    keys
+}
+
+/// Statements that carry a key in the ways that a map reads.
+fn keyed(map: &MapStep, key: &KeyValue) -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    if let Some(comment) = natives::comment_of(map, key) {
+        texts.push(format!("{comment} SELECT a FROM t WHERE id=1").into_bytes());
+    }
+    let literal = match key {
+        KeyValue::Integer(number) => number.to_string(),
+        KeyValue::Text(text) => format!("'{}'", text.replace('\'', "''")),
+    };
+    let schema = map
+        .logical_schema
+        .as_ref()
+        .map_or(String::new(), |schema| format!("{schema}."));
+    for finder in &map.finders {
+        match finder {
+            Finder::Column { column, .. } => {
+                texts.push(format!("SELECT a FROM {schema}t WHERE {column}={literal}").into_bytes());
+            }
+            Finder::Table { template } => {
+                texts.extend(
+                    template
+                        .render(key)
+                        .map(|table| format!("SELECT a FROM {schema}{table}").into_bytes()),
+                );
+            }
+            Finder::Comment { .. } | Finder::Schema { .. } | Finder::User { .. } => {}
+        }
+    }
+    texts
+}
+
+fn keyed_schemas(map: &MapStep, key: &KeyValue) -> Vec<String> {
+    let finders = map.finders.iter();
+    finders
+        .filter_map(|finder| match finder {
+            Finder::Schema { template } => template.render(key),
+            Finder::Comment { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => {
+                None
+            }
+        })
+        .collect()
+}
+
+/// Two engines mean different things by annotations and by open transactions.
+pub(super) fn compare_engines(pair: &Pair<'_, '_>, found: &mut Found) {
+    let [left, right] = [0, 1].map(|side| pair.configuration(side).engine.profile());
+    if left.annotations == right.annotations
+        && left.transactions_ignore_rules == right.transactions_ignore_rules
+    {
+        return;
+    }
+    let before = found.differences.len();
+    let texts: Vec<Vec<u8>> = [
+        "/* hostgroup=4294967295 */ SELECT 1",
+        "/* query_delay=1 */ SELECT 1",
+    ]
+    .into_iter()
+    .chain(ORDINARY)
+    .map(|text| text.as_bytes().to_vec())
+    .collect();
+    try_all(pair, &texts, &BTreeSet::new(), found);
+    if found.differences.len() == before {
+        found
+            .undecided
+            .insert("annotations and open transactions, which the two engines read differently".to_owned());
+    }
+}

@@ -1,0 +1,154 @@
+//! Users compared: who can log in, and where their statements go when no rule says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardwright_rules::{Configuration, Firewall, User};
+
+use super::path::Users;
+use super::state::Field;
+use super::{ComparedSession, Difference, Found, Pair};
+use crate::example::ORDINARY;
+use crate::session::Session;
+
+/// Users who differ that are explored one by one.
+const MOST_APART: usize = 16;
+
+/// Users whose statements are compared together.
+pub(super) struct Group {
+    pub(super) users: Users,
+    /// What is said of their statements before any rule.
+    pub(super) initial: [BTreeMap<Field, u64>; 2],
+}
+
+/// The groups to explore.
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+}
+
+pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
+    let configurations = [0, 1].map(|side| pair.configuration(side));
+    if firewall(configurations[0]) != firewall(configurations[1]) {
+        found.undecided.insert("the lists of the firewall".to_owned());
+    }
+    let [left, right] = configurations.map(by_name);
+    if left.is_empty() && right.is_empty() {
+        return Groups {
+            groups: vec![Group {
+                users: Users::Anybody,
+                initial: [BTreeMap::new(), BTreeMap::new()],
+            }],
+        };
+    }
+    let mut alike = BTreeSet::new();
+    let mut groups = Vec::new();
+    let names: BTreeSet<&str> = left.keys().chain(right.keys()).copied().collect();
+    for name in names {
+        match (left.get(name), right.get(name)) {
+            (Some(one), Some(other)) => {
+                settings(pair, [one, other], found);
+                if one.default_hostgroup == other.default_hostgroup {
+                    alike.insert(name.to_owned());
+                } else if groups.len() < MOST_APART {
+                    let initial =
+                        |user: &User| BTreeMap::from([(Field::Hostgroup, user.default_hostgroup.0.into())]);
+                    groups.push(Group {
+                        users: Users::Among(BTreeSet::from([name.to_owned()])),
+                        initial: [initial(one), initial(other)],
+                    });
+                } else {
+                    found
+                        .undecided
+                        .insert("the number of users whose default hostgroups differ".to_owned());
+                }
+            }
+            (one, _) if !found.is_full() => missing(pair, name, usize::from(one.is_some()), found),
+            _ => {}
+        }
+    }
+    if !alike.is_empty() {
+        groups.push(Group {
+            users: Users::Among(alike),
+            initial: [BTreeMap::new(), BTreeMap::new()],
+        });
+    }
+    Groups { groups }
+}
+
+fn by_name(configuration: &Configuration) -> BTreeMap<&str, &User> {
+    let users = configuration.users.iter().rev();
+    users.map(|user| (user.name.as_str(), user)).collect()
+}
+
+/// The lists without the flags, which are part of the ends of chains.
+fn firewall(configuration: &Configuration) -> Vec<Firewall> {
+    let lists = configuration.firewall.iter().cloned();
+    lists
+        .map(|list| Firewall {
+            flags: Vec::new(),
+            address: shardwright_rules::Address::new(""),
+            ..list
+        })
+        .collect()
+}
+
+fn session(configuration: &Configuration, user: &str) -> ComparedSession {
+    let session = Session::of_user(configuration, user);
+    ComparedSession {
+        user: session.user,
+        schema: session.schema,
+        client_addr: session.client_addr,
+        listener: session.listener,
+        flag: 0,
+        transaction: None,
+    }
+}
+
+/// A user of one side only.
+fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, found: &mut Found) {
+    let session = session(pair.configuration(1 - absent), name);
+    let text = b"SELECT 1";
+    let mut sides = [0, 1].map(|side| Some(pair.lookups[side].decide(&session.view(), text)));
+    sides[absent] = None;
+    let [left, right] = sides;
+    found.add(Difference {
+        session,
+        statement: text.to_vec(),
+        left,
+        right,
+    });
+}
+
+/// What else of a user decides where statements go.
+fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], found: &mut Found) {
+    let session = session(pair.configuration(0), &one.name);
+    if one.transaction_persistent != other.transaction_persistent {
+        let mut shown = pair.configuration(0).hostgroups.iter().flat_map(|hostgroup| {
+            ORDINARY.iter().filter_map(|text| {
+                let open = ComparedSession {
+                    transaction: Some(hostgroup.id.0),
+                    ..session.clone()
+                };
+                pair.difference(&open, text.as_bytes())
+            })
+        });
+        match shown.next() {
+            Some(difference) => found.add(difference),
+            None => {
+                found
+                    .undecided
+                    .insert("`transaction_persistent` of a user".to_owned());
+            }
+        }
+    }
+    if one.annotations_allowed != other.annotations_allowed {
+        match pair.difference(&session, b"/* hostgroup=4294967295 */ SELECT 1") {
+            Some(difference) => found.add(difference),
+            None if pair.configuration(0).engine == pair.configuration(1).engine
+                && pair.configuration(0).engine.profile().annotations
+                    == shardwright_rules::Annotations::AfterRules => {}
+            None => {
+                found.undecided.insert("annotations of a user".to_owned());
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A configuration that statements can be decided under at once: patterns are compiled when the first statement asks them.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+
+use shardwright_rules::decide::{Index, RulePatterns, decide};
+use shardwright_rules::{
+    Cluster, Configuration, Decision, FastRoute, HostgroupId, SessionView, Statement, User,
+};
+
+/// The evaluator's own walk over indexed rules.
+#[derive(Debug)]
+pub(crate) struct Lookup<'c> {
+    configuration: &'c Configuration,
+    patterns: Vec<OnceCell<RulePatterns>>,
+    chains: BTreeMap<u32, Vec<usize>>,
+    users: HashMap<&'c str, usize>,
+    cluster_of: HashMap<HostgroupId, usize>,
+    fast_routes: HashMap<(&'c str, &'c str, u32), usize>,
+}
+
+impl<'c> Lookup<'c> {
+    pub(crate) fn of(configuration: &'c Configuration) -> Self {
+        let graph = &configuration.graph;
+        let mut chains = BTreeMap::<u32, Vec<usize>>::new();
+        for (position, rule) in graph.rules.iter().enumerate() {
+            chains.entry(rule.flag_in).or_default().push(position);
+        }
+        // Where a name stands twice, the first counts, as in the evaluator.
+        let mut users = HashMap::new();
+        for (at, user) in configuration.users.iter().enumerate() {
+            users.entry(user.name.as_str()).or_insert(at);
+        }
+        let mut cluster_of = HashMap::new();
+        for (at, cluster) in configuration.clusters.iter().enumerate() {
+            for hostgroup in [Some(cluster.writer), cluster.reader].into_iter().flatten() {
+                cluster_of.entry(hostgroup).or_insert(at);
+            }
+        }
+        let mut fast_routes = HashMap::new();
+        for (at, row) in graph.fast_routing.iter().enumerate() {
+            let key = (row.username.as_str(), row.schemaname.as_str(), row.flag_in);
+            fast_routes.entry(key).or_insert(at);
+        }
+        Self {
+            patterns: graph.rules.iter().map(|_| OnceCell::new()).collect(),
+            configuration,
+            chains,
+            users,
+            cluster_of,
+            fast_routes,
+        }
+    }
+
+    /// Where a statement goes.
+    pub(crate) fn decide(&self, session: &SessionView<'_>, text: &[u8]) -> Decision {
+        decide(self, session, &Statement::new(text, Default::default()), false)
+    }
+
+    /// The configuration itself, for as long as it lives.
+    pub(crate) fn of_configuration(&self) -> &'c Configuration {
+        self.configuration
+    }
+}
+
+impl Index for Lookup<'_> {
+    fn configuration(&self) -> &Configuration {
+        self.configuration
+    }
+
+    fn patterns(&self, position: usize) -> &RulePatterns {
+        self.patterns[position].get_or_init(|| {
+            let regex = self.configuration.settings.regex;
+            RulePatterns::of_rule(&self.configuration.graph.rules[position], regex)
+        })
+    }
+
+    fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {
+        let chain = self.chains.get(&flag)?;
+        chain
+            .get(chain.partition_point(|&position| position < from))
+            .copied()
+    }
+
+    fn user(&self, name: &str) -> Option<&User> {
+        self.users.get(name).map(|&at| &self.configuration.users[at])
+    }
+
+    fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
+        self.cluster_of
+            .get(&hostgroup)
+            .map(|&at| &self.configuration.clusters[at])
+    }
+
+    fn fast_route(&self, user: &str, schema: &str, flag: u32) -> Option<&FastRoute> {
+        self.fast_routes
+            .get(&(user, schema, flag))
+            .map(|&at| &self.configuration.graph.fast_routing[at])
+    }
+}
