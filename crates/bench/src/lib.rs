@@ -7,6 +7,7 @@ pub mod compile_time;
 mod cpu_time;
 pub mod decisions;
 mod endpoint;
+pub mod lint_time;
 mod machine;
 pub mod passthrough;
 pub mod pinned_serial;

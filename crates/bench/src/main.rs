@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shardwright_bench::{BenchError, Report, compile_time, decisions, validate_time};
+use shardwright_bench::{BenchError, Report, compile_time, decisions, lint_time, validate_time};
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
@@ -34,6 +34,8 @@ enum Benchmark {
     },
     /// Time to decide one statement at 10, 200, 1,000 and 10,000 shards.
     Decisions,
+    /// Time of the analysis: compiled trees, lists written by hand, two revisions compared.
+    Lint,
 }
 
 impl Benchmark {
@@ -42,6 +44,7 @@ impl Benchmark {
             Self::Compile,
             Self::Validate { most: 10_000 },
             Self::Decisions,
+            Self::Lint,
             Self::Proxy(proxy_bench::Arguments::default()),
         ]
     }
@@ -52,6 +55,7 @@ impl Benchmark {
             Self::Compile => compile_time::run(&beside("shardwright")?, progress),
             Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress),
             Self::Decisions => Ok(decisions::run(progress)),
+            Self::Lint => Ok(lint_time::run(progress)),
         }
     }
 }

@@ -69,3 +69,9 @@ pub fn compiled(shards: u32, engine: EngineId) -> Compiled {
     assert!(!compiled.problems.has_errors(), "the generated project compiles");
     compiled
 }
+
+/// The largest resident set of this process so far.
+pub(crate) fn own_peak_kib() -> u64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
+    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
+}

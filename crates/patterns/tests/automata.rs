@@ -80,7 +80,7 @@ fn samples_and_needles() {
         (
             "^SELECT .* FOR UPDATE",
             Some("SELECT  FOR UPDATE"),
-            Some("for update"),
+            Some(" for update"),
         ),
         (r"/\*\s*tenant=0*17\b", Some("/*TENANT=17"), Some("tenant=")),
         ("(?:app|web)_1", Some("APP_1"), Some("_1")),
