@@ -14,6 +14,7 @@ mod languages;
 mod lookup;
 mod natives;
 mod paths;
+pub mod properties;
 mod question;
 mod reach;
 pub mod route_tests;

@@ -138,6 +138,16 @@ impl<'c> Runner<'c> {
         Self { table, configuration }
     }
 
+    /// The configuration.
+    pub(crate) fn configuration(&self) -> &'c Configuration {
+        self.configuration
+    }
+
+    /// What decides.
+    pub(crate) fn table(&self) -> &RoutingTable {
+        &self.table
+    }
+
     /// What does not hold in a case; the session goes on behind a failure as it would for a client.
     #[must_use]
     pub fn run(&self, case: &Case<'_>) -> Vec<Failure> {

@@ -59,7 +59,7 @@ pub struct Route {
 }
 
 /// Effects on a statement that is sent; `None` where no rule said anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Effects {
     /// Pause before it is sent, ms.
     pub delay_ms: Option<u32>,

@@ -57,6 +57,26 @@ impl Runner<'_> {
         found.mismatches
     }
 
+    /// What of an expectation does not hold of a route that no path is known of: its shard is the one that counts.
+    pub(crate) fn route_mismatches(
+        &self,
+        expected: &Expected<'_>,
+        route: &Route,
+        statement: &Statement<'_>,
+    ) -> Vec<Mismatch> {
+        let mut found = Found::default();
+        let without_text = Expected {
+            query: None,
+            ..expected.clone()
+        };
+        self.route(&without_text, route, statement, &mut found);
+        let shard = route.shard.as_ref().map(|shard| shard.as_str());
+        for wanted in expected.shards.iter().filter(|wanted| Some(**wanted) != shard) {
+            found.push(Some("shard"), wanted, shard.unwrap_or("no shard"));
+        }
+        found.mismatches
+    }
+
     fn route(&self, expected: &Expected<'_>, route: &Route, statement: &Statement<'_>, found: &mut Found) {
         found.compare("cluster", expected.cluster, route.cluster.as_deref());
         let role = route.role.map(|role| role.to_string());

@@ -1,0 +1,178 @@
+//! Properties: what must hold for every statement of a domain, proved over the rules, refuted by a statement, or told
+//! to be undecided.
+//!
+//! A property is about *plain* statements of sessions outside of transactions: one statement in a text, without line
+//! comments, executable comments, or the engine's annotations. A proof walks the rules with sets of statements, larger
+//! where a condition cannot be told ([`ends`]); a counter-example is one that the evaluator was run on.
+
+mod claim;
+mod ends;
+mod native;
+mod starts;
+mod statements;
+
+use std::sync::Arc;
+
+use shardwright_routing::RoutingTable;
+use shardwright_rules::decide::RulePatterns;
+use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, StatementKind};
+
+use crate::route_tests::{Expected, Mismatch, Runner};
+use ends::{End, Walker};
+use starts::Starts;
+
+/// Which statements a property is about; an empty list is no limit.
+#[derive(Clone, Debug, Default)]
+pub struct Domain<'t> {
+    /// Names of users; every configured one where empty.
+    pub users: Vec<&'t str>,
+    /// Schemas that sessions are in.
+    pub schemas: Vec<&'t str>,
+    /// Kinds of statements.
+    pub statements: Vec<StatementKind>,
+    /// Only those that a shard of this map places.
+    pub map: Option<&'t str>,
+}
+
+/// What must hold.
+#[derive(Clone, Debug)]
+pub enum Claim<'t> {
+    /// This, of each statement. Where no outcome is asked for, it is about those that are sent; of the fields, `query`,
+    /// `error`, `answer` and `rule` are not looked at.
+    Each(Expected<'t>),
+    /// Statements of two shards of the domain's map never go to one place: one cluster and one schema.
+    Disjoint,
+}
+
+/// A domain with a claim.
+#[derive(Clone, Debug)]
+pub struct Property<'t> {
+    /// Which statements.
+    pub domain: Domain<'t>,
+    /// What must hold of them.
+    pub claim: Claim<'t>,
+}
+
+/// What became of a property.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// It holds for every statement of the domain.
+    Proved,
+    /// It does not: these statements show it, one, or two that should not meet.
+    Refuted(Box<CounterExample>),
+    /// Neither: no statement that was tried breaks it.
+    Undecided {
+        /// What the proof failed at.
+        reason: String,
+        /// Statements that were tried.
+        checked: usize,
+    },
+}
+
+/// Statements that break a property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterExample {
+    /// The statements, as the evaluator decides them.
+    pub statements: Vec<Shown>,
+    /// What does not hold; empty where two statements meet.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// A statement of a session, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Who sends it.
+    pub user: String,
+    /// The session's schema.
+    pub schema: Option<String>,
+    /// The statement.
+    pub query: String,
+    /// What becomes of it, with its path.
+    pub decision: Decision,
+}
+
+/// Decides the properties of one configuration.
+#[derive(Debug)]
+pub struct Prover<'c> {
+    configuration: &'c Configuration,
+    runner: Runner<'c>,
+    evaluator: Evaluator,
+    patterns: Vec<RulePatterns>,
+    starts: Starts,
+    maps: Vec<MapStep>,
+}
+
+impl<'c> Prover<'c> {
+    /// Prepares a configuration. `maps` are the shard maps as the bundled engine runs them: where statements that are
+    /// tried take their keys from.
+    #[must_use]
+    pub fn new(configuration: &'c Arc<Configuration>, maps: Vec<MapStep>) -> Self {
+        Self {
+            runner: Runner::new(RoutingTable::new(Arc::clone(configuration)), configuration),
+            evaluator: Evaluator::new(Arc::clone(configuration)),
+            patterns: RulePatterns::of(configuration),
+            starts: Starts::default(),
+            configuration,
+            maps,
+        }
+    }
+
+    /// Whether the property holds.
+    #[must_use]
+    pub fn answer(&self, property: &Property<'_>) -> Answer {
+        let walker = Walker {
+            configuration: self.configuration,
+            patterns: &self.patterns,
+            starts: &self.starts,
+        };
+        let ends = walker.ends(&property.domain);
+        let (reason, doubtful) = match &ends {
+            Err(reason) => (reason.clone(), Vec::new()),
+            Ok(ends) => match self.objection(property, ends) {
+                None => return Answer::Proved,
+                Some(objection) => objection,
+            },
+        };
+        let tried = self.tried(&property.domain, &doubtful);
+        match self.refuted(property, &tried) {
+            Some(example) => Answer::Refuted(Box::new(example)),
+            None => Answer::Undecided {
+                reason,
+                checked: tried.len(),
+            },
+        }
+    }
+
+    /// Why the ends do not prove the property, and the ends that are in doubt.
+    fn objection<'e>(&self, property: &Property<'_>, ends: &'e [End]) -> Option<(String, Vec<&'e End>)> {
+        match &property.claim {
+            Claim::Each(expected) => {
+                let doubtful: Vec<&End> = ends
+                    .iter()
+                    .filter(|end| !claim::mismatches_of_end(&self.runner, expected, end).is_empty())
+                    .collect();
+                let first = doubtful.first()?;
+                let reason = format!(
+                    "the rules do not exclude that {} is {}",
+                    first.statement(),
+                    first.became(self.configuration)
+                );
+                Some((reason, doubtful))
+            }
+            Claim::Disjoint => claim::meeting(self.configuration, ends).map(|(one, other)| {
+                let reason = format!(
+                    "the rules do not exclude that statements of {} and {} meet in one place",
+                    one.shard_name(),
+                    other.shard_name()
+                );
+                (reason, vec![one, other])
+            }),
+        }
+    }
+}
+
+/// The maps of a configuration for the bundled engine, for [`Prover::new`].
+#[must_use]
+pub fn maps_of(configuration: &Configuration) -> Vec<MapStep> {
+    native::maps(configuration).cloned().collect()
+}

@@ -1,0 +1,194 @@
+//! A claim against what becomes of statements.
+
+use std::collections::HashMap;
+
+use shardwright_rules::{Address, Configuration, Decision, Outcome, Route, Statement};
+
+use super::ends::{End, Schema, What, is_shard};
+use super::statements::Trial;
+use super::{Claim, CounterExample, MapStep, Property, Prover, Shown};
+use crate::route_tests::{Expected, Mismatch, OutcomeKind, Runner};
+
+/// What of an expectation does not hold at an end; empty where it holds.
+pub(super) fn mismatches_of_end(runner: &Runner<'_>, expected: &Expected<'_>, end: &End) -> Vec<Mismatch> {
+    let actual = match end.what {
+        What::Route(_) => OutcomeKind::Route,
+        What::Reject => OutcomeKind::Reject,
+        What::Answer => OutcomeKind::Answer,
+    };
+    match end.route(runner.configuration()) {
+        Some(route) => outcome(expected, actual).unwrap_or_else(|| {
+            // The text is only looked at where one is expected.
+            runner.route_mismatches(expected, &route, &Statement::new(b"", Default::default()))
+        }),
+        None => outcome(expected, actual).unwrap_or_default(),
+    }
+}
+
+/// What of an expectation does not hold of a decision.
+fn mismatches(
+    runner: &Runner<'_>,
+    expected: &Expected<'_>,
+    statement: &Statement<'_>,
+    decision: &Decision,
+) -> Vec<Mismatch> {
+    let actual = OutcomeKind::of(&decision.outcome);
+    outcome(expected, actual).unwrap_or_else(|| match &decision.outcome {
+        Outcome::Route(route) => {
+            let placed = Route {
+                shard: shard_of(decision),
+                ..route.clone()
+            };
+            runner.route_mismatches(expected, &placed, statement)
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The outcome against the one that is asked for, where one is and it is another.
+fn outcome(expected: &Expected<'_>, actual: OutcomeKind) -> Option<Vec<Mismatch>> {
+    let wanted = expected.outcome.filter(|wanted| *wanted != actual)?;
+    Some(vec![Mismatch {
+        field: Some("outcome"),
+        expected: wanted.as_str().to_owned(),
+        actual: actual.as_str().to_owned(),
+    }])
+}
+
+/// Two ends of different shards that may be in one place.
+pub(super) fn meeting<'e>(configuration: &Configuration, ends: &'e [End]) -> Option<(&'e End, &'e End)> {
+    // By cluster, what is known of each schema there; `None` stands for one that is not known.
+    let mut places: HashMap<String, HashMap<Option<String>, Vec<&End>>> = HashMap::new();
+    for end in ends {
+        let Some(route) = end.route(configuration) else {
+            continue;
+        };
+        let cluster = route.cluster.map_or_else(
+            || format!("hostgroup {}", route.hostgroup),
+            |name| name.to_string(),
+        );
+        let schema = schema_of(end);
+        let there = places.entry(cluster).or_default();
+        let meets = |other: &&&End| other.state.shard != end.state.shard;
+        let other = match &schema {
+            Some(_) => [schema.clone(), None]
+                .iter()
+                .filter_map(|schema| there.get(schema))
+                .flatten()
+                .find(meets),
+            None => there.values().flatten().find(meets),
+        };
+        if let Some(other) = other {
+            return Some((*other, end));
+        }
+        // One of a shard is enough to meet every end of another.
+        let known = there.entry(schema).or_default();
+        if !known.iter().any(|other| other.state.shard == end.state.shard) {
+            known.push(end);
+        }
+    }
+    None
+}
+
+/// The schema that the statements of an end read and write; none where it is not known.
+fn schema_of(end: &End) -> Option<String> {
+    let state = &end.state;
+    match (&state.own_schema, &state.backend_schema, &state.schema) {
+        (Some(own), _, _) => Some(own.to_string()),
+        _ if state.rewritten => None,
+        (None, Some(schema), _) | (None, None, Schema::Known(schema)) => Some(schema.to_string()),
+        (None, None, Schema::Any) => None,
+    }
+}
+
+/// The shard that placed a statement last.
+pub(super) fn shard_of(decision: &Decision) -> Option<Address> {
+    decision
+        .path
+        .iter()
+        .rev()
+        .find_map(|step| is_shard(&step.address))
+}
+
+/// Where a placed statement reads and writes: its shard, and a cluster with a schema. None where that cannot be told.
+fn place(maps: &[MapStep], trial: &Trial, decision: &Decision) -> Option<(String, (String, String))> {
+    let Outcome::Route(route) = &decision.outcome else {
+        return None;
+    };
+    let shard = shard_of(decision)?;
+    let own = maps
+        .iter()
+        .filter(|map| map.logical_schema.is_some())
+        .flat_map(|map| &map.shards)
+        .find(|known| known.address == shard)
+        .and_then(|known| known.schema.clone());
+    let schema = match (own, &route.backend_schema) {
+        (Some(own), _) => own.to_string(),
+        _ if route.rewritten.is_some() => return None,
+        (None, Some(schema)) => schema.to_string(),
+        (None, None) => trial.schema.clone().unwrap_or_default(),
+    };
+    let cluster = route
+        .cluster
+        .as_ref()
+        .map_or_else(|| format!("hostgroup {}", route.hostgroup), ToString::to_string);
+    Some((shard.to_string(), (cluster, schema)))
+}
+
+impl Prover<'_> {
+    /// The first of the statements that break the property, by the evaluator.
+    pub(super) fn refuted(&self, property: &Property<'_>, trials: &[Trial]) -> Option<CounterExample> {
+        match &property.claim {
+            Claim::Each(expected) => trials.iter().find_map(|trial| {
+                let statement = Statement::new(trial.query.as_bytes(), Default::default());
+                let quick = self.runner.table().explain(&trial.view(), &statement);
+                if mismatches(&self.runner, expected, &statement, &quick).is_empty() {
+                    return None;
+                }
+                let shown = self.shown(trial);
+                let mismatches = mismatches(&self.runner, expected, &statement, &shown.decision);
+                (!mismatches.is_empty()).then(|| CounterExample {
+                    statements: vec![shown],
+                    mismatches,
+                })
+            }),
+            Claim::Disjoint => self.meeting(trials),
+        }
+    }
+
+    /// The first two statements of different shards that the evaluator sends to one place.
+    fn meeting(&self, trials: &[Trial]) -> Option<CounterExample> {
+        let mut there: HashMap<(String, String), (String, &Trial)> = HashMap::new();
+        for trial in trials {
+            let statement = Statement::new(trial.query.as_bytes(), Default::default());
+            let quick = self.runner.table().explain(&trial.view(), &statement);
+            let Some((shard, at)) = place(&self.maps, trial, &quick) else {
+                continue;
+            };
+            let Some((_, other)) = there.get(&at).filter(|(known, _)| *known != shard) else {
+                there.entry(at).or_insert((shard, trial));
+                continue;
+            };
+            let statements = vec![self.shown(other), self.shown(trial)];
+            let confirmed = statements[1].decision.outcome == quick.outcome
+                && place(&self.maps, other, &statements[0].decision).is_some_and(|(_, place)| place == at);
+            if confirmed {
+                return Some(CounterExample {
+                    statements,
+                    mismatches: Vec::new(),
+                });
+            }
+        }
+        None
+    }
+
+    fn shown(&self, trial: &Trial) -> Shown {
+        let statement = Statement::new(trial.query.as_bytes(), Default::default());
+        Shown {
+            user: trial.user.clone(),
+            schema: trial.schema.clone(),
+            query: trial.query.clone(),
+            decision: self.evaluator.decide(&trial.view(), &statement),
+        }
+    }
+}

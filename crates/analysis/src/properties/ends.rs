@@ -1,0 +1,462 @@
+//! Every end that plain statements of a domain can come to: a walk over the rules with sets of statements.
+//!
+//! The sets are never too small: where it cannot be told whether a rule matches, the walk goes on with both. So what
+//! holds for every end holds for every statement.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use shardwright_patterns::{Pattern, PatternError};
+use shardwright_rules::decide::RulePatterns;
+use shardwright_rules::{
+    Address, Body, Cluster, Configuration, Effects, EngineRule, HostgroupId, Role, Route, StatementKind, User,
+};
+
+use super::Domain;
+use super::native;
+use super::starts::{Side, Starts, Tells};
+
+/// Steps of one walk; a tree of 10,000 shards takes some ten times as many as it has rules.
+const MOST_STEPS: usize = 3_000_000;
+
+/// What is known of a session's schema.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Schema {
+    /// Nothing.
+    Any,
+    /// It is this one.
+    Known(Arc<str>),
+}
+
+/// What is known of statements on their way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    pub(super) schema: Schema,
+    pub(super) hostgroup: Option<u32>,
+    pub(super) placed: bool,
+    pub(super) shard: Option<Address>,
+    pub(super) backend_schema: Option<Arc<str>>,
+    /// The schema whose name stands in the statement in place of the map's logical schema.
+    pub(super) own_schema: Option<Arc<str>>,
+    /// A rule has rewritten the statement.
+    pub(super) rewritten: bool,
+    pub(super) effects: Effects,
+    pub(super) refused: bool,
+    pub(super) answered: bool,
+}
+
+/// What becomes of statements of one kind that one user sends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct End {
+    pub(super) user: String,
+    pub(super) kind: StatementKind,
+    pub(super) state: State,
+    pub(super) what: What,
+}
+
+/// The outcome, without its texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    Route(HostgroupId),
+    Reject,
+    Answer,
+}
+
+/// Where a step leads.
+pub(super) enum Next {
+    /// To the rule behind it.
+    On(State),
+    /// To the chain of a flag.
+    Jump(u32, State),
+    /// To the end of the rules.
+    Stop(State),
+    /// To an end.
+    Ended(State, What),
+}
+
+/// Walks the rules of one configuration.
+pub(super) struct Walker<'w> {
+    pub(super) configuration: &'w Configuration,
+    pub(super) patterns: &'w [RulePatterns],
+    pub(super) starts: &'w Starts,
+}
+
+/// Who sends what.
+#[derive(Clone, Copy)]
+pub(super) struct Sender<'s> {
+    pub(super) user: &'s User,
+    pub(super) kind: StatementKind,
+}
+
+impl Walker<'_> {
+    /// The ends of every plain statement of the domain.
+    ///
+    /// # Errors
+    /// Why they cannot be told.
+    pub(super) fn ends(&self, domain: &Domain<'_>) -> Result<Vec<End>, String> {
+        if self.goes_back() {
+            return Err("jumps lead back to earlier rules".to_owned());
+        }
+        let mut ends = Vec::new();
+        let mut steps = 0;
+        for user in users(self.configuration, domain) {
+            for kind in kinds(domain) {
+                let mut found = FxHashSet::default();
+                self.walk(Sender { user, kind }, domain, &mut steps, &mut found)?;
+                let inside = found.into_iter().filter(|(state, _)| in_map(domain, state));
+                let before = ends.len();
+                ends.extend(inside.map(|(state, what)| End {
+                    user: user.name.clone(),
+                    kind,
+                    state,
+                    what,
+                }));
+                // Sets have no order, and answers must be the same each time.
+                ends[before..].sort_by_cached_key(|end| format!("{:?}{:?}", end.what, end.state));
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Whether a jump can lead to a rule before it, where evaluation begins again behind jumps.
+    fn goes_back(&self) -> bool {
+        let rules = &self.configuration.graph.rules;
+        let mut first = BTreeMap::new();
+        for (position, rule) in rules.iter().enumerate() {
+            first.entry(rule.flag_in).or_insert(position);
+        }
+        let back = |position: usize, flag: u32| first.get(&flag).is_some_and(|&first| first <= position);
+        self.configuration.settings.query_processor_iterations > 0
+            && rules.iter().enumerate().any(|(position, rule)| match &rule.body {
+                Body::Engine(row) => flags(row).any(|flag| back(position, flag)),
+                Body::Native { .. } => false,
+            })
+    }
+
+    fn walk(
+        &self,
+        sender: Sender<'_>,
+        domain: &Domain<'_>,
+        steps: &mut usize,
+        ends: &mut FxHashSet<(State, What)>,
+    ) -> Result<(), String> {
+        let rules = &self.configuration.graph.rules;
+        let mut at: BTreeMap<u32, FxHashSet<State>> = BTreeMap::new();
+        for flag in self.first_flags() {
+            at.insert(flag, beginnings(domain).collect());
+        }
+        let mut stopped = FxHashSet::default();
+        for (position, rule) in rules.iter().enumerate() {
+            let Some(states) = at.remove(&rule.flag_in) else {
+                continue;
+            };
+            *steps += states.len();
+            if *steps > MOST_STEPS {
+                return Err(format!("more than {MOST_STEPS} steps over the rules are needed"));
+            }
+            let mut next = Vec::new();
+            for state in states {
+                match &rule.body {
+                    Body::Engine(row) => self.row(position, row, sender, state, &mut next),
+                    Body::Native { scope, step } => native::step(self, scope, step, sender, state, &mut next),
+                }
+            }
+            for next in next {
+                match next {
+                    Next::On(state) => {
+                        at.entry(rule.flag_in).or_default().insert(state);
+                    }
+                    Next::Jump(flag, state) => {
+                        at.entry(flag).or_default().insert(state);
+                    }
+                    Next::Stop(state) => {
+                        stopped.insert(state);
+                    }
+                    Next::Ended(state, what) => {
+                        ends.insert((state, what));
+                    }
+                }
+            }
+        }
+        let trailing = rules
+            .last()
+            .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
+        let profile = self.configuration.engine.profile();
+        let skips = profile.trailing_apply_skips_fast_routing && trailing;
+        for (flag, states) in at {
+            for state in states {
+                self.finish(sender, state, (!skips).then_some(flag), ends);
+            }
+        }
+        for state in stopped {
+            self.finish(sender, state, None, ends);
+        }
+        Ok(())
+    }
+
+    /// The flags that a statement can start at.
+    fn first_flags(&self) -> impl Iterator<Item = u32> {
+        let rules = self.configuration.graph.rules.iter();
+        let left = rules.filter_map(|rule| match &rule.body {
+            Body::Engine(row) => row.next_query_flag_in,
+            Body::Native { .. } => None,
+        });
+        left.chain([0]).collect::<FxHashSet<u32>>().into_iter()
+    }
+
+    fn row(&self, position: usize, row: &EngineRule, sender: Sender<'_>, state: State, next: &mut Vec<Next>) {
+        let patterns = &self.patterns[position];
+        let mut tells =
+            given(&row.username).map_or(Tells::Always, |user| Tells::of(user == sender.user.name));
+        let unknown = given(&row.client_addr).is_some()
+            || given(&row.proxy_addr).is_some()
+            || row.proxy_port.is_some()
+            || row.digest.is_some();
+        if unknown {
+            tells = tells.and(Tells::Maybe);
+        }
+        let mut matched = state.clone();
+        if let Some(wanted) = given(&row.schemaname) {
+            match &state.schema {
+                Schema::Known(schema) => tells = tells.and(Tells::of(**schema == *wanted)),
+                Schema::Any => {
+                    tells = tells.and(Tells::Maybe);
+                    matched.schema = Schema::Known(wanted.into());
+                }
+            }
+        }
+        let tell = |pattern: &Result<Pattern, PatternError>, side| match pattern {
+            Ok(pattern) => self
+                .starts
+                .tell(pattern, row.negate_match_pattern, side, sender.kind),
+            Err(_) => Tells::Maybe,
+        };
+        for pattern in patterns.of_digest() {
+            tells = tells.and(tell(pattern, Side::Digest));
+        }
+        for pattern in patterns.of_text() {
+            let known = if state.rewritten {
+                Tells::Maybe
+            } else {
+                tell(pattern, Side::Text)
+            };
+            tells = tells.and(known);
+        }
+        if tells != Tells::Always {
+            next.push(Next::On(state));
+        }
+        if tells == Tells::Never {
+            return;
+        }
+        act(
+            row,
+            self.configuration.graph.rules[position].address.clone(),
+            &mut matched,
+        );
+        if row.apply {
+            next.push(Next::Stop(matched));
+        } else if flags(row).next().is_none() {
+            next.push(Next::On(matched));
+        } else {
+            next.extend(flags(row).map(|flag| Next::Jump(flag, matched.clone())));
+        }
+    }
+
+    /// Fast routing, where evaluation ended at a flag that it looks at; then the outcome.
+    fn finish(
+        &self,
+        sender: Sender<'_>,
+        state: State,
+        flag: Option<u32>,
+        ends: &mut FxHashSet<(State, What)>,
+    ) {
+        let graph = &self.configuration.graph;
+        let rows = graph.fast_routing.iter().filter(|row| {
+            let user = row.username.is_empty() || row.username == sender.user.name;
+            let schema = match &state.schema {
+                Schema::Any => true,
+                Schema::Known(schema) => **schema == *row.schemaname,
+            };
+            Some(row.flag_in) == flag && user && schema
+        });
+        let mut sure = false;
+        let routed: Vec<State> = rows
+            .map(|row| {
+                sure |= state.schema != Schema::Any;
+                State {
+                    hostgroup: Some(row.hostgroup.0),
+                    schema: Schema::Known(row.schemaname.as_str().into()),
+                    shard: is_shard(&row.address).or_else(|| state.shard.clone()),
+                    ..state.clone()
+                }
+            })
+            .collect();
+        let unrouted = (!sure).then_some(state);
+        for state in routed.into_iter().chain(unrouted) {
+            if !self.configuration.firewall.is_empty() && !state.answered {
+                ends.insert((state.clone(), What::Reject));
+            }
+            let what = if state.answered {
+                What::Answer
+            } else if state.refused {
+                What::Reject
+            } else {
+                What::Route(state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId))
+            };
+            ends.insert((state, what));
+        }
+    }
+
+    /// The cluster that statements are on so far; before any placement, their user's.
+    pub(super) fn cluster_of(&self, state: &State, sender: Sender<'_>) -> Option<&Cluster> {
+        let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
+        self.configuration.cluster_of(hostgroup)
+    }
+}
+
+/// Later matches overwrite what they set.
+fn act(row: &EngineRule, address: Address, state: &mut State) {
+    let Effects {
+        delay_ms,
+        multiplex,
+        cache_ttl_ms,
+        mirror_hostgroup,
+        ..
+    } = &mut state.effects;
+    *delay_ms = row.delay_ms.or(*delay_ms);
+    *multiplex = row.multiplex.or(*multiplex);
+    *cache_ttl_ms = row.cache_ttl_ms.or(*cache_ttl_ms);
+    *mirror_hostgroup = row.mirror_hostgroup.or(*mirror_hostgroup);
+    state.hostgroup = row.destination_hostgroup.or(state.hostgroup);
+    state.refused |= row.error_msg.is_some();
+    state.answered |= row.ok_msg.is_some();
+    state.rewritten |= row.replace_pattern.is_some();
+    state.shard = is_shard(&address).or(state.shard.take());
+}
+
+/// The address, if it is a shard's.
+pub(super) fn is_shard(address: &Address) -> Option<Address> {
+    let text = address.as_str();
+    (text.starts_with("shard_maps.") && text.contains(".shards.")).then(|| address.clone())
+}
+
+fn flags(row: &EngineRule) -> impl Iterator<Item = u32> {
+    let weighted = row
+        .flag_outs
+        .iter()
+        .filter(|choice| choice.weight > 0 && row.flag_out.is_none());
+    row.flag_out.into_iter().chain(weighted.map(|choice| choice.id))
+}
+
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
+fn users<'c>(configuration: &'c Configuration, domain: &Domain<'_>) -> impl Iterator<Item = &'c User> {
+    let wanted: Vec<String> = domain.users.iter().map(|user| (*user).to_owned()).collect();
+    let users = configuration.users.iter();
+    users.filter(move |user| wanted.is_empty() || wanted.contains(&user.name))
+}
+
+/// The kinds of a domain.
+pub(super) fn kinds(domain: &Domain<'_>) -> Vec<StatementKind> {
+    if domain.statements.is_empty() {
+        StatementKind::ALL.into_iter().map(|(kind, _)| kind).collect()
+    } else {
+        domain.statements.clone()
+    }
+}
+
+fn beginnings(domain: &Domain<'_>) -> impl Iterator<Item = State> {
+    let schemas: Vec<Schema> = if domain.schemas.is_empty() {
+        vec![Schema::Any]
+    } else {
+        let known = domain
+            .schemas
+            .iter()
+            .map(|schema| Schema::Known((*schema).into()));
+        known.collect()
+    };
+    schemas.into_iter().map(|schema| State {
+        schema,
+        hostgroup: None,
+        placed: false,
+        shard: None,
+        backend_schema: None,
+        own_schema: None,
+        rewritten: false,
+        effects: Effects::default(),
+        refused: false,
+        answered: false,
+    })
+}
+
+/// Whether the statements are among those that a shard of the domain's map places.
+fn in_map(domain: &Domain<'_>, state: &State) -> bool {
+    domain.map.is_none_or(|map| {
+        state.shard.as_ref().is_some_and(|shard| {
+            let rest = shard.as_str().strip_prefix("shard_maps.");
+            rest.and_then(|rest| rest.strip_prefix(map))
+                .is_some_and(|rest| rest.starts_with(".shards."))
+        })
+    })
+}
+
+impl End {
+    /// The route, where the statements are sent.
+    pub(super) fn route(&self, configuration: &Configuration) -> Option<Route> {
+        let What::Route(hostgroup) = self.what else {
+            return None;
+        };
+        let cluster = configuration.cluster_of(hostgroup);
+        Some(Route {
+            hostgroup,
+            cluster: cluster.map(|cluster| cluster.name.clone()),
+            role: cluster.map(|cluster| {
+                if cluster.writer == hostgroup {
+                    Role::Writer
+                } else {
+                    Role::Reader
+                }
+            }),
+            shard: self.state.shard.clone(),
+            rewritten: None,
+            backend_schema: self.state.backend_schema.clone(),
+            effects: self.state.effects.clone(),
+        })
+    }
+
+    /// `a select of user app`
+    pub(super) fn statement(&self) -> String {
+        let word = StatementKind::ALL
+            .into_iter()
+            .find(|(kind, _)| *kind == self.kind)
+            .map_or("statement", |(_, word)| word);
+        let schema = match &self.state.schema {
+            Schema::Any => String::new(),
+            Schema::Known(schema) => format!(" in schema {schema}"),
+        };
+        format!("{word} of user {}{schema}", self.user)
+    }
+
+    /// `sent to shop, reader`
+    pub(super) fn became(&self, configuration: &Configuration) -> String {
+        match (self.what, self.route(configuration)) {
+            (What::Reject, _) => "refused".to_owned(),
+            (_, Some(route)) => match (&route.cluster, route.role) {
+                (Some(cluster), Some(role)) => format!("sent to {cluster}, {role}"),
+                _ => format!("sent to hostgroup {}", route.hostgroup),
+            },
+            (_, None) => "answered by the proxy".to_owned(),
+        }
+    }
+
+    /// The shard as people write it.
+    pub(super) fn shard_name(&self) -> String {
+        self.state
+            .shard
+            .as_ref()
+            .map_or_else(|| "no shard".to_owned(), Address::short)
+    }
+}

@@ -1,0 +1,227 @@
+//! The steps of the bundled engine, over sets of statements.
+
+use std::sync::Arc;
+
+use shardwright_rules::{
+    Body, Configuration, Finder, MapStep, MissingAction, MissingBegin, Names, NativeStep, Scope, Shard,
+    StatementKind, UnknownKey,
+};
+
+use super::ends::{Next, Schema, Sender, State, Walker, What};
+use super::starts::Tells;
+
+/// The shard maps among the rules.
+pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapStep> {
+    configuration
+        .graph
+        .rules
+        .iter()
+        .filter_map(|rule| match &rule.body {
+            Body::Native {
+                step: NativeStep::Map(map),
+                ..
+            } => Some(&**map),
+            _ => None,
+        })
+}
+
+pub(super) fn step(
+    walker: &Walker<'_>,
+    scope: &Scope,
+    step: &NativeStep,
+    sender: Sender<'_>,
+    state: State,
+    next: &mut Vec<Next>,
+) {
+    let tells = in_scope(walker, scope, sender, &state);
+    if tells != Tells::Always {
+        next.push(Next::On(state.clone()));
+    }
+    if tells == Tells::Never {
+        return;
+    }
+    match step {
+        NativeStep::Map(map) => place(walker, map, sender, state, next),
+        NativeStep::Role(_) => {
+            let reader = walker
+                .cluster_of(&state, sender)
+                .and_then(|cluster| cluster.reader);
+            // Only a SELECT is provably a read.
+            if let Some(reader) = reader.filter(|_| sender.kind == StatementKind::Select) {
+                next.push(Next::On(State {
+                    hostgroup: Some(reader.0),
+                    placed: true,
+                    ..state.clone()
+                }));
+            }
+            next.push(Next::On(state));
+        }
+        NativeStep::Delay(delay) => {
+            let mut state = state;
+            let earlier = state.effects.delay_ms.unwrap_or(0);
+            state.effects.delay_ms = Some(earlier.max(delay.delay_ms));
+            next.push(Next::On(state));
+        }
+        NativeStep::NoMultiplex => {
+            let mut state = state;
+            state.effects.multiplex = Some(0);
+            next.push(Next::On(state));
+        }
+        NativeStep::StopIfPlaced if state.placed => next.push(Next::Stop(state)),
+        NativeStep::StopIfPlaced => next.push(Next::On(state)),
+    }
+}
+
+fn in_scope(walker: &Walker<'_>, scope: &Scope, sender: Sender<'_>, state: &State) -> Tells {
+    let schemas = match &state.schema {
+        _ if scope.schemas.is_any() => Tells::Always,
+        Schema::Known(schema) => Tells::of(scope.schemas.contains(schema)),
+        Schema::Any => Tells::Maybe,
+    };
+    let clusters = if scope.clusters.is_any() {
+        Tells::Always
+    } else {
+        let cluster = walker.cluster_of(state, sender);
+        Tells::of(cluster.is_some_and(|cluster| scope.clusters.contains(&cluster.name)))
+    };
+    let kind = Tells::of(scope.statements.is_empty() || scope.statements.contains(&sender.kind));
+    let user = Tells::of(scope.users.contains(&sender.user.name));
+    let rest = if asks_for_more(scope) {
+        Tells::Maybe
+    } else {
+        Tells::Always
+    };
+    user.and(schemas).and(clusters).and(kind).and(rest)
+}
+
+/// Whether the scope looks at more than users, schemas, clusters and kinds.
+fn asks_for_more(scope: &Scope) -> bool {
+    let told = Scope {
+        users: scope.users.clone(),
+        schemas: scope.schemas.clone(),
+        clusters: scope.clusters.clone(),
+        statements: scope.statements.clone(),
+        tables: Names::default(),
+        ..Scope::default()
+    };
+    *scope != told
+}
+
+/// Every end of a map: refusals, what is done without a key or with an unknown one, and each of its shards.
+fn place(walker: &Walker<'_>, map: &MapStep, sender: Sender<'_>, state: State, next: &mut Vec<Next>) {
+    let kind = sender.kind;
+    // COMMIT, ROLLBACK, SAVEPOINT and XA pass; what is of another kind never does.
+    if matches!(kind, StatementKind::Commit | StatementKind::Other) {
+        next.push(Next::On(state.clone()));
+    }
+    next.push(Next::Ended(state.clone(), What::Reject));
+    missing(walker, map, kind, &state, next);
+    if let UnknownKey::Cluster(name) = &map.unknown {
+        next.push(Next::On(to_cluster(walker, name, &state)));
+    }
+    for shard in &map.shards {
+        for schema in schemas(map, shard, &state.schema) {
+            let placed = State {
+                schema,
+                shard: Some(shard.address.clone()),
+                placed: true,
+                ..state.clone()
+            };
+            let placed = match &shard.cluster {
+                Some(cluster) => to_cluster(walker, cluster, &placed),
+                None => placed,
+            };
+            renamed(map, shard, placed, next);
+        }
+    }
+}
+
+fn missing(walker: &Walker<'_>, map: &MapStep, kind: StatementKind, state: &State, next: &mut Vec<Next>) {
+    // Behind a map that this one is the `otherwise` of, a statement without a key passes.
+    let is_otherwise =
+        maps(walker.configuration).any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
+    if is_otherwise || map.otherwise.is_some() {
+        next.push(Next::On(state.clone()));
+    }
+    if map.otherwise.is_some() {
+        return;
+    }
+    if kind == StatementKind::Begin {
+        match map.missing.begin {
+            MissingBegin::Allow => next.push(Next::On(state.clone())),
+            MissingBegin::FirstStatement => next.push(Next::Ended(state.clone(), What::Answer)),
+            MissingBegin::Reject => {}
+        }
+        return;
+    }
+    let writes = [
+        StatementKind::Insert,
+        StatementKind::Update,
+        StatementKind::Delete,
+        StatementKind::Replace,
+    ];
+    let setup = (!writes.contains(&kind)).then_some(&map.missing.session_setup);
+    for action in setup.into_iter().chain([&map.missing.statements]) {
+        match action {
+            MissingAction::Allow => next.push(Next::On(state.clone())),
+            MissingAction::Reject => {}
+            MissingAction::Cluster(name) => next.push(Next::On(to_cluster(walker, name, state))),
+        }
+    }
+}
+
+fn to_cluster(walker: &Walker<'_>, name: &str, state: &State) -> State {
+    let writer = walker.configuration.cluster(name).map(|cluster| cluster.writer.0);
+    State {
+        hostgroup: writer.or(state.hostgroup),
+        placed: true,
+        ..state.clone()
+    }
+}
+
+/// The schemas that sessions of a shard's statements can be in: where nothing but the schema tells the key, those of
+/// the shard's keys.
+fn schemas(map: &MapStep, shard: &Shard, known: &Schema) -> Vec<Schema> {
+    let templates: Option<Vec<_>> = map
+        .finders
+        .iter()
+        .map(|finder| match finder {
+            Finder::Schema { template } => Some(template),
+            _ => None,
+        })
+        .collect();
+    let enumerable = shard.ranges.is_empty() && shard.remainders.is_empty();
+    match (templates, known) {
+        (Some(templates), Schema::Any) if enumerable => templates
+            .iter()
+            .flat_map(|template| shard.keys.iter().filter_map(|key| template.render(key)))
+            .map(|name| Schema::Known(name.into()))
+            .collect(),
+        _ => vec![known.clone()],
+    }
+}
+
+/// The schema names of a placed statement: the shard's own stand in the place of the logical one.
+fn renamed(map: &MapStep, shard: &Shard, mut placed: State, next: &mut Vec<Next>) {
+    let (Some(logical), Some(own)) = (&map.logical_schema, &shard.schema) else {
+        next.push(Next::On(placed));
+        return;
+    };
+    placed.own_schema = Some(Arc::clone(own));
+    placed.rewritten = true;
+    let inside = match &placed.schema {
+        Schema::Any => Some(Schema::Known(logical.as_str().into())),
+        Schema::Known(schema) if **schema == **logical => Some(placed.schema.clone()),
+        Schema::Known(_) => None,
+    };
+    if let Some(schema) = inside {
+        next.push(Next::On(State {
+            schema,
+            backend_schema: Some(Arc::clone(own)),
+            ..placed.clone()
+        }));
+    }
+    if !matches!(&placed.schema, Schema::Known(schema) if **schema == **logical) {
+        next.push(Next::On(placed));
+    }
+}
