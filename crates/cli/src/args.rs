@@ -295,10 +295,11 @@ pub(crate) struct Route {
     pub(crate) engine: Option<String>,
 }
 
-/// Runs the route tests of tests/**/*.yaml, without a server
+/// Runs the route tests and properties of tests/**/*.yaml, without a server
 ///
-/// Compiles for every engine that the project lists, and compares where statements go with what the tests expect. Exits
-/// 3 when something else becomes of a statement.
+/// Compiles for every engine that the project lists, and compares where statements go with what the tests expect.
+/// Properties are proved over the compiled rules, refuted by a statement, or told to be undecided. Exits 3 when something
+/// else becomes of a statement, or a property is refuted.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright test\n  shardwright test \"every hint\" --engine proxysql-2.7\n  \

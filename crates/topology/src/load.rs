@@ -237,13 +237,15 @@ fn resolve(
             .iter()
             .for_each(|root| checker.check(root, &mut context.report));
     }
-    let route_tests = resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
+    let (route_tests, properties) =
+        resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
     let (found, origins) = context.finish();
     *report = found;
     let project = Project {
         file,
         topology,
         route_tests,
+        properties,
         origins,
     };
     Some((project, tables))

@@ -61,7 +61,16 @@ fn properties(schema: &Value, check: &mut impl FnMut(&str, &[&Value])) {
                     .iter()
                     .filter(|(name, _)| *name != "default" && *name != "examples")
                 {
-                    walk(part, &format!("{path}/{name}"), root, check);
+                    let path = format!("{path}/{name}");
+                    match part {
+                        // A map of schemas and no schema, whose keys are names of fields.
+                        Value::Object(fields) if name == "properties" => {
+                            for (field, part) in fields {
+                                walk(part, &format!("{path}/{field}"), root, check);
+                            }
+                        }
+                        part => walk(part, &path, root, check),
+                    }
                 }
             }
             Value::Array(parts) => parts.iter().for_each(|part| walk(part, path, root, check)),

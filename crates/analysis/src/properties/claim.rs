@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Address, Configuration, Decision, Outcome, Route, Statement};
+use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
 
-use super::ends::{End, Schema, What, is_shard};
+use super::ends::{End, Schema, What, is_shard, moves_on};
 use super::statements::Trial;
 use super::{Claim, CounterExample, MapStep, Property, Prover, Shown};
 use crate::route_tests::{Expected, Mismatch, OutcomeKind, Runner};
@@ -36,7 +36,7 @@ fn mismatches(
     outcome(expected, actual).unwrap_or_else(|| match &decision.outcome {
         Outcome::Route(route) => {
             let placed = Route {
-                shard: shard_of(decision),
+                shard: shard_of(runner.configuration(), decision),
                 ..route.clone()
             };
             runner.route_mismatches(expected, &placed, statement)
@@ -102,20 +102,28 @@ fn schema_of(end: &End) -> Option<String> {
 }
 
 /// The shard that placed a statement last.
-pub(super) fn shard_of(decision: &Decision) -> Option<Address> {
-    decision
-        .path
-        .iter()
-        .rev()
-        .find_map(|step| is_shard(&step.address))
+pub(super) fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Address> {
+    let rules = &configuration.graph.rules;
+    // Fast routing is no rule.
+    let counts = |step: &&Step| match rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
+        Ok(at) => !matches!(&rules[at].body, Body::Engine(row) if !moves_on(row)),
+        Err(_) => true,
+    };
+    let mut steps = decision.path.iter().rev().filter(counts);
+    steps.find_map(|step| is_shard(&step.address))
 }
 
 /// Where a placed statement reads and writes: its shard, and a cluster with a schema. None where that cannot be told.
-fn place(maps: &[MapStep], trial: &Trial, decision: &Decision) -> Option<(String, (String, String))> {
+fn place(
+    configuration: &Configuration,
+    maps: &[MapStep],
+    trial: &Trial,
+    decision: &Decision,
+) -> Option<(String, (String, String))> {
     let Outcome::Route(route) = &decision.outcome else {
         return None;
     };
-    let shard = shard_of(decision)?;
+    let shard = shard_of(configuration, decision)?;
     let own = maps
         .iter()
         .filter(|map| map.logical_schema.is_some())
@@ -162,7 +170,7 @@ impl Prover<'_> {
         for trial in trials {
             let statement = Statement::new(trial.query.as_bytes(), Default::default());
             let quick = self.runner.table().explain(&trial.view(), &statement);
-            let Some((shard, at)) = place(&self.maps, trial, &quick) else {
+            let Some((shard, at)) = place(self.configuration, &self.maps, trial, &quick) else {
                 continue;
             };
             let Some((_, other)) = there.get(&at).filter(|(known, _)| *known != shard) else {
@@ -171,7 +179,8 @@ impl Prover<'_> {
             };
             let statements = vec![self.shown(other), self.shown(trial)];
             let confirmed = statements[1].decision.outcome == quick.outcome
-                && place(&self.maps, other, &statements[0].decision).is_some_and(|(_, place)| place == at);
+                && place(self.configuration, &self.maps, other, &statements[0].decision)
+                    .is_some_and(|(_, place)| place == at);
             if confirmed {
                 return Some(CounterExample {
                     statements,

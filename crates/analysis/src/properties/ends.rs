@@ -332,7 +332,14 @@ fn act(row: &EngineRule, address: Address, state: &mut State) {
     state.refused |= row.error_msg.is_some();
     state.answered |= row.ok_msg.is_some();
     state.rewritten |= row.replace_pattern.is_some();
-    state.shard = is_shard(&address).or(state.shard.take());
+    if moves_on(row) {
+        state.shard = is_shard(&address).or(state.shard.take());
+    }
+}
+
+/// Whether a match of the row does anything with where a statement goes.
+pub(super) fn moves_on(row: &EngineRule) -> bool {
+    row.apply || row.destination_hostgroup.is_some() || flags(row).next().is_some()
 }
 
 /// The address, if it is a shard's.

@@ -160,7 +160,7 @@ impl Prover<'_> {
         let statement = Statement::new(trial.query.as_bytes(), Default::default());
         let decision = self.runner.table().explain(&trial.view(), &statement);
         let prefix = format!("shard_maps.{map}.shards.");
-        shard_of(&decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
+        shard_of(self.configuration, &decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
     }
 
     fn users(&self, domain: &Domain<'_>, doubtful: &[&End]) -> Vec<String> {

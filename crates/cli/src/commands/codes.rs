@@ -12,6 +12,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_compiler::CODES,
         shardwright_analysis::CODES,
         &[lint::comments_only::PAGE, test::PAGE],
+        &test::PROPERTY_PAGES,
         REFUSALS,
     ]
     .concat();

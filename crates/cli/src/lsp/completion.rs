@@ -197,6 +197,9 @@ impl Offer<'_> {
                 }
             }
             (["session", ..] | ["route_tests", ..], "user") => self.offer_names("users.", ToOwned::to_owned),
+            (["properties", ..], "users") => self.offer_names("users.", ToOwned::to_owned),
+            (["properties", ..], "map") => self.offer_names("shard_maps.", ToOwned::to_owned),
+            (["properties", ..], "cluster" | "mirror") => self.offer_names("clusters.", ToOwned::to_owned),
             (["route_tests", ..], "mirror") => self.offer_names("clusters.", ToOwned::to_owned),
             (["route_tests", ..], "shard") => {
                 let maps: Vec<String> = self

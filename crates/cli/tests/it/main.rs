@@ -18,6 +18,7 @@ mod language_pages;
 mod language_server;
 mod more_cases;
 mod objects;
+mod properties;
 mod reports;
 mod route_tests;
 mod support;

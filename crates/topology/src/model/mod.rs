@@ -9,6 +9,7 @@ mod moves;
 mod origins;
 mod policy;
 mod project;
+mod property;
 mod query_rules;
 mod route_test;
 mod scope;
@@ -33,6 +34,7 @@ pub use project::{
     EngineEntry, EngineName, Environment, GateLimit, IdRanges, LintSettings, Manage, ProjectFile,
     RegexDialect, Safety, StateSettings, Target, Unmanaged, Wave,
 };
+pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestSession, TestStep};
 pub use scope::{NamePattern, Names, Scope, StatementClass};
@@ -107,6 +109,8 @@ pub struct Project {
     pub topology: Topology,
     /// What the files under `tests/` say, where they were read.
     pub route_tests: Vec<RouteTest>,
+    /// Their properties.
+    pub properties: Vec<Property>,
     /// Addresses and places of all objects.
     pub origins: Origins,
 }

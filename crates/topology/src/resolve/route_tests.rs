@@ -1,6 +1,7 @@
 //! Route tests: generators run, sessions are completed, references looked up.
 
 mod expectation;
+mod properties;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_WORD};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{EngineName, OriginId, RouteTest, TestSession, TestStep, Topology};
+use crate::model::{EngineName, OriginId, Property, RouteTest, TestSession, TestStep, Topology};
 use crate::structure::one_of;
 use crate::view::{Field, View};
 
@@ -26,18 +27,20 @@ pub(crate) fn route_tests(
     topology: &Topology,
     is_whole: bool,
     context: &mut Context<'_>,
-) -> Vec<RouteTest> {
+) -> (Vec<RouteTest>, Vec<Property>) {
     let mut reader = Reader {
         topology,
         is_whole,
         addresses: None,
         names: FxHashMap::default(),
         tests: Vec::new(),
+        properties: Vec::new(),
     };
     for root in roots.iter().filter(|root| root.as_mapping().is_some()) {
         reader.file(&View::of(root), context);
+        reader.properties_of(&View::of(root), context);
     }
-    reader.tests
+    (reader.tests, reader.properties)
 }
 
 /// The engines that a test is for.
@@ -67,6 +70,7 @@ struct Reader<'t> {
     addresses: Option<FxHashSet<String>>,
     names: FxHashMap<Arc<str>, Span>,
     tests: Vec<RouteTest>,
+    properties: Vec<Property>,
 }
 
 impl<'t> Reader<'t> {

@@ -183,7 +183,11 @@ pub(super) fn is_client_address(text: &str) -> bool {
     !text.is_empty() && text.len() < 46 && text.find('%').is_none_or(|at| at + 1 == text.len())
 }
 
-fn statements(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<StatementClass> {
+pub(super) fn statements(
+    object: &Object<'_, '_>,
+    field: &str,
+    context: &mut Context<'_>,
+) -> Vec<StatementClass> {
     never_empty(object, field, context);
     let mut classes = Vec::new();
     for (span, text) in object.texts(field, context) {

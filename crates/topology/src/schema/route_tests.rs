@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{EXPECTS, duration, int, list, map, object, reference, text, text_or_list, texts, word};
+use super::shapes::{
+    EXPECTS, duration, int, list, map, object, reference, text, text_or_list, texts, word, word_or,
+};
 use super::version;
 
 pub(super) fn route_tests() -> Value {
@@ -12,6 +14,13 @@ pub(super) fn route_tests() -> Value {
             ("version", version()),
             ("session", reference("session")),
             ("route_tests", map("Tests by name; a name is a sentence.", test())),
+            (
+                "properties",
+                map(
+                    "What must hold for all statements of a domain, by name; a name is a sentence.",
+                    property(),
+                ),
+            ),
         ],
     )
 }
@@ -46,6 +55,61 @@ fn test() -> Value {
             ),
         ],
     )
+}
+
+fn property() -> Value {
+    let expect = word_or(
+        "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
+        &["disjoint"],
+        &expectations_of_all(),
+    );
+    object(
+        "What must hold for every statement of a domain.",
+        &[
+            ("for_each", reference("for_each")),
+            (
+                "engines",
+                texts(
+                    "Engines that the property is for; every one that the project lists when absent.",
+                    "a list of engines",
+                ),
+            ),
+            (
+                "for_all",
+                domain("Which statements it is about; every one that is absent is no limit."),
+            ),
+            (
+                "for_all_pairs",
+                domain("Statements of which pairs; the pairs are those of the shards of `map`."),
+            ),
+            ("expect", expect),
+        ],
+    )
+}
+
+fn domain(description: &str) -> Value {
+    object(
+        description,
+        &[
+            ("users", text_or_list("Names of users who send the statements.")),
+            (
+                "schemas",
+                text_or_list("Names of schemas that the sessions are in."),
+            ),
+            (
+                "statements",
+                text_or_list("Kinds of statements that it is about, such as insert."),
+            ),
+            ("map", text("The shard map that places the statements.")),
+        ],
+    )
+}
+
+/// What can be expected of all statements: not their texts.
+fn expectations_of_all() -> Vec<(&'static str, Value)> {
+    let of_one = ["query", "error", "answer", "rule"];
+    let fields = expectations().into_iter();
+    fields.filter(|(field, _)| !of_one.contains(field)).collect()
 }
 
 fn step() -> Value {
@@ -84,52 +148,56 @@ fn session() -> Value {
 fn expect() -> Value {
     object(
         "What must become of the statement; everything that is written must hold.",
-        &[
-            (
-                "outcome",
-                word("What happens to the statement.", &["route", "reject", "answer"]),
-            ),
-            ("cluster", text("The cluster that it is sent to.")),
-            (
-                "role",
-                word(
-                    "The role of the servers that it is sent to.",
-                    &["writer", "reader"],
-                ),
-            ),
-            (
-                "shard",
-                text_or_list(
-                    "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
-                ),
-            ),
-            (
-                "hostgroup",
-                int(
-                    "The number of the hostgroup that it is sent to.",
-                    0,
-                    2_147_483_647,
-                ),
-            ),
-            ("query", text("The text that is sent.")),
-            (
-                "backend_schema",
-                text("The schema that the server's session is in."),
-            ),
-            ("error", text("A part of the refusal's text, such as SW351.")),
-            ("answer", text("The text that the proxy answers with.")),
-            ("delay", duration("How long the statement is held back.")),
-            (
-                "rule",
-                text(
-                    "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
-                ),
-            ),
-            ("cache_ttl", duration("How long its answer is kept.")),
-            ("mirror", text("The cluster that a copy is sent to.")),
-            ("multiplex", multiplex()),
-        ],
+        &expectations(),
     )
+}
+
+fn expectations() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "outcome",
+            word("What happens to the statement.", &["route", "reject", "answer"]),
+        ),
+        ("cluster", text("The cluster that it is sent to.")),
+        (
+            "role",
+            word(
+                "The role of the servers that it is sent to.",
+                &["writer", "reader"],
+            ),
+        ),
+        (
+            "shard",
+            text_or_list(
+                "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
+            ),
+        ),
+        (
+            "hostgroup",
+            int(
+                "The number of the hostgroup that it is sent to.",
+                0,
+                2_147_483_647,
+            ),
+        ),
+        ("query", text("The text that is sent.")),
+        (
+            "backend_schema",
+            text("The schema that the server's session is in."),
+        ),
+        ("error", text("A part of the refusal's text, such as SW351.")),
+        ("answer", text("The text that the proxy answers with.")),
+        ("delay", duration("How long the statement is held back.")),
+        (
+            "rule",
+            text(
+                "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
+            ),
+        ),
+        ("cache_ttl", duration("How long its answer is kept.")),
+        ("mirror", text("The cluster that a copy is sent to.")),
+        ("multiplex", multiplex()),
+    ]
 }
 
 fn multiplex() -> Value {

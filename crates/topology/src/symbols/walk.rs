@@ -132,7 +132,9 @@ impl Walk<'_> {
                     walk.shard(&Text::of_key(key), instances);
                 }),
                 "session" => self.value(value, &top, Place::Test),
-                "route_tests" => self.keyed_by_reference(value, &top, Place::Test, |_, _, _| {}),
+                "route_tests" | "properties" => {
+                    self.keyed_by_reference(value, &top, Place::Test, |_, _, _| {})
+                }
                 "patch" => self.keyed_by_reference(value, &top, Place::Other, |walk, key, instances| {
                     walk.address(&Text::of_key(key), instances);
                 }),
@@ -237,8 +239,12 @@ impl Walk<'_> {
                     self.reference(&text, instances, "clusters.");
                 }
             }
-            (Place::Test, "user" | "mirror") => {
-                let section = if name == "user" { "users." } else { "clusters." };
+            (Place::Test, "user" | "mirror" | "map") => {
+                let section = match name {
+                    "user" => "users.",
+                    "map" => "shard_maps.",
+                    _ => "clusters.",
+                };
                 if let Some(text) = Text::of_node(value) {
                     self.reference(&text, instances, section);
                 }

@@ -23,7 +23,7 @@ fn step(step: &TestStep) -> Step<'_> {
     }
 }
 
-fn expected(expectation: &Expectation) -> Expected<'_> {
+pub(super) fn expected(expectation: &Expectation) -> Expected<'_> {
     Expected {
         outcome: expectation.outcome.map(outcome),
         cluster: expectation.cluster.as_deref(),

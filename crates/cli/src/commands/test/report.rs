@@ -68,7 +68,7 @@ pub(super) fn diagnostic(
 }
 
 /// Where the statement went, and by which object.
-fn goes_to(decision: &Decision, opened: &Opened) -> String {
+pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
     let place = match &decision.outcome {
         Outcome::Route(route) => match (&route.cluster, route.role) {
             (Some(cluster), Some(role)) => format!("{cluster} {role}"),
@@ -111,6 +111,6 @@ fn shortened(text: &str) -> String {
 }
 
 /// Statements are written over several lines; labels have one.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

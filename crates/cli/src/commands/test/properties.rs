@@ -1,0 +1,209 @@
+//! `properties` of the tests: proved, refuted by a statement (SW802), or undecided (SW803).
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use shardwright_analysis::properties::{
+    Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
+};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_rules::{Configuration, EngineId, MapStep, StatementKind};
+use shardwright_topology::model::{self, PropertyClaim, PropertyDomain, StatementClass};
+
+use super::cases;
+use super::report::{goes_to, one_line};
+use crate::project::Opened;
+
+const REFUTED: Code = Code::new("SW802");
+const UNDECIDED: Code = Code::new("SW803");
+
+/// Their pages.
+pub(crate) const PAGES: [CodeDoc; 2] = [
+    CodeDoc {
+        code: REFUTED,
+        title: "a property does not hold",
+        page: include_str!("../../../../../docs/rules/SW802.md"),
+    },
+    CodeDoc {
+        code: UNDECIDED,
+        title: "a property is neither proved nor refuted",
+        page: include_str!("../../../../../docs/rules/SW803.md"),
+    },
+];
+
+/// How the properties of one engine went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct PropertyCount {
+    pub(super) proved: usize,
+    pub(super) refuted: usize,
+    pub(super) undecided: usize,
+}
+
+/// The maps of the project as the bundled engine runs them, which know how keys are written; none where it cannot be
+/// compiled for that engine.
+pub(super) fn maps(opened: &Opened, engine: EngineId, configuration: &Configuration) -> Vec<MapStep> {
+    if engine == EngineId::Bundled {
+        return maps_of(configuration);
+    }
+    let built = opened.build_quietly(EngineId::Bundled);
+    if built.compiled.problems.has_errors() {
+        return Vec::new();
+    }
+    maps_of(&built.configuration)
+}
+
+/// Answers the properties; `passed` is called for those that are proved.
+pub(super) fn run(
+    properties: &[&model::Property],
+    engine: EngineId,
+    configuration: &Arc<Configuration>,
+    opened: &Opened,
+    problems: &mut Problems,
+    mut passed: impl FnMut(&model::Property),
+) -> PropertyCount {
+    let mut count = PropertyCount::default();
+    if properties.is_empty() {
+        return count;
+    }
+    let prover = Prover::new(configuration, maps(opened, engine, configuration));
+    for property in properties {
+        match prover.answer(&asked(property)) {
+            Answer::Proved => {
+                count.proved += 1;
+                passed(property);
+            }
+            Answer::Refuted(example) => {
+                count.refuted += 1;
+                problems.push(refuted(property, &example, engine, opened));
+            }
+            Answer::Undecided { reason, checked } => {
+                count.undecided += 1;
+                problems.push(undecided(property, &reason, checked, engine, opened));
+            }
+        }
+    }
+    count
+}
+
+/// A property as it was written → as the analysis takes it.
+pub(super) fn asked(property: &model::Property) -> Property<'_> {
+    let PropertyDomain {
+        users,
+        schemas,
+        statements,
+        map,
+    } = &property.domain;
+    Property {
+        domain: Domain {
+            users: users.iter().map(|user| &**user).collect(),
+            schemas: schemas.iter().map(|schema| &**schema).collect(),
+            statements: statements.iter().copied().map(kind).collect(),
+            map: map.as_deref(),
+        },
+        claim: match &property.claim {
+            PropertyClaim::Each(expectation) => Claim::Each(cases::expected(expectation)),
+            PropertyClaim::Disjoint => Claim::Disjoint,
+        },
+    }
+}
+
+fn kind(class: StatementClass) -> StatementKind {
+    match class {
+        StatementClass::Select => StatementKind::Select,
+        StatementClass::Insert => StatementKind::Insert,
+        StatementClass::Update => StatementKind::Update,
+        StatementClass::Delete => StatementKind::Delete,
+        StatementClass::Replace => StatementKind::Replace,
+        StatementClass::Ddl => StatementKind::Ddl,
+        StatementClass::Call => StatementKind::Call,
+        StatementClass::Show => StatementKind::Show,
+        StatementClass::Set => StatementKind::Set,
+        StatementClass::Begin => StatementKind::Begin,
+        StatementClass::Commit => StatementKind::Commit,
+        StatementClass::Lock => StatementKind::Lock,
+        StatementClass::Prepare => StatementKind::Prepare,
+        StatementClass::Other => StatementKind::Other,
+    }
+}
+
+fn refuted(
+    property: &model::Property,
+    example: &CounterExample,
+    engine: EngineId,
+    opened: &Opened,
+) -> Diagnostic {
+    let message = format!("`{}` does not hold on {}", property.name, engine.name());
+    let mut diagnostic = Diagnostic::error(REFUTED, message).proof(Proof::Witnessed);
+    let origins = &opened.project.origins;
+    for (position, mismatch) in example.mismatches.iter().enumerate() {
+        let field = mismatch
+            .field
+            .map_or_else(|| "expect".to_owned(), |field| format!("expect.{field}"));
+        let span = origins.field(property.origin, &field);
+        let label = format!(
+            "expected {}, got {}",
+            one_line(&mismatch.expected),
+            one_line(&mismatch.actual)
+        );
+        diagnostic = if position == 0 {
+            diagnostic.at(span, label)
+        } else {
+            diagnostic.also(span, label)
+        };
+    }
+    if example.mismatches.is_empty() {
+        diagnostic = diagnostic.at(
+            origins.field(property.origin, "expect"),
+            "these two meet in one place",
+        );
+    }
+    for shown in &example.statements {
+        diagnostic = diagnostic
+            .with_note(NoteKind::Example, said(shown))
+            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, opened));
+    }
+    if let Some(shown) = example.statements.last() {
+        diagnostic = diagnostic
+            .rule_ids(shown.decision.path.iter().map(|step| step.rule_id))
+            .witness(Witness {
+                user: shown.user.clone(),
+                schema: shown.schema.clone().unwrap_or_default(),
+                query: shown.query.clone(),
+            });
+    }
+    marked(diagnostic, property, opened)
+}
+
+fn undecided(
+    property: &model::Property,
+    reason: &str,
+    checked: usize,
+    engine: EngineId,
+    opened: &Opened,
+) -> Diagnostic {
+    let origins = &opened.project.origins;
+    let message = format!(
+        "`{}` is not proved on {}: none of {checked} statements breaks it",
+        property.name,
+        engine.name()
+    );
+    let diagnostic = Diagnostic::info(UNDECIDED, message)
+        .proof(Proof::Possible)
+        .at(origins.field(property.origin, "expect"), "undecided")
+        .note(reason);
+    marked(diagnostic, property, opened)
+}
+
+fn marked(diagnostic: Diagnostic, property: &model::Property, opened: &Opened) -> Diagnostic {
+    let origins = &opened.project.origins;
+    let diagnostic = match origins.instance(property.origin) {
+        Some(instance) => diagnostic.instance(instance),
+        None => diagnostic,
+    };
+    diagnostic.address(origins.address(property.origin))
+}
+
+fn said(shown: &Shown) -> String {
+    let schema = shown.schema.as_deref().unwrap_or_default();
+    format!("user={} schema={schema}  {}", shown.user, one_line(&shown.query))
+}
