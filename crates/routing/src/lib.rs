@@ -10,13 +10,13 @@ mod shards;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::decide::{Index, RulePatterns, decide};
+use shardwright_rules::decide::{Index, Place, RulePatterns, decide};
 use shardwright_rules::{
-    Cluster, Configuration, Decision, FastRoute, HostgroupId, KeyValue, SessionView, Shard, Statement, User,
+    Cluster, Configuration, Decision, FastRoute, HostgroupId, KeyRef, SessionView, Shard, Statement, User,
 };
 
 use crate::chains::Chains;
-use crate::shards::ShardIndex;
+use crate::shards::{Owner, ShardIndex};
 
 /// A configuration prepared for deciding.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct RoutingTable {
     patterns: Vec<RulePatterns>,
     chains: Chains,
     /// By position of the map's rule.
-    shards: FxHashMap<usize, ShardIndex>,
+    shards: Vec<Option<Box<ShardIndex>>>,
     users: FxHashMap<String, usize>,
     clusters: FxHashMap<Arc<str>, usize>,
     cluster_of: FxHashMap<HostgroupId, usize>,
@@ -42,6 +42,14 @@ impl RoutingTable {
                 cluster_of.entry(hostgroup).or_insert(position);
             }
         }
+        let clusters = first_positions(configuration.clusters.iter().map(|cluster| cluster.name.clone()));
+        let owner = |name: &str| {
+            let &position = clusters.get(name)?;
+            let writer = configuration.clusters[position].writer;
+            let is_sole = cluster_of.get(&writer) == Some(&position);
+            Some(Owner { writer, is_sole })
+        };
+        let shards = shards::indexes(&configuration.graph, owner);
         let mut fast_routes: FxHashMap<(String, u32), FxHashMap<String, usize>> = FxHashMap::default();
         for (position, row) in configuration.graph.fast_routing.iter().enumerate() {
             let rows = fast_routes
@@ -54,9 +62,9 @@ impl RoutingTable {
         Self {
             patterns,
             chains: Chains::of(&configuration.graph),
-            shards: shards::indexes(&configuration.graph),
+            shards,
             users: first_positions(configuration.users.iter().map(|user| user.name.clone())),
-            clusters: first_positions(configuration.clusters.iter().map(|cluster| cluster.name.clone())),
+            clusters,
             cluster_of,
             fast_routes,
             configuration,
@@ -114,13 +122,18 @@ impl Index for RoutingTable {
             .map(|&position| &self.configuration.clusters[position])
     }
 
-    fn shard(&self, position: usize, key: &KeyValue) -> Option<&Shard> {
-        let shard = self.shards.get(&position)?.of_key(key)?;
-        self.map(position)?.shards.get(shard)
+    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<Place<'_>> {
+        let index = self.shards.get(position)?.as_ref()?;
+        let mut place = index.of_key(key, self.map(position)?)?;
+        if place.writer.is_none() {
+            let cluster = place.shard.cluster.as_deref().and_then(|name| self.cluster(name));
+            place.writer = cluster.map(|cluster| cluster.writer);
+        }
+        Some(place)
     }
 
     fn shard_of_schema(&self, position: usize, name: &str) -> Option<&Shard> {
-        let shard = self.shards.get(&position)?.of_schema(name)?;
+        let shard = self.shards.get(position)?.as_ref()?.of_schema(name)?;
         self.map(position)?.shards.get(shard)
     }
 

@@ -3,84 +3,131 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Body, KeyValue, MapStep, NativeStep, Remainder, RuleGraph, remainder};
+use shardwright_rules::decide::{Place, remainder};
+use shardwright_rules::{Body, HostgroupId, KeyRef, KeyValue, MapStep, NativeStep, Remainder, RuleGraph};
 
-/// Where a map's shards are found. Numbers are positions in [`MapStep::shards`].
+/// Where a map's shards are found.
 #[derive(Debug)]
 pub(crate) struct ShardIndex {
-    integers: FxHashMap<i64, u32>,
-    texts: FxHashMap<String, u32>,
+    integers: FxHashMap<i64, Spot>,
+    texts: FxHashMap<String, Spot>,
     /// First, last, shard; ascending and disjoint.
-    ranges: Vec<(i64, i64, u32)>,
-    remainders: Option<(Remainder, FxHashMap<u64, u32>)>,
+    ranges: Vec<(i64, i64, Spot)>,
+    remainders: Option<(Remainder, FxHashMap<u64, Spot>)>,
+    /// Positions in [`MapStep::shards`].
     schemas: FxHashMap<Arc<str>, u32>,
+    /// Every shard's cluster is the only owner of its writer.
+    are_sole_owners: bool,
+}
+
+/// A shard as it stands in the tables: what a statement needs of it lies beside the key, in one line of the cache.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Position in [`MapStep::shards`].
+    shard: u32,
+    writer: Option<Writer>,
+}
+
+/// A hostgroup's id plus one, so that having none takes no room. The highest id of all has none.
+type Writer = std::num::NonZeroU32;
+
+/// What an index needs to know of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) writer: HostgroupId,
+    pub(crate) is_sole: bool,
 }
 
 /// The index of every map, by position of its rule.
-pub(crate) fn indexes(graph: &RuleGraph) -> FxHashMap<usize, ShardIndex> {
-    let maps = graph
-        .rules
-        .iter()
-        .enumerate()
-        .filter_map(|(position, rule)| match &rule.body {
+pub(crate) fn indexes(
+    graph: &RuleGraph,
+    owner: impl Fn(&str) -> Option<Owner>,
+) -> Vec<Option<Box<ShardIndex>>> {
+    let index = |body: &Body| match body {
+        Body::Native {
+            step: NativeStep::Map(step),
+            ..
+        } => Some(Box::new(ShardIndex::of(step, &owner))),
+        _ => None,
+    };
+    let last = graph.rules.iter().rposition(|rule| {
+        matches!(
+            &rule.body,
             Body::Native {
-                step: NativeStep::Map(step),
+                step: NativeStep::Map(_),
                 ..
-            } => Some((position, ShardIndex::of(step))),
-            _ => None,
-        });
-    maps.collect()
+            }
+        )
+    });
+    let rules = &graph.rules[..last.map_or(0, |last| last + 1)];
+    rules.iter().map(|rule| index(&rule.body)).collect()
 }
 
 impl ShardIndex {
-    fn of(step: &MapStep) -> Self {
+    fn of(step: &MapStep, owner: &impl Fn(&str) -> Option<Owner>) -> Self {
         let mut index = Self {
             integers: FxHashMap::default(),
             texts: FxHashMap::default(),
             ranges: Vec::new(),
             remainders: step.remainder.map(|by| (by, FxHashMap::default())),
             schemas: FxHashMap::default(),
+            are_sole_owners: true,
         };
         for (position, shard) in step.shards.iter().enumerate() {
             let position = u32::try_from(position).expect("a configuration holds fewer than 2^32 shards");
+            let owner = shard.cluster.as_deref().and_then(owner);
+            let writer = owner.and_then(|owner| Writer::new(owner.writer.0.wrapping_add(1)));
+            index.are_sole_owners &= owner.is_none_or(|owner| owner.is_sole);
+            let spot = Spot {
+                shard: position,
+                writer,
+            };
             for key in &shard.keys {
                 match key {
-                    KeyValue::Integer(n) => index.integers.entry(*n).or_insert(position),
-                    KeyValue::Text(text) => index.texts.entry(text.clone()).or_insert(position),
+                    KeyValue::Integer(n) => index.integers.entry(*n).or_insert(spot),
+                    KeyValue::Text(text) => index.texts.entry(text.clone()).or_insert(spot),
                 };
             }
             index
                 .ranges
-                .extend(shard.ranges.iter().map(|&(first, last)| (first, last, position)));
+                .extend(shard.ranges.iter().map(|&(first, last)| (first, last, spot)));
             if let Some((_, remainders)) = &mut index.remainders {
                 for remainder in &shard.remainders {
-                    remainders.entry(*remainder).or_insert(position);
+                    remainders.entry(*remainder).or_insert(spot);
                 }
             }
             if let Some(schema) = &shard.schema {
                 index.schemas.entry(schema.clone()).or_insert(position);
             }
         }
-        index.ranges.sort_unstable();
+        index
+            .ranges
+            .sort_unstable_by_key(|&(first, last, spot)| (first, last, spot.shard));
         index
     }
 
-    pub(crate) fn of_key(&self, key: &KeyValue) -> Option<usize> {
+    /// The writer is left out where it is not written down beside the key.
+    pub(crate) fn of_key<'c>(&self, key: &KeyRef<'_>, step: &'c MapStep) -> Option<Place<'c>> {
         let by_value = match key {
-            KeyValue::Integer(n) => self.integers.get(n).copied().or_else(|| self.of_range(*n)),
-            KeyValue::Text(text) => self.texts.get(text).copied(),
+            KeyRef::Integer(n) => self.integers.get(n).copied().or_else(|| self.of_range(*n)),
+            KeyRef::Text(text) => self.texts.get(&**text).copied(),
         };
         let by_remainder = || {
             let (by, remainders) = self.remainders.as_ref()?;
             remainders.get(&remainder(by, key)).copied()
         };
-        by_value.or_else(by_remainder).map(|position| position as usize)
+        let spot = by_value.or_else(by_remainder)?;
+        Some(Place {
+            shard: step.shards.get(spot.shard as usize)?,
+            writer: spot.writer.map(|writer| HostgroupId(writer.get() - 1)),
+            is_sole_owner: self.are_sole_owners,
+        })
     }
 
-    fn of_range(&self, n: i64) -> Option<u32> {
+    fn of_range(&self, n: i64) -> Option<Spot> {
         let behind = self.ranges.partition_point(|&(first, _, _)| first <= n);
-        let &(_, last, shard) = self.ranges.get(behind.checked_sub(1)?)?;
-        (n <= last).then_some(shard)
+        let &(_, last, spot) = self.ranges.get(behind.checked_sub(1)?)?;
+        (n <= last).then_some(spot)
     }
 
     pub(crate) fn of_schema(&self, name: &str) -> Option<usize> {

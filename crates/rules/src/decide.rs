@@ -16,20 +16,21 @@ mod native;
 mod patterns;
 mod walk;
 
-pub use index::{Index, remainder};
+pub use index::{Index, Place, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns};
 
 use crate::decide::walk::{Next, Walk};
 use crate::{Annotations, Body, Decision, NativeStep, Outcome, SessionView, Statement};
 
 /// Where `statement` of `session` goes; with `explain`, also the path for people.
-pub fn decide(
-    index: &impl Index,
-    session: &SessionView<'_>,
-    statement: &Statement<'_>,
+pub fn decide<'a>(
+    index: &'a impl Index,
+    session: &'a SessionView<'a>,
+    statement: &'a Statement<'a>,
     explain: bool,
 ) -> Decision {
-    let mut walk = Walk::new(session, statement, explain);
+    let user = index.user(session.user);
+    let mut walk = Walk::new(session, user, statement, explain);
     let outcome = match before_rules(index, &walk) {
         Some(outcome) => outcome,
         None => match scan(index, &mut walk) {
@@ -62,10 +63,10 @@ fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
             });
         }
     }
-    finish::denied_annotation(index, walk).map(Outcome::Reject)
+    finish::denied_annotation(walk).map(Outcome::Reject)
 }
 
-fn scan(index: &impl Index, walk: &mut Walk<'_>) -> Option<Box<Outcome>> {
+fn scan<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Option<Box<Outcome>> {
     let configuration = index.configuration();
     let rules = &configuration.graph.rules;
     let mut budget = configuration.settings.query_processor_iterations;
@@ -98,7 +99,7 @@ fn scan(index: &impl Index, walk: &mut Walk<'_>) -> Option<Box<Outcome>> {
     }
 }
 
-fn run(index: &impl Index, walk: &mut Walk<'_>) -> Next {
+fn run<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Next {
     let rule = &index.configuration().graph.rules[walk.position];
     let patterns = index.patterns(walk.position);
     match &rule.body {

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use crate::{Address, HostgroupId, Role};
+
+/// Positions of rules; as many as most statements match are held without a heap.
+pub type Hits = SmallVec<[u32; 8]>;
 
 /// The decision about one statement, and how it came about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,7 +20,7 @@ pub struct Decision {
     /// Rules that were looked at, of other chains too.
     pub visits: u32,
     /// Positions in [`crate::RuleGraph::rules`] of the rules that matched, in order.
-    pub hits: Vec<u32>,
+    pub hits: Hits,
     /// The rules that matched, in order, for people; empty when nobody asked.
     pub path: Vec<Step>,
 }

@@ -26,7 +26,7 @@ mod user;
 pub use address::Address;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
-pub use decision::{Decision, Effects, Outcome, Rejection, Route, Step};
+pub use decision::{Decision, Effects, Hits, Outcome, Rejection, Route, Step};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
@@ -36,7 +36,7 @@ pub use hostgroups::{
     RolesBy, WriterServesReads,
 };
 pub use map::{
-    CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, MissingAction,
+    CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, KeyValue, MapStep, MissingAction,
     MissingBegin, MissingKey, Remainder, Shard, UnknownKey, Unqualified,
 };
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};

@@ -1,5 +1,6 @@
 //! A shard map as the bundled engine runs it: how a key is found, and where each shard is.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -65,17 +66,58 @@ impl KeyValue {
     /// Reads a value of a key of this kind from the text that a finder found; `None` when it is not one.
     /// Integers are an optional sign and decimal digits within 64 bits, leading zeros allowed.
     pub fn parse(kind: KeyKind, text: &str) -> Option<Self> {
+        KeyRef::parse(kind, Cow::Borrowed(text)).map(KeyRef::into_value)
+    }
+}
+
+/// A value of a key that is looked up: where it is text, it is borrowed from where it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyRef<'a> {
+    /// Of an integer key.
+    Integer(i64),
+    /// Of a text key.
+    Text(Cow<'a, str>),
+}
+
+impl<'a> KeyRef<'a> {
+    /// As [`KeyValue::parse`].
+    pub fn parse(kind: KeyKind, text: Cow<'a, str>) -> Option<Self> {
         match kind {
-            KeyKind::Text => Some(KeyValue::Text(text.to_owned())),
+            KeyKind::Text => Some(KeyRef::Text(text)),
             KeyKind::Integer => {
-                let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                let digits = text.strip_prefix(['-', '+']).unwrap_or(&text);
                 let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
                 if decimal {
-                    text.parse().ok().map(KeyValue::Integer)
+                    text.parse().ok().map(KeyRef::Integer)
                 } else {
                     None
                 }
             }
+        }
+    }
+
+    /// Whether it is this value.
+    pub fn is(&self, value: &KeyValue) -> bool {
+        match (self, value) {
+            (KeyRef::Integer(a), KeyValue::Integer(b)) => a == b,
+            (KeyRef::Text(a), KeyValue::Text(b)) => a == b,
+            (KeyRef::Integer(_), KeyValue::Text(_)) | (KeyRef::Text(_), KeyValue::Integer(_)) => false,
+        }
+    }
+
+    fn into_value(self) -> KeyValue {
+        match self {
+            KeyRef::Integer(n) => KeyValue::Integer(n),
+            KeyRef::Text(text) => KeyValue::Text(text.into_owned()),
+        }
+    }
+}
+
+impl fmt::Display for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyRef::Integer(value) => value.fmt(f),
+            KeyRef::Text(value) => f.write_str(value),
         }
     }
 }
@@ -173,8 +215,13 @@ impl KeyTemplate {
         let text = name
             .strip_prefix(self.prefix.as_str())?
             .strip_suffix(self.suffix.as_str())?;
-        let value = KeyValue::parse(kind, text)?;
-        (self.render(&value).as_deref() == Some(name)).then_some(text)
+        let canonical = match kind {
+            KeyKind::Text => true,
+            KeyKind::Integer => {
+                KeyRef::parse(kind, Cow::Borrowed(text)).is_some() && is_canonical(text, self.width)
+            }
+        };
+        canonical.then_some(text)
     }
 
     /// Whether `name` is not of this form, and would be if letter case around the key did not count.
@@ -213,6 +260,23 @@ impl KeyTemplate {
             (value, _) => value.to_string(),
         };
         Some(format!("{}{text}{}", self.prefix, self.suffix))
+    }
+}
+
+/// Whether a decimal integer is written as [`KeyTemplate::render`] writes it.
+fn is_canonical(text: &str, width: Option<u8>) -> bool {
+    let leading_zero = |digits: &str| digits.len() > 1 && digits.starts_with('0');
+    match width {
+        Some(width) => {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            digits
+                && (text.len() == usize::from(width)
+                    || (text.len() > usize::from(width) && !leading_zero(text)))
+        }
+        None => match text.strip_prefix('-') {
+            Some(digits) => !digits.starts_with('0'),
+            None => !text.starts_with('+') && !leading_zero(text),
+        },
     }
 }
 
@@ -351,6 +415,55 @@ mod tests {
                 expected.map(KeyValue::Integer),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_template_finds_what_it_renders() {
+        let texts = [
+            "0",
+            "00",
+            "000",
+            "-0",
+            "+0",
+            "-00",
+            "7",
+            "07",
+            "007",
+            "0007",
+            "-7",
+            "-07",
+            "+7",
+            "17",
+            "017",
+            "1000",
+            "01000",
+            "",
+            "-",
+            "x",
+            "9223372036854775807",
+            "9223372036854775808",
+            "-9223372036854775808",
+        ];
+        for kind in [KeyKind::Integer, KeyKind::Text] {
+            for width in [None, Some(0), Some(1), Some(3)] {
+                let template = KeyTemplate {
+                    prefix: "t".into(),
+                    width,
+                    suffix: "0".into(),
+                };
+                for text in texts {
+                    let name = format!("t{text}0");
+                    let rendered = KeyValue::parse(kind, text).and_then(|value| template.render(&value));
+                    let fits = kind == KeyKind::Text || rendered.as_ref() == Some(&name);
+                    let expected = fits.then_some(text);
+                    assert_eq!(
+                        template.extract(kind, &name),
+                        expected,
+                        "{name} {kind:?} {width:?}"
+                    );
+                }
+            }
         }
     }
 

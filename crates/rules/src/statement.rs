@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use shardwright_sql::class::called_functions;
+use shardwright_sql::class::{called_functions, classify, has_several};
 use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, StatementClass};
 
 use crate::{Names, StatementKind, glob_matches};
@@ -12,6 +12,8 @@ use crate::{Names, StatementKind, glob_matches};
 pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
+    class: OnceCell<StatementClass>,
+    several: OnceCell<bool>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
 }
@@ -22,6 +24,8 @@ impl<'a> Statement<'a> {
         Self {
             text,
             mode,
+            class: OnceCell::new(),
+            several: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
         }
@@ -42,6 +46,14 @@ impl<'a> Statement<'a> {
         self.shape.get_or_init(|| Shape::of(self.text, self.mode))
     }
 
+    /// The class of the first statement: a few tokens tell it.
+    pub fn class(&self) -> StatementClass {
+        *self.class.get_or_init(|| match self.shape.get() {
+            Some(shape) => shape.class,
+            None => classify(self.text, self.mode),
+        })
+    }
+
     /// The digest text, as ProxySQL makes it.
     pub fn digest_text(&self) -> &[u8] {
         &self.digest().text
@@ -58,18 +70,18 @@ impl<'a> Statement<'a> {
 
     /// The kind that `statements:` in a match names.
     pub fn kind(&self) -> StatementKind {
-        StatementKind::from_word(self.shape().class.match_name())
+        StatementKind::from_word(self.class().match_name())
             .expect("the words of classes are the words of kinds; a test compares them")
     }
 
     /// COMMIT, ROLLBACK, SAVEPOINT, XA: these go where the open transaction is.
     pub fn follows_transaction(&self) -> bool {
-        self.shape().is_transaction_control()
+        self.class().is_transaction_control() && !self.has_several()
     }
 
     /// BEGIN, START TRANSACTION.
     pub fn begins(&self) -> bool {
-        self.shape().class == StatementClass::Begin
+        self.class() == StatementClass::Begin
     }
 
     /// SET, USE, SHOW, SELECT without a table.
@@ -79,7 +91,10 @@ impl<'a> Statement<'a> {
 
     /// There is a second statement behind a semicolon.
     pub fn has_several(&self) -> bool {
-        self.shape().several
+        *self.several.get_or_init(|| match self.shape.get() {
+            Some(shape) => shape.several,
+            None => has_several(self.text, self.mode),
+        })
     }
 
     /// Provably a read, so that it may leave the writer. With `session_functions`, reads of session state count too.

@@ -3,6 +3,7 @@
 //! The first `/* … */` anywhere outside quotes counts, whatever its kind; `-- ` and `#` comments never. Its body is
 //! split on `;`, each part on `=`. Backticks do not quote for ProxySQL.
 
+use crate::comment::last_opener;
 use crate::lex::{LexMode, Lexer, TokenKind};
 
 /// ProxySQL keeps this many bytes of the first comment.
@@ -50,6 +51,7 @@ pub const KNOWN_KEYS: [&str; 10] = [
 
 /// The body of the first comment, cut at [`MAX_COMMENT_BYTES`].
 pub fn first_comment(text: &[u8]) -> Option<&[u8]> {
+    last_opener(text)?;
     let mut base = 0;
     loop {
         let token = Lexer::new(&text[base..], LexMode::default()).find(|token| {

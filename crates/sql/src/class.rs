@@ -6,7 +6,7 @@ mod shape;
 
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;
-pub use shape::{Shape, called_functions};
+pub use shape::{Shape, called_functions, has_several};
 
 /// The kind of a statement, from its leading keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

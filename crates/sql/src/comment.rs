@@ -37,13 +37,27 @@ pub struct CommentKey<'k> {
 /// Ends early behind an executable comment whose body holds a quote or a comment opener, and at an unterminated
 /// token: from there on what is a comment depends on the server's version.
 pub fn comments(text: &[u8], mode: LexMode) -> impl Iterator<Item = (Span, &[u8])> {
-    Lexer::new(text, mode)
-        .take_while(move |token| {
-            let unsure = token.kind == TokenKind::ExecutableComment && hides_tokens(token.span.of(text));
-            token.terminated && !unsure
-        })
-        .filter(|token| token.kind == TokenKind::BlockComment)
-        .map(move |token| (token.span, &text[token.span.start + 2..token.span.end - 2]))
+    // No comment begins behind the last opener, so what follows is not read.
+    let mut tokens = Lexer::new(text, mode);
+    let last = last_opener(text);
+    std::iter::from_fn(move || {
+        if last.is_some_and(|last| tokens.at() <= last) {
+            tokens.next()
+        } else {
+            None
+        }
+    })
+    .take_while(move |token| {
+        let unsure = token.kind == TokenKind::ExecutableComment && hides_tokens(token.span.of(text));
+        token.terminated && !unsure
+    })
+    .filter(|token| token.kind == TokenKind::BlockComment)
+    .map(move |token| (token.span, &text[token.span.start + 2..token.span.end - 2]))
+}
+
+/// Where the last `/*` of a text stands, quoted or not.
+pub(crate) fn last_opener(text: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'/', text).find(|&at| text.get(at + 1) == Some(&b'*'))
 }
 
 fn hides_tokens(comment: &[u8]) -> bool {
@@ -53,16 +67,19 @@ fn hides_tokens(comment: &[u8]) -> bool {
 }
 
 /// Every value of `key` in the comments of `text`, with the comment's span, in order.
-pub fn comment_keys<'a>(
+pub fn comment_keys<'a, 'k>(
     text: &'a [u8],
     mode: LexMode,
-    key: CommentKey<'a>,
-) -> impl Iterator<Item = (Cow<'a, [u8]>, Span)> {
+    key: CommentKey<'k>,
+) -> impl Iterator<Item = (Cow<'a, [u8]>, Span)> + use<'a, 'k> {
     comments(text, mode).flat_map(move |(span, body)| values_in(body, key).map(move |value| (value, span)))
 }
 
 /// Every value of `key` in one comment body, in order.
-pub fn values_in<'a>(body: &'a [u8], key: CommentKey<'a>) -> impl Iterator<Item = Cow<'a, [u8]>> {
+pub fn values_in<'a, 'k>(
+    body: &'a [u8],
+    key: CommentKey<'k>,
+) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a, 'k> {
     let whole = (key.form == CommentForm::Exact).then(|| Cow::Borrowed(body.trim_ascii()));
     let pairs = Items {
         rest: body,

@@ -150,6 +150,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Where the next token begins; the length of the text at its end.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     /// The tokens that mean something, without blanks and comments.
     pub fn significant(self) -> impl Iterator<Item = Token> + use<'a> {
         self.filter(Token::is_significant)

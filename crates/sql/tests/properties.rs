@@ -1,12 +1,15 @@
 //! What holds for every text.
 
 use proptest::prelude::*;
+use shardwright_sql::class::has_several;
 use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, decide};
+use shardwright_sql::comment::comments;
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place, references};
 use shardwright_sql::set::items;
 use shardwright_sql::{
-    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, annotation, classify, comment_keys,
+    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, Span, TokenKind, annotation, classify,
+    comment_keys,
 };
 
 fn modes() -> impl Strategy<Value = LexMode> {
@@ -81,6 +84,25 @@ fn statement() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// The comments of every token of a text, up to where it stops being certain what a comment is.
+fn comments_of_all_tokens(text: &[u8], mode: LexMode) -> Vec<Span> {
+    let hides = |body: &[u8]| {
+        body.iter().any(|byte| b"'\"`#".contains(byte))
+            || body.windows(2).any(|pair| pair == b"/*" || pair == b"--")
+    };
+    let mut found = Vec::new();
+    for token in Lexer::new(text, mode) {
+        let is_code = token.kind == TokenKind::ExecutableComment;
+        if !token.terminated || (is_code && hides(&token.span.of(text)[2..])) {
+            break;
+        }
+        if token.kind == TokenKind::BlockComment {
+            found.push(token.span);
+        }
+    }
+    found
+}
+
 proptest! {
     #[test]
     fn tokens_tile_the_text(text in prop_oneof![statement(), prop::collection::vec(any::<u8>(), 0..200)], mode in modes()) {
@@ -91,6 +113,13 @@ proptest! {
             at = token.span.end;
         }
         prop_assert_eq!(at, text.len());
+    }
+
+    #[test]
+    fn what_is_read_early_is_what_the_whole_text_says(text in statement(), mode in modes()) {
+        prop_assert_eq!(has_several(&text, mode), Shape::of(&text, mode).several);
+        let found: Vec<Span> = comments(&text, mode).map(|(span, _)| span).collect();
+        prop_assert_eq!(found, comments_of_all_tokens(&text, mode));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What happens when the rules have been walked: fast routing, annotations, the open transaction, the route.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use shardwright_sql::annotation;
 
 use crate::decide::Index;
@@ -31,7 +34,7 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
         });
     }
     annotations(index, walk);
-    let user = index.user(walk.session.user);
+    let user = walk.user;
     let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
     let mut hostgroup = walk.hostgroup.map_or(default, HostgroupId);
     if let Some(transaction) = walk.session.transaction {
@@ -46,14 +49,19 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
             }
         }
     }
-    let rewritten = (*walk.text != *walk.statement.text()).then(|| walk.text.to_vec());
-    Outcome::Route(Route {
-        shard: walk.shard.take(),
-        rewritten,
-        backend_schema: walk.backend_schema.take(),
-        effects: std::mem::take(&mut walk.effects),
-        ..route(index, hostgroup)
-    })
+    let rewritten = match &walk.text {
+        Cow::Owned(text) if **text != *walk.statement.text() => Some(text.clone()),
+        Cow::Borrowed(_) | Cow::Owned(_) => None,
+    };
+    let mut route = match walk.owner {
+        Some((writer, cluster)) if writer == hostgroup => plain(hostgroup, Some((cluster, Role::Writer))),
+        _ => route(index, hostgroup),
+    };
+    route.shard = walk.shard.cloned();
+    route.rewritten = rewritten;
+    route.backend_schema = walk.backend_schema.take();
+    route.effects = std::mem::take(&mut walk.effects);
+    Outcome::Route(route)
 }
 
 /// First the row of the user, then the row of every user; a hit overwrites what rules without `apply` decided.
@@ -102,9 +110,7 @@ fn firewall(index: &impl Index, walk: &Walk<'_>) -> Option<(String, Address)> {
 fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
     let obeyed = match index.configuration().engine.profile().annotations {
         Annotations::AfterRules => true,
-        Annotations::PerUser => index
-            .user(walk.session.user)
-            .is_some_and(|user| user.annotations_allowed),
+        Annotations::PerUser => walk.user.is_some_and(|user| user.annotations_allowed),
     };
     if !obeyed {
         return;
@@ -129,8 +135,8 @@ fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
     }
 }
 /// Refuses a statement with an engine annotation from a user who is not allowed them.
-pub(super) fn denied_annotation(index: &impl Index, walk: &Walk<'_>) -> Option<Rejection> {
-    let user = index.user(walk.session.user);
+pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
+    let user = walk.user;
     if user.is_some_and(|user| user.annotations_allowed) {
         return None;
     }
@@ -180,24 +186,24 @@ fn stay_in_transaction(
         code,
         sqlstate,
         message,
-        address: walk.shard.clone(),
+        address: walk.shard.cloned(),
     }))
 }
 
 /// A route to `hostgroup` without anything else.
 pub(super) fn route(index: &impl Index, hostgroup: HostgroupId) -> Route {
-    let cluster = index.cluster_of(hostgroup);
-    let role = cluster.map(|cluster| {
-        if cluster.writer == hostgroup {
-            Role::Writer
-        } else {
-            Role::Reader
-        }
+    let owner = index.cluster_of(hostgroup).map(|cluster| {
+        let is_writer = cluster.writer == hostgroup;
+        (&cluster.name, if is_writer { Role::Writer } else { Role::Reader })
     });
+    plain(hostgroup, owner)
+}
+
+fn plain(hostgroup: HostgroupId, owner: Option<(&Arc<str>, Role)>) -> Route {
     Route {
         hostgroup,
-        cluster: cluster.map(|cluster| cluster.name.clone()),
-        role,
+        cluster: owner.map(|(cluster, _)| cluster.clone()),
+        role: owner.map(|(_, role)| role),
         shard: None,
         rewritten: None,
         backend_schema: None,

@@ -2,9 +2,19 @@
 
 use crate::decide::RulePatterns;
 use crate::{
-    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyValue, MapStep, NativeStep, Remainder, Shard,
-    User,
+    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, MapStep, NativeStep, Remainder, Shard, User,
 };
+
+/// A shard that holds a key.
+#[derive(Debug)]
+pub struct Place<'c> {
+    /// The shard.
+    pub shard: &'c Shard,
+    /// The writer of its cluster; `None` where it has none, or the configuration does not know it.
+    pub writer: Option<HostgroupId>,
+    /// Nothing but the shard's cluster owns that writer.
+    pub is_sole_owner: bool,
+}
 
 /// Look-ups over a configuration. The provided methods go through its lists line by line; an implementation may
 /// answer the same by other means.
@@ -40,9 +50,15 @@ pub trait Index {
     }
 
     /// The shard that holds `key` in the map at `position`.
-    fn shard(&self, position: usize, key: &KeyValue) -> Option<&Shard> {
+    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<Place<'_>> {
         let step = self.map(position)?;
-        step.shards.iter().find(|shard| holds(step, shard, key))
+        let shard = step.shards.iter().find(|shard| holds(step, shard, key))?;
+        let cluster = shard.cluster.as_deref().and_then(|name| self.cluster(name));
+        Some(Place {
+            shard,
+            writer: cluster.map(|cluster| cluster.writer),
+            is_sole_owner: false,
+        })
     }
 
     /// The shard whose own schema is `name` in the map at `position`.
@@ -72,26 +88,26 @@ pub trait Index {
     }
 }
 
-fn holds(step: &MapStep, shard: &Shard, key: &KeyValue) -> bool {
+fn holds(step: &MapStep, shard: &Shard, key: &KeyRef<'_>) -> bool {
     let in_range = match key {
-        KeyValue::Integer(n) => shard
+        KeyRef::Integer(n) => shard
             .ranges
             .iter()
             .any(|(first, last)| (first..=last).contains(&n)),
-        KeyValue::Text(_) => false,
+        KeyRef::Text(_) => false,
     };
     let by_remainder = step
         .remainder
         .as_ref()
         .is_some_and(|by| shard.remainders.contains(&remainder(by, key)));
-    shard.keys.contains(key) || in_range || by_remainder
+    shard.keys.iter().any(|own| key.is(own)) || in_range || by_remainder
 }
 
 /// The remainder of a key: of the number itself, or of XXH64 (seed 0) over the UTF-8 of its canonical text.
 /// A text key is always hashed.
-pub fn remainder(by: &Remainder, key: &KeyValue) -> u64 {
+pub fn remainder(by: &Remainder, key: &KeyRef<'_>) -> u64 {
     match key {
-        KeyValue::Integer(n) if !by.hashed => u64::try_from(i128::from(*n).rem_euclid(i128::from(by.modulo)))
+        KeyRef::Integer(n) if !by.hashed => u64::try_from(i128::from(*n).rem_euclid(i128::from(by.modulo)))
             .expect("a remainder is below its modulus"),
         key => twox_hash::XxHash64::oneshot(0, key.to_string().as_bytes()) % by.modulo,
     }

@@ -1,71 +1,102 @@
 //! The keys that the finders of a map yield for one statement.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse};
 use shardwright_sql::comment::{self, CommentKey};
 use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
+use smallvec::{SmallVec, smallvec};
 
 use crate::decide::walk::Walk;
 use crate::refusal::{self, Refusal};
-use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, Statement};
+use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep, Statement};
 
 /// What the finders of a map say together.
-pub(super) enum Search {
+pub(super) enum Search<'a> {
     /// None of them yields a key.
     Nothing,
     /// They agree on these.
-    Keys(Keys),
+    Keys(Keys<'a>),
     /// The statement is refused.
     Refused(Refusal, String),
 }
 
 /// The keys of a statement.
-pub(super) struct Keys {
+pub(super) struct Keys<'a> {
     /// At least one; several where a predicate lists several.
-    pub(super) found: Vec<Found>,
+    pub(super) found: SmallVec<[Found<'a>; 1]>,
     /// What they were found in, for people.
-    pub(super) origin: String,
+    pub(super) origin: Origin<'a>,
     /// How a predicate uses them, when one does.
     pub(super) column: Option<KeyUse>,
 }
 
 /// One value that was found.
 #[derive(PartialEq)]
-pub(super) struct Found {
+pub(super) struct Found<'a> {
     /// As it stands in the statement.
-    pub(super) text: String,
+    pub(super) text: Cow<'a, str>,
     /// `None`: not a value of the key's kind, so no shard holds it.
-    pub(super) value: Option<KeyValue>,
+    pub(super) value: Option<KeyRef<'a>>,
+}
+
+/// What keys were found in; it is only spelled out where somebody asks.
+pub(super) enum Origin<'a> {
+    Comment {
+        word: Option<&'a str>,
+        text: Cow<'a, str>,
+    },
+    Name {
+        what: &'static str,
+        name: &'a str,
+    },
+    Tables(Vec<String>),
+    Column(&'a str),
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Comment {
+                word: Some(word),
+                text,
+            } => write!(f, "comment {word}={text}"),
+            Origin::Comment { word: None, text } => write!(f, "comment {text}"),
+            Origin::Name { what, name } => write!(f, "{what} {name}"),
+            Origin::Tables(names) => write!(f, "table {}", names.join(", ")),
+            Origin::Column(column) => write!(f, "column {column}"),
+        }
+    }
 }
 
 /// What one finder says.
-enum Answer {
+enum Answer<'a> {
     Nothing,
-    Keys(Keys),
+    Keys(Keys<'a>),
     /// A key may stand there, and it cannot be told.
-    Doubt(Doubt),
-    Refused(Search),
+    Doubt(Doubt<'a>),
+    Refused(Search<'a>),
 }
 
-struct Doubt {
+struct Doubt<'a> {
     reason: String,
     /// What the doubt comes to where another finder yields a key.
-    beside: Beside,
+    beside: Beside<'a>,
 }
 
-enum Beside {
+enum Beside<'a> {
     /// Nothing: the tables have the key in their rows, and the other finder says which shard to ask.
     AnyKey,
     /// Nothing, if these are all that could have been meant.
-    These(Vec<Found>),
+    These(Vec<Found<'a>>),
     /// The statement cannot be changed as it would have to be.
     NoKey,
 }
 
 /// Asks every finder.
-pub(super) fn search(step: &MapStep, walk: &Walk<'_>) -> Search {
-    let mut keys: Option<Keys> = None;
+pub(super) fn search<'a>(step: &'a MapStep, walk: &Walk<'a>) -> Search<'a> {
+    let mut keys: Option<Keys<'a>> = None;
     let mut doubts = Vec::new();
     for finder in &step.finders {
         let found = match ask(step, walk, finder) {
@@ -97,13 +128,10 @@ pub(super) fn search(step: &MapStep, walk: &Walk<'_>) -> Search {
     keys.map_or(Search::Nothing, Search::Keys)
 }
 
-fn ask(step: &MapStep, walk: &Walk<'_>, finder: &Finder) -> Answer {
-    let or_nothing = |keys: Option<Keys>| keys.map_or(Answer::Nothing, Answer::Keys);
+fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a> {
+    let or_nothing = |keys: Option<Keys<'a>>| keys.map_or(Answer::Nothing, Answer::Keys);
     match finder {
-        Finder::Comment { word, form } => match comment_keys(step, walk, word, form) {
-            Ok(found) => or_nothing(found),
-            Err(refused) => Answer::Refused(refused),
-        },
+        Finder::Comment { word, form } => comment_keys(step, walk, word, form),
         Finder::Schema { template } => or_nothing(
             walk.session
                 .schema
@@ -115,7 +143,7 @@ fn ask(step: &MapStep, walk: &Walk<'_>, finder: &Finder) -> Answer {
             ColumnAnswer::NotConcerned | ColumnAnswer::Missing => Answer::Nothing,
             ColumnAnswer::Keys(using) => Answer::Keys(Keys {
                 found: literals(step.kind, &using),
-                origin: format!("column {column}"),
+                origin: Origin::Column(column),
                 column: Some(using),
             }),
             ColumnAnswer::Undecidable(reason) => Answer::Doubt(Doubt {
@@ -129,14 +157,14 @@ fn ask(step: &MapStep, walk: &Walk<'_>, finder: &Finder) -> Answer {
     }
 }
 
-impl Keys {
-    fn holds(&self, wanted: &Found) -> bool {
-        let same = |found: &Found| found.value.is_some() && found.value == wanted.value;
+impl Keys<'_> {
+    fn holds(&self, wanted: &Found<'_>) -> bool {
+        let same = |found: &Found<'_>| found.value.is_some() && found.value == wanted.value;
         self.found.iter().any(same)
     }
 
     /// Adds what another finder found: all of it must be on one shard.
-    fn join(&mut self, other: Keys) {
+    fn join(&mut self, other: Self) {
         for found in other.found {
             if !self.holds(&found) {
                 self.found.push(found);
@@ -152,8 +180,8 @@ fn not_one_shard(step: &MapStep, reason: &str) -> String {
 
 /// Two finders agree when every value of one is a value of the other; a list agrees with a value that it holds, and
 /// whether the rest of the list is on the same shard is asked later.
-fn agree(a: &Keys, b: &Keys) -> bool {
-    let within = |few: &Keys, many: &Keys| few.found.iter().all(|one| many.holds(one));
+fn agree(a: &Keys<'_>, b: &Keys<'_>) -> bool {
+    let within = |few: &Keys<'_>, many: &Keys<'_>| few.found.iter().all(|one| many.holds(one));
     if a.found.len() <= b.found.len() {
         within(a, b)
     } else {
@@ -161,8 +189,8 @@ fn agree(a: &Keys, b: &Keys) -> bool {
     }
 }
 
-fn conflict<'a>(step: &MapStep, found: impl Iterator<Item = &'a Found>) -> Search {
-    let mut texts: Vec<&str> = found.map(|found| found.text.as_str()).collect();
+fn conflict<'a, 'f, 'k: 'f>(step: &MapStep, found: impl Iterator<Item = &'f Found<'k>>) -> Search<'a> {
+    let mut texts: Vec<&str> = found.map(|found| &*found.text).collect();
     texts.sort_unstable();
     texts.dedup();
     texts.truncate(4);
@@ -172,40 +200,27 @@ fn conflict<'a>(step: &MapStep, found: impl Iterator<Item = &'a Found>) -> Searc
     )
 }
 
-/// The values of a word in the statement's comments. With `flag`, a bare word means `word=1`.
-pub(super) fn in_comments<'a>(
+/// The values of a word in the statement's comments, in order. With `flag`, a bare word means `word=1`.
+pub(super) fn in_comments<'a, 'w>(
     statement: &Statement<'a>,
-    word: &str,
+    word: &'w str,
     form: &CommentForm,
     flag: bool,
-) -> Vec<Cow<'a, [u8]>> {
+) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a, 'w> {
     let form = match form {
         CommentForm::Pairs if flag => comment::CommentForm::Flag,
         CommentForm::Pairs => comment::CommentForm::Pairs,
         CommentForm::Sqlcommenter => comment::CommentForm::Sqlcommenter,
         CommentForm::Exact(_) => comment::CommentForm::Exact,
     };
-    let mut values = Vec::new();
-    for (_, body) in comment::comments(statement.text(), statement.mode()) {
-        values.extend(
-            comment::values_in(body, CommentKey { name: word, form }).map(|value| match value {
-                Cow::Borrowed(value) => Cow::Owned(value.to_vec()),
-                Cow::Owned(value) => Cow::Owned(value),
-            }),
-        );
-    }
-    values
+    let key = CommentKey { name: word, form };
+    comment::comment_keys(statement.text(), statement.mode(), key).map(|(value, _)| value)
 }
 
-fn comment_keys(
-    step: &MapStep,
-    walk: &Walk<'_>,
-    word: &str,
-    form: &CommentForm,
-) -> Result<Option<Keys>, Search> {
-    let mut found: Vec<Found> = Vec::new();
+fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &CommentForm) -> Answer<'a> {
+    let mut found: SmallVec<[Found<'a>; 1]> = SmallVec::new();
     for value in in_comments(walk.statement, word, form, false) {
-        let Some(found_value) = comment_value(step.kind, &value, form) else {
+        let Some(found_value) = comment_value(step.kind, value, form) else {
             continue;
         };
         let known = found
@@ -221,70 +236,79 @@ fn comment_keys(
     if found.len() > 1 {
         match step.conflict {
             Conflict::First => found.truncate(1),
-            Conflict::Reject => return Err(conflict(step, found.iter())),
+            Conflict::Reject => return Answer::Refused(conflict(step, found.iter())),
         }
     }
     let Some(first) = found.first() else {
-        return Ok(None);
+        return Answer::Nothing;
     };
-    let origin = match form {
-        CommentForm::Exact(_) => format!("comment {}", first.text),
-        CommentForm::Pairs | CommentForm::Sqlcommenter => format!("comment {word}={}", first.text),
+    let origin = Origin::Comment {
+        word: match form {
+            CommentForm::Exact(_) => None,
+            CommentForm::Pairs | CommentForm::Sqlcommenter => Some(word),
+        },
+        text: first.text.clone(),
     };
-    Ok(Some(Keys {
+    Answer::Keys(Keys {
         found,
         origin,
         column: None,
-    }))
+    })
 }
 
 /// A comment of another form is no key; a value of another kind is a key that no shard holds.
-fn comment_value(kind: KeyKind, value: &[u8], form: &CommentForm) -> Option<Found> {
-    let text = String::from_utf8_lossy(value);
-    match form {
-        CommentForm::Exact(template) => {
-            let key = template.extract(kind, &text)?;
-            Some(Found {
-                text: key.to_owned(),
-                value: KeyValue::parse(kind, key),
-            })
+fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) -> Option<Found<'a>> {
+    let (text, is_valid) = match value {
+        Cow::Borrowed(bytes) => (String::from_utf8_lossy(bytes), std::str::from_utf8(bytes).is_ok()),
+        Cow::Owned(bytes) => {
+            let is_valid = std::str::from_utf8(&bytes).is_ok();
+            (Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()), is_valid)
         }
+    };
+    match form {
+        CommentForm::Exact(template) => in_template(kind, template, text),
         CommentForm::Pairs | CommentForm::Sqlcommenter => {
-            let valid = std::str::from_utf8(value).ok();
-            let value = valid.and_then(|text| KeyValue::parse(kind, text));
-            Some(Found {
-                text: text.into_owned(),
-                value,
-            })
+            let value = if is_valid {
+                KeyRef::parse(kind, text.clone())
+            } else {
+                None
+            };
+            Some(Found { text, value })
         }
     }
 }
 
+fn in_template<'a>(kind: KeyKind, template: &KeyTemplate, name: Cow<'a, str>) -> Option<Found<'a>> {
+    let text = match name {
+        Cow::Borrowed(name) => Cow::Borrowed(template.extract(kind, name)?),
+        Cow::Owned(name) => Cow::Owned(template.extract(kind, &name)?.to_owned()),
+    };
+    let value = KeyRef::parse(kind, text.clone());
+    Some(Found { text, value })
+}
+
 /// The key in the name of the session's schema or user.
-fn name_key(kind: KeyKind, template: &KeyTemplate, name: &str, what: &str) -> Option<Keys> {
-    let found = found_in(kind, template, name)?;
+fn name_key<'a>(
+    kind: KeyKind,
+    template: &KeyTemplate,
+    name: &'a str,
+    what: &'static str,
+) -> Option<Keys<'a>> {
+    let found = in_template(kind, template, Cow::Borrowed(name))?;
     Some(Keys {
-        found: vec![found],
-        origin: format!("{what} {name}"),
+        found: smallvec![found],
+        origin: Origin::Name { what, name },
         column: None,
     })
 }
 
-fn found_in(kind: KeyKind, template: &KeyTemplate, name: &str) -> Option<Found> {
-    let text = template.extract(kind, name)?;
-    Some(Found {
-        text: text.to_owned(),
-        value: KeyValue::parse(kind, text),
-    })
-}
-
-fn table_keys(step: &MapStep, walk: &Walk<'_>, template: &KeyTemplate) -> Answer {
+fn table_keys<'a>(step: &MapStep, walk: &Walk<'a>, template: &KeyTemplate) -> Answer<'a> {
     let question = TableQuestion {
         logical_schema: step.logical_schema.as_deref(),
         session_schema: walk.session.schema,
         mode: walk.statement.mode(),
     };
-    let read = |name: &str| match found_in(step.kind, template, name) {
+    let read = |name: &str| match in_template(step.kind, template, Cow::Owned(name.to_owned())) {
         Some(found) => TableName::Key(found),
         None if template.fits_in_other_case(step.kind, name) => TableName::OtherCase,
         None => TableName::Plain,
@@ -292,15 +316,11 @@ fn table_keys(step: &MapStep, walk: &Walk<'_>, template: &KeyTemplate) -> Answer
     match schema::table_keys(walk.statement.text(), &question, read) {
         TableKeys::None => Answer::Nothing,
         TableKeys::Found(found) => {
-            let mut names: Vec<&str> = found.iter().map(|found| found.text.as_str()).collect();
-            names.truncate(4);
-            let names: Vec<String> = names
-                .iter()
-                .map(|key| format!("{}{key}{}", template.prefix, template.suffix))
-                .collect();
+            let names = found.iter().take(4);
+            let names = names.map(|key| format!("{}{}{}", template.prefix, key.text, template.suffix));
             Answer::Keys(Keys {
-                origin: format!("table {}", names.join(", ")),
-                found,
+                origin: Origin::Tables(names.collect()),
+                found: found.into(),
                 column: None,
             })
         }
@@ -328,7 +348,7 @@ fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShard
     columns::decide(walk.statement.text(), &question)
 }
 
-fn literals(kind: KeyKind, using: &KeyUse) -> Vec<Found> {
+fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[Found<'a>; 1]> {
     using
         .values
         .iter()
@@ -338,24 +358,22 @@ fn literals(kind: KeyKind, using: &KeyUse) -> Vec<Found> {
 
 /// A number never places a text key: to the server `name = 0` is true of most names. A string places an integer key
 /// only in canonical form.
-fn literal_value(kind: KeyKind, value: &columns::KeyValue) -> Found {
+fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> Found<'a> {
     match value {
         columns::KeyValue::Integer(n) => {
             let value = match kind {
-                KeyKind::Integer => i64::try_from(*n).ok().map(KeyValue::Integer),
+                KeyKind::Integer => i64::try_from(*n).ok().map(KeyRef::Integer),
                 KeyKind::Text => None,
             };
             Found {
-                text: n.to_string(),
+                text: Cow::Owned(n.to_string()),
                 value,
             }
         }
         columns::KeyValue::Text(text) => {
-            let value = KeyValue::parse(kind, text).filter(|value| value.to_string() == *text);
-            Found {
-                text: text.clone(),
-                value,
-            }
+            let text: Cow<'a, str> = Cow::Owned(text.clone());
+            let value = KeyRef::parse(kind, text.clone()).filter(|value| value.to_string() == *text);
+            Found { text, value }
         }
     }
 }

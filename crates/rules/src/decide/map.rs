@@ -1,23 +1,25 @@
 //! A shard map: the shard that holds a statement's keys, and the statement as that shard takes it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::schema;
+use smallvec::SmallVec;
 
 use crate::decide::finish::REFUSED;
 use crate::decide::keys::{self, Keys, Search};
 use crate::decide::walk::{Next, Walk};
-use crate::decide::{Index, keys::Found};
+use crate::decide::{Index, Place, keys::Found};
 use crate::refusal::{self, Refusal};
 use crate::{
-    Address, Finder, KeyValue, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard,
+    Address, Finder, KeyRef, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard,
     UnknownKey, Unqualified,
 };
 
 type Refused = Box<Rejection>;
 
-pub(super) fn run(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>) -> Next {
+pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, walk: &mut Walk<'a>) -> Next {
     if walk.statement.follows_transaction() {
         return Next::Continue;
     }
@@ -51,9 +53,14 @@ fn refused(address: &Address, message: String) -> Refused {
 }
 
 /// What `missing_key` says about a statement without a key.
-fn missing(index: &impl Index, rule: &Rule, step: &MapStep, walk: &mut Walk<'_>) -> Result<Next, Refused> {
-    if walk.settled.as_ref() == Some(&step.map) {
-        walk.settled.clone_from(&step.otherwise);
+fn missing<'a>(
+    index: &'a impl Index,
+    rule: &Rule,
+    step: &'a MapStep,
+    walk: &mut Walk<'a>,
+) -> Result<Next, Refused> {
+    if walk.settled == Some(&step.map) {
+        walk.settled = step.otherwise.as_deref();
         return Ok(Next::Continue);
     }
     if step.otherwise.is_some() {
@@ -99,25 +106,29 @@ fn to_cluster(index: &impl Index, walk: &mut Walk<'_>, name: &str) {
     walk.placed = true;
 }
 
-fn found(
-    index: &impl Index,
+fn found<'a>(
+    index: &'a impl Index,
     rule: &Rule,
-    step: &MapStep,
-    walk: &mut Walk<'_>,
-    keys: &Keys,
+    step: &'a MapStep,
+    walk: &mut Walk<'a>,
+    keys: &Keys<'_>,
 ) -> Result<Next, Refused> {
     let place = one_shard(index, rule, step, walk, &keys.found)?;
-    let cluster = match place {
-        Ok(shard) => shard.cluster.as_deref(),
-        Err(cluster) => Some(cluster),
+    let writer = || match &place {
+        Ok(place) => place.writer,
+        Err(cluster) => index.cluster(cluster).map(|cluster| cluster.writer),
     };
-    if walk.settled.as_ref() == Some(&step.map) && !is_there(index, walk, cluster) {
+    if walk.settled == Some(&step.map) && writer().map(|writer| writer.0) != walk.hostgroup {
         let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
         return Err(refused(&rule.address, message));
     }
-    walk.settled.clone_from(&step.otherwise);
-    let shard = match place {
-        Ok(shard) => shard,
+    walk.settled = step.otherwise.as_deref();
+    let Place {
+        shard,
+        writer,
+        is_sole_owner,
+    } = match place {
+        Ok(place) => place,
         Err(cluster) => {
             to_cluster(index, walk, cluster);
             walk.matched(rule, &rule.address, None, |_| {
@@ -134,21 +145,18 @@ fn found(
     if step.logical_schema.is_some() && walk.session.schema == step.logical_schema.as_deref() {
         walk.backend_schema = shard.schema.clone();
     }
-    match &shard.cluster {
-        Some(cluster) => to_cluster(index, walk, cluster),
-        None => walk.placed = true,
+    if let Some(writer) = writer {
+        walk.hostgroup = Some(writer.0);
+        walk.owner = shard
+            .cluster
+            .as_ref()
+            .filter(|_| is_sole_owner)
+            .map(|cluster| (writer, cluster));
     }
-    walk.shard = Some(shard.address.clone());
-    walk.matched(rule, &shard.address, None, |_| keys.origin.clone());
+    walk.placed = true;
+    walk.shard = Some(&shard.address);
+    walk.matched(rule, &shard.address, None, |_| keys.origin.to_string());
     Ok(Next::Continue)
-}
-
-/// Whether the statement is placed on this cluster already.
-fn is_there(index: &impl Index, walk: &Walk<'_>, cluster: Option<&str>) -> bool {
-    let writer = cluster
-        .and_then(|name| index.cluster(name))
-        .map(|cluster| cluster.writer.0);
-    writer == walk.hostgroup
 }
 
 /// The shard that holds all of the keys; the cluster of `unknown_key` when none of them has a shard.
@@ -157,31 +165,33 @@ fn one_shard<'i>(
     rule: &Rule,
     step: &'i MapStep,
     walk: &Walk<'_>,
-    keys: &[Found],
-) -> Result<Result<&'i Shard, &'i str>, Refused> {
-    let shard_of = |key: &Found| {
+    keys: &[Found<'_>],
+) -> Result<Result<Place<'i>, &'i str>, Refused> {
+    let shard_of = |key: &Found<'_>| {
         key.value
             .as_ref()
             .and_then(|value| index.shard(walk.position, value))
     };
-    let mut shards: Vec<&Shard> = Vec::with_capacity(1);
-    let mut unknown: Option<&Found> = None;
+    let mut shards: SmallVec<[Place<'i>; 1]> = SmallVec::new();
+    let mut unknown: Option<&Found<'_>> = None;
     for key in keys {
         match shard_of(key) {
             None => unknown = unknown.or(Some(key)),
-            Some(shard) if shards.iter().any(|other| std::ptr::eq(*other, shard)) => {}
-            Some(shard) => shards.push(shard),
+            Some(place) if shards.iter().any(|other| std::ptr::eq(other.shard, place.shard)) => {}
+            Some(place) => shards.push(place),
         }
     }
+    if let (1, None) = (shards.len(), unknown) {
+        return Ok(Ok(shards.remove(0)));
+    }
     match (shards.as_slice(), unknown) {
-        ([shard], None) => Ok(Ok(shard)),
         ([], Some(_)) if matches!(step.unknown, UnknownKey::Cluster(_)) => match &step.unknown {
             UnknownKey::Cluster(name) => Ok(Err(name)),
             UnknownKey::Reject => unreachable!("matched as a cluster in the guard"),
         },
         (_, Some(key)) => Err(refused(&rule.address, unknown_key(step, &key.text))),
         (several, None) => {
-            let mut names: Vec<String> = several.iter().map(|shard| shard.address.short()).collect();
+            let mut names: Vec<String> = several.iter().map(|place| place.shard.address.short()).collect();
             names.truncate(4);
             let what = format!(
                 "the statement's keys are on {} shards: {}; ask each shard for its own keys",
@@ -230,7 +240,8 @@ fn named_schemas(
         let by_template = || {
             templates().find_map(|template| {
                 let key = template.extract(step.kind, name)?;
-                index.shard(walk.position, &KeyValue::parse(step.kind, key)?)
+                let key = KeyRef::parse(step.kind, Cow::Borrowed(key))?;
+                index.shard(walk.position, &key).map(|place| place.shard)
             })
         };
         let owner = index.shard_of_schema(walk.position, name).or_else(by_template);
@@ -256,7 +267,7 @@ fn edits(
     step: &MapStep,
     walk: &Walk<'_>,
     shard: &Shard,
-    keys: &Keys,
+    keys: &Keys<'_>,
 ) -> Result<Vec<Edit>, Refused> {
     let not_one = |reason: &str| {
         let what = format!("cannot be placed on one shard: shard map {}: {reason}", step.map);
@@ -281,17 +292,23 @@ fn edits(
 }
 
 /// Where the key column is absent, a shard of several keys must be asked for all of them.
-fn answers_whole(step: &MapStep, shard: &Shard, using: &shardwright_sql::KeyUse, found: &[Found]) -> bool {
+fn answers_whole(
+    step: &MapStep,
+    shard: &Shard,
+    using: &shardwright_sql::KeyUse,
+    found: &[Found<'_>],
+) -> bool {
     let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
     if !filters {
         return true;
     }
     let enumerable = shard.ranges.is_empty() && step.remainder.is_none();
     enumerable
-        && shard
-            .keys
-            .iter()
-            .all(|key| found.iter().any(|found| found.value.as_ref() == Some(key)))
+        && shard.keys.iter().all(|key| {
+            found
+                .iter()
+                .any(|found| found.value.as_ref().is_some_and(|value| value.is(key)))
+        })
 }
 
 fn in_own_schema(

@@ -77,7 +77,7 @@ fn statement_in_scope(scope: &Scope, patterns: &ScopePatterns, walk: &mut Walk<'
 pub(super) fn placed_cluster<'c>(index: &'c impl Index, walk: &Walk<'_>) -> Option<&'c Cluster> {
     let hostgroup = match walk.hostgroup {
         Some(id) => HostgroupId(id),
-        None => index.user(walk.session.user)?.default_hostgroup,
+        None => walk.user?.default_hostgroup,
     };
     index.cluster_of(hostgroup)
 }
@@ -138,9 +138,7 @@ fn selected(index: &impl Index, step: &RoleStep, patterns: &RulePatterns, walk: 
 }
 
 fn asks_for_writer(hint: &WriterHint, walk: &Walk<'_>) -> bool {
-    keys::in_comments(walk.statement, &hint.word, &hint.form, true)
-        .iter()
-        .any(|value| &**value == b"1")
+    keys::in_comments(walk.statement, &hint.word, &hint.form, true).any(|value| &*value == b"1")
 }
 
 /// The longest delay of all that apply.

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Address, Effects, Outcome, Rule, SessionView, Statement, Step};
+use crate::{Address, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User};
 
 /// What is known so far about one statement.
 pub(super) struct Walk<'a> {
     pub(super) session: &'a SessionView<'a>,
+    /// The session's user, where the configuration has it.
+    pub(super) user: Option<&'a User>,
     pub(super) statement: &'a Statement<'a>,
     pub(super) flag: u32,
     /// The text as rewritten so far.
@@ -15,9 +17,11 @@ pub(super) struct Walk<'a> {
     pub(super) hostgroup: Option<u32>,
     /// A map or a policy has placed the statement, or settled that it stays where it is.
     pub(super) placed: bool,
-    pub(super) shard: Option<Address>,
+    pub(super) shard: Option<&'a Address>,
+    /// The writer that a map chose, and the cluster that alone owns it.
+    pub(super) owner: Option<(HostgroupId, &'a Arc<str>)>,
     /// The `otherwise` of a map that placed the statement: that map was only for statements without the first one's key.
-    pub(super) settled: Option<String>,
+    pub(super) settled: Option<&'a str>,
     pub(super) backend_schema: Option<Arc<str>>,
     pub(super) effects: Effects,
     pub(super) error_msg: Option<(String, Address)>,
@@ -28,7 +32,7 @@ pub(super) struct Walk<'a> {
     pub(super) last_rule_applies: bool,
     pub(super) evaluations: u32,
     pub(super) visits: u32,
-    pub(super) hits: Vec<u32>,
+    pub(super) hits: Hits,
     pub(super) path: Vec<Step>,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
@@ -44,15 +48,22 @@ pub(super) enum Next {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(session: &'a SessionView<'a>, statement: &'a Statement<'a>, explain: bool) -> Self {
+    pub(super) fn new(
+        session: &'a SessionView<'a>,
+        user: Option<&'a User>,
+        statement: &'a Statement<'a>,
+        explain: bool,
+    ) -> Self {
         Self {
             session,
+            user,
             statement,
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),
             hostgroup: None,
             placed: false,
             shard: None,
+            owner: None,
             settled: None,
             backend_schema: None,
             effects: Effects::default(),
@@ -62,7 +73,7 @@ impl<'a> Walk<'a> {
             last_rule_applies: false,
             evaluations: 0,
             visits: 0,
-            hits: Vec::new(),
+            hits: Hits::new(),
             path: Vec::new(),
             position: 0,
             explain,

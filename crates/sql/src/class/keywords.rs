@@ -6,6 +6,9 @@ use crate::lex::{LexMode, Lexer, Token, TokenKind};
 /// Common table expressions are skipped token by token up to this many; beyond, the class is `Other`.
 const MAX_WITH_TOKENS: usize = 10_000;
 
+/// The length of `DEALLOCATE`; no longer word opens a statement that has a class of its own.
+const LONGEST_VERB: usize = 10;
+
 /// The class of `text`. Reads a few tokens, except behind `WITH`. A statement that opens with an executable comment
 /// has the class of the code inside it.
 pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
@@ -45,8 +48,13 @@ fn by_keyword(first: Token, text: &[u8], mut rest: impl Iterator<Item = Token>) 
     let second_is = |token: Option<Token>, words: &[&str]| {
         token.is_some_and(|token| words.iter().any(|word| token.is_word(text, word)))
     };
-    let word = first.span.of(text).to_ascii_uppercase();
-    match word.as_slice() {
+    let mut buffer = [0; LONGEST_VERB];
+    let Some(word) = buffer.get_mut(..first.span.end - first.span.start) else {
+        return C::Other;
+    };
+    word.copy_from_slice(first.span.of(text));
+    word.make_ascii_uppercase();
+    match &*word {
         b"SELECT" | b"VALUES" => C::Select,
         // `TABLE` begins no other statement.
         b"TABLE" => C::Select,

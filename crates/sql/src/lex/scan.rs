@@ -108,8 +108,10 @@ impl Lexer<'_> {
             (Some(b'+'), _) => TokenKind::OptimizerHint,
             _ => TokenKind::BlockComment,
         };
-        match memchr::memmem::find(&self.text[body..], b"*/") {
-            Some(n) => (kind, body + n + 2, true),
+        // Comments are short: setting up a search for two bytes costs more than it saves.
+        let text = &self.text[body..];
+        match memchr::memchr_iter(b'/', text).find(|&at| at > 0 && text[at - 1] == b'*') {
+            Some(slash) => (kind, body + slash + 1, true),
             None => (kind, self.text.len(), false),
         }
     }
