@@ -12,7 +12,6 @@ mod ids;
 mod keys;
 mod layout;
 mod native;
-mod objects;
 mod proxysql;
 mod report;
 mod stats;
@@ -27,7 +26,6 @@ use shardwright_topology::model::{EngineName, Project, RegexDialect, RuleLayout}
 
 pub use explain::{CandidateCost, Explanation, RuleReference};
 pub use ids::lock::{Lock, LockError};
-pub use objects::Objects;
 pub use stats::{MapStats, Stats};
 
 use assemble::Sequence;
@@ -50,8 +48,6 @@ pub struct Options {
 pub struct Compiled {
     /// What the engine needs. With errors among the problems it is incomplete and must not be applied.
     pub configuration: Arc<Configuration>,
-    /// From addresses in the configuration to the objects of the project.
-    pub objects: Objects,
     /// What is wrong, and what the engine does differently.
     pub problems: Problems,
     /// The lock file to write.
@@ -135,7 +131,6 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     };
     Compiled {
         stats: Stats::of(&configuration, maps),
-        objects: Objects::of(project, &configuration),
         problems: report.problems,
         configuration: Arc::new(configuration),
         lock,

@@ -1,6 +1,6 @@
 //! Figures of a compiled configuration, in the shape of `compile --stats`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use shardwright_rules::{Body, Configuration, ReadSelection, Rule, RuleGraph};
@@ -55,13 +55,13 @@ pub struct MapStats {
 impl Stats {
     /// Counts a configuration.
     pub(crate) fn of(configuration: &Configuration, shard_maps: BTreeMap<String, MapStats>) -> Self {
-        let flags: BTreeSet<u32> = configuration
+        let flags: HashSet<u32> = configuration
             .graph
             .rules
             .iter()
             .map(|rule| rule.flag_in)
             .collect();
-        let servers: BTreeSet<_> = configuration
+        let servers: HashSet<_> = configuration
             .hostgroups
             .iter()
             .flat_map(|hostgroup| hostgroup.members.iter().map(|member| &member.server))

@@ -11,6 +11,7 @@ use shardwright_rules::{
 };
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
+use self::differences::Differences;
 use self::numbers::{Numbers, Purpose, numbers};
 use crate::ids::lock::Lock;
 use crate::report::Report;
@@ -27,16 +28,16 @@ pub(super) fn layout(
     report: &mut Report<'_>,
 ) -> (Vec<Cluster>, Vec<Hostgroup>) {
     let numbers = numbers(topology, ids, lock, report);
+    let differences = Differences::of(topology);
     let mut clusters = Vec::with_capacity(topology.clusters.len());
     let mut hostgroups = Vec::new();
-    for cluster in &topology.clusters {
+    for (at, cluster) in topology.clusters.iter().enumerate() {
         let compiled = Cluster {
             name: cluster.name.clone(),
             address: report.address(cluster.origin),
-            kind: kind(cluster, &numbers),
-            writer: numbers.of(cluster, Purpose::Writer),
-            reader: (cluster.kind != model::ClusterKind::Single)
-                .then(|| numbers.of(cluster, Purpose::Reader)),
+            kind: kind(cluster, at, &numbers),
+            writer: numbers.of(at, Purpose::Writer),
+            reader: (cluster.kind != model::ClusterKind::Single).then(|| numbers.of(at, Purpose::Reader)),
             writer_serves_reads: match cluster.writer_serves_reads {
                 model::WriterServesReads::Never => WriterServesReads::Never,
                 model::WriterServesReads::LastResort => WriterServesReads::LastResort,
@@ -47,7 +48,7 @@ pub(super) fn layout(
                 model::RolesBy::External => RolesBy::External,
             },
         };
-        differences::report(cluster, topology, report);
+        differences.report(cluster, report);
         hostgroups.extend(hostgroups_of(cluster, &compiled, report));
         clusters.push(compiled);
     }
@@ -71,10 +72,10 @@ fn hostgroups_of(cluster: &model::Cluster, compiled: &Cluster, report: &mut Repo
     hostgroups
 }
 
-fn kind(cluster: &model::Cluster, numbers: &Numbers) -> ClusterKind {
+fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
     let group = |transactions_behind| Group {
-        backup_writer: numbers.of(cluster, Purpose::BackupWriter),
-        offline: numbers.of(cluster, Purpose::Offline),
+        backup_writer: numbers.of(at, Purpose::BackupWriter),
+        offline: numbers.of(at, Purpose::Offline),
         writers: cluster.writers,
         max_transactions_behind: cluster.max_transactions_behind.unwrap_or(transactions_behind),
         failback: match cluster.failback {

@@ -13,17 +13,74 @@ use crate::report::{APPROXIMATED, DIFFERENCE, Report, UNSUPPORTED};
 /// The largest value of `mysql-monitor_slave_lag_when_null`, in seconds.
 const LARGEST_LAG_S: u64 = 604_800;
 
-/// Reports them, each at the line that asks for it.
-pub(super) fn report(cluster: &Cluster, topology: &Topology, report: &mut Report<'_>) {
-    tls(cluster, report);
-    match report.engine {
-        EngineId::Bundled => without_monitor(cluster, report),
-        EngineId::Proxysql27 => {
-            fallback(cluster, topology, report);
-            lag(cluster, report);
-            if cluster.roles_by == RolesBy::Engine {
-                election(cluster, report);
+/// What the differences of one cluster depend on in the others.
+pub(super) struct Differences {
+    /// The writer of some cluster of type replication serves reads.
+    a_writer_serves_reads: bool,
+}
+
+impl Differences {
+    pub(super) fn of(topology: &Topology) -> Self {
+        Self {
+            a_writer_serves_reads: topology.clusters.iter().any(|cluster| {
+                matches!(cluster.kind, ClusterKind::Replication { .. })
+                    && cluster.writer_serves_reads != WriterServesReads::Never
+            }),
+        }
+    }
+
+    /// Reports those of a cluster, each at the line that asks for it.
+    pub(super) fn report(&self, cluster: &Cluster, report: &mut Report<'_>) {
+        tls(cluster, report);
+        match report.engine {
+            EngineId::Bundled => without_monitor(cluster, report),
+            EngineId::Proxysql27 => {
+                self.fallback(cluster, report);
+                lag(cluster, report);
+                if cluster.roles_by == RolesBy::Engine {
+                    election(cluster, report);
+                }
             }
+        }
+    }
+
+    /// What readers fall back to on ProxySQL, which has neither tiers nor a switch per cluster.
+    fn fallback(&self, cluster: &Cluster, report: &mut Report<'_>) {
+        match (cluster.kind, cluster.writer_serves_reads) {
+            (ClusterKind::Single, _) => {}
+            (_, WriterServesReads::LastResort) => {
+                let after = match cluster.kind {
+                    ClusterKind::Replication { .. } => "",
+                    _ => "; once another server has become the writer, it keeps its full share of reads",
+                };
+                let what = format!(
+                    "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers at \
+                     the lowest weight, because there is no last resort{after}"
+                );
+                report.difference(cluster.origin, "writer_serves_reads", what);
+            }
+            (ClusterKind::Galera, WriterServesReads::Always) if reads_are_weighted(cluster) => {
+                let what = "once another server has become the writer, it keeps its own share of reads, and the first one \
+                            comes back with the share of a reader: Galera hostgroups keep one weight per server";
+                report.difference(cluster.origin, "writer_serves_reads", what);
+            }
+            (ClusterKind::Replication { .. }, WriterServesReads::Never)
+                if cluster.roles_by == RolesBy::Engine && self.a_writer_serves_reads =>
+            {
+                let message = format!(
+                    "on {}, the writer may answer reads too: mysql-monitor_writer_is_also_reader is one switch for all \
+                     clusters of type replication, and others let their writer serve reads",
+                    report.engine
+                );
+                report.add(
+                    Severity::Warning,
+                    DIFFERENCE,
+                    cluster.origin,
+                    "writer_serves_reads",
+                    message,
+                );
+            }
+            _ => {}
         }
     }
 }
@@ -98,50 +155,6 @@ fn without_monitor(cluster: &Cluster, report: &mut Report<'_>) {
                        further behind; proxysql-2.7 takes it out"
                 .to_owned();
         without(server.origin, "max_replication_lag", message);
-    }
-}
-
-/// What readers fall back to on ProxySQL, which has neither tiers nor a switch per cluster.
-fn fallback(cluster: &Cluster, topology: &Topology, report: &mut Report<'_>) {
-    let replication = |cluster: &Cluster| matches!(cluster.kind, ClusterKind::Replication { .. });
-    match (cluster.kind, cluster.writer_serves_reads) {
-        (ClusterKind::Single, _) => {}
-        (_, WriterServesReads::LastResort) => {
-            let after = match cluster.kind {
-                ClusterKind::Replication { .. } => "",
-                _ => "; once another server has become the writer, it keeps its full share of reads",
-            };
-            let what = format!(
-                "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers at \
-                 the lowest weight, because there is no last resort{after}"
-            );
-            report.difference(cluster.origin, "writer_serves_reads", what);
-        }
-        (ClusterKind::Galera, WriterServesReads::Always) if reads_are_weighted(cluster) => {
-            let what = "once another server has become the writer, it keeps its own share of reads, and the first one \
-                        comes back with the share of a reader: Galera hostgroups keep one weight per server";
-            report.difference(cluster.origin, "writer_serves_reads", what);
-        }
-        (ClusterKind::Replication { .. }, WriterServesReads::Never)
-            if cluster.roles_by == RolesBy::Engine
-                && topology.clusters.iter().any(|other| {
-                    replication(other) && other.writer_serves_reads != WriterServesReads::Never
-                }) =>
-        {
-            let message = format!(
-                "on {}, the writer may answer reads too: mysql-monitor_writer_is_also_reader is one switch for all \
-                 clusters of type replication, and others let their writer serve reads",
-                report.engine
-            );
-            report.add(
-                Severity::Warning,
-                DIFFERENCE,
-                cluster.origin,
-                "writer_serves_reads",
-                message,
-            );
-        }
-        _ => {}
     }
 }
 

@@ -1,16 +1,14 @@
 //! A number for every hostgroup: written, else locked, else probed.
 
-use std::collections::HashMap;
-
 use shardwright_rules::HostgroupId;
-use shardwright_topology::model::{self as model, ClusterKind, IdRanges, OriginId, Topology};
+use shardwright_topology::model::{self as model, ClusterKind, IdRanges, Topology};
 
 use crate::ids::lock::Lock;
 use crate::ids::probe::Probe;
 use crate::report::{EXHAUSTED, NUMBERS, Report};
 
 /// What a hostgroup of a cluster is for, as it is called in pins and in the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Writer,
     Reader,
@@ -57,17 +55,20 @@ impl Purpose {
 }
 
 /// Hostgroup numbers by cluster and purpose.
-pub(super) struct Numbers(HashMap<String, HostgroupId>);
+pub(super) struct Numbers(Vec<[Option<HostgroupId>; Purpose::ALL.len()]>);
 
 impl Numbers {
-    /// The number of a hostgroup that clusters of this type have.
-    pub(super) fn of(&self, cluster: &model::Cluster, purpose: Purpose) -> HostgroupId {
-        self.0[&name_of(cluster, purpose)]
+    /// The number of a hostgroup that clusters of this type have; `at` is the cluster's place in the topology.
+    pub(super) fn of(&self, at: usize, purpose: Purpose) -> HostgroupId {
+        self.0[at][purpose as usize].expect("each hostgroup of a cluster has a number")
     }
 }
 
-fn name_of(cluster: &model::Cluster, purpose: Purpose) -> String {
-    format!("hostgroups.{}.{}", cluster.name, purpose.word())
+/// A hostgroup of the cluster at this place.
+struct Wanted {
+    name: String,
+    at: usize,
+    purpose: Purpose,
 }
 
 /// Numbers all hostgroups. Engine-independent: single clusters get a number for readers only when they write one.
@@ -78,41 +79,41 @@ pub(super) fn numbers(
     report: &mut Report<'_>,
 ) -> Numbers {
     let mut probe = Probe::new((*ids.hostgroups.start(), *ids.hostgroups.end()));
-    let mut numbers: HashMap<String, HostgroupId> = HashMap::new();
-    let mut wanted: Vec<(String, OriginId)> = Vec::new();
-    for cluster in &topology.clusters {
+    let mut numbers = vec![[None; Purpose::ALL.len()]; topology.clusters.len()];
+    let mut names: Vec<(Wanted, Option<u32>)> = Vec::with_capacity(topology.clusters.len());
+    for (at, cluster) in topology.clusters.iter().enumerate() {
         for purpose in Purpose::ALL {
-            let name = name_of(cluster, purpose);
-            match purpose.pin(&cluster.hostgroups) {
-                Some(id) => {
-                    if !probe.take(id) {
-                        let field = format!("hostgroups.{}", purpose.word());
-                        let message = format!("hostgroup {id} of {name} is also another hostgroup's number");
-                        report.error(NUMBERS, cluster.origin, &field, message);
-                    }
-                    numbers.insert(name, HostgroupId(id));
-                }
-                None if purpose.is_part_of(cluster.kind) => wanted.push((name, cluster.origin)),
-                None => {}
+            let pin = purpose.pin(&cluster.hostgroups);
+            if pin.is_none() && !purpose.is_part_of(cluster.kind) {
+                continue;
             }
+            let name = format!("hostgroups.{}.{}", cluster.name, purpose.word());
+            if let Some(id) = pin
+                && !probe.take(id)
+            {
+                let field = format!("hostgroups.{}", purpose.word());
+                let message = format!("hostgroup {id} of {name} is also another hostgroup's number");
+                report.error(NUMBERS, cluster.origin, &field, message);
+            }
+            names.push((Wanted { name, at, purpose }, pin));
         }
     }
-    wanted.sort();
-    wanted.retain(|(name, _)| match lock.get(name).filter(|&id| probe.is_free(id)) {
-        Some(id) => {
+    names.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
+        *id = lock.get(&wanted.name).filter(|&id| probe.is_free(id));
+        if let Some(id) = *id {
             probe.take(id);
-            numbers.insert(name.clone(), HostgroupId(id));
-            false
         }
-        None => true,
-    });
+    }
     let mut first_without = None;
-    for (name, origin) in wanted {
-        let id = probe.give(&name).unwrap_or_else(|| {
-            first_without = first_without.or(Some(origin));
-            0
+    for (wanted, id) in &mut names {
+        let id = *id.get_or_insert_with(|| {
+            probe.give(&wanted.name).unwrap_or_else(|| {
+                first_without = first_without.or(Some(topology.clusters[wanted.at].origin));
+                0
+            })
         });
-        numbers.insert(name, HostgroupId(id));
+        numbers[wanted.at][wanted.purpose as usize] = Some(HostgroupId(id));
     }
     if let Some(origin) = first_without {
         let message = format!(
@@ -125,8 +126,8 @@ pub(super) fn numbers(
         report.error(EXHAUSTED, origin, "", message);
     }
     lock.forget("hostgroups.");
-    for (name, id) in &numbers {
-        lock.set(name.clone(), id.0);
+    for (wanted, id) in names {
+        lock.set(wanted.name, id.unwrap_or_default());
     }
     Numbers(numbers)
 }
