@@ -17,6 +17,7 @@ mod merge;
 mod node;
 mod pointer;
 mod read;
+mod side_by_side;
 mod spelling;
 
 pub use codes::CODES;
@@ -28,6 +29,7 @@ pub use mapping::{Entry, Key, Mapping};
 pub use node::{Node, Style, Value};
 pub use pointer::Found;
 pub use read::{
-    MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, read, unreadable,
+    MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, read, read_all, unreadable,
 };
+pub use side_by_side::side_by_side;
 pub use spelling::spelled;

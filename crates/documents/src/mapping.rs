@@ -39,7 +39,7 @@ impl Mapping {
     /// Keeps the first entry of each key and gives the later ones beside it, each with the place of the first.
     #[must_use]
     pub fn new(mut entries: Vec<Entry>) -> (Self, Vec<(usize, Entry)>) {
-        let duplicates = duplicates(&entries);
+        let (duplicates, mut by_key) = duplicates(&entries);
         let mut removed = Vec::with_capacity(duplicates.len());
         if !duplicates.is_empty() {
             let mut next = duplicates.iter().peekable();
@@ -54,12 +54,11 @@ impl Mapping {
                 places.push(kept.len().saturating_sub(1));
             }
             entries = kept;
+            by_key.clear();
+            if entries.len() > SEARCHED {
+                by_key = sorted_places(&entries);
+            }
         }
-        let by_key = if entries.len() > SEARCHED {
-            sorted_places(&entries)
-        } else {
-            Vec::new()
-        };
         (Self { entries, by_key }, removed)
     }
 
@@ -138,8 +137,9 @@ fn sorted_places(entries: &[Entry]) -> Vec<u32> {
     places
 }
 
-/// Places of entries whose key stands before them, ascending, each with the place of that first one.
-fn duplicates(entries: &[Entry]) -> Vec<(usize, usize)> {
+/// Places of entries whose key stands before them, ascending, each with the place of that first one; and all places by
+/// key text, where there are too many to search from the front.
+fn duplicates(entries: &[Entry]) -> (Vec<(usize, usize)>, Vec<u32>) {
     let mut duplicates = Vec::new();
     if entries.len() <= SEARCHED {
         for (at, entry) in entries.iter().enumerate() {
@@ -148,7 +148,7 @@ fn duplicates(entries: &[Entry]) -> Vec<(usize, usize)> {
                 .position(|earlier| earlier.key.text == entry.key.text);
             duplicates.extend(first.map(|first| (at, first)));
         }
-        return duplicates;
+        return (duplicates, Vec::new());
     }
     let places = sorted_places(entries);
     let key = |place: &u32| &entries[*place as usize].key.text;
@@ -156,7 +156,7 @@ fn duplicates(entries: &[Entry]) -> Vec<(usize, usize)> {
         duplicates.extend(same[1..].iter().map(|at| (*at as usize, same[0] as usize)));
     }
     duplicates.sort_unstable();
-    duplicates
+    (duplicates, places)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
 use crate::Document;
 use crate::builder::Builder;
 use crate::codes::{MALFORMED, NOT_UTF8, TOO_LARGE, UNREADABLE};
+use crate::side_by_side::side_by_side;
 
 /// Larger files are refused, in bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -23,28 +24,48 @@ pub const MAX_ALIASED_NODES: usize = 200_000;
 /// Bytes of text that the anchors and aliases of one file may copy.
 pub const MAX_ALIASED_BYTES: usize = 16 * 1024 * 1024;
 
+/// Texts smaller than this together are read on one thread.
+const WORTH_THREADS: usize = 256 * 1024;
+
 /// Reads one file. Whatever the bytes, the file becomes part of `sources` under `path`, and what is wrong with it
 /// is in the problems.
 pub fn read(sources: &mut Sources, path: &str, bytes: &[u8]) -> (Document, Problems) {
+    let decoded = decode(sources, path, bytes);
+    parsed(&decoded, sources)
+}
+
+/// Reads files as [`read`] does, side by side where they are large; the results are in their order.
+pub fn read_all<'f>(
+    sources: &mut Sources,
+    files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
+) -> Vec<(Document, Problems)> {
+    let mut size = 0;
+    let mut decoded = Vec::new();
+    for (path, bytes) in files {
+        size += bytes.len();
+        decoded.push(decode(sources, path, bytes));
+    }
+    side_by_side(&decoded, size >= WORTH_THREADS, |file| parsed(file, sources))
+}
+
+/// A file among the sources; with the problem where it is not to be parsed.
+type Decoded = Result<FileId, (FileId, Box<Diagnostic>)>;
+
+fn parsed(decoded: &Decoded, sources: &Sources) -> (Document, Problems) {
     let mut problems = Problems::new();
-    let (file, complete) = match decode(sources, path, bytes) {
-        Ok(file) => (file, true),
+    let file = match decoded {
+        Ok(file) => *file,
         Err((file, diagnostic)) => {
-            problems.push(*diagnostic);
-            (file, false)
-        }
-    };
-    if !complete {
-        return (
-            Document {
-                file,
+            problems.push(Diagnostic::clone(diagnostic));
+            let document = Document {
+                file: *file,
                 root: None,
                 comments: Vec::new(),
-                complete,
-            },
-            problems,
-        );
-    }
+                complete: false,
+            };
+            return (document, problems);
+        }
+    };
     let text = sources.text(file);
     let mut builder = Builder::new(file, text, problems);
     for event in Parser::new_from_str_with_options(text, parser_options()) {
@@ -79,7 +100,7 @@ pub(crate) fn parser_options() -> Options {
 }
 
 /// Adds the text to the sources; with the problem where it is not to be parsed.
-fn decode(sources: &mut Sources, path: &str, bytes: &[u8]) -> Result<FileId, (FileId, Box<Diagnostic>)> {
+fn decode(sources: &mut Sources, path: &str, bytes: &[u8]) -> Decoded {
     if bytes.len() > MAX_FILE_BYTES {
         let file = sources.add(path, "");
         let message = format!("file of {} bytes is larger than {MAX_FILE_BYTES}", bytes.len());

@@ -153,8 +153,9 @@ fn read(
 ) -> Documents {
     files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
     let mut documents = Documents::new(options);
-    for file in &files {
-        let (document, problems) = shardwright_documents::read(sources, &file.path, &file.bytes);
+    let texts = files.iter().map(|file| (&*file.path, &*file.bytes));
+    let read = shardwright_documents::read_all(sources, texts);
+    for (file, (document, problems)) in files.iter().zip(read) {
         let kind = documents.kind(&file.path);
         if kind == Kind::Project {
             report.set_project_file(document.file);
@@ -232,10 +233,7 @@ fn resolve(
     let is_whole = !context.report.problems.has_errors();
     let tests: Vec<&Node> = documents.tests.iter().filter_map(complete_root).collect();
     if !tests.is_empty() {
-        let checker = Checker::new(schema::tests());
-        tests
-            .iter()
-            .for_each(|root| checker.check(root, &mut context.report));
+        Checker::new(schema::tests()).check_all(&tests, &mut context.report);
     }
     let (route_tests, properties) =
         resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
@@ -252,8 +250,8 @@ fn resolve(
 }
 
 fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Report) {
-    let roots = documents.into_iter().filter_map(complete_root);
-    roots.for_each(|root| checker.check(root, report));
+    let roots: Vec<&Node> = documents.into_iter().filter_map(complete_root).collect();
+    checker.check_all(&roots, report);
 }
 
 /// Problems that no missing text could put right.

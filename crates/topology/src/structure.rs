@@ -4,7 +4,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
-use shardwright_documents::{Node, to_json};
+use shardwright_documents::{Node, side_by_side, to_json};
 
 use crate::codes::{BAD_VALUE, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
 use crate::report::Report;
@@ -12,6 +12,9 @@ use crate::schema::EXPECTS;
 
 /// Problems of structure that are looked at in one file; more help nobody.
 const MAX_ERRORS: usize = 1_000;
+
+/// Bytes of a file that is checked beside others.
+const LARGE: usize = 100_000;
 
 /// A schema, ready to check files.
 #[derive(Debug)]
@@ -35,12 +38,25 @@ impl Checker {
         &self.schema
     }
 
+    /// Reports what is wrong with the structure of files.
+    pub(crate) fn check_all(&self, roots: &[&Node], report: &mut Report) {
+        let worth_threads = |root: &&Node| root.span.range().len() >= LARGE;
+        let large = roots.iter().any(worth_threads);
+        let sound = side_by_side(roots, large, |root| self.validator.is_valid(&to_json(root)));
+        for (root, sound) in roots.iter().zip(sound) {
+            if !sound {
+                self.report(root, report);
+            }
+        }
+    }
+
     /// Reports what is wrong with the structure of a file.
     pub(crate) fn check(&self, root: &Node, report: &mut Report) {
+        self.check_all(&[root], report);
+    }
+
+    fn report(&self, root: &Node, report: &mut Report) {
         let json = to_json(root);
-        if self.validator.is_valid(&json) {
-            return;
-        }
         for error in self.validator.iter_errors(&json).take(MAX_ERRORS) {
             // A problem of nothing stands at its key.
             let found = root.pointer(error.instance_path().as_str());
