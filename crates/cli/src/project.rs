@@ -235,6 +235,28 @@ impl Opened {
         }
     }
 
+    /// The problems of compiling for each listed engine, in their order; engines are compiled for side by side.
+    pub(crate) fn problems_of_engines(&self) -> Vec<Problems> {
+        let (project, lock) = (&self.project, &self.lock);
+        let problems = |engine| {
+            let mut compiled = shardwright_compiler::compile(project, engine, lock, &Default::default());
+            let problems = std::mem::take(&mut compiled.problems);
+            // As in `validate`: the process ends soon.
+            std::mem::forget(compiled);
+            problems
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .engines()
+                .map(|engine| scope.spawn(move || problems(engine)))
+                .collect();
+            let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined
+                .map(|problems| problems.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    }
+
     /// The engines that the project lists.
     pub(crate) fn engines(&self) -> impl Iterator<Item = EngineId> {
         self.project
