@@ -257,6 +257,13 @@ pub(crate) struct Compile {
     /// Refuses to change shardwright.lock
     #[arg(long)]
     pub(crate) locked: bool,
+    /// How often keys are asked for: key,count lines, hit counters (rule_id, hits), or an export of
+    /// stats_mysql_query_digest; shapes new trees, and with --reshape all
+    #[arg(long, value_name = "FILE")]
+    pub(crate) traffic: Option<PathBuf>,
+    /// Lays the trees of shard maps out again; without it what live systems have stays
+    #[arg(long, conflicts_with_all = ["check", "locked"])]
+    pub(crate) reshape: bool,
 }
 
 /// `--emit`

@@ -210,7 +210,10 @@ impl Opened {
     }
 
     fn build_and_show(&self, engine: EngineId, least: Severity, ui: &Ui) -> Result<Built, CommandError> {
-        let built = self.build_quietly(engine);
+        self.shown(engine, least, self.build_quietly(engine), ui)
+    }
+
+    fn shown(&self, engine: EngineId, least: Severity, built: Built, ui: &Ui) -> Result<Built, CommandError> {
         ui.detail(|| {
             let stats = &built.compiled.stats;
             format!(
@@ -227,7 +230,21 @@ impl Opened {
 
     /// Compiles for one engine; problems are part of the result.
     pub(crate) fn build_quietly(&self, engine: EngineId) -> Built {
-        let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, &Default::default());
+        self.build_as(engine, &shardwright_compiler::Options::default())
+    }
+
+    /// Compiles for one engine as asked for; errors are shown and end it, warnings are shown.
+    pub(crate) fn build_with(
+        &self,
+        engine: EngineId,
+        options: &shardwright_compiler::Options,
+        ui: &Ui,
+    ) -> Result<Built, CommandError> {
+        self.shown(engine, Severity::Warning, self.build_as(engine, options), ui)
+    }
+
+    fn build_as(&self, engine: EngineId, options: &shardwright_compiler::Options) -> Built {
+        let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, options);
         let configuration = Arc::clone(&compiled.configuration);
         Built {
             compiled,

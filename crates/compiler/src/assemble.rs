@@ -7,6 +7,7 @@ use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::ids::lock::Lock;
+use crate::ids::place::{self, Slot};
 use crate::ids::probe::Probe;
 use crate::ids::sequence::{self, SequenceError, Wish};
 use crate::native::{Block, RawRow};
@@ -17,6 +18,16 @@ use crate::report::{EXHAUSTED, NUMBERS, Report};
 pub(crate) struct Sequence {
     items: Vec<Item>,
     routes: Vec<DraftRoute>,
+}
+
+/// A graph, and where its rules came from.
+pub(crate) struct Numbered {
+    /// The rules.
+    pub graph: RuleGraph,
+    /// Flags of chains.
+    pub flags: HashMap<ChainRef, u32>,
+    /// For the chains of trees, the positions of their rules in the graph, in the order of the draft.
+    pub places: HashMap<ChainRef, Vec<u32>>,
 }
 
 /// A row of fast routing before its flag is known.
@@ -37,7 +48,12 @@ pub(crate) struct DraftRoute {
 #[derive(Debug)]
 struct Item {
     name: String,
+    formerly: Option<Box<str>>,
     address: Address,
+    /// The tree that it is part of, and its place in its chain.
+    tree: Option<(ChainRef, u32)>,
+    /// It is one of the rules that end a chain of a tree.
+    ends: bool,
     written: Option<(u32, OriginId)>,
     flag: Flag,
     jump: Option<ChainRef>,
@@ -54,15 +70,8 @@ enum Flag {
 impl Sequence {
     /// Adds rules of a chain under construction.
     pub(crate) fn chain(&mut self, chain: ChainRef, rules: Vec<DraftRule>) {
-        self.items.extend(rules.into_iter().map(|rule| Item {
-            name: rule.name,
-            address: rule.address,
-            written: None,
-            flag: Flag::Chain(chain),
-            jump: rule.jump,
-            draws: rule.draws,
-            body: rule.body,
-        }));
+        self.items
+            .extend(rules.into_iter().map(|rule| item(chain, rule, None)));
     }
 
     /// Adds a raw block; `zero` is the chain that its flag 0 means, when that is not the first chain.
@@ -80,34 +89,50 @@ impl Sequence {
     /// Adds every other chain of a draft in topological order.
     pub(crate) fn rest(&mut self, draft: &mut Draft) {
         for chain in draft.in_order() {
-            let rules = draft.take(chain);
-            self.chain(chain, rules);
+            if let Some(rules) = draft.take_tree(chain) {
+                let rules = rules.into_iter();
+                self.items
+                    .extend(rules.map(|(branch, at, rule)| item(branch, rule, Some((chain, at)))));
+            } else if !draft.is_branch(chain) {
+                let rules = draft.take(chain);
+                self.chain(chain, rules);
+            }
         }
     }
 
     /// Gives out ids and flags and remembers them in `lock`. Without room, rules are left out and reported.
     pub(crate) fn number(
-        self,
+        mut self,
         draft: &Draft,
         ids: &IdRanges,
         lock: &mut Lock,
         report: &mut Report<'_>,
-    ) -> (RuleGraph, HashMap<ChainRef, u32>) {
+    ) -> Numbered {
         let flags = self.flags(draft, ids, lock, report);
         let rule_ids = self.rule_ids(ids, lock, report);
         let engine = report.engine;
         lock.forget(&format!("rules.{engine}."));
         let mut graph = RuleGraph::default();
+        let mut places: HashMap<ChainRef, Vec<u32>> = HashMap::new();
         for (item, id) in self.items.into_iter().zip(rule_ids) {
             let Item {
                 name,
+                formerly: _,
                 address,
+                tree,
+                ends: _,
                 written,
                 flag,
                 jump,
                 draws,
                 mut body,
             } = item;
+            if let (Some((_, at)), Flag::Chain(chain)) = (tree, flag) {
+                let places = places.entry(chain).or_default();
+                let at = at as usize;
+                places.resize(places.len().max(at + 1), 0);
+                places[at] = graph.rules.len() as u32;
+            }
             let flag_in = match flag {
                 Flag::Number(number) => number,
                 Flag::Chain(chain) => flags[&chain],
@@ -144,7 +169,7 @@ impl Sequence {
             })
             .collect();
         graph.fast_routing.sort();
-        (graph, flags)
+        Numbered { graph, flags, places }
     }
 
     fn flags(
@@ -176,9 +201,14 @@ impl Sequence {
         );
         let engine = report.engine;
         let name = |chain: ChainRef| format!("flags.{engine}.{}", draft.get(chain).name);
+        let formerly = |chain: ChainRef| {
+            let formerly = draft.get(chain).formerly.as_ref()?;
+            lock.get(&format!("flags.{engine}.{formerly}"))
+        };
         let mut flags = HashMap::from([(Draft::START, 0)]);
         let (kept, fresh): (Vec<_>, Vec<_>) = chains.into_iter().partition(|&chain| {
             lock.get(&name(chain))
+                .or_else(|| formerly(chain))
                 .filter(|&flag| probe.is_free(flag))
                 .is_some_and(|flag| {
                     flags.insert(chain, flag);
@@ -209,19 +239,21 @@ impl Sequence {
         flags
     }
 
-    fn rule_ids(&self, ids: &IdRanges, lock: &Lock, report: &mut Report<'_>) -> Vec<u32> {
+    fn rule_ids(&mut self, ids: &IdRanges, lock: &Lock, report: &mut Report<'_>) -> Vec<u32> {
         let engine = report.engine;
-        let wishes: Vec<Wish> = self
+        let pinned = |name: &str| lock.get(&format!("rules.{engine}.{name}"));
+        let mut wishes: Vec<Wish> = self
             .items
             .iter()
             .map(|item| match item.written {
                 Some((id, _)) => Wish::Written(id),
-                None => lock
-                    .get(&format!("rules.{engine}.{}", item.name))
+                None => pinned(&item.name)
+                    .or_else(|| pinned(item.formerly.as_deref()?))
                     .map_or(Wish::Free, Wish::Locked),
             })
             .collect();
         let range = (*ids.rules.start(), *ids.rules.end());
+        self.place_trees(&mut wishes, range);
         match sequence::allocate(&wishes, range) {
             Ok(ids) => ids,
             Err(SequenceError::Unordered { before, after }) => {
@@ -249,6 +281,94 @@ impl Sequence {
     }
 }
 
+impl Sequence {
+    /// Puts the rules of trees that live systems have in the order of their ids, with ids for those that are new.
+    fn place_trees(&mut self, wishes: &mut [Wish], range: (u32, u32)) {
+        let mut from = 0;
+        while from < self.items.len() {
+            let Some((root, _)) = self.items[from].tree else {
+                from += 1;
+                continue;
+            };
+            let same = |item: &Item| item.tree.is_some_and(|(tree, _)| tree == root);
+            let to = from + self.items[from..].iter().take_while(|item| same(item)).count();
+            let known = |wish: &Wish| match wish {
+                Wish::Written(id) | Wish::Locked(id) => Some(*id),
+                Wish::Free => None,
+            };
+            let low = wishes[..from].iter().filter_map(known).max().unwrap_or(0);
+            let low = low.max(range.0.saturating_sub(1));
+            let high = wishes[to..].iter().filter_map(known).min().unwrap_or(u32::MAX);
+            let high = high.min(range.1.saturating_add(1));
+            let slots = slots(&self.items[from..to], &wishes[from..to]);
+            if let Some(ids) = place::place(&slots, (low, high)) {
+                drop(slots);
+                let mut order: Vec<usize> = (0..ids.len()).collect();
+                order.sort_unstable_by_key(|&at| ids[at]);
+                let mut taken: Vec<Option<Item>> = self.items.splice(from..to, []).map(Some).collect();
+                let sorted: Vec<Item> = order.iter().filter_map(|&at| taken[at].take()).collect();
+                self.items.splice(from..from, sorted);
+                for (wish, at) in wishes[from..to].iter_mut().zip(order) {
+                    *wish = Wish::Locked(ids[at]);
+                }
+            }
+            from = to;
+        }
+    }
+}
+
+/// The rules of one tree, for their ids.
+fn slots<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<Slot<'i>> {
+    let chain_of = |item: &Item| match item.flag {
+        Flag::Chain(chain) => chain,
+        Flag::Number(_) => unreachable!("trees are made of chains"),
+    };
+    let branches: HashSet<ChainRef> = items.iter().map(chain_of).collect();
+    // A chain gets its number from the rule that jumps to it, which stands in front of its own.
+    let mut numbers: HashMap<ChainRef, usize> = HashMap::new();
+    numbers.extend(
+        items
+            .iter()
+            .filter_map(|item| item.tree)
+            .map(|(root, _)| (root, 0))
+            .take(1),
+    );
+    for to in items
+        .iter()
+        .filter_map(|item| item.jump)
+        .filter(|to| branches.contains(to))
+    {
+        let next = numbers.len();
+        numbers.entry(to).or_insert(next);
+    }
+    let slot = |(item, wish): (&'i Item, &Wish)| Slot {
+        chain: numbers[&chain_of(item)],
+        opens: item.jump.and_then(|to| numbers.get(&to).copied()),
+        ends: item.ends,
+        locked: match wish {
+            Wish::Locked(id) => Some(*id),
+            Wish::Written(_) | Wish::Free => None,
+        },
+        name: &item.name,
+    };
+    items.iter().zip(wishes).map(slot).collect()
+}
+
+fn item(chain: ChainRef, rule: DraftRule, tree: Option<(ChainRef, u32)>) -> Item {
+    Item {
+        name: rule.name,
+        formerly: rule.formerly,
+        address: rule.address,
+        tree,
+        ends: rule.ends,
+        written: None,
+        flag: Flag::Chain(chain),
+        jump: rule.jump,
+        draws: rule.draws,
+        body: rule.body,
+    }
+}
+
 fn raw(row: &RawRow, zero: Option<ChainRef>) -> Item {
     let mut rule = row.rule.clone();
     let mut jump = None;
@@ -258,7 +378,10 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> Item {
     }
     Item {
         name: row.address.to_string(),
+        formerly: None,
         address: row.address.clone(),
+        tree: None,
+        ends: false,
         written: row.rule_id.map(|id| (id, row.origin)),
         flag: match zero {
             Some(chain) if row.flag_in == 0 => Flag::Chain(chain),

@@ -51,6 +51,8 @@ pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report
             body: stop,
             jump: None,
             draws: Vec::new(),
+            formerly: None,
+            ends: false,
         }));
     }
     let slots = with_blocks(slots, &program.blocks, origins, report);
@@ -80,6 +82,8 @@ fn steps<T>(sections: &[Section<T>], step: impl Fn(&T) -> NativeStep) -> Vec<Slo
                 },
                 jump: None,
                 draws: Vec::new(),
+                formerly: None,
+                ends: false,
             };
             Slot::Step(section.origin, rule)
         })

@@ -1,6 +1,6 @@
 //! Chains under construction: rules that jump to chains by name, before ids and flags are given out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use shardwright_rules::{Address, Body, EngineRule};
 
@@ -13,6 +13,10 @@ pub(crate) struct ChainRef(pub(crate) usize);
 pub(crate) struct Draft {
     chains: Vec<DraftChain>,
     names: HashMap<String, ChainRef>,
+    /// By the root of a tree, its rules in the order of the list.
+    trees: HashMap<ChainRef, Vec<(ChainRef, u32)>>,
+    /// Chains of trees, without their roots.
+    branches: HashSet<ChainRef>,
 }
 
 /// A chain: rules of one `flag_in`, in order.
@@ -20,6 +24,8 @@ pub(crate) struct Draft {
 pub(crate) struct DraftChain {
     /// What the lock file calls it; unique in the draft.
     pub name: String,
+    /// What the lock file called it when its keys had other bounds.
+    pub formerly: Option<Box<str>>,
     /// Its rules.
     pub rules: Vec<DraftRule>,
 }
@@ -29,6 +35,8 @@ pub(crate) struct DraftChain {
 pub(crate) struct DraftRule {
     /// What the lock file calls it; unique in the draft.
     pub name: String,
+    /// What the lock file called it before.
+    pub formerly: Option<Box<str>>,
     /// The object that it came from.
     pub address: Address,
     /// The rule; `flag_out` of an engine rule is set when flags are given out.
@@ -37,6 +45,8 @@ pub(crate) struct DraftRule {
     pub jump: Option<ChainRef>,
     /// Chains of which one is drawn to go on in, with their shares; without effect beside `jump`.
     pub draws: Vec<(ChainRef, u32)>,
+    /// It is one of the rules that end a chain of a tree.
+    pub ends: bool,
 }
 
 impl DraftRule {
@@ -44,10 +54,12 @@ impl DraftRule {
     pub(crate) fn engine(name: String, address: &Address, rule: EngineRule) -> Self {
         Self {
             name,
+            formerly: None,
             address: address.clone(),
             body: Body::Engine(Box::new(rule)),
             jump: None,
             draws: Vec::new(),
+            ends: false,
         }
     }
 
@@ -68,11 +80,14 @@ impl Draft {
     pub(crate) fn new() -> Self {
         let start = DraftChain {
             name: "start".to_owned(),
+            formerly: None,
             rules: Vec::new(),
         };
         Self {
             chains: vec![start],
             names: HashMap::from([("start".to_owned(), Self::START)]),
+            trees: HashMap::new(),
+            branches: HashSet::new(),
         }
     }
 
@@ -88,9 +103,53 @@ impl Draft {
         self.names.insert(unique.clone(), chain);
         self.chains.push(DraftChain {
             name: unique,
+            formerly: None,
             rules: Vec::new(),
         });
         chain
+    }
+
+    /// A new chain that the lock file may know by another name.
+    pub(crate) fn renamed_chain(&mut self, name: &str, formerly: Option<Box<str>>) -> ChainRef {
+        let chain = self.chain(name);
+        self.chains[chain.0].formerly = formerly;
+        chain
+    }
+
+    /// Marks the rules of a chain from `from` on as those that end it.
+    pub(crate) fn ends(&mut self, chain: ChainRef, from: usize) {
+        for rule in &mut self.chains[chain.0].rules[from..] {
+            rule.ends = true;
+        }
+    }
+
+    /// Makes chains one tree: their rules stand in the list as `order` says, wherever their chains are.
+    pub(crate) fn tree(&mut self, root: ChainRef, order: Vec<(ChainRef, u32)>) {
+        self.branches.extend(
+            order
+                .iter()
+                .map(|&(chain, _)| chain)
+                .filter(|&chain| chain != root),
+        );
+        self.trees.insert(root, order);
+    }
+
+    /// The rules of the tree whose root this is, in order and taken out; `None` for a chain of its own.
+    pub(crate) fn take_tree(&mut self, root: ChainRef) -> Option<Vec<(ChainRef, u32, DraftRule)>> {
+        let order = self.trees.remove(&root)?;
+        let mut rules: HashMap<ChainRef, Vec<Option<DraftRule>>> = HashMap::new();
+        let taken = order.into_iter().filter_map(|(chain, at)| {
+            let rules = rules
+                .entry(chain)
+                .or_insert_with(|| self.take(chain).into_iter().map(Some).collect());
+            Some((chain, at, rules.get_mut(at as usize)?.take()?))
+        });
+        Some(taken.collect())
+    }
+
+    /// Whether the chain's rules stand with the tree that it is part of.
+    pub(crate) fn is_branch(&self, chain: ChainRef) -> bool {
+        self.branches.contains(&chain)
     }
 
     /// Adds a rule to the end of a chain.

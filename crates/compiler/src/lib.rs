@@ -15,6 +15,7 @@ mod native;
 mod proxysql;
 mod report;
 mod stats;
+mod traffic;
 pub mod tree;
 
 use std::collections::BTreeMap;
@@ -26,21 +27,28 @@ use shardwright_topology::model::{EngineName, Project, RegexDialect, RuleLayout}
 
 pub use explain::{CandidateCost, Explanation, RuleReference};
 pub use ids::lock::{Lock, LockError};
-pub use stats::{MapStats, Stats};
+pub use stats::{MapStats, Means, Stats};
+pub use traffic::{Seen, Traffic, TrafficError};
 
 use assemble::Sequence;
-use layout::shape::Price;
+use layout::cost::Price;
 use native::Program;
+use proxysql::Choosing;
 use report::Report;
 
 /// The pages of `explain` for what the compiler reports.
 pub const CODES: &[CodeDoc] = report::CODES;
 
 /// What a caller may ask of a compilation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Engine variables instead of those of the project file.
     pub settings: Option<EngineSettings>,
+    /// How often keys are asked for; without it all count alike. It shapes trees that are new, and those that `reshape`
+    /// lays out again; figures are under it in any case.
+    pub traffic: Option<Arc<Traffic>>,
+    /// Lays out trees anew that the lock file remembers. Most of their rules change.
+    pub reshape: bool,
 }
 
 /// A topology compiled for one engine.
@@ -73,18 +81,29 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         EngineId::Bundled => {
             dispatched(project, &mut report);
             let sequence: Sequence = bundled::sequence(&program, &project.origins, &mut report);
-            let (graph, _) = sequence.number(&draft::Draft::new(), ids, &mut lock, &mut report);
+            let graph = sequence
+                .number(&draft::Draft::new(), ids, &mut lock, &mut report)
+                .graph;
             let maps = stats::dispatched(&program, &graph, price(engine, settings));
             (graph, maps)
         }
         EngineId::Proxysql27 => {
             let price = price(engine, settings);
             let (topology, origins) = (&project.topology, &project.origins);
+            if options.reshape {
+                forget_trees(&program, engine, &mut lock);
+            }
+            let choosing = Choosing {
+                price,
+                lock: &lock,
+                traffic: options.traffic.as_deref(),
+                reshape: options.reshape,
+            };
             let lowered = proxysql::lower(
                 &program,
                 topology,
                 origins,
-                (price, &lock, *ids.rules.start()),
+                (choosing, *ids.rules.start()),
                 &mut report,
             );
             let proxysql::Lowered {
@@ -95,9 +114,20 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
                 reference_users,
                 rows,
             } = lowered;
-            let (graph, flags) = sequence.number(&draft, ids, &mut lock, &mut report);
+            for (section, plan) in program.maps.iter().zip(&plans) {
+                if plan.weights.hits().is_some()
+                    && plan
+                        .candidates
+                        .first()
+                        .is_some_and(|chosen| chosen.name != "kept")
+                {
+                    lock.set(proxysql::shaped_name(engine, section), 1);
+                }
+            }
+            let numbered = sequence.number(&draft, ids, &mut lock, &mut report);
             names.extend(
-                flags
+                numbered
+                    .flags
                     .iter()
                     .map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())),
             );
@@ -106,13 +136,14 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             }
             let measured = stats::Laid {
                 program: &program,
-                graph: &graph,
-                flags: &flags,
+                numbered: &numbered,
                 trees: &trees,
                 plans: &plans,
+                iterations: settings.query_processor_iterations,
+                price,
             };
-            let maps = measured.maps(&reference_users, &rows, price);
-            (graph, maps)
+            let maps = measured.maps(&reference_users, &rows);
+            (numbered.graph, maps)
         }
     };
     let firewall = proxysql::firewall::rows(&program, &graph, &mut report);
@@ -152,6 +183,19 @@ fn dispatched(project: &Project, report: &mut Report<'_>) {
     }
 }
 
+/// Trees that are laid out anew get new ids as well.
+fn forget_trees(program: &Program, engine: EngineId, lock: &mut Lock) {
+    for section in &program.maps {
+        for role in ["writers", "readers"] {
+            let root = format!("{engine}.{}.{role}", section.address);
+            lock.forget(&format!("rules.{root}#"));
+            lock.forget(&format!("rules.{root}/"));
+            lock.forget(&format!("flags.{root}/"));
+        }
+        lock.forget(&proxysql::shaped_name(engine, section));
+    }
+}
+
 fn settings(project: &Project, engine: EngineId) -> EngineSettings {
     let name = match engine {
         EngineId::Bundled => EngineName::Bundled,
@@ -170,9 +214,5 @@ fn settings(project: &Project, engine: EngineId) -> EngineSettings {
 }
 
 fn price(engine: EngineId, settings: EngineSettings) -> Price {
-    let prices = engine.profile().prices;
-    Price {
-        evaluation_ns: prices.evaluation_ns(settings.regex),
-        visit_ns: prices.visit_ns,
-    }
+    Price::of(engine.profile(), settings.regex)
 }

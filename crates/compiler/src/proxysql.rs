@@ -22,11 +22,9 @@ use shardwright_topology::model::{BlockPlace, Origins, Topology};
 use crate::assemble::{DraftRoute, Sequence};
 use crate::bundled::{self, Slot};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::ids::lock::Lock;
-use crate::layout::shape::Price;
 use crate::native::Program;
 use crate::report::Report;
-pub(crate) use plan::MapPlan;
+pub(crate) use plan::{Choosing, MapPlan, shaped_name};
 use tree::TreeKey;
 
 /// Where evaluation goes on.
@@ -43,8 +41,8 @@ pub(crate) enum Target {
 pub(crate) struct MapTree {
     /// Place of the map among the maps of the program.
     pub map: usize,
-    /// The leaves: chain, place in it, and how many keys they decide.
-    pub leaves: Vec<(ChainRef, usize, u64)>,
+    /// The leaves: chain, place in it, and the entry that they decide.
+    pub leaves: Vec<(ChainRef, u32, u32)>,
 }
 
 /// The rules of ProxySQL before they have numbers.
@@ -78,6 +76,10 @@ pub(crate) struct Lowering<'a, 'r> {
     /// Chains that are built already, by what they depend on.
     trees: HashMap<TreeKey, ChainRef>,
     tree_leaves: Vec<MapTree>,
+    /// Whether the engine matches patterns by automata, which repeat groups for nothing.
+    automata: bool,
+    /// Where statements go on whose key is unknown or missing and which have a cluster all the same.
+    placed: Target,
     map_chains: HashMap<MapKey, ChainRef>,
     rewrites: HashMap<(String, String, Target), ChainRef>,
     /// Effects that rules can express, by place in the program.
@@ -96,7 +98,7 @@ pub(crate) fn lower(
     program: &Program,
     topology: &Topology,
     origins: &Origins,
-    (price, lock, first_id): (Price, &Lock, u32),
+    (choosing, first_id): (Choosing<'_>, u32),
     report: &mut Report<'_>,
 ) -> Lowered {
     let mut draft = Draft::new();
@@ -105,7 +107,7 @@ pub(crate) fn lower(
         .iter()
         .any(|block| block.at == BlockPlace::AfterAll && !block.rules.is_empty());
     let last = has_last.then(|| draft.chain("query_rules.after_all"));
-    let plans = plan::plans(program, topology, (price, lock), report);
+    let plans = plan::plans(program, topology, choosing, report);
     let mut lowering = Lowering {
         program,
         report,
@@ -115,6 +117,8 @@ pub(crate) fn lower(
         rows: HashMap::new(),
         trees: HashMap::new(),
         tree_leaves: Vec::new(),
+        automata: false,
+        placed: Target::Stop,
         map_chains: HashMap::new(),
         rewrites: HashMap::new(),
         effects: Vec::new(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use shardwright_rules::{Body, Configuration, ReadSelection, Rule, RuleGraph};
 
-use crate::draft::ChainRef;
-use crate::layout::shape::Price;
+use crate::assemble::Numbered;
+use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::proxysql::{MapPlan, MapTree};
 
@@ -29,7 +29,8 @@ pub struct Stats {
     pub shard_maps: BTreeMap<String, MapStats>,
 }
 
-/// Figures of one shard map. Means are over its keys; a range counts as one key. What is counted is a statement
+/// Figures of one shard map. Means are over its keys, of which a range counts as one; under traffic each counts as often
+/// as it was asked for. What is counted is a statement
 /// `/* k=KEY */ SELECT 1 FROM t` from flag 0 to its decision, by a session that names no schema; patterns that users wrote
 /// (raw rules, `reads: {only: …}`) are taken not to match it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,6 +51,48 @@ pub struct MapStats {
     pub mean_visits: f64,
     /// By the engine's prices.
     pub mean_cost_ns: f64,
+    /// Under traffic, the means over keys that count alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uniform: Option<Means>,
+}
+
+/// Means over keys that count alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Means {
+    /// Patterns evaluated.
+    pub mean_evaluations: f64,
+    /// Rules looked at.
+    pub mean_visits: f64,
+    /// By the engine's prices.
+    pub mean_cost_ns: f64,
+}
+
+impl Means {
+    fn of(sums: Sums, price: Price) -> Self {
+        let weight = if sums.weight > 0.0 { sums.weight } else { 1.0 };
+        let (mean_evaluations, mean_visits) = (sums.evaluations / weight, sums.visits / weight);
+        Self {
+            mean_evaluations,
+            mean_visits,
+            mean_cost_ns: price.ns(mean_evaluations, mean_visits, 0.0),
+        }
+    }
+}
+
+/// Sums over keys, each times its weight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    weight: f64,
+    evaluations: f64,
+    visits: f64,
+}
+
+impl Sums {
+    fn add(&mut self, weight: f64, way: Way) {
+        self.weight += weight;
+        self.evaluations += weight * f64::from(way.evaluations);
+        self.visits += weight * way.visits as f64;
+    }
 }
 
 impl Stats {
@@ -102,7 +145,8 @@ pub(crate) fn dispatched(program: &Program, graph: &RuleGraph, price: Price) -> 
             mean_evaluations: 0.0,
             worst_evaluations: 0,
             mean_visits: visits as f64,
-            mean_cost_ns: visits as f64 * price.visit_ns,
+            mean_cost_ns: price.ns(0.0, visits as f64, 1.0),
+            uniform: None,
         };
         (section.step.map.clone(), stats)
     };
@@ -114,13 +158,15 @@ pub(crate) struct Laid<'a> {
     /// The program.
     pub program: &'a Program,
     /// Its rules.
-    pub graph: &'a RuleGraph,
-    /// Flags of chains.
-    pub flags: &'a HashMap<ChainRef, u32>,
+    pub numbered: &'a Numbered,
     /// The trees of comment maps.
     pub trees: &'a [MapTree],
     /// What was decided for each map.
     pub plans: &'a [MapPlan],
+    /// Restarts after jumps.
+    pub iterations: u32,
+    /// The engine's prices.
+    pub price: Price,
 }
 
 impl Laid<'_> {
@@ -129,23 +175,24 @@ impl Laid<'_> {
         &self,
         users: &HashMap<usize, String>,
         rows: &HashMap<usize, usize>,
-        price: Price,
     ) -> BTreeMap<String, MapStats> {
-        if self.graph.rules.is_empty() {
+        let graph = &self.numbered.graph;
+        if graph.rules.is_empty() {
             return BTreeMap::new();
         }
         let mut rules_of: HashMap<&str, usize> = HashMap::new();
-        for rule in &self.graph.rules {
+        for rule in &graph.rules {
             if let Some(name) = rule.address.as_str().strip_prefix("shard_maps.") {
                 *rules_of
                     .entry(name.split('.').next().unwrap_or(name))
                     .or_default() += 1;
             }
         }
-        let walk = Walk::over(self.graph);
+        let walk = Walk::over(graph, self.iterations);
         let mut maps = BTreeMap::new();
         for (at, section) in self.program.maps.iter().enumerate() {
             let user = users.get(&at).map_or("", String::as_str);
+            let visits = graph.rules.len() as f64;
             let mut stats = MapStats {
                 layout: self.plans[at].layout,
                 keys: keys(self.program, at),
@@ -156,13 +203,14 @@ impl Laid<'_> {
                     .map_or(1, |candidate| candidate.cost.depth),
                 mean_evaluations: 0.0,
                 worst_evaluations: 0,
-                mean_visits: self.graph.rules.len() as f64,
-                mean_cost_ns: self.graph.rules.len() as f64 * price.visit_ns,
+                mean_visits: visits,
+                mean_cost_ns: self.price.ns(0.0, visits, 1.0),
+                uniform: None,
             };
             if rows.get(&at).is_none_or(|&rows| rows == 0)
                 && let Some(tree) = self.reference_tree(at)
             {
-                self.follow(tree, user, &walk, price, &mut stats);
+                self.follow(tree, user, &walk, &mut stats);
             }
             maps.insert(section.step.map.clone(), stats);
         }
@@ -184,26 +232,50 @@ impl Laid<'_> {
         }
     }
 
-    fn follow(&self, tree: &MapTree, user: &str, walk: &Walk<'_>, price: Price, stats: &mut MapStats) {
-        let mut before: HashMap<u32, u32> = HashMap::new();
-        let (mut weight, mut evaluations, mut visits) = (0u64, 0u64, 0u64);
-        for &(chain, at, keys) in &tree.leaves {
-            let flag = self.flags[&chain];
-            let position = walk.chains[&flag][at];
-            let entered = walk.entered(flag, user, &mut before);
-            let (behind, end) = walk.behind(position);
-            let total = entered + walk.evaluations(flag, at, user) + behind;
-            weight += keys;
-            evaluations += u64::from(total) * keys;
-            visits += (end as u64 + 1) * keys;
-            stats.worst_evaluations = stats.worst_evaluations.max(total);
+    fn follow(&self, tree: &MapTree, user: &str, walk: &Walk<'_>, stats: &mut MapStats) {
+        let mut known = Known::default();
+        let (mut uniform, mut weighted) = (Sums::default(), Sums::default());
+        let plan = &self.plans[tree.map];
+        for &(chain, at, entry) in &tree.leaves {
+            let flag = self.numbered.flags[&chain];
+            let position = self.numbered.places[&chain][at as usize] as usize;
+            let mut way = walk.entered(flag, user, &mut known);
+            way.evaluations += walk.evaluations(flag, position, user, &mut known);
+            let way = walk.behind(position, way);
+            uniform.add(plan.entries[entry as usize].keys() as f64, way);
+            if let Some(hits) = plan.weights.hits() {
+                weighted.add(hits[entry as usize], way);
+            }
+            stats.worst_evaluations = stats.worst_evaluations.max(way.evaluations);
         }
-        let weight = weight.max(1) as f64;
-        stats.mean_evaluations = evaluations as f64 / weight;
-        stats.mean_visits = visits as f64 / weight;
-        stats.mean_cost_ns =
-            stats.mean_evaluations * price.evaluation_ns + stats.mean_visits * price.visit_ns;
+        let alike = Means::of(uniform, self.price);
+        let means = match plan.weights.hits() {
+            Some(_) => Means::of(weighted, self.price),
+            None => alike,
+        };
+        stats.uniform = plan.weights.hits().map(|_| alike);
+        stats.mean_evaluations = means.mean_evaluations;
+        stats.mean_visits = means.mean_visits;
+        stats.mean_cost_ns = means.mean_cost_ns;
     }
+}
+
+/// What a statement has paid so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    evaluations: u32,
+    jumps: u32,
+    /// Rules looked at up to the last restart; in the end, all.
+    visits: u64,
+}
+
+/// What has been counted for one user.
+#[derive(Debug, Default)]
+struct Known {
+    /// Up to each chain.
+    ways: HashMap<u32, Way>,
+    /// Patterns of each chain, up to and with each of its rules.
+    sums: HashMap<u32, Vec<u32>>,
 }
 
 /// The rules by chain, and who jumps where.
@@ -211,68 +283,84 @@ struct Walk<'a> {
     rules: &'a [Rule],
     /// Positions of a chain's rules.
     chains: HashMap<u32, Vec<usize>>,
-    /// Positions of the rules that jump to a chain, and their places in their own chains.
-    jumps: HashMap<u32, Vec<(usize, usize)>>,
+    /// Positions of the rules that jump to a chain.
+    jumps: HashMap<u32, Vec<usize>>,
+    iterations: u32,
 }
 
 impl<'a> Walk<'a> {
-    fn over(graph: &'a RuleGraph) -> Self {
+    fn over(graph: &'a RuleGraph, iterations: u32) -> Self {
         let mut walk = Self {
             rules: &graph.rules,
             chains: HashMap::new(),
             jumps: HashMap::new(),
+            iterations,
         };
         for (position, rule) in graph.rules.iter().enumerate() {
-            let chain = walk.chains.entry(rule.flag_in).or_default();
-            let place = chain.len();
-            chain.push(position);
+            walk.chains.entry(rule.flag_in).or_default().push(position);
             if let Some(to) = jump(rule) {
-                walk.jumps.entry(to).or_default().push((position, place));
+                walk.jumps.entry(to).or_default().push(position);
             }
         }
         walk
     }
 
-    /// Patterns evaluated on the way to a chain.
-    fn entered(&self, flag: u32, user: &str, known: &mut HashMap<u32, u32>) -> u32 {
+    /// What is paid on the way to a chain.
+    fn entered(&self, flag: u32, user: &str, known: &mut Known) -> Way {
         if flag == 0 {
-            return 0;
+            return Way::default();
         }
-        if let Some(&known) = known.get(&flag) {
+        if let Some(&known) = known.ways.get(&flag) {
             return known;
         }
         let Some(jumps) = self.jumps.get(&flag) else {
-            return 0;
+            return Way::default();
         };
-        let of_user = |&&(position, _): &&(usize, usize)| matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.as_deref() == Some(user));
-        let last = jumps.iter().rfind(|(position, _)| {
-            matches!(&self.rules[*position].body, Body::Engine(rule) if rule.username.is_none() && rule.schemaname.is_none())
+        let of_user = |&&position: &&usize| matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.as_deref() == Some(user));
+        let last = jumps.iter().rfind(|&&position| {
+            matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.is_none() && rule.schemaname.is_none())
         });
-        let Some(&(position, place)) = jumps.iter().find(of_user).or(last) else {
-            return 0;
+        let Some(&position) = jumps.iter().find(of_user).or(last) else {
+            return Way::default();
         };
         let from = self.rules[position].flag_in;
-        let evaluations = self.entered(from, user, known) + self.evaluations(from, place, user);
-        known.insert(flag, evaluations);
-        evaluations
+        let mut way = self.entered(from, user, known);
+        way.evaluations += self.evaluations(from, position, user, known);
+        self.jumped(position, &mut way);
+        known.ways.insert(flag, way);
+        way
     }
 
-    /// Patterns evaluated in a chain up to and with the rule at `place`.
-    fn evaluations(&self, flag: u32, place: usize, user: &str) -> u32 {
-        self.chains[&flag][..=place]
-            .iter()
-            .map(|&position| patterns(&self.rules[position], user))
-            .sum()
+    /// A jump starts over at the first rule while the engine has restarts left.
+    fn jumped(&self, position: usize, way: &mut Way) {
+        if way.jumps < self.iterations {
+            way.visits += position as u64 + 1;
+        }
+        way.jumps += 1;
     }
 
-    /// Patterns evaluated behind a leaf, and the position of the rule that decides in the end.
-    fn behind(&self, leaf: usize) -> (u32, usize) {
+    /// Patterns evaluated in a chain up to and with the rule at `position`.
+    fn evaluations(&self, flag: u32, position: usize, user: &str, known: &mut Known) -> u32 {
+        let chain = &self.chains[&flag];
+        let sums = known.sums.entry(flag).or_insert_with(|| {
+            let mut sum = 0;
+            let add = |&rule: &usize| {
+                sum += patterns(&self.rules[rule], user);
+                sum
+            };
+            chain.iter().map(add).collect()
+        });
+        sums[chain.partition_point(|&rule| rule < position)]
+    }
+
+    /// The way from a leaf to the rule that decides in the end.
+    fn behind(&self, leaf: usize, mut way: Way) -> Way {
         let mut position = leaf;
-        let mut evaluations = 0;
         while let Some(chain) = jump(&self.rules[position]).and_then(|to| self.chains.get(&to)) {
+            self.jumped(position, &mut way);
             for &next in chain {
                 position = next;
-                evaluations += patterns(&self.rules[next], "");
+                way.evaluations += patterns(&self.rules[next], "");
                 let Body::Engine(rule) = &self.rules[next].body else {
                     break;
                 };
@@ -288,7 +376,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        (evaluations, position)
+        way.visits += position as u64 + 1;
+        way
     }
 }
 

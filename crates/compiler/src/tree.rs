@@ -1,5 +1,6 @@
 //! Chains as text, for `compile --emit tree`.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use shardwright_rules::{Body, EngineRule, NativeStep, Rule};
@@ -9,16 +10,24 @@ use crate::Compiled;
 /// Every chain with its rules in order of evaluation, and the rows of fast routing.
 pub fn render(compiled: &Compiled) -> String {
     let mut text = String::new();
-    let mut chain = None;
+    // The rules of a chain need not stand together in the list; here they do.
+    let mut chains: Vec<(u32, Vec<&Rule>)> = Vec::new();
+    let mut places: HashMap<u32, usize> = HashMap::new();
     for rule in &compiled.configuration.graph.rules {
-        if chain != Some(rule.flag_in) {
-            chain = Some(rule.flag_in);
-            let name = compiled.chains.get(&rule.flag_in).map_or("", String::as_str);
-            let gap = if text.is_empty() { "" } else { "\n" };
-            line(&mut text, format_args!("{gap}flag {} {name}", rule.flag_in));
+        let place = *places.entry(rule.flag_in).or_insert_with(|| {
+            chains.push((rule.flag_in, Vec::new()));
+            chains.len() - 1
+        });
+        chains[place].1.push(rule);
+    }
+    for (flag, rules) in chains {
+        let name = compiled.chains.get(&flag).map_or("", String::as_str);
+        let gap = if text.is_empty() { "" } else { "\n" };
+        line(&mut text, format_args!("{gap}flag {flag} {name}"));
+        for rule in rules {
+            let what = describe(compiled, rule);
+            line(&mut text, format_args!("  {} {what}{}", rule.id, from(rule)));
         }
-        let what = describe(compiled, rule);
-        line(&mut text, format_args!("  {} {what}{}", rule.id, from(rule)));
     }
     let routes = &compiled.configuration.graph.fast_routing;
     if !routes.is_empty() {

@@ -1,8 +1,9 @@
 //! `compile`: rules and hostgroups, as SQL, JSON or a tree, and figures about them.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use shardwright_compiler::{Stats, tree};
+use shardwright_compiler::{MapStats, Options, Stats, Traffic, tree};
 use shardwright_targets::emit;
 
 use crate::args::{Compile, Emit, Global};
@@ -14,7 +15,12 @@ use crate::ui::{Format, Ui};
 pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
-    let built = opened.build(opened.engine(args.engine.as_deref())?, ui)?;
+    let options = Options {
+        traffic: args.traffic.as_deref().map(traffic).transpose()?.map(Arc::new),
+        reshape: args.reshape,
+        ..Options::default()
+    };
+    let built = opened.build_with(opened.engine(args.engine.as_deref())?, &options, ui)?;
     let text = match args.emit {
         Some(emit) => Some(emitted(&built, emit)?),
         None => None,
@@ -44,6 +50,19 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
         stats(&built.compiled.stats, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Reads a file of `--traffic`; every line that cannot be read is told.
+fn traffic(path: &Path) -> Result<Traffic, CommandError> {
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    Traffic::parse(&text).map_err(|errors| {
+        let lines: Vec<String> = errors
+            .iter()
+            .map(|error| format!("{}:{}: {error}", path.display(), error.line))
+            .collect();
+        CommandError::new(Exit::BadDocument, lines.join("\n"))
+            .hint("--traffic reads key,count lines, hit counters, and exports of stats_mysql_query_digest")
+    })
 }
 
 fn emitted(built: &Built, emit: Emit) -> Result<String, CommandError> {
@@ -91,17 +110,27 @@ fn stats(stats: &Stats, ui: &Ui) -> Result<(), CommandError> {
         ));
     }
     for (name, map) in &stats.shard_maps {
-        lines.push(format!(
-            "{name:<20}{:<14}{:>8}{:>8}{:>7}{:>12.2}{:>8}{:>12.2}{:>10.0}",
-            map.layout,
-            map.keys,
-            map.rules,
-            map.depth,
-            map.mean_evaluations,
-            map.worst_evaluations,
-            map.mean_visits,
-            map.mean_cost_ns
-        ));
+        lines.push(figures(name, map));
+        if let Some(uniform) = map.uniform {
+            lines.push(format!(
+                "{:<57}{:>12.2}{:>20.2}{:>10.0}",
+                "  all keys alike", uniform.mean_evaluations, uniform.mean_visits, uniform.mean_cost_ns
+            ));
+        }
     }
     ui.data(&(lines.join("\n") + "\n"))
+}
+
+fn figures(name: &str, map: &MapStats) -> String {
+    format!(
+        "{name:<20}{:<14}{:>8}{:>8}{:>7}{:>12.2}{:>8}{:>12.2}{:>10.0}",
+        map.layout,
+        map.keys,
+        map.rules,
+        map.depth,
+        map.mean_evaluations,
+        map.worst_evaluations,
+        map.mean_visits,
+        map.mean_cost_ns
+    )
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 
-/// Pinned ids by name. Names are `hostgroups.CLUSTER.ROLE`, `rules.ENGINE.NAME` and `flags.ENGINE.NAME`.
+/// Pinned ids by name. Names are `hostgroups.CLUSTER.ROLE`, `rules.ENGINE.NAME` and `flags.ENGINE.NAME`;
+/// `shaped.ENGINE.MAP` says that traffic shaped a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     entries: BTreeMap<String, u32>,
@@ -109,12 +110,13 @@ impl Lock {
         self.entries.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// Pinned names that start with `prefix`, without it.
-    pub(crate) fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    /// Pinned names that start with `prefix`, without it, and their ids.
+    pub(crate) fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, u32)> {
+        let prefix = prefix.to_owned();
         let from = self
             .entries
-            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
-        from.map_while(move |(name, _)| name.strip_prefix(prefix))
+            .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+        from.map_while(move |(name, id)| Some((name.strip_prefix(prefix.as_str())?, *id)))
     }
 
     /// Number of pinned ids.

@@ -12,6 +12,7 @@
 use shardwright_rules::{CommentForm, KeyKind};
 
 use super::integer::Writing;
+use super::once::Once;
 use super::text;
 
 /// Blanks, commas and semicolons: what separates the pairs of a comment.
@@ -24,6 +25,8 @@ const BLANKS: &str = r"[\t\n\f\r ]*";
 /// The patterns around a key's value, for one way of writing it in a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeySite {
+    /// The key word stands somewhere: without it a statement has no key.
+    pub word: String,
     /// The statement carries a key in a real comment.
     pub accepts: String,
     /// The key word stands a second time.
@@ -35,6 +38,8 @@ pub(crate) struct KeySite {
     /// The key with its value, whatever it is.
     keyed: String,
     quotable: Quotable,
+    /// What stands around the key when it stands once; `None` where that takes a pattern of its own.
+    once: Option<Once>,
     /// How an integer value is written.
     pub writing: Writing,
 }
@@ -75,6 +80,8 @@ impl KeySite {
             pairs_before()
         );
         Self {
+            word: format!(r"\b{key}="),
+            once: Once::new(word),
             accepts,
             repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
             doubtful: any_comment(&format!("{key}=")),
@@ -98,6 +105,8 @@ impl KeySite {
         };
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
         Self {
+            word: comment.clone(),
+            once: None,
             accepts: format!("{}{comment}", statement_before_comment()),
             repeats: format!("{comment}(?s:.*){comment}"),
             doubtful: comment.clone(),
@@ -143,20 +152,35 @@ impl KeySite {
     }
 
     /// The pattern for a statement whose key belongs to a run of values.
-    pub(crate) fn run(&self, run: &text::Run<'_>) -> String {
+    pub(crate) fn run(&self, run: &text::Run<'_>) -> Sought {
         let quote = if self.quotable == Quotable::No {
             ""
         } else {
             r#"['"]?"#
         };
-        let beginning = run
-            .beginning
-            .as_ref()
-            .map(|beginning| format!("{}{quote}{beginning}", self.before));
-        let whole = (!run.whole.is_empty()).then(|| self.texts(&run.whole));
-        match (beginning, whole) {
-            (Some(beginning), Some(whole)) => format!("{beginning}|{whole}"),
-            (beginning, whole) => beginning.or(whole).unwrap_or_default(),
+        Sought {
+            open: run
+                .beginning
+                .as_ref()
+                .map(|beginning| format!("{}{quote}{beginning}", self.before)),
+            closed: (!run.whole.is_empty()).then(|| self.texts(&run.whole)),
+        }
+    }
+
+    /// Whether [`KeySite::once`] can ask that the key word stands once.
+    pub(crate) fn can_stand_once(&self) -> bool {
+        self.once.is_some()
+    }
+
+    /// The pattern for what is sought where the key word stands once; the search alone where that cannot be told.
+    pub(crate) fn once(&self, sought: Sought) -> String {
+        match &self.once {
+            None => sought.pattern(),
+            Some(once) => {
+                let open = sought.open.map(|open| once.open(&open));
+                let closed = sought.closed.map(|closed| once.closed(&closed));
+                Sought { open, closed }.pattern()
+            }
         }
     }
 
@@ -167,6 +191,45 @@ impl KeySite {
                 .chars()
                 .any(|character| matches!(character, '\'' | '"' | '*' | '\\' | '`') || character.is_control())
             && value.trim() == value
+    }
+}
+
+/// What a rule searches behind the key word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sought {
+    /// Beginnings of values.
+    pub open: Option<String>,
+    /// Whole values, with what ends them.
+    pub closed: Option<String>,
+}
+
+impl Sought {
+    /// A search for whole values.
+    pub(crate) fn whole(pattern: String) -> Self {
+        Self {
+            open: None,
+            closed: Some(pattern),
+        }
+    }
+
+    /// A search for either.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let either = |a: Option<String>, b: Option<String>| match (a, b) {
+            (Some(a), Some(b)) => Some(format!("{a}|{b}")),
+            (a, b) => a.or(b),
+        };
+        Self {
+            open: either(self.open, other.open),
+            closed: either(self.closed, other.closed),
+        }
+    }
+
+    /// As one pattern.
+    pub(crate) fn pattern(self) -> String {
+        match (self.open, self.closed) {
+            (Some(open), Some(closed)) => format!("{open}|{closed}"),
+            (open, closed) => open.or(closed).unwrap_or_default(),
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The shape that live systems already have: chains of the lock file, with the keys of today in them.
 //!
-//! A chain is remembered by the first and last key that it was made for. A key that came later belongs to the smallest
-//! chain around it, so adding, moving or removing a shard changes one chain and no other.
+//! A chain is remembered by the bounds of its keys, so a key belongs to the smallest chain around it. A key that came
+//! between two chains goes down into the smaller of them; one that came beside a single key stands beside it.
 
-use super::shape::Item;
+use std::collections::HashMap;
 
-/// A chain as the lock file remembers it: its name and the keys it was made for, as places among the keys of today.
+use super::shape::{Chain, Item};
+
+/// A chain as the lock file remembers it: its name and its bounds, as places among the keys of today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remembered {
     /// What the lock file calls it.
@@ -14,11 +16,22 @@ pub(crate) struct Remembered {
     pub from: usize,
     /// The first entry that is above its last key.
     pub to: usize,
+    /// The id of the rule that jumps to it.
+    pub id: Option<u32>,
 }
 
-/// The remembered shape over `entries` keys; `None` when the chains do not nest, as after a merge of two branches.
-pub(crate) fn shape(entries: usize, mut chains: Vec<Remembered>) -> Option<Vec<Item>> {
-    chains.retain(|chain| chain.to > chain.from + 1 && chain.to <= entries);
+/// An entry as the lock file remembers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The id of its rule; none: it is new.
+    pub id: Option<u32>,
+    /// The chain that it was lifted to, out of the bounds of a chain that would hold it; empty: the root.
+    pub lifted: Option<String>,
+}
+
+/// The remembered shape over entries; `None` when the chains do not nest, as after a merge of two branches.
+pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Vec<Item>> {
+    chains.retain(|chain| chain.to > chain.from && chain.to <= entries.len());
     chains.sort_by(|a, b| {
         a.from
             .cmp(&b.from)
@@ -26,7 +39,6 @@ pub(crate) fn shape(entries: usize, mut chains: Vec<Remembered>) -> Option<Vec<I
             .then(a.name.cmp(&b.name))
     });
     chains.dedup_by(|a, b| (a.from, a.to) == (b.from, b.to));
-    chains.retain(|chain| chain.to - chain.from < entries);
     // Chains are sorted by their start, so it is enough to look at those that are still open.
     let mut open: Vec<usize> = Vec::new();
     for (at, chain) in chains.iter().enumerate() {
@@ -38,34 +50,117 @@ pub(crate) fn shape(entries: usize, mut chains: Vec<Remembered>) -> Option<Vec<I
         }
         open.push(at);
     }
-    let mut rest = chains.into_iter().peekable();
-    Some(items(0, entries, &mut rest))
-}
-
-fn items(
-    from: usize,
-    to: usize,
-    rest: &mut std::iter::Peekable<std::vec::IntoIter<Remembered>>,
-) -> Vec<Item> {
-    let mut items_here = Vec::new();
-    let mut at = from;
-    while at < to {
-        match rest.next_if(|chain| chain.from == at && chain.to <= to) {
-            Some(chain) => {
-                let below = items(chain.from, chain.to, rest);
-                items_here.push(Item::Chain {
-                    items: below,
-                    name: Some(chain.name.into()),
-                });
-                at = chain.to;
-            }
-            None => {
-                items_here.push(Item::Leaf);
-                at += 1;
-            }
+    let mut lifted: HashMap<&str, Vec<u32>> = HashMap::new();
+    for (at, known) in entries.iter().enumerate() {
+        if let Some(chain) = known.lifted.as_deref()
+            && (chain.is_empty() || chains.iter().any(|other| other.name == chain))
+        {
+            lifted.entry(chain).or_default().push(at as u32);
         }
     }
-    items_here
+    let mut building = Building {
+        entries,
+        gone: vec![false; entries.len()],
+        lifted: &lifted,
+    };
+    for &at in lifted.values().flatten() {
+        building.gone[at as usize] = true;
+    }
+    let mut rest = chains.iter().peekable();
+    Some(building.items("", (0, entries.len()), &mut rest))
+}
+
+struct Building<'e> {
+    entries: &'e [Known],
+    /// Entries that stand elsewhere than their place says.
+    gone: Vec<bool>,
+    lifted: &'e HashMap<&'e str, Vec<u32>>,
+}
+
+/// An item with the id of its rule.
+type Placed = (Option<u32>, Item);
+
+impl Building<'_> {
+    fn items(
+        &mut self,
+        name: &str,
+        (from, to): (usize, usize),
+        rest: &mut std::iter::Peekable<std::slice::Iter<'_, Remembered>>,
+    ) -> Vec<Item> {
+        let mut items: Vec<Placed> = Vec::new();
+        let mut at = from;
+        while at < to {
+            match rest.next_if(|chain| chain.from == at && chain.to <= to) {
+                Some(chain) => {
+                    let below = self.items(&chain.name, (chain.from, chain.to), rest);
+                    let name = Some(chain.name.as_str().into());
+                    items.push((chain.id, Item::Chain(Box::new(Chain { items: below, name }))));
+                    at = chain.to;
+                }
+                None => {
+                    if !self.gone[at] {
+                        items.push((self.entries[at].id, Item::Leaf(at as u32)));
+                    }
+                    at += 1;
+                }
+            }
+        }
+        let mut items = descend(items);
+        let lifted = self.lifted.get(name).into_iter().flatten();
+        items.extend(lifted.map(|&at| (self.entries[at as usize].id, Item::Leaf(at))));
+        in_order(items)
+    }
+}
+
+/// Rules that have ids in their order, then those that are new.
+fn in_order(mut items: Vec<Placed>) -> Vec<Item> {
+    items.retain(|(_, item)| !matches!(item, Item::Chain(chain) if chain.items.is_empty()));
+    items.sort_by_key(|(id, _)| id.unwrap_or(u32::MAX));
+    items.into_iter().map(|(_, item)| item).collect()
+}
+
+/// New entries that stand between chains, or at an end beside one, go down into the smaller chain beside them.
+fn descend(items: Vec<Placed>) -> Vec<Placed> {
+    let is_chain = |placed: Option<&Placed>| matches!(placed, Some((_, Item::Chain(_))));
+    let mut kept: Vec<Placed> = Vec::with_capacity(items.len());
+    let mut items = items.into_iter().peekable();
+    while let Some((id, item)) = items.next() {
+        let Item::Leaf(entry) = item else {
+            kept.push((id, item));
+            continue;
+        };
+        let (before, behind) = (is_chain(kept.last()), is_chain(items.peek()));
+        let closed = (before || kept.is_empty()) && (behind || items.peek().is_none());
+        if id.is_some() || !closed || !(before || behind) {
+            kept.push((id, item));
+            continue;
+        }
+        let size = |placed: Option<&Placed>| placed.map_or(usize::MAX, |(_, item)| count(item));
+        let left = before && (!behind || size(kept.last()) <= size(items.peek()));
+        let into = if left { kept.last_mut() } else { items.peek_mut() };
+        if let Some((_, Item::Chain(chain))) = into {
+            add(chain, entry, left);
+        }
+    }
+    kept
+}
+
+fn count(item: &Item) -> usize {
+    let mut count = 0;
+    item.each(&mut |_| count += 1);
+    count
+}
+
+/// Adds an entry beyond the last (or before the first) of a chain: at the end of it, or in the chain that stands there.
+fn add(chain: &mut Chain, entry: u32, last: bool) {
+    let outermost = chain.items.iter_mut().max_by_key(|item| {
+        let (low, high) = item.span().unwrap_or((0, 0));
+        if last { i64::from(high) } else { -i64::from(low) }
+    });
+    match outermost {
+        Some(Item::Chain(inner)) => add(inner, entry, last),
+        Some(Item::Leaf(_)) | None => chain.items.push(Item::Leaf(entry)),
+    }
 }
 
 #[cfg(test)]
@@ -77,32 +172,66 @@ mod tests {
             name: format!("{from}..{to}"),
             from,
             to,
+            id: Some(from as u32 * 10 + 5),
         }
+    }
+
+    /// Entries with rules of their own, but for the new ones.
+    fn known(count: usize, new: &[usize]) -> Vec<Known> {
+        let id = |at: usize| (!new.contains(&at)).then_some(at as u32 * 10 + 1);
+        (0..count)
+            .map(|at| Known {
+                id: id(at),
+                lifted: None,
+            })
+            .collect()
     }
 
     fn show(items: &[Item]) -> String {
         let parts = items.iter().map(|item| match item {
-            Item::Leaf => ".".to_owned(),
-            Item::Chain { items, .. } => format!("({})", show(items)),
+            Item::Leaf(at) => at.to_string(),
+            Item::Chain(chain) => format!("({})", show(&chain.items)),
         });
-        parts.collect()
+        parts.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn keys_of_today_stand_in_the_smallest_chain_around_them() {
-        for (entries, chains, expected) in [
-            (4, vec![], Some("....")),
-            (6, vec![chain(0, 3), chain(3, 5)], Some("(...)(..).")),
+        for (entries, new, chains, expected) in [
+            (4, vec![], vec![], Some("0 1 2 3")),
+            (6, vec![], vec![chain(0, 3), chain(3, 5)], Some("(0 1 2) (3 4) 5")),
             (
                 6,
+                vec![],
                 vec![chain(3, 5), chain(0, 5), chain(0, 2)],
-                Some("((..).(..))."),
+                Some("((0 1) 2 (3 4)) 5"),
             ),
-            (3, vec![chain(0, 1), chain(1, 1)], Some("...")),
-            (3, vec![chain(0, 3)], Some("...")),
-            (6, vec![chain(0, 3), chain(2, 5)], None),
+            (
+                6,
+                vec![5],
+                vec![chain(0, 3), chain(3, 5)],
+                Some("(0 1 2) (3 4 5)"),
+            ),
+            (
+                6,
+                vec![0, 3],
+                vec![chain(1, 3), chain(4, 6)],
+                Some("(1 2 0) (4 5 3)"),
+            ),
+            (5, vec![4], vec![chain(0, 3)], Some("(0 1 2) 3 4")),
+            (6, vec![], vec![chain(0, 3), chain(2, 5)], None),
         ] {
-            assert_eq!(shape(entries, chains).as_deref().map(show).as_deref(), expected);
+            let shape = shape(&known(entries, &new), chains);
+            assert_eq!(shape.as_deref().map(show).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn lifted_keys_stay_where_they_were() {
+        let mut entries = known(5, &[]);
+        entries[1].lifted = Some(String::new());
+        entries[1].id = Some(0);
+        let shape = shape(&entries, vec![chain(0, 4)]);
+        assert_eq!(shape.as_deref().map(show).as_deref(), Some("1 (0 2 3) 4"));
     }
 }

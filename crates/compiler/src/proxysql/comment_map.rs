@@ -112,42 +112,13 @@ impl Lowering<'_, '_> {
         let program = self.program;
         let section = &program.maps[map];
         let (step, address) = (&*section.step, &section.address);
-        let first = self.draft.chain(&address.to_string());
         let found = self.draft.chain(&format!("{address}.found"));
-        self.go(
-            first,
-            "found",
-            address,
-            text_rule(site.accepts.clone()),
-            Target::Jump(found),
-        );
-        let what = format!(
-            "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
-            step.map,
-            step.key,
-            refusal::accepted_forms(&step.key, &step.finders)
-        );
-        let message = Refusal::MissingKey.message(&what);
-        self.refuse(
-            first,
-            "doubtful",
-            address,
-            text_rule(site.doubtful.clone()),
-            message,
-        );
-        match without {
-            Some(target) => self.go(first, "schema", address, EngineRule::default(), target),
-            None => self.missing(first, section, next),
-        }
-
+        let first = self.found_or_not(section, site, found, (next, without));
         let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
-        self.refuse(
-            found,
-            "repeated",
-            address,
-            text_rule(site.repeats.clone()),
-            message,
-        );
+        if !self.asks_once(site) {
+            let rule = text_rule(site.repeats.clone());
+            self.refuse(found, "repeated", address, rule, message);
+        }
         self.other_maps_key(found, section);
         self.rewrite_guards(found, section, site);
         let places_cluster = step.shards.iter().any(|shard| shard.cluster.is_some());
@@ -178,6 +149,57 @@ impl Lowering<'_, '_> {
             EngineRule::default(),
             Target::Jump(target),
         );
+        first
+    }
+
+    /// Hands statements with a key on to `found`, and the others where they belong. ProxySQL asks for the key word before
+    /// anything else: most statements of other maps do not have it, and a search for one word is quick, where the
+    /// pattern that proves a comment tries many ways before it fails.
+    fn found_or_not(
+        &mut self,
+        section: &Section<Box<MapStep>>,
+        site: &KeySite,
+        found: ChainRef,
+        (next, without): (Target, Option<Target>),
+    ) -> ChainRef {
+        let (step, address) = (&*section.step, &section.address);
+        let first = self.draft.chain(&address.to_string());
+        let rest = match without {
+            Some(target) => target,
+            None => {
+                let missing = self.draft.chain(&format!("{address}.missing"));
+                self.missing(missing, section, next);
+                Target::Jump(missing)
+            }
+        };
+        let worded = if self.automata {
+            first
+        } else {
+            let worded = self.draft.chain(&format!("{address}.word"));
+            let rule = text_rule(site.word.clone());
+            self.go(first, "word", address, rule, Target::Jump(worded));
+            worded
+        };
+        let rule = text_rule(site.accepts.clone());
+        self.go(worded, "found", address, rule, Target::Jump(found));
+        let what = format!(
+            "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
+            step.map,
+            step.key,
+            refusal::accepted_forms(&step.key, &step.finders)
+        );
+        let rule = text_rule(site.doubtful.clone());
+        self.refuse(
+            worded,
+            "doubtful",
+            address,
+            rule,
+            Refusal::MissingKey.message(&what),
+        );
+        self.go(worded, "rest", address, EngineRule::default(), rest);
+        if worded != first {
+            self.go(first, "rest", address, EngineRule::default(), rest);
+        }
         first
     }
 

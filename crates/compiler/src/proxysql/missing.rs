@@ -63,7 +63,7 @@ impl Lowering<'_, '_> {
             }
             MissingAction::Allow => Action::Go(next),
             MissingAction::Cluster(name) => {
-                let target = self.with_effects(name, Target::Stop);
+                let target = self.with_effects(name, self.placed);
                 Action::Cluster(self.hostgroups(name).0.0, target)
             }
         }

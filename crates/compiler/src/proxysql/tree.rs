@@ -1,13 +1,16 @@
 //! The tree of a comment map: chains that narrow the key down, leaves that place the statement.
 
-use shardwright_rules::{EngineRule, HostgroupId, KeyValue, MapStep, Shard, UnknownKey, refusal};
+mod patterns;
+
+use shardwright_rules::refusal;
+use shardwright_rules::{EngineRule, HostgroupId, KeyValue, MapStep, Shard, UnknownKey};
 
 use super::plan::{Entry, Values};
 use super::{Lowering, MapTree, Target, text_rule};
 use crate::draft::{ChainRef, DraftRule};
-use crate::keys::site::KeySite;
-use crate::keys::{integer, text};
-use crate::layout::shape::Item;
+use crate::keys::name::Bounds;
+use crate::keys::site::{KeySite, Sought};
+use crate::layout::shape::{self, Chain, Item};
 use crate::native::Section;
 
 /// What a tree depends on.
@@ -31,7 +34,11 @@ struct Builder<'p> {
     name: String,
     /// What a key of no shard is told; every chain ends with it.
     unknown: String,
-    leaves: Vec<(ChainRef, usize, u64)>,
+    /// Whether the rules of the root ask that the key stands once.
+    once: bool,
+    /// By number of the chain, as the order of the list counts them.
+    chains: Vec<ChainRef>,
+    leaves: Vec<(ChainRef, u32, u32)>,
 }
 
 impl Lowering<'_, '_> {
@@ -61,11 +68,26 @@ impl Lowering<'_, '_> {
             unknown: refusal::unknown_key(&step.map, &step.key, None, &shards),
             key: key.clone(),
             section,
+            once: self.asks_once(&site),
             site,
             name,
+            chains: Vec::new(),
             leaves: Vec::new(),
         };
-        self.items(&mut builder, root, &shape, &entries, (None, None));
+        self.items(&mut builder, root, &shape, &entries);
+        let order = self.plans[key.map].weights.as_weights().order(&shape);
+        // Only keys of no shard come to the end of a chain, so that those rules stand behind all others.
+        let ends = builder.chains.iter().flat_map(|&chain| {
+            let rules = self.draft.get(chain).rules.iter().enumerate();
+            let ends = rules.filter(|(_, rule)| rule.ends);
+            ends.map(move |(at, _)| (chain, at as u32))
+        });
+        let order = order
+            .into_iter()
+            .map(|(chain, at)| (builder.chains[chain as usize], at))
+            .chain(ends)
+            .collect();
+        self.draft.tree(root, order);
         self.plans[key.map].entries = entries;
         self.plans[key.map].shape = shape;
         self.tree_leaves.push(MapTree {
@@ -76,42 +98,78 @@ impl Lowering<'_, '_> {
         root
     }
 
-    /// Fills a chain with the rules of its items and the rule that ends it.
-    fn items(
-        &mut self,
-        builder: &mut Builder<'_>,
-        chain: ChainRef,
-        items: &[Item],
-        entries: &[Entry],
-        around: (Option<&Entry>, Option<&Entry>),
-    ) {
-        let mut from = 0;
+    /// Whether the root of a tree asks that the key stands once, instead of a rule in front of it.
+    pub(super) fn asks_once(&self, site: &KeySite) -> bool {
+        self.automata && site.can_stand_once()
+    }
+
+    /// Fills a chain, and those below it, with the rules of its items and the rules that end it.
+    fn items(&mut self, builder: &mut Builder<'_>, chain: ChainRef, items: &[Item], entries: &[Entry]) {
+        builder.chains.push(chain);
+        let is_root = builder.chains.len() == 1;
+        let spans = spans(items);
+        let mut children = Vec::new();
         for item in items {
-            let to = from + item.entries();
-            let part = &entries[from..to];
-            let below = if from == 0 {
-                around.0
-            } else {
-                Some(&entries[from - 1])
-            };
-            let above = entries.get(to).or(around.1);
             match item {
-                Item::Leaf => self.leaf(builder, chain, &part[0]),
-                Item::Chain { items, name } => {
-                    let span = || format!("{}..{}", part[0].name(), part[part.len() - 1].name());
-                    let name = name.as_deref().map_or_else(span, str::to_owned);
-                    let name = format!("{}/{name}", builder.name);
-                    let child = self.draft.chain(&name);
-                    let rule = text_rule(run_pattern(&builder.site, part, below, above));
-                    let rule =
-                        DraftRule::jumping(format!("{name}/in"), &builder.section.address, rule, child);
-                    self.draft.push(chain, rule);
-                    self.items(builder, child, items, part, (below, above));
+                Item::Leaf(entry) => {
+                    let lifted = spans.iter().any(|(first, last)| (first..=last).contains(&entry));
+                    self.leaf(
+                        builder,
+                        (chain, is_root),
+                        (*entry, &entries[*entry as usize]),
+                        lifted,
+                    );
+                }
+                Item::Chain(child) => {
+                    let child_chain = self.entry(builder, (chain, is_root), child, entries);
+                    children.push((child_chain, child));
                 }
             }
-            from = to;
+        }
+        let count = self.draft.get(chain).rules.len();
+        if is_root && builder.once {
+            let (map, key) = (&builder.section.step.map, &builder.section.step.key);
+            let message = refusal::conflicting_keys(map, key, &[]);
+            let rule = text_rule(builder.site.repeats.clone());
+            self.refuse(chain, "repeated", &builder.section.address, rule, message);
         }
         self.unknown(builder, chain);
+        self.draft.ends(chain, count);
+        for (chain, child) in children {
+            self.items(builder, chain, &child.items, entries);
+        }
+    }
+
+    /// The rule that hands a run of entries to a chain.
+    fn entry(
+        &mut self,
+        builder: &Builder<'_>,
+        (chain, is_root): (ChainRef, bool),
+        child: &Chain,
+        entries: &[Entry],
+    ) -> ChainRef {
+        let own = shape::entries(&child.items);
+        let had = child.name.as_deref();
+        let had_bounds = had.and_then(|name| Bounds::parse(builder.section.step.kind, name));
+        let bounds = patterns::bounds(entries, &own, had_bounds.clone());
+        let name = |bounds: &str| format!("{}/{bounds}", builder.name);
+        let formerly = |of: &str| {
+            let had = had.filter(|_| had_bounds.as_ref() != Some(&bounds))?;
+            Some(format!("{}{of}", name(had)).into_boxed_str())
+        };
+        let wanted = match had {
+            Some(had) if had_bounds.as_ref() == Some(&bounds) => name(had),
+            _ => name(&bounds.name()),
+        };
+        let to = self.draft.renamed_chain(&wanted, formerly(""));
+        let sought = patterns::run(&builder.site, entries, &own, &bounds);
+        let rule = text_rule(builder.pattern(sought, is_root));
+        let rule = DraftRule {
+            formerly: formerly("/in"),
+            ..DraftRule::jumping(format!("{wanted}/in"), &builder.section.address, rule, to)
+        };
+        self.draft.push(chain, rule);
+        to
     }
 
     /// The end of a chain: the key is none of the map's.
@@ -128,16 +186,22 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(writer.0),
                     ..EngineRule::default()
                 };
-                let target = self.with_effects(name, Target::Stop);
+                let target = self.with_effects(name, self.placed);
                 self.go(chain, "unknown", &section.address, rule, target);
             }
         }
     }
 
-    fn leaf(&mut self, builder: &mut Builder<'_>, chain: ChainRef, entry: &Entry) {
+    fn leaf(
+        &mut self,
+        builder: &mut Builder<'_>,
+        (chain, is_root): (ChainRef, bool),
+        (place, entry): (u32, &Entry),
+        lifted: bool,
+    ) {
         let step = &*builder.section.step;
         let shard = &step.shards[entry.shard];
-        let pattern = entry_pattern(&builder.site, entry);
+        let pattern = builder.pattern(patterns::entry(&builder.site, entry), is_root);
         let rule = EngineRule {
             destination_hostgroup: self
                 .destination(&builder.key.readers, shard)
@@ -167,15 +231,23 @@ impl Lowering<'_, '_> {
                 target,
             ));
         }
-        let name = format!("{}#{}", builder.name, entry.name());
+        let plain = format!("{}#{}", builder.name, entry.name());
+        let name = if lifted {
+            let within = &self.draft.get(chain).name;
+            let within = within.strip_prefix(&builder.name).unwrap_or(within);
+            format!("{plain}@{}", within.trim_start_matches('/'))
+        } else {
+            plain.clone()
+        };
+        let formerly = lifted.then(|| plain.into_boxed_str());
         let rule = match target {
             Target::Stop => DraftRule::engine(name, &shard.address, EngineRule { apply: true, ..rule }),
             Target::Jump(to) => DraftRule::jumping(name, &shard.address, rule, to),
         };
         builder
             .leaves
-            .push((chain, self.draft.get(chain).rules.len(), entry.keys()));
-        self.draft.push(chain, rule);
+            .push((chain, self.draft.get(chain).rules.len() as u32, place));
+        self.draft.push(chain, DraftRule { formerly, ..rule });
     }
 
     /// The hostgroup of a shard: readers where a policy covers its cluster and the cluster has some.
@@ -249,40 +321,19 @@ fn own_schemas(
     schemas
 }
 
-/// A pattern for statements with one of the keys of an entry.
-fn entry_pattern(site: &KeySite, entry: &Entry) -> String {
-    match &entry.values {
-        Values::Integers(ranges) => site.number(&integer::pattern(ranges, site.writing)),
-        Values::Texts(texts) => site.texts(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
+impl Builder<'_> {
+    /// What is sought, as the pattern of a rule of the root or of another chain.
+    fn pattern(&self, sought: Sought, is_root: bool) -> String {
+        if is_root && self.once {
+            self.site.once(sought)
+        } else {
+            sought.pattern()
+        }
     }
 }
 
-/// A pattern for a run of entries, told apart from the entries beside it.
-fn run_pattern(site: &KeySite, part: &[Entry], below: Option<&Entry>, above: Option<&Entry>) -> String {
-    let last = |entry: &Entry| match &entry.values {
-        Values::Integers(ranges) => ranges.last().map(|range| range.1),
-        Values::Texts(_) => None,
-    };
-    let first = |entry: &Entry| match &entry.values {
-        Values::Integers(ranges) => ranges.first().map(|range| range.0),
-        Values::Texts(_) => None,
-    };
-    if let (Some(low), Some(high)) = (first(&part[0]), last(&part[part.len() - 1])) {
-        let range = integer::rounded((low, high), below.and_then(last), above.and_then(first));
-        return site.number(&integer::pattern(&[range], site.writing));
-    }
-    let texts: Vec<&str> = part
-        .iter()
-        .flat_map(|entry| match &entry.values {
-            Values::Texts(texts) => texts.iter().map(String::as_str).collect(),
-            Values::Integers(_) => Vec::new(),
-        })
-        .collect();
-    let edge = |entry: &Entry, last: bool| match &entry.values {
-        Values::Texts(texts) => if last { texts.last() } else { texts.first() }.cloned(),
-        Values::Integers(_) => None,
-    };
-    let below = below.and_then(|entry| edge(entry, true));
-    let above = above.and_then(|entry| edge(entry, false));
-    site.run(&text::between(&texts, below.as_deref(), above.as_deref()))
+/// From the first to the last entry of each chain among the items of another.
+fn spans(items: &[Item]) -> Vec<(u32, u32)> {
+    let chains = items.iter().filter(|item| matches!(item, Item::Chain(_)));
+    chains.filter_map(Item::span).collect()
 }

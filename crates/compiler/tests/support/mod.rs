@@ -397,6 +397,7 @@ pub(crate) fn compiled_with(
         &Lock::default(),
         &Options {
             settings: Some(settings),
+            ..Options::default()
         },
     )
 }

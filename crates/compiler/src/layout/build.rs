@@ -1,0 +1,273 @@
+//! Shapes of least cost: exact over sizes when every key weighs the same, by halving weights when they differ.
+//!
+//! A test costs one evaluation for every statement that comes to it, and a chain costs what its entry adds to the list
+//! of rules. Entering a chain is a test that holds all of a run; a key is decided by a test for it alone. So a shape is
+//! a binary search tree in which tests for equality may stand anywhere, and the bound of such trees, the entropy of the
+//! weights, is what the figures of the tests are compared with.
+
+use super::shape::Item;
+
+/// A key that holds this share of what is left is asked for first. For search trees with tests for equality the best
+/// threshold lies between 1/4 and 3/7 of the weight; 0.35 measured best over Zipf weights.
+const ALONE: f64 = 0.35;
+/// Longest chain that is tried without splits.
+const LONGEST: usize = 1024;
+
+/// One chain with a leaf for every entry, the heaviest first.
+pub(crate) fn flat(entries: &[u32], weights: &[f64]) -> Vec<Item> {
+    by_weight(entries, weights).into_iter().map(Item::Leaf).collect()
+}
+
+fn by_weight(entries: &[u32], weights: &[f64]) -> Vec<u32> {
+    let mut sorted = entries.to_vec();
+    sorted.sort_by(|&a, &b| {
+        weights[b as usize]
+            .total_cmp(&weights[a as usize])
+            .then(a.cmp(&b))
+    });
+    sorted
+}
+
+/// The complete tree in which every inner chain has `fan_out` items of nearly equal size. Panics below 2.
+pub(crate) fn complete(entries: &[u32], fan_out: usize) -> Vec<Item> {
+    assert!(fan_out >= 2, "a tree needs two branches");
+    let count = entries.len();
+    if count <= fan_out {
+        return entries.iter().map(|&entry| Item::Leaf(entry)).collect();
+    }
+    (0..fan_out)
+        .map(
+            |nth| match &entries[count * nth / fan_out..count * (nth + 1) / fan_out] {
+                &[one] => Item::Leaf(one),
+                part => Item::chain(complete(part, fan_out)),
+            },
+        )
+        .collect()
+}
+
+/// For each number of keys of equal weight, the cheapest way to lay them out when a chain costs so many evaluations,
+/// summed over all keys.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    cost: Vec<f64>,
+    /// The number of keys of the first item; a rest of 1 is a leaf.
+    first: Vec<u32>,
+}
+
+impl Sizes {
+    /// The table up to `most` keys.
+    pub(crate) fn up_to(most: usize, chain_price: f64) -> Self {
+        let mut cost = vec![0.0; most + 1];
+        let mut first = vec![1; most + 1];
+        for size in 1..=most {
+            let mut best = cost[size - 1];
+            for part in near_half(size).filter(|&part| part >= 2 && part < size) {
+                let price = chain_price + cost[part] + cost[size - part];
+                if price < best {
+                    best = price;
+                    first[size] = part as u32;
+                }
+            }
+            cost[size] = size as f64 + best;
+        }
+        Self { cost, first }
+    }
+
+    /// Evaluations over all keys, with the prices of chains.
+    pub(crate) fn cost(&self, size: usize) -> f64 {
+        self.cost[size]
+    }
+
+    /// The items for these entries.
+    pub(crate) fn lay(&self, entries: &[u32]) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut rest = entries;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(self.first[rest.len()] as usize);
+            items.push(match part {
+                &[one] => Item::Leaf(one),
+                part => Item::chain(self.lay(part)),
+            });
+            rest = after;
+        }
+        items
+    }
+}
+
+/// Sizes around the half, and the powers of two and their multiples of a half beside it, at which costs bend.
+fn near_half(size: usize) -> impl Iterator<Item = usize> {
+    let half = size / 2;
+    let reach = 2 + size / 8;
+    let step = (reach / 8).max(1);
+    let power = half.next_power_of_two();
+    (half.saturating_sub(reach)..=half + reach)
+        .step_by(step)
+        .chain([half, half + 1, power, power / 2, power / 2 + power / 4])
+        .chain([size - power.min(size), size - (power / 2).min(size)])
+}
+
+/// The items for entries of different weights when a chain costs `chain_price` evaluations times weight, and their cost
+/// in the same unit.
+pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> (Vec<Item>, f64) {
+    let weight = |entry: u32| weights[entry as usize];
+    let total: f64 = entries.iter().map(|&entry| weight(entry)).sum();
+    let Some(heaviest) = (0..entries.len()).max_by(|&a, &b| {
+        let by_weight = weight(entries[a]).total_cmp(&weight(entries[b]));
+        by_weight.then(b.cmp(&a))
+    }) else {
+        return (Vec::new(), 0.0);
+    };
+    if entries.len() == 1 {
+        return (vec![Item::Leaf(entries[0])], total);
+    }
+    let (items, cost) = if entries.len() == 2 || weight(entries[heaviest]) >= ALONE * total {
+        let mut rest = entries.to_vec();
+        let alone = rest.remove(heaviest);
+        let (mut items, cost) = weighted(&rest, weights, chain_price);
+        items.insert(0, Item::Leaf(alone));
+        (items, total + cost)
+    } else {
+        split(entries, weights, total, chain_price)
+    };
+    let longest = if chain_price > 0.0 { LONGEST } else { 8 };
+    if entries.len() <= longest {
+        let sorted = by_weight(entries, weights);
+        let flat: f64 = sorted
+            .iter()
+            .zip(1..)
+            .map(|(&entry, nth)| weight(entry) * f64::from(nth))
+            .sum();
+        if flat <= cost {
+            return (sorted.into_iter().map(Item::Leaf).collect(), flat);
+        }
+    }
+    (items, cost)
+}
+
+/// Two parts of nearly equal weight: the first is handed on, the second stays in the chain.
+fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> (Vec<Item>, f64) {
+    let mut before = 0.0;
+    let mut at = 1;
+    let mut distance = f64::MAX;
+    for (place, &entry) in entries[..entries.len() - 1].iter().enumerate() {
+        before += weights[entry as usize];
+        let here = (before - total / 2.0).abs();
+        if here < distance {
+            (at, distance) = (place + 1, here);
+        }
+    }
+    let (left, right) = entries.split_at(at);
+    let (first, second) = if right.len() == 1 {
+        (right, left)
+    } else {
+        (left, right)
+    };
+    let (mut rest, rest_cost) = weighted(second, weights, chain_price);
+    let (item, cost) = match first {
+        &[one] => (Item::Leaf(one), 0.0),
+        part => {
+            let (items, cost) = weighted(part, weights, chain_price);
+            (Item::chain(items), cost + chain_price)
+        }
+    };
+    rest.insert(0, item);
+    (rest, total + cost + rest_cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape;
+    use super::*;
+
+    /// The best of all splits, whatever their sizes.
+    fn exact(most: usize, chain_price: f64) -> Vec<f64> {
+        let mut cost = vec![0.0; most + 1];
+        for size in 1..=most {
+            let parts = (2..size).map(|part| chain_price + cost[part] + cost[size - part]);
+            cost[size] = size as f64 + parts.fold(cost[size - 1], f64::min);
+        }
+        cost
+    }
+
+    #[test]
+    fn sizes_are_laid_out_as_well_as_by_trying_every_split() {
+        for chain_price in [0.0, 1.0, 10.0, 40.0, 200.0] {
+            let best = exact(1_200, chain_price);
+            let found = Sizes::up_to(1_200, chain_price);
+            for (size, best) in best.iter().enumerate().skip(1) {
+                let ratio = found.cost(size) / best;
+                assert!(ratio < 1.004, "{size} keys at {chain_price}: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_weights_cost_what_search_trees_cost() {
+        for (size, expected) in [(200, 8.08), (1_000, 10.464), (10_000, 13.7712)] {
+            let mean = Sizes::up_to(size, 0.0).cost(size) / size as f64;
+            assert!(mean <= expected + 1e-9, "{size}: {mean}");
+        }
+    }
+
+    /// Weights of Zipf's law with exponent 1 over `count` keys, in an order that a multiplicative walk mixes.
+    fn zipf(count: u32, mixed: bool) -> Vec<f64> {
+        let mut weights = vec![0.0; count as usize];
+        for rank in 0..count {
+            let at = if mixed {
+                u64::from(rank) * 7_919 % u64::from(count)
+            } else {
+                u64::from(rank)
+            };
+            weights[at as usize] = 1.0 / f64::from(rank + 1);
+        }
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    #[test]
+    fn skewed_weights_cost_little_more_than_their_entropy() {
+        for (mixed, most) in [(false, 0.45), (true, 0.45)] {
+            let weights = zipf(10_000, mixed);
+            let entropy: f64 = weights.iter().map(|weight| -weight * weight.log2()).sum();
+            let all: Vec<u32> = (0..10_000).collect();
+            let (items, cost) = weighted(&all, &weights, 0.0);
+            assert_eq!(shape::entries(&items), all);
+            assert!(cost < entropy + most, "{cost} of {entropy}");
+        }
+    }
+
+    /// The best tree whose tests are for runs and for single keys at the ends of what is left.
+    fn exact_weighted(weights: &[f64], chain_price: f64) -> f64 {
+        let count = weights.len();
+        let mut cost = vec![vec![0.0; count + 1]; count + 1];
+        for length in 1..=count {
+            for from in 0..=count - length {
+                let to = from + length;
+                let total: f64 = weights[from..to].iter().sum();
+                let mut best: f64 = f64::min(cost[from + 1][to], cost[from][to - 1]);
+                let parts = (from + 1..to).map(|at| chain_price + cost[from][at] + cost[at][to]);
+                best = parts.fold(best, f64::min);
+                cost[from][to] = total + best;
+            }
+        }
+        cost[0][count]
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn halving_weights_is_near_the_best(
+            hits in proptest::collection::vec(1u32..10_000, 1..48), exponent in 0.3f64..2.5, price in 0.0f64..4.0,
+        ) {
+            let weights: Vec<f64> = hits.iter().map(|&hits| f64::from(hits).powf(exponent)).collect();
+            let total: f64 = weights.iter().sum();
+            let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+            let all: Vec<u32> = (0..weights.len() as u32).collect();
+            let (items, cost) = weighted(&all, &weights, price / 16.0);
+            proptest::prop_assert_eq!(shape::entries(&items), all);
+            let best = exact_weighted(&weights, price / 16.0);
+            proptest::prop_assert!(cost <= best * 1.12 + 1e-9, "{} of {}", cost, best);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The shapes that are worth comparing, and the one that costs least.
+
+use super::build::{self, Sizes};
+use super::cost::{Cost, Price, Weights, cost};
+use super::shape::Item;
+
+/// What a chain adds to the way of those behind it, in rules: its entry, in front of half of the keys. Others are tried
+/// too, because visits count in steps.
+const CHAIN_RULES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.25];
+/// Complete trees are compared up to this fan-out, in maps of up to this many entries.
+const WIDEST: usize = 64;
+const COMPARED: usize = 2_000;
+
+/// A shape with its name for people and its cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// `flat`, `fan-out 4`, `skewed 0.5`.
+    pub name: String,
+    /// The items of the root chain.
+    pub shape: Vec<Item>,
+    /// What it costs.
+    pub cost: Cost,
+}
+
+/// What a chain costs, in evaluations over all entries.
+pub(crate) fn chain_price(total_weight: f64, price: Price, rules: f64) -> f64 {
+    rules * total_weight * price.visit_ns / price.evaluation_ns
+}
+
+/// The shapes for entries of these weights, cheapest first; ties go to the one with fewer rules.
+pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
+    let entries: Vec<u32> = (0..weights.of.len() as u32).collect();
+    let total: f64 = weights.of.iter().sum();
+    let mut shapes = vec![("flat".to_owned(), build::flat(&entries, weights.of))];
+    if weights.alike && entries.len() <= COMPARED {
+        for fan_out in 2..=WIDEST.min(entries.len().saturating_sub(1)) {
+            shapes.push((format!("fan-out {fan_out}"), build::complete(&entries, fan_out)));
+        }
+    }
+    let tried = if price.visit_ns > 0.0 {
+        &CHAIN_RULES[..]
+    } else {
+        &[0.0]
+    };
+    for &rules in tried {
+        let shape = if weights.alike {
+            let chain_price = chain_price(entries.len() as f64, price, rules);
+            Sizes::up_to(entries.len(), chain_price).lay(&entries)
+        } else {
+            build::weighted(&entries, weights.of, chain_price(total, price, rules)).0
+        };
+        shapes.push((format!("skewed {rules}"), shape));
+    }
+    let mut candidates: Vec<Candidate> = shapes
+        .into_iter()
+        .map(|(name, shape)| Candidate {
+            name,
+            cost: cost(&shape, weights, price),
+            shape,
+        })
+        .collect();
+    candidates.sort_by(|a, b| {
+        a.cost
+            .mean_ns
+            .total_cmp(&b.cost.mean_ns)
+            .then(a.cost.rules.cmp(&b.cost.rules))
+            .then(a.name.cmp(&b.name))
+    });
+    candidates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape;
+    use super::*;
+
+    const PROXYSQL: Price = Price {
+        evaluation_ns: 46.5,
+        visit_ns: 4.5,
+        lookup_ns: 40.0,
+    };
+    const NO_VISITS: Price = Price {
+        evaluation_ns: 40.0,
+        visit_ns: 0.0,
+        lookup_ns: 20.0,
+    };
+
+    fn alike(weights: &[f64]) -> Weights<'_> {
+        Weights {
+            of: weights,
+            alike: true,
+        }
+    }
+
+    #[test]
+    fn every_shape_holds_every_entry() {
+        for entries in [0, 1, 2, 3, 7, 64, 200, 1000] {
+            let weights = vec![1.0; entries];
+            for candidate in candidates(alike(&weights), PROXYSQL) {
+                let held = shape::entries(&candidate.shape);
+                assert_eq!(
+                    held,
+                    (0..entries as u32).collect::<Vec<_>>(),
+                    "{}",
+                    candidate.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn published_figures() {
+        let weights = vec![1.0; 10_000];
+        let all: Vec<u32> = (0..200).collect();
+        let four = cost(&build::complete(&all, 4), alike(&weights[..200]), NO_VISITS);
+        assert!((9.3..9.7).contains(&four.mean_evaluations), "{four:?}");
+        let flat = build::flat(&all, &weights);
+        assert_eq!(
+            cost(&flat, alike(&weights[..200]), NO_VISITS).mean_evaluations,
+            100.5
+        );
+        for (entries, bound) in [(200, 8.081), (1_000, 10.465), (10_000, 13.78)] {
+            let best = &candidates(alike(&weights[..entries]), NO_VISITS)[0];
+            assert!(best.cost.mean_evaluations <= bound, "{entries}: {:?}", best.cost);
+        }
+    }
+
+    #[test]
+    fn the_choice_is_never_worse_than_a_complete_tree() {
+        for entries in [5, 17, 200, 1_000, 5_000] {
+            let weights = vec![1.0; entries];
+            let all: Vec<u32> = (0..entries as u32).collect();
+            let best = &candidates(alike(&weights), PROXYSQL)[0];
+            for fan_out in 2..200 {
+                let complete = cost(&build::complete(&all, fan_out), alike(&weights), PROXYSQL);
+                assert!(
+                    best.cost.mean_ns <= complete.mean_ns,
+                    "{entries}, fan-out {fan_out}: {} {}",
+                    best.cost.mean_ns,
+                    complete.mean_ns
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_handful_stays_flat() {
+        assert_eq!(candidates(alike(&[1.0; 3]), PROXYSQL)[0].name, "flat");
+    }
+
+    #[test]
+    fn traffic_takes_a_fifth_of_the_cost_where_visits_count() {
+        let weights: Vec<f64> = (0..10_000u64)
+            .map(|at| 1.0 / ((at * 7_919 % 10_000 + 1) as f64))
+            .collect();
+        let shaped = &candidates(
+            Weights {
+                of: &weights,
+                alike: false,
+            },
+            PROXYSQL,
+        )[0];
+        let uniform = &candidates(alike(&vec![1.0; 10_000]), PROXYSQL)[0];
+        assert!(
+            shaped.cost.mean_ns < 0.5 * uniform.cost.mean_ns,
+            "{:?} {:?}",
+            shaped.cost,
+            uniform.cost
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! What the lock file remembers of a map's tree.
+
+use std::collections::HashMap;
+
+use shardwright_rules::{EngineId, KeyKind, MapStep};
+
+use super::Choosing;
+use super::entries::{Entry, Values};
+use crate::ids::lock::Lock;
+use crate::keys::name::{Bounds, Named};
+use crate::layout::build::Sizes;
+use crate::layout::choice::chain_price;
+use crate::layout::cost::Price;
+use crate::layout::kept::{self, Known, Remembered};
+use crate::layout::repair::Repair;
+use crate::layout::shape::Item;
+use crate::native::Section;
+
+/// Values or ranges that one rule may test when it is made.
+const MOST_VALUES: usize = 8;
+/// Keys that may come to a rule that stands.
+const MOST_KEPT_VALUES: usize = 16;
+/// What a chain adds to the way of those behind it, in rules.
+const CHAIN_RULES: f64 = 0.5;
+/// The largest part of a tree shaped by traffic that is laid out again without that traffic.
+const MOST_WITHOUT_TRAFFIC: usize = 64;
+
+/// A rule of the tree: its id, and the chain that it was lifted to.
+type Rule<'l> = (u32, Option<&'l str>);
+
+/// The tree of one map on one engine.
+#[derive(Debug)]
+pub(super) struct Memory<'l> {
+    lock: &'l Lock,
+    kind: KeyKind,
+    /// What its names begin with: `proxysql-2.7.shard_maps.tenants.writers`.
+    root: String,
+    /// By name of the first key.
+    rules: HashMap<&'l str, Rule<'l>>,
+    /// Whether the tree was shaped by traffic.
+    shaped: bool,
+}
+
+impl<'l> Memory<'l> {
+    /// Reads the lock; empty where the tree is laid out anew.
+    pub(super) fn of(section: &Section<Box<MapStep>>, choosing: Choosing<'l>, engine: EngineId) -> Self {
+        let root = format!("{engine}.{}.writers", section.address);
+        let mut rules = HashMap::new();
+        if !choosing.reshape {
+            for (name, id) in choosing.lock.below(&format!("rules.{root}#")) {
+                let (key, lifted) = match name.split_once('@') {
+                    Some((key, lifted)) => (key, Some(lifted)),
+                    None => (name, None),
+                };
+                // Rules behind a leaf have its name and more.
+                if !key.contains('/') && !lifted.is_some_and(|lifted| lifted.contains("/")) {
+                    rules.insert(key, (id, lifted));
+                }
+            }
+        }
+        let shaped = choosing.lock.get(&shaped_name(engine, section)).is_some();
+        Self {
+            lock: choosing.lock,
+            kind: section.step.kind,
+            root,
+            rules,
+            shaped,
+        }
+    }
+
+    /// How many values a rule takes before the next one begins.
+    pub(super) fn most_values(&self) -> usize {
+        if self.rules.is_empty() {
+            MOST_VALUES
+        } else {
+            MOST_KEPT_VALUES
+        }
+    }
+
+    /// Whether a rule begins with this key.
+    pub(super) fn begins(&self, key: &Named) -> bool {
+        !self.rules.is_empty() && self.rules.contains_key(key.name().as_str())
+    }
+
+    /// Names of first keys by id of the rule.
+    pub(super) fn by_id(&self) -> HashMap<u32, &'l str> {
+        self.rules.iter().map(|(name, &(id, _))| (id, *name)).collect()
+    }
+
+    /// The place of the entry whose first key has this name.
+    pub(super) fn entry_of(&self, name: &str, entries: &[Entry]) -> Option<usize> {
+        let at = place(entries, &Named::parse(self.kind, name)?).checked_sub(1)?;
+        (entries[at].name() == name).then_some(at)
+    }
+
+    /// The shape that the lock remembers, with the entries of today; `None` where there is none.
+    pub(super) fn shape(&self, entries: &[Entry], price: Price) -> Option<Vec<Item>> {
+        if self.rules.is_empty() {
+            return None;
+        }
+        let known: Vec<Known> = entries.iter().map(|entry| self.known(entry)).collect();
+        let shape = kept::shape(&known, self.chains(entries))?;
+        let edited = self.edited(entries, &known);
+        if !edited.contains(&true) {
+            return Some(shape);
+        }
+        let count = entries.len();
+        let chain_price = chain_price(count as f64, price, CHAIN_RULES);
+        let most = if self.shaped { MOST_WITHOUT_TRAFFIC } else { count };
+        let repair = Repair {
+            sizes: &Sizes::up_to(most.min(count), chain_price),
+            chain_price,
+            edited: &edited,
+            most,
+        };
+        Some(repair.repaired(shape))
+    }
+
+    fn known(&self, entry: &Entry) -> Known {
+        match self.rules.get(entry.name().as_str()) {
+            None => Known::default(),
+            Some(&(id, lifted)) => Known {
+                id: Some(id),
+                lifted: lifted.map(str::to_owned),
+            },
+        }
+    }
+
+    fn chains(&self, entries: &[Entry]) -> Vec<Remembered> {
+        let prefix = format!("flags.{}/", self.root);
+        let chain = |name: &str| {
+            let (from, to) = match Bounds::parse(self.kind, name)? {
+                Bounds::Integers(low, high) => (
+                    below(entries, &Named::Integer(low)),
+                    place(entries, &Named::Integer(high)),
+                ),
+                Bounds::Texts(low, high) => (
+                    below(entries, &Named::Text(low)),
+                    place(entries, &Named::Text(high)),
+                ),
+            };
+            Some(Remembered {
+                name: name.to_owned(),
+                from,
+                to,
+                id: self.lock.get(&format!("rules.{}/{name}/in", self.root)),
+            })
+        };
+        self.lock
+            .below(&prefix)
+            .filter_map(|(name, _)| chain(name))
+            .collect()
+    }
+
+    /// Entries that are new, and those beside entries that are gone.
+    fn edited(&self, entries: &[Entry], known: &[Known]) -> Vec<bool> {
+        let mut edited: Vec<bool> = known.iter().map(|known| known.id.is_none()).collect();
+        let still: HashMap<String, ()> = entries.iter().map(|entry| (entry.name(), ())).collect();
+        for name in self.rules.keys().filter(|name| !still.contains_key(**name)) {
+            let Some(key) = Named::parse(self.kind, name) else {
+                continue;
+            };
+            let at = place(entries, &key);
+            for beside in [at.checked_sub(1), Some(at)].into_iter().flatten() {
+                if let Some(edited) = edited.get_mut(beside) {
+                    *edited = true;
+                }
+            }
+        }
+        edited
+    }
+}
+
+/// What the lock file calls a tree that traffic shaped.
+pub(crate) fn shaped_name(engine: EngineId, section: &Section<Box<MapStep>>) -> String {
+    format!("shaped.{engine}.{}", section.address)
+}
+
+/// The first entry that begins behind a key.
+fn place(entries: &[Entry], key: &Named) -> usize {
+    entries.partition_point(|entry| match (&entry.values, key) {
+        (Values::Integers(ranges), Named::Integer(key)) => ranges[0].0 <= *key,
+        (Values::Texts(texts), Named::Text(key)) => texts[0] <= *key,
+        _ => true,
+    })
+}
+
+/// The first entry that does not begin before a key.
+fn below(entries: &[Entry], key: &Named) -> usize {
+    entries.partition_point(|entry| match (&entry.values, key) {
+        (Values::Integers(ranges), Named::Integer(key)) => ranges[0].0 < *key,
+        (Values::Texts(texts), Named::Text(key)) => texts[0] < *key,
+        _ => true,
+    })
+}

@@ -1,0 +1,191 @@
+//! What each entry of a map counts, and the layout that costs least by that.
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{Cluster, MapStep};
+use shardwright_topology::model::{OriginId, RuleLayout};
+
+use super::hits;
+use super::memory::Memory;
+use super::{Choosing, Entry};
+use crate::layout::choice::{self, Candidate};
+use crate::layout::cost::{Weights, cost};
+use crate::layout::shape::Item;
+use crate::native::Section;
+use crate::report::{COSTLY, DRIFTED, LAYOUT, NO_TRAFFIC, Report};
+use crate::traffic::Traffic;
+
+/// A remembered or a forced layout is told about when it costs more than this much of the best one.
+const TOLERATED: f64 = 1.25;
+/// The share of all hits that is spread over every key alike: what was not seen is not impossible.
+const UNSEEN: f64 = 0.01;
+
+/// How much each entry counts.
+#[derive(Debug, Default)]
+pub(crate) struct EntryWeights {
+    /// For laying out.
+    shaping: Vec<f64>,
+    /// Hits, where there is traffic.
+    hits: Option<Vec<f64>>,
+}
+
+impl EntryWeights {
+    /// All alike, or as the traffic says; traffic that has none of the map's keys says nothing.
+    pub(super) fn of(
+        section: &Section<Box<MapStep>>,
+        entries: &[Entry],
+        (traffic, clusters): (Option<&Traffic>, &[Cluster]),
+        memory: &Memory<'_>,
+        report: &mut Report<'_>,
+    ) -> Self {
+        let hits = traffic.map(|traffic| hits::of_entries(traffic, section, entries, (memory, clusters)));
+        let total: f64 = hits.iter().flatten().sum();
+        let count = entries.len() as f64;
+        if hits.is_some() && total <= 0.0 && count > 0.0 {
+            let message = format!(
+                "the traffic has no key of shard map {}: its keys count alike",
+                section.step.map
+            );
+            report.add(Severity::Warning, NO_TRAFFIC, section.origin, "", message);
+        }
+        match hits.filter(|_| total > 0.0) {
+            None => Self {
+                shaping: vec![1.0; entries.len()],
+                hits: None,
+            },
+            Some(hits) => Self {
+                shaping: hits.iter().map(|hits| hits + total * UNSEEN / count).collect(),
+                hits: Some(hits),
+            },
+        }
+    }
+
+    /// For laying out.
+    pub(crate) fn as_weights(&self) -> Weights<'_> {
+        Weights {
+            of: &self.shaping,
+            alike: self.hits.is_none(),
+        }
+    }
+
+    /// Hits, where there is traffic.
+    pub(crate) fn hits(&self) -> Option<&[f64]> {
+        self.hits.as_deref()
+    }
+}
+
+/// The layout of a map whose keys stand in names of schemas or users.
+pub(super) fn layout_of_names(
+    origin: OriginId,
+    wanted: RuleLayout,
+    by_user: bool,
+    report: &mut Report<'_>,
+) -> &'static str {
+    let fits = match wanted {
+        RuleLayout::Auto | RuleLayout::Flat => true,
+        RuleLayout::FastRouting => !by_user,
+        RuleLayout::Tree | RuleLayout::Dispatch => false,
+    };
+    if !fits {
+        let message = match by_user {
+            true => "keys in user names are laid out as `flat`",
+            false => "keys in schema names are laid out as `fast_routing` or `flat`",
+        };
+        report.error(LAYOUT, origin, "rule_layout", message);
+    }
+    if by_user || wanted == RuleLayout::Flat {
+        "flat"
+    } else {
+        "fast_routing"
+    }
+}
+
+/// A layout and what it was compared with.
+pub(super) struct Chosen {
+    pub(super) shape: Vec<Item>,
+    pub(super) layout: &'static str,
+    /// The chosen one first, without shapes.
+    pub(super) candidates: Vec<Candidate>,
+}
+
+/// The layout of a map whose keys stand in comments.
+pub(super) fn layout(
+    section: &Section<Box<MapStep>>,
+    wanted: RuleLayout,
+    (weights, choosing, kept): (&EntryWeights, Choosing<'_>, Option<Vec<Item>>),
+    report: &mut Report<'_>,
+) -> Chosen {
+    let origin = section.origin;
+    match wanted {
+        RuleLayout::Auto | RuleLayout::Flat | RuleLayout::Tree => {}
+        RuleLayout::FastRouting => {
+            let message = "fast routing looks up session schemas; the key of this map stands in a comment";
+            report.error(LAYOUT, origin, "rule_layout", message);
+        }
+        RuleLayout::Dispatch => report.unsupported(origin, "rule_layout", "look keys up by dispatch"),
+    }
+    let mut candidates = choice::candidates(weights.as_weights(), choosing.price);
+    let chosen = match kept.filter(|_| wanted != RuleLayout::Flat) {
+        Some(shape) => {
+            let cost = cost(&shape, weights.as_weights(), choosing.price);
+            let name = "kept".to_owned();
+            candidates.push(Candidate { name, shape, cost });
+            Some(candidates.len() - 1)
+        }
+        None => None,
+    };
+    let is_tree = |candidate: &Candidate| candidate.cost.chains > 1;
+    let is_kept = |candidate: &Candidate| wanted == RuleLayout::Auto || is_tree(candidate);
+    let chosen = chosen
+        .filter(|&at| is_kept(&candidates[at]))
+        .or_else(|| match wanted {
+            RuleLayout::Flat => candidates.iter().position(|candidate| candidate.name == "flat"),
+            RuleLayout::Tree => candidates.iter().position(is_tree),
+            _ => None,
+        });
+    let mut winner = candidates.remove(chosen.unwrap_or(0));
+    let layout = if is_tree(&winner) { "tree" } else { "flat" };
+    told(section, (wanted, layout), (&winner, &candidates), report);
+    let shape = std::mem::take(&mut winner.shape);
+    candidates.insert(0, winner);
+    for candidate in &mut candidates {
+        candidate.shape = Vec::new();
+    }
+    Chosen {
+        shape,
+        layout,
+        candidates,
+    }
+}
+
+/// What is said about a layout that costs much more than the best.
+fn told(
+    section: &Section<Box<MapStep>>,
+    (wanted, layout): (RuleLayout, &str),
+    (winner, others): (&Candidate, &[Candidate]),
+    report: &mut Report<'_>,
+) {
+    let Some(best) = others
+        .iter()
+        .min_by(|a, b| a.cost.mean_ns.total_cmp(&b.cost.mean_ns))
+    else {
+        return;
+    };
+    if winner.cost.mean_ns <= best.cost.mean_ns * TOLERATED {
+        return;
+    }
+    let (map, engine) = (&section.step.map, report.engine);
+    let (here, there) = (winner.cost.mean_ns, best.cost.mean_ns);
+    if winner.name == "kept" {
+        let message = format!(
+            "on {engine}, the tree of shard map {map} costs {here:.0} ns a statement and the best one {there:.0} ns: it was \
+             made for other keys; `compile --reshape` lays it out again, which changes most of its rules"
+        );
+        report.add(Severity::Warning, DRIFTED, section.origin, "", message);
+    } else if wanted != RuleLayout::Auto {
+        let message = format!(
+            "on {engine}, `rule_layout: {layout}` costs {here:.0} ns a statement and {} {there:.0} ns",
+            best.name
+        );
+        report.add(Severity::Warning, COSTLY, section.origin, "rule_layout", message);
+    }
+}
