@@ -50,17 +50,12 @@ impl Example {
     /// What the witness has no place for: an address, a listener or a flag that matters.
     pub(crate) fn circumstances(&self, set: &RuleSet<'_>) -> Option<String> {
         let session = &self.session;
-        let asked = |wanted: fn(&shardwright_rules::EngineRule) -> bool| {
-            set.conditions
-                .iter()
-                .flatten()
-                .any(|condition| wanted(condition.row))
-        };
+        let (addresses, listeners) = set.mentioned.asks();
         let mut parts = Vec::new();
-        if asked(|row| crate::session::given(&row.client_addr).is_some()) {
+        if addresses {
             parts.push(format!("from {}", session.client_addr));
         }
-        if asked(|row| crate::session::given(&row.proxy_addr).is_some() || row.proxy_port.is_some()) {
+        if listeners {
             parts.push(format!("through {}:{}", session.listener.0, session.listener.1));
         }
         if session.flag != 0 {

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use memchr::memmem::Finder;
 use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, witness};
 
 /// Where a pattern stands in [`Languages`].
@@ -50,7 +51,24 @@ const LIMITS: Limits = Limits {
 #[derive(Debug)]
 struct Language {
     pattern: Pattern,
+    /// The longest text that every match holds.
+    needle: Option<Finder<'static>>,
     automaton: OnceCell<Result<Automaton, Undecided>>,
+}
+
+/// A text that many patterns are asked about.
+pub(crate) struct Subject<'t> {
+    text: &'t [u8],
+    lower: Vec<u8>,
+}
+
+impl<'t> Subject<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Self {
+            lower: text.to_ascii_lowercase(),
+            text,
+        }
+    }
 }
 
 /// The patterns of a rule set.
@@ -89,7 +107,9 @@ impl Languages {
     }
 
     fn push(&mut self, pattern: Pattern) -> LanguageId {
+        let needle = pattern.needles().into_iter().max_by_key(Vec::len);
         self.languages.push(Language {
+            needle: needle.map(|needle| Finder::new(&needle).into_owned()),
             pattern,
             automaton: OnceCell::new(),
         });
@@ -112,8 +132,17 @@ impl Languages {
     }
 
     /// Whether a text satisfies a literal, by the pattern itself.
-    pub(crate) fn holds(&self, lit: Lit, text: &[u8]) -> bool {
-        self.languages[lit.language].pattern.is_match(text) == lit.positive
+    pub(crate) fn holds(&self, lit: Lit, subject: &Subject<'_>) -> bool {
+        let language = &self.languages[lit.language];
+        let needle = language.needle.as_ref();
+        let possible = needle.is_none_or(|needle| needle.find(&subject.lower).is_some());
+        (possible && language.pattern.is_match(subject.text)) == lit.positive
+    }
+
+    /// A text that the pattern shows, for a literal that asks for a match.
+    pub(crate) fn sample(&self, lit: Lit) -> Option<Vec<u8>> {
+        let language = self.languages.get(lit.language).filter(|_| lit.positive)?;
+        language.pattern.sample()
     }
 
     fn automaton(&self, id: LanguageId) -> &Result<Automaton, Undecided> {
@@ -210,7 +239,7 @@ mod tests {
         ) {
             let languages = Languages::new();
             let digest = Digest::of(pieces.concat().as_bytes()).text;
-            prop_assert!(languages.holds(languages.never_in_digests, &digest), "{:?}", String::from_utf8_lossy(&digest));
+            prop_assert!(languages.holds(languages.never_in_digests, &Subject::new(&digest)), "{:?}", String::from_utf8_lossy(&digest));
         }
     }
 }

@@ -9,6 +9,7 @@ mod codes;
 mod condition;
 pub mod equivalence;
 mod example;
+mod filter;
 mod finding;
 mod languages;
 mod lookup;

@@ -3,13 +3,10 @@
 //! A step need not show in a decision: a map that refuses is no hit. So the step is replaced by a delay of the same
 //! scope, which always shows, and the evaluator's own walk decides the rest.
 
-use std::sync::Arc;
-
-use shardwright_rules::{
-    Body, CommentForm, Configuration, DelayStep, Evaluator, Finder, KeyValue, MapStep, NativeStep, Statement,
-};
+use shardwright_rules::{Body, CommentForm, Configuration, DelayStep, Finder, KeyValue, MapStep, NativeStep};
 
 use crate::example::{Example, ORDINARY, sessions};
+use crate::lookup::Lookup;
 use crate::rule_set::RuleSet;
 use crate::session::Session;
 
@@ -23,7 +20,7 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
         scope: scope.clone(),
         step: NativeStep::Delay(DelayStep { delay_ms: 0 }),
     };
-    let evaluator = Evaluator::new(Arc::new(probe));
+    let lookup = Lookup::of(&probe);
     let mut users = sessions(set);
     let named = scope
         .users
@@ -51,8 +48,7 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
                 session.listener.1 = *port;
             }
             for text in &texts {
-                let statement = Statement::new(text, Default::default());
-                let decision = evaluator.decide(&session.view(), &statement);
+                let decision = lookup.decide(&session.view(), text);
                 if decision.hits.contains(&(position as u32)) {
                     return Some(Example {
                         session,

@@ -50,7 +50,7 @@ pub(crate) fn to_place(set: &RuleSet<'_>, flag: u32, to: usize) -> Ways {
         ways: Vec::new(),
         steps: 0,
         complete: true,
-        cyclic: is_cyclic(set),
+        cyclic: set.is_cyclic(),
     };
     search.extend(&mut Vec::new(), flag, to, Phase::Forward, 0);
     search.ways.sort_by_key(|way| way.stretches.len());
@@ -152,11 +152,6 @@ impl Search<'_, '_> {
             self.ways.push(way);
         }
     }
-}
-
-/// Whether some flag can come back to itself by jumps.
-fn is_cyclic(set: &RuleSet<'_>) -> bool {
-    set.iterations() > 0 && !crate::checks::cycles::cycles(set).is_empty()
 }
 
 /// The rule without what leads to it.

@@ -79,7 +79,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         .filter(|&&position| Some(position) != goal_position && set.rewrites(position));
     let jump_rewrites = jumps.count() > 0;
     // A restart asks earlier rules again, a cut way hides some: there any rewrite counts.
-    let anywhere = (set.iterations() > 0 || way.cut) && (0..set.len()).any(|position| set.rewrites(position));
+    let anywhere = (set.iterations() > 0 || way.cut) && set.rewrites_anywhere;
     let known = |position: usize, first: Option<usize>| first.is_none_or(|first| position <= first);
     let members = |positions: &[usize], first: Option<usize>, all: bool| -> Vec<Member> {
         positions

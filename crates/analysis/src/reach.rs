@@ -42,9 +42,10 @@ impl Reach {
         let mut found: Vec<Option<Example>> = vec![None; set.len()];
         try_ordinary(set, &mut found);
         // A statement found for a rule far behind also shows the way to the chains that it passed.
+        let mut tried = vec![None; set.len()];
         for _ in 0..MOST_PASSES {
             let before = found.iter().flatten().count();
-            try_own_patterns(set, structure, &mut found);
+            try_own_patterns(set, structure, &mut found, &mut tried);
             if found.iter().flatten().count() == before {
                 break;
             }
@@ -121,7 +122,12 @@ fn try_ordinary(set: &RuleSet<'_>, found: &mut [Option<Example>]) {
 
 /// A rule's own shortest statement, put together with one that comes to its chain. The last rules first: a statement for the
 /// leaf of a tree is one for every jump that leads there.
-fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Option<Example>]) {
+fn try_own_patterns(
+    set: &RuleSet<'_>,
+    structure: &Structure,
+    found: &mut [Option<Example>],
+    tried: &mut [Option<Option<usize>>],
+) {
     let usual = sessions(set).into_iter().next();
     let mut ways: Vec<usize> = (0..BLENDS).collect();
     for position in (0..set.len()).rev() {
@@ -131,11 +137,17 @@ fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Optio
         let (Some(condition), Some(usual)) = (&set.conditions[position], &usual) else {
             continue;
         };
-        if condition.is_never() {
+        let flag = set.flag_in(position);
+        let entrance = set
+            .entrances(flag)
+            .iter()
+            .copied()
+            .find(|&jump| found[jump].is_some());
+        if condition.is_never() || tried[position] == Some(entrance) {
             continue;
         }
-        let flag = set.flag_in(position);
-        let entrance = set.entrances(flag).iter().find_map(|&jump| found[jump].clone());
+        tried[position] = Some(entrance);
+        let entrance = entrance.and_then(|jump| found[jump].clone());
         let mut session = entrance
             .as_ref()
             .map_or_else(|| usual.clone(), |example| example.session.clone());
@@ -144,20 +156,35 @@ fn try_own_patterns(set: &RuleSet<'_>, structure: &Structure, found: &mut [Optio
         }
         let session = session.bent_to(condition.row, &set.mentioned);
         let before = entrance.map_or_else(Vec::new, |example| example.text);
-        let own = own_text(set, &condition.terms);
-        for at in 0..BLENDS {
-            let way = ways[at];
-            note(set, &session, &blend(way, &before, &own), found);
+        // What the patterns show costs next to nothing; an automaton knows better.
+        for own in [shown_text, shortest_text] {
+            let own = own(set, &condition.terms);
+            for at in 0..BLENDS {
+                let way = ways[at];
+                note(set, &session, &blend(way, &before, &own), found);
+                if found[position].is_some() {
+                    // What worked for one rule of a tree works for the next.
+                    ways[..=at].rotate_right(1);
+                    break;
+                }
+            }
             if found[position].is_some() {
-                // What worked for one rule of a tree works for the next.
-                ways[..=at].rotate_right(1);
                 break;
             }
         }
     }
 }
 
-fn own_text(set: &RuleSet<'_>, terms: &[(Side, Term)]) -> Vec<u8> {
+/// The texts of the rule's patterns one behind the other, as the patterns show them.
+fn shown_text(set: &RuleSet<'_>, terms: &[(Side, Term)]) -> Vec<u8> {
+    let lits = terms.iter().filter_map(|(_, term)| match term {
+        Term::Lit(lit) => set.languages.sample(*lit),
+        _ => None,
+    });
+    lits.collect::<Vec<_>>().join(&b' ')
+}
+
+fn shortest_text(set: &RuleSet<'_>, terms: &[(Side, Term)]) -> Vec<u8> {
     let lits: Vec<(Side, Lit)> = terms
         .iter()
         .filter_map(|(side, term)| match term {

@@ -1,23 +1,23 @@
 //! A configuration's rules prepared for questions: chains, jumps, conditions, and the evaluator that has the last word.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use shardwright_rules::decide::Index;
 use shardwright_rules::{
-    Address, Body, Configuration, Decision, EngineRule, Evaluator, Finder, InShards, MapStep, NativeStep,
-    Statement,
+    Address, Body, Configuration, Decision, EngineRule, Finder, InShards, MapStep, NativeStep, Rule,
 };
 
 use crate::condition::Condition;
 use crate::languages::Languages;
+use crate::lookup::Lookup;
 use crate::session::{Mentioned, Session};
 
 /// Rules by position, and what follows from their order.
 #[derive(Debug)]
 pub(crate) struct RuleSet<'c> {
     pub(crate) configuration: &'c Configuration,
-    pub(crate) evaluator: Evaluator,
+    pub(crate) lookup: Lookup<'c>,
     pub(crate) languages: Languages,
     /// By position; `None` for a native step.
     pub(crate) conditions: Vec<Option<Condition<'c>>>,
@@ -30,18 +30,23 @@ pub(crate) struct RuleSet<'c> {
     pub(crate) mentioned: Mentioned,
     /// Copies of statements run through the rules in sessions without an address, which satisfy every condition on one.
     pub(crate) mirrors: bool,
+    /// Flags at which fast routing has rows.
+    pub(crate) fast_flags: BTreeSet<u32>,
+    /// Some rule or step changes the text that later patterns read.
+    pub(crate) rewrites_anywhere: bool,
+    cyclic: OnceCell<bool>,
 }
 
 impl<'c> RuleSet<'c> {
     pub(crate) fn of(configuration: &'c Configuration) -> Self {
-        let evaluator = Evaluator::new(Arc::new(configuration.clone()));
+        let lookup = Lookup::of(configuration);
         let mut languages = Languages::new();
         let rules = &configuration.graph.rules;
         let conditions: Vec<Option<Condition<'c>>> = rules
             .iter()
             .enumerate()
             .map(|(position, rule)| match &rule.body {
-                Body::Engine(row) => Some(Condition::of(row, evaluator.patterns(position), &mut languages)),
+                Body::Engine(row) => Some(Condition::of(row, lookup.patterns(position), &mut languages)),
                 Body::Native { .. } => None,
             })
             .collect();
@@ -61,9 +66,13 @@ impl<'c> RuleSet<'c> {
             }
         }
         let mentioned = Mentioned::by(conditions.iter().flatten().map(|condition| condition.row));
+        let fast = &configuration.graph.fast_routing;
         Self {
+            fast_flags: fast.iter().map(|row| row.flag_in).collect(),
+            rewrites_anywhere: rules.iter().any(rewrites),
+            cyclic: OnceCell::new(),
             configuration,
-            evaluator,
+            lookup,
             languages,
             chains,
             entrances,
@@ -134,22 +143,31 @@ impl<'c> RuleSet<'c> {
 
     /// Whether the statement that later patterns read can differ from the client's behind this rule.
     pub(crate) fn rewrites(&self, position: usize) -> bool {
-        match &self.configuration.graph.rules[position].body {
-            Body::Engine(row) => {
-                row.replace_pattern.is_some() && row.match_pattern.is_some() && !row.negate_match_pattern
-            }
-            Body::Native {
-                step: NativeStep::Map(map),
-                ..
-            } => map_rewrites(map),
-            Body::Native { .. } => false,
-        }
+        rewrites(&self.configuration.graph.rules[position])
+    }
+
+    /// Whether some flag can come back to itself by jumps that begin again at the first rule.
+    pub(crate) fn is_cyclic(&self) -> bool {
+        let find = || self.iterations() > 0 && !crate::checks::cycles::cycles(self).is_empty();
+        *self.cyclic.get_or_init(find)
     }
 
     /// What the evaluator says.
     pub(crate) fn decide(&self, session: &Session, text: &[u8]) -> Decision {
-        self.evaluator
-            .decide(&session.view(), &Statement::new(text, Default::default()))
+        self.lookup.decide_quickly(&session.view(), text)
+    }
+}
+
+fn rewrites(rule: &Rule) -> bool {
+    match &rule.body {
+        Body::Engine(row) => {
+            row.replace_pattern.is_some() && row.match_pattern.is_some() && !row.negate_match_pattern
+        }
+        Body::Native {
+            step: NativeStep::Map(map),
+            ..
+        } => map_rewrites(map),
+        Body::Native { .. } => false,
     }
 }
 

@@ -135,6 +135,8 @@ pub(crate) struct Mentioned {
     addresses: BTreeSet<String>,
     other_user: String,
     other_listener: (String, u16),
+    /// Rules ask for listeners.
+    listeners: bool,
 }
 
 impl Mentioned {
@@ -148,6 +150,7 @@ impl Mentioned {
             ports.extend(row.proxy_port);
             addresses.extend(given(&row.client_addr).map(str::to_owned));
         }
+        let listeners = !proxies.is_empty() || !ports.is_empty();
         let other = |base: &str, taken: &BTreeSet<&str>| {
             let numbered = (2..).map(|n| format!("{base}{n}"));
             let mut names = std::iter::once(base.to_owned()).chain(numbered);
@@ -162,7 +165,13 @@ impl Mentioned {
                 (6033..=u16::MAX).find(|port| !ports.contains(port)).unwrap_or(1),
             ),
             addresses,
+            listeners,
         }
+    }
+
+    /// Whether rules ask for client addresses, and for listeners.
+    pub(crate) fn asks(&self) -> (bool, bool) {
+        (!self.addresses.is_empty(), self.listeners)
     }
 
     /// An address that `wanted` matches and, beyond that, no longer prefix or exact address that a rule asks for.

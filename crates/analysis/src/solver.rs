@@ -9,7 +9,7 @@ use shardwright_sql::Digest;
 
 use crate::condition::Side;
 use crate::example::{BLENDS, Example, ORDINARY, blend};
-use crate::languages::{Domain, Languages, Lit};
+use crate::languages::{Domain, Languages, Lit, Subject};
 use crate::question::{Blocker, Goal, Question};
 use crate::rule_set::RuleSet;
 
@@ -185,14 +185,16 @@ fn try_texts(
     let mut astray = false;
     for candidate in texts {
         let of_digest = Digest::of(&candidate).text;
-        let holds = |lits: &[Lit], subject: &[u8]| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
-        if !holds(digest, &of_digest) || !holds(text, &candidate) {
+        let (of_digest, of_text) = (Subject::new(&of_digest), Subject::new(&candidate));
+        let holds =
+            |lits: &[Lit], subject: &Subject<'_>| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
+        if !holds(digest, &of_digest) || !holds(text, &of_text) {
             continue;
         }
         let blocks = |blocker: &Blocker| {
             blocker.lits.iter().all(|&(side, lit)| match side {
                 Side::Digest => hunt.languages.holds(lit, &of_digest),
-                Side::Text => hunt.languages.holds(lit, &candidate),
+                Side::Text => hunt.languages.holds(lit, &of_text),
             })
         };
         if let Some(at) = question.blockers.iter().position(blocks) {
@@ -201,7 +203,7 @@ fn try_texts(
         }
         let example = Example {
             session: question.session.clone(),
-            text: candidate,
+            text: candidate.clone(),
         };
         if (hunt.reaches)(&example) {
             return Round::Witness(plainer(hunt, example));

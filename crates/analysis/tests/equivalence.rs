@@ -124,7 +124,7 @@ rules: [{rule_id: 1, match_digest: "^x", destination_hostgroup: 20, apply: 1}]"#
         (
             "{engine: bundled, rules: []}",
             "rules: []",
-            "undecided: annotations and open transactions, which the two engines read differently",
+            "app `/* query_delay=1 */ SELECT 1`: refused or 10",
         ),
     ] {
         assert_eq!(answer(left, right), expected, "{left}\nand\n{right}");

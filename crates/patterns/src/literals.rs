@@ -4,10 +4,10 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Longest sample, bytes.
 const MOST_SAMPLE: usize = 4096;
+/// Needles of one pattern that are kept.
+const MOST_NEEDLES: usize = 16;
 /// Longest needle, bytes: longer ones tell no more.
 const MOST_NEEDLE: usize = 64;
-/// Shorter needles stand in too many texts to be worth a search.
-const LEAST_NEEDLE: usize = 2;
 
 /// A short text that matches, assertions left out of account.
 pub(crate) fn sample(hir: &Hir) -> Option<Vec<u8>> {
@@ -71,25 +71,25 @@ pub(crate) fn readable() -> impl Iterator<Item = u8> {
         .chain([b'\n', b'\t'])
 }
 
-/// The longest run of bytes, in lower case, that every match holds in a row.
-pub(crate) fn needle(hir: &Hir) -> Option<Vec<u8>> {
+/// The runs of bytes, in lower case, that every match holds, each in a row.
+pub(crate) fn needles(hir: &Hir) -> Vec<Vec<u8>> {
     let mut runs = Runs::default();
     runs.walk(hir);
     runs.end();
-    (runs.best.len() >= LEAST_NEEDLE).then_some(runs.best)
+    runs.found
 }
 
 #[derive(Default)]
 struct Runs {
     current: Vec<u8>,
-    best: Vec<u8>,
+    found: Vec<Vec<u8>>,
 }
 
 impl Runs {
     fn end(&mut self) {
         let run = std::mem::take(&mut self.current);
-        if run.len() > self.best.len() {
-            self.best = run;
+        if !run.is_empty() && self.found.len() < MOST_NEEDLES {
+            self.found.push(run);
         }
     }
 

@@ -183,9 +183,9 @@ impl Pattern {
         literals::sample(self.hir.as_ref()?)
     }
 
-    /// A text, in lower case, that every matching text holds whatever its letter case; `None` where none was found.
-    pub fn needle(&self) -> Option<Vec<u8>> {
-        literals::needle(self.hir.as_ref()?)
+    /// Texts, in lower case, that every matching text holds whatever its letter case; none for an opaque pattern.
+    pub fn needles(&self) -> Vec<Vec<u8>> {
+        self.hir.as_ref().map(literals::needles).unwrap_or_default()
     }
 
     /// The syntax options that [`Pattern::regular_text`] is written for.

@@ -22,13 +22,8 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             .filter(|&flag| flag != set.flag_in(position))
         {
             let chain = set.chain(flag);
-            let by_fast_routing = set
-                .configuration
-                .graph
-                .fast_routing
-                .iter()
-                .any(|row| row.flag_in == flag);
-            if chain.is_empty() || by_fast_routing || chain.iter().any(|&rule| rule > position) {
+            let by_fast_routing = set.fast_flags.contains(&flag);
+            if chain.is_empty() || by_fast_routing || chain.last().is_some_and(|&rule| rule > position) {
                 continue;
             }
             let id = set.id(position);

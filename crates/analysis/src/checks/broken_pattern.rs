@@ -2,6 +2,7 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::{Dialect, ErrorKind, Flags, Pattern};
+use shardwright_rules::decide::Index;
 use shardwright_rules::{Body, BrokenPattern, PatternColumn, RegexEngine};
 
 use super::Known;
@@ -10,13 +11,11 @@ use crate::codes::{BROKEN_PATTERN, NOT_IN_RE2};
 use crate::languages::shortened;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    findings.extend(
-        known
-            .set
-            .evaluator
-            .broken_patterns()
-            .map(|broken| finding(known, &broken)),
-    );
+    let set = known.set;
+    for (position, rule) in set.configuration.graph.rules.iter().enumerate() {
+        let broken = set.lookup.patterns(position).broken(rule);
+        findings.extend(broken.map(|broken| finding(known, &broken)));
+    }
 }
 
 fn finding(known: &Known<'_, '_>, broken: &BrokenPattern<'_>) -> Finding {

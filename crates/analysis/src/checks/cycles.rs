@@ -1,6 +1,6 @@
 //! SW210: flags that jumps lead around in a circle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
 
@@ -102,6 +102,7 @@ struct Components<'t> {
     order: BTreeMap<u32, usize>,
     low: BTreeMap<u32, usize>,
     stack: Vec<u32>,
+    on_stack: BTreeSet<u32>,
     found: Vec<Vec<u32>>,
 }
 
@@ -112,6 +113,7 @@ impl<'t> Components<'t> {
             order: BTreeMap::new(),
             low: BTreeMap::new(),
             stack: Vec::new(),
+            on_stack: BTreeSet::new(),
             found: Vec::new(),
         }
     }
@@ -126,7 +128,7 @@ impl<'t> Components<'t> {
             match to {
                 Some(to) if !self.order.contains_key(&to) => self.enter(to, &mut open),
                 Some(to) => {
-                    if self.stack.contains(&to) {
+                    if self.on_stack.contains(&to) {
                         self.lower(flag, self.order[&to]);
                     }
                 }
@@ -139,6 +141,9 @@ impl<'t> Components<'t> {
                     if low == self.order[&flag] {
                         let at = self.stack.iter().position(|&other| other == flag).unwrap_or(0);
                         let mut component = self.stack.split_off(at);
+                        for flag in &component {
+                            self.on_stack.remove(flag);
+                        }
                         component.sort_unstable();
                         self.found.push(component);
                     }
@@ -152,6 +157,7 @@ impl<'t> Components<'t> {
         self.order.insert(flag, number);
         self.low.insert(flag, number);
         self.stack.push(flag);
+        self.on_stack.insert(flag);
         open.push((flag, 0));
     }
 

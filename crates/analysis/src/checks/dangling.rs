@@ -66,8 +66,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 fn is_nowhere(known: &Known<'_, '_>, flag: u32) -> bool {
-    let graph = &known.set.configuration.graph;
-    flag != 0 && known.set.chain(flag).is_empty() && !graph.fast_routing.iter().any(|row| row.flag_in == flag)
+    flag != 0 && known.set.chain(flag).is_empty() && !known.set.fast_flags.contains(&flag)
 }
 
 pub(crate) fn jump_without_effect(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {

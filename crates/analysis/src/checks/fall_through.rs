@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::HostgroupId;
+use shardwright_rules::decide::Index;
+use shardwright_rules::{HostgroupId, User};
 
 use super::Known;
 use crate::Finding;
@@ -20,13 +21,18 @@ use crate::rule_set::RuleSet;
 use crate::session::given;
 use crate::solver::{Answer, fallen_through};
 
+/// Clusters of one user that are counted: three different names are enough to know.
+const MOST_CLUSTERS: usize = 16;
+
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let ordinary = ordinary(known);
     let main_line = main_line(set);
+    let placements = Placements::of(set);
+    let spread = placements.spread();
     for (&flag, chain) in &set.chains {
         let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
-        if !asked || ends_for_sure(known, chain) || (main_line.contains(&flag) && !spreads(known)) {
+        if !asked || ends_for_sure(known, chain) || (main_line.contains(&flag) && !spread) {
             continue;
         }
         let goal = Goal::FallThrough(flag);
@@ -38,7 +44,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             },
         };
         let on_main_line = main_line.contains(&flag);
-        if on_main_line && !is_spread_user(known, &example) {
+        if on_main_line && !placements.spread_of(&example) {
             continue;
         }
         findings.push(finding(known, flag, on_main_line, &example));
@@ -67,7 +73,7 @@ fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
 fn finding(known: &Known<'_, '_>, flag: u32, on_main_line: bool, example: &Example) -> Finding {
     let set = known.set;
     let default = set
-        .configuration
+        .lookup
         .user(&example.session.user)
         .map(|user| user.default_hostgroup);
     let goes = default.map_or_else(
@@ -127,39 +133,61 @@ fn ends_for_sure(known: &Known<'_, '_>, chain: &[usize]) -> bool {
     })
 }
 
-/// Whether patterns place on two clusters or more beside the default of any user.
-fn spreads(known: &Known<'_, '_>) -> bool {
-    let users = &known.set.configuration.users;
-    users.is_empty() && spreads_beside(known, None, None)
-        || users
-            .iter()
-            .any(|user| spreads_beside(known, Some(&user.name), Some(user.default_hostgroup)))
+/// The clusters that patterns place the statements of each user on.
+struct Placements<'k, 'c> {
+    set: &'k RuleSet<'c>,
+    anybody: BTreeSet<String>,
+    by_user: BTreeMap<&'k str, BTreeSet<String>>,
 }
 
-fn is_spread_user(known: &Known<'_, '_>, example: &Example) -> bool {
-    let user = known.set.configuration.user(&example.session.user);
-    match user {
-        Some(user) => spreads_beside(known, Some(&user.name), Some(user.default_hostgroup)),
-        None => known.set.configuration.users.is_empty() && spreads_beside(known, None, None),
+impl<'k, 'c> Placements<'k, 'c> {
+    fn of(set: &'k RuleSet<'c>) -> Self {
+        let mut placements = Self {
+            set,
+            anybody: BTreeSet::new(),
+            by_user: BTreeMap::new(),
+        };
+        for row in set.conditions.iter().flatten().map(|condition| condition.row) {
+            let reads = row.match_digest.is_some() || row.match_pattern.is_some();
+            if let Some(hostgroup) = row.destination_hostgroup.filter(|_| reads) {
+                let cluster = placements.cluster(HostgroupId(hostgroup));
+                match given(&row.username) {
+                    None => placements.anybody.insert(cluster),
+                    Some(user) => placements.by_user.entry(user).or_default().insert(cluster),
+                };
+            }
+        }
+        placements
     }
-}
 
-fn spreads_beside(known: &Known<'_, '_>, user: Option<&str>, default: Option<HostgroupId>) -> bool {
-    let set = known.set;
-    let cluster = |hostgroup: HostgroupId| {
-        let owner = set.configuration.cluster_of(hostgroup);
+    fn cluster(&self, hostgroup: HostgroupId) -> String {
+        let owner = self.set.lookup.cluster_of(hostgroup);
         owner.map_or_else(|| hostgroup.to_string(), |cluster| cluster.name.to_string())
-    };
-    let own = default.map(cluster);
-    let of_user = |wanted: Option<&str>| wanted.is_none() || user.is_none() || wanted == user;
-    let rows = set.conditions.iter().flatten().map(|condition| condition.row);
-    let placed: BTreeSet<String> = rows
-        .filter(|row| of_user(given(&row.username)))
-        .filter(|row| row.match_digest.is_some() || row.match_pattern.is_some())
-        .filter_map(|row| row.destination_hostgroup)
-        .map(|id| cluster(HostgroupId(id)))
-        .filter(|name| Some(name) != own.as_ref())
-        .collect();
-    // Without a default, one of them may be it.
-    placed.len() >= if default.is_some() { 2 } else { 3 }
+    }
+
+    /// Whether patterns place on two clusters or more beside the default of any user.
+    fn spread(&self) -> bool {
+        let users = &self.set.configuration.users;
+        users.is_empty() && self.spread_anybody() || users.iter().any(|user| self.spread_user(user))
+    }
+
+    fn spread_of(&self, example: &Example) -> bool {
+        match self.set.lookup.user(&example.session.user) {
+            Some(user) => self.spread_user(user),
+            None => self.set.configuration.users.is_empty() && self.spread_anybody(),
+        }
+    }
+
+    fn spread_user(&self, user: &User) -> bool {
+        let default = self.cluster(user.default_hostgroup);
+        let own = self.by_user.get(user.name.as_str()).into_iter().flatten();
+        let placed: BTreeSet<&String> = self.anybody.iter().chain(own).take(MOST_CLUSTERS).collect();
+        placed.into_iter().filter(|name| **name != default).count() >= 2
+    }
+
+    /// Without a default, one of them may be it.
+    fn spread_anybody(&self) -> bool {
+        let all = self.anybody.iter().chain(self.by_user.values().flatten());
+        all.collect::<BTreeSet<_>>().len() >= 3
+    }
 }

@@ -1,10 +1,12 @@
 //! SW701 and SW702: hostgroups that statements are sent to and that cannot take them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use shardwright_diagnostics::{Code, Proof, Severity};
+use shardwright_rules::decide::Index;
 use shardwright_rules::{
-    Address, Body, HostgroupId, Member, MemberStatus, MissingAction, NativeStep, UnknownKey,
+    Address, Body, Cluster, Hostgroup, HostgroupId, Member, MemberStatus, MissingAction, NativeStep,
+    UnknownKey,
 };
 
 use super::Known;
@@ -16,18 +18,27 @@ use crate::codes::{NO_CAPACITY, NO_SERVERS};
 struct Senders {
     addresses: Vec<Address>,
     rule_ids: Vec<u32>,
-    what: Vec<String>,
+    /// The first one's name, and how many there are.
+    what: String,
+    count: usize,
 }
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let configuration = known.set.configuration;
+    let set = known.set;
+    let groups: HashMap<HostgroupId, &Hostgroup> = set
+        .configuration
+        .hostgroups
+        .iter()
+        .map(|group| (group.id, group))
+        .collect();
     for (id, senders) in senders(known) {
-        let group = configuration.hostgroup(id);
-        let cluster = configuration
+        let group = groups.get(&id);
+        let cluster = set
+            .lookup
             .cluster_of(id)
             .map_or_else(String::new, |cluster| format!(" of cluster {}", cluster.name));
-        let by = senders.what.first().cloned().unwrap_or_default();
-        let more = match senders.what.len() {
+        let by = senders.what;
+        let more = match senders.count {
             0 | 1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
@@ -88,14 +99,20 @@ fn problem(members: Option<&[Member]>) -> Option<(Code, Severity, &'static str, 
 
 fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Senders> {
     let configuration = known.set.configuration;
+    let clusters: HashMap<&str, &Cluster> = configuration
+        .clusters
+        .iter()
+        .map(|cluster| (&*cluster.name, cluster))
+        .collect();
     let mut senders: BTreeMap<HostgroupId, Senders> = BTreeMap::new();
     let mut add = |id: HostgroupId, address: &Address, rule: Option<u32>, what: String| {
         let entry = senders.entry(id).or_default();
         entry.addresses.push(address.clone());
         entry.rule_ids.extend(rule);
-        if !entry.what.contains(&what) {
-            entry.what.push(what);
+        if entry.count == 0 {
+            entry.what = what;
         }
+        entry.count += 1;
     };
     for (position, rule) in configuration.graph.rules.iter().enumerate() {
         match &rule.body {
@@ -117,7 +134,7 @@ fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Senders> {
                 ..
             } => {
                 let mut to = |name: &str, address: &Address, what: String| {
-                    if let Some(cluster) = configuration.cluster(name) {
+                    if let Some(cluster) = clusters.get(name) {
                         add(cluster.writer, address, Some(rule.id), what);
                     }
                 };
