@@ -1,4 +1,123 @@
-//! Rule sets of existing systems read back as configurations and topologies.
+//! Rule sets of existing systems read back as configurations: SQL for ProxySQL's admin port, and `proxysql.cnf`.
 //!
-//! Nothing is here yet: dumps, `proxysql.cnf` and live systems are read once the analyser can prove that what was
-//! lifted means the same.
+//! Both are run into tables with the columns, defaults and constraints of ProxySQL's own, held by SQLite, which is what
+//! ProxySQL keeps them in; what stands in the tables at the end is the configuration. So a statement means here what it
+//! means there: types, defaults, conflicts, expressions. What the engine would refuse, drop or read as something else is
+//! a problem with its place in the file, and what this program does not model is named in [`RuleFile::unmodelled`].
+
+mod cnf;
+mod codes;
+mod dump;
+mod lift;
+mod store;
+mod tables;
+
+use std::collections::BTreeMap;
+
+use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
+use shardwright_rules::{Configuration, EngineId};
+
+pub use codes::CODES;
+
+use crate::codes::SYNTAX;
+use crate::store::Store;
+
+/// The largest file that is read: hundreds of thousands of rules.
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// What a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Statements for the admin port.
+    Sql,
+    /// `proxysql.cnf`, in the grammar of libconfig.
+    Cnf,
+}
+
+impl Language {
+    /// By the end of the file's name: `.cnf`, `.cfg` and `.conf` are libconfig, everything else is SQL.
+    pub fn of_path(path: &str) -> Self {
+        let end = path.rsplit_once('.').map_or("", |(_, end)| end);
+        match end.to_ascii_lowercase().as_str() {
+            "cnf" | "cfg" | "conf" => Self::Cnf,
+            _ => Self::Sql,
+        }
+    }
+}
+
+/// A rule set as a file tells it.
+#[derive(Debug)]
+pub struct RuleFile {
+    /// What the engine would run; of what could be read, where there are errors.
+    pub configuration: Configuration,
+    /// Where each object of the configuration stands in the file, by its address.
+    pub origins: BTreeMap<String, Span>,
+    /// What is wrong, ignored or unknown.
+    pub problems: Problems,
+    /// What changes where statements go and is not part of a [`Configuration`]: answers about routing that depend on it
+    /// are undecided.
+    pub unmodelled: Vec<String>,
+}
+
+/// Reads a rule set for an engine. Nothing is an `Err`: what cannot be read is a problem.
+pub fn read(
+    sources: &mut Sources,
+    path: &str,
+    bytes: &[u8],
+    language: Language,
+    engine: EngineId,
+) -> RuleFile {
+    let mut problems = Problems::new();
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.len() as u64 <= MAX_FILE_BYTES => text,
+        Ok(_) => {
+            let file = sources.add(path, "");
+            problems.push(whole_file(
+                file,
+                &format!("the file is larger than {MAX_FILE_BYTES} bytes"),
+            ));
+            return RuleFile::empty(engine, problems);
+        }
+        Err(error) => {
+            let file = sources.add(path, "");
+            let line = bytes[..error.valid_up_to()]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1;
+            problems.push(whole_file(file, &format!("line {line} is not UTF-8 text")));
+            return RuleFile::empty(engine, problems);
+        }
+    };
+    let file = sources.add(path, text);
+    let mut store = match Store::open() {
+        Ok(store) => store,
+        Err(reason) => {
+            problems.push(whole_file(file, &reason.to_string()));
+            return RuleFile::empty(engine, problems);
+        }
+    };
+    let secrets = match language {
+        Language::Sql => dump::run(text, file, &mut store, &mut problems),
+        Language::Cnf => cnf::run(text, file, &mut store, &mut problems),
+    };
+    for secret in secrets {
+        sources.conceal(secret);
+    }
+    lift::lift(&store, engine, file, problems)
+}
+
+fn whole_file(file: FileId, what: &str) -> Diagnostic {
+    Diagnostic::error(SYNTAX, what).at(Span::new(file, 0, 0), "")
+}
+
+impl RuleFile {
+    fn empty(engine: EngineId, problems: Problems) -> Self {
+        Self {
+            configuration: Configuration::empty(engine),
+            origins: BTreeMap::new(),
+            problems,
+            unmodelled: Vec::new(),
+        }
+    }
+}

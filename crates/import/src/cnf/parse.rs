@@ -1,0 +1,293 @@
+//! Settings of libconfig, with their places.
+
+use std::iter::Peekable;
+use std::ops::Range;
+
+use shardwright_diagnostics::{FileId, Span};
+
+use super::scan::{Kind, Scanner, Token};
+
+/// How deep values may be in each other.
+const MAX_DEPTH: usize = 16;
+
+/// A name and its value.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) name: String,
+    pub(super) name_span: Span,
+    pub(super) value: Value,
+    /// Of the value.
+    pub(super) span: Span,
+}
+
+/// Settings between braces.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) settings: Vec<Setting>,
+}
+
+#[derive(Debug)]
+pub(super) enum Value {
+    Boolean(bool),
+    Integer(i64),
+    Float,
+    Text(String),
+    List(Vec<(Value, Span)>),
+    Group(Group),
+}
+
+/// What does not fit the grammar.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) message: String,
+    pub(super) span: Span,
+}
+
+/// A file as far as it could be read.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) settings: Vec<Setting>,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Reads a whole file. After a fault reading goes on behind the setting that has it.
+pub(super) fn parse(text: &str, file: FileId) -> Parsed {
+    let mut parser = Parser {
+        tokens: Scanner::new(text).peekable(),
+        end: text.len(),
+        file,
+        faults: Vec::new(),
+    };
+    let settings = parser.settings(None, 0);
+    Parsed {
+        settings,
+        faults: parser.faults,
+    }
+}
+
+struct Parser<'t> {
+    tokens: Peekable<Scanner<'t>>,
+    end: usize,
+    file: FileId,
+    faults: Vec<Fault>,
+}
+
+impl Parser<'_> {
+    fn span(&self, range: &Range<usize>) -> Span {
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Span::new(self.file, offset(range.start), offset(range.end))
+    }
+
+    fn fault(&mut self, message: &str, range: &Range<usize>) {
+        let span = self.span(range);
+        self.faults.push(Fault {
+            message: message.to_owned(),
+            span,
+        });
+    }
+
+    fn peek(&mut self) -> Option<&Kind> {
+        self.tokens.peek().map(|token| &token.kind)
+    }
+
+    /// Settings up to a closing mark, or to the end of the file.
+    fn settings(&mut self, close: Option<u8>, depth: usize) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        loop {
+            let Some(token) = self.tokens.next() else {
+                if close.is_some() {
+                    self.fault("a bracket is not closed", &(self.end..self.end));
+                }
+                return settings;
+            };
+            match token.kind {
+                Kind::Mark(mark) if Some(mark) == close => return settings,
+                Kind::Name(name) => match self.setting(name, &token.range, depth) {
+                    Some(setting) => settings.push(setting),
+                    None => self.recover(),
+                },
+                Kind::Fault(message) => {
+                    self.fault(message, &token.range);
+                    self.recover();
+                }
+                _ => {
+                    self.fault("a setting begins with its name", &token.range);
+                    self.recover();
+                }
+            }
+        }
+    }
+
+    fn setting(&mut self, name: String, range: &Range<usize>, depth: usize) -> Option<Setting> {
+        if self.peek() != Some(&Kind::Equals) {
+            self.fault("a name is followed by = or : and a value", range);
+            return None;
+        }
+        self.tokens.next();
+        let (value, span) = self.value(depth)?;
+        if matches!(self.peek(), Some(Kind::Mark(b';' | b','))) {
+            self.tokens.next();
+        }
+        Some(Setting {
+            name,
+            name_span: self.span(range),
+            value,
+            span,
+        })
+    }
+
+    fn value(&mut self, depth: usize) -> Option<(Value, Span)> {
+        let Some(Token { kind, range }) = self.tokens.next() else {
+            self.fault("a value is missing", &(self.end..self.end));
+            return None;
+        };
+        let mut span = self.span(&range);
+        if depth >= MAX_DEPTH {
+            self.fault("values are in each other too deep", &range);
+            return None;
+        }
+        let value = match kind {
+            Kind::Boolean(value) => Value::Boolean(value),
+            Kind::Integer(number) => Value::Integer(number),
+            Kind::Float => Value::Float,
+            Kind::Text(mut text) => {
+                // Texts that follow each other are one.
+                while let Some(Token {
+                    kind: Kind::Text(more),
+                    range,
+                }) = self.tokens.next_if(|token| matches!(token.kind, Kind::Text(_)))
+                {
+                    text.push_str(&more);
+                    span = span.to(self.span(&range));
+                }
+                Value::Text(text)
+            }
+            Kind::Mark(b'{') => {
+                let settings = self.settings(Some(b'}'), depth + 1);
+                Value::Group(Group { settings })
+            }
+            Kind::Mark(b'(') => Value::List(self.list(b')', depth + 1)?),
+            Kind::Mark(b'[') => Value::List(self.list(b']', depth + 1)?),
+            Kind::Fault(message) => {
+                self.fault(message, &range);
+                return None;
+            }
+            Kind::Name(_) | Kind::Equals | Kind::Mark(_) => {
+                self.fault("a value is missing", &range);
+                return None;
+            }
+        };
+        Some((value, span))
+    }
+
+    fn list(&mut self, close: u8, depth: usize) -> Option<Vec<(Value, Span)>> {
+        let mut items = Vec::new();
+        loop {
+            if self.peek() == Some(&Kind::Mark(close)) {
+                self.tokens.next();
+                return Some(items);
+            }
+            let Some(item) = self.value(depth) else {
+                self.close();
+                return Some(items);
+            };
+            items.push(item);
+            match self.tokens.next() {
+                Some(token) if token.kind == Kind::Mark(close) => return Some(items),
+                Some(token) if token.kind == Kind::Mark(b',') => {}
+                Some(token) => {
+                    self.fault("entries are separated by commas", &token.range);
+                    self.close();
+                    return Some(items);
+                }
+                None => {
+                    self.fault("a bracket is not closed", &(self.end..self.end));
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Passes over what is left of a broken list, with its closing bracket.
+    fn close(&mut self) {
+        let mut depth = 1_usize;
+        for token in self.tokens.by_ref() {
+            match token.kind {
+                Kind::Mark(b'{' | b'(' | b'[') => depth += 1,
+                Kind::Mark(b'}' | b')' | b']') => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Passes over what is left of a broken setting: to behind the next semicolon, or before a name that `=` or `:`
+    /// may follow at the same depth.
+    fn recover(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(kind) = self.peek() {
+            match kind {
+                Kind::Mark(b'{' | b'(' | b'[') => depth += 1,
+                Kind::Mark(b'}' | b')' | b']') if depth == 0 => return,
+                Kind::Mark(b'}' | b')' | b']') => depth -= 1,
+                Kind::Mark(b';') if depth == 0 => {
+                    self.tokens.next();
+                    return;
+                }
+                Kind::Name(_) if depth == 0 => return,
+                _ => {}
+            }
+            self.tokens.next();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_diagnostics::Sources;
+
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let mut sources = Sources::new();
+        let file = sources.add("proxysql.cnf", text);
+        let parsed = parse(text, file);
+        let names: Vec<&str> = parsed
+            .settings
+            .iter()
+            .map(|setting| setting.name.as_str())
+            .collect();
+        let faults: Vec<String> = parsed
+            .faults
+            .iter()
+            .map(|fault| format!("{}: {}", sources.display(fault.span), fault.message))
+            .collect();
+        format!("{} | {}", names.join(" "), faults.join("; "))
+    }
+
+    #[test]
+    fn faults_do_not_hide_what_follows() {
+        insta::assert_snapshot!(shown("a = 1; b 2; c = ( 1 2 ); d = \"x\" \"y\"\ne: { f = [1, 2,], }"), @"a c d e | proxysql.cnf:1:8: a name is followed by = or : and a value; proxysql.cnf:1:21: entries are separated by commas");
+        insta::assert_snapshot!(shown("a = { b = 1"), @"a | proxysql.cnf:1:12: a bracket is not closed");
+        insta::assert_snapshot!(shown("a = \"x"), @" | proxysql.cnf:1:5: the text does not end");
+        insta::assert_snapshot!(shown("@include \"b.cnf\"\nc = 1"), @"c | proxysql.cnf:1:1: other files are not included: give the whole file");
+        insta::assert_snapshot!(shown("}}a = 1"), @"a | proxysql.cnf:1:1: a setting begins with its name; proxysql.cnf:1:2: a setting begins with its name");
+    }
+
+    #[test]
+    fn depth_has_a_limit() {
+        let deep = format!("a = {}", "(".repeat(100_000));
+        assert!(shown(&deep).contains("too deep"));
+        let deep = "a={".repeat(100_000);
+        assert!(shown(&deep).contains("too deep"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_to_its_end(text in "[a=:1\"{}()\\[\\];, ]{0,60}") {
+            shown(&text);
+        }
+    }
+}

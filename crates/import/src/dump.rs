@@ -1,0 +1,393 @@
+//! Statements for the admin port, run one after the other.
+
+mod split;
+
+use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Span, did_you_mean};
+use shardwright_sql::TokenKind;
+
+use crate::codes::{IGNORED, REFUSED, SYNTAX, UNKNOWN};
+use crate::dump::split::{Statement, Statements};
+use crate::store::Store;
+use crate::tables::{self, TABLES, Table};
+
+/// Runs a script; the places of passwords in it.
+pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Vec<Span> {
+    let mut script = Script {
+        text,
+        file,
+        store,
+        problems,
+        secrets: Vec::new(),
+        told: Vec::new(),
+    };
+    for statement in Statements::of(text) {
+        script.statement(&statement);
+    }
+    script.secrets
+}
+
+struct Script<'s> {
+    text: &'s str,
+    file: FileId,
+    store: &'s mut Store,
+    problems: &'s mut Problems,
+    secrets: Vec<Span>,
+    /// What is said once for the whole file, and was.
+    told: Vec<&'static str>,
+}
+
+/// What a statement does to which table.
+enum Verb {
+    /// INSERT, REPLACE: rows are made.
+    Insert,
+    /// UPDATE
+    Update,
+    /// DELETE
+    Delete,
+}
+
+impl Script<'_> {
+    fn statement(&mut self, statement: &Statement) {
+        let is = |word: &str| statement.is(0, self.text, word);
+        if is("INSERT") || is("REPLACE") {
+            self.write(statement, Verb::Insert);
+        } else if is("UPDATE") {
+            self.write(statement, Verb::Update);
+        } else if is("DELETE") {
+            self.write(statement, Verb::Delete);
+        } else if is("SET") {
+            self.set(statement);
+        } else if is("LOAD") || is("SAVE") {
+            self.layers(statement);
+        } else if FRAME.iter().any(|word| is(word)) {
+            self.ignored(statement, "statements that frame a dump are not run");
+        } else {
+            let word = statement.bare(0, self.text).unwrap_or_default().into_owned();
+            let span = self.span(statement);
+            self.problems.push(
+                Diagnostic::error(
+                    SYNTAX,
+                    format!("not a statement of a rule set: {}", shortened(&word)),
+                )
+                .at(span, "")
+                .help("INSERT, REPLACE, UPDATE, DELETE and SET are run; LOAD and SAVE are passed over"),
+            );
+        }
+    }
+
+    /// Copies between memory, runtime and disk: the file is taken for what shall be in all of them.
+    fn layers(&mut self, statement: &Statement) {
+        let words: Vec<String> = (1..statement.tokens.len())
+            .filter_map(|at| Some(statement.bare(at, self.text)?.to_ascii_uppercase()))
+            .collect();
+        let is = |word: &str| words.iter().any(|known| known == word);
+        let forward = (statement.is(0, self.text, "LOAD") && (is("RUNTIME") || is("RUN")) && !is("FROM"))
+            || (statement.is(0, self.text, "SAVE") && is("DISK") && !is("FROM"));
+        if forward {
+            self.ignored(
+                statement,
+                "LOAD and SAVE are not run: the tables are taken for what runs",
+            );
+        } else {
+            let span = self.span(statement);
+            self.problems.push(
+                Diagnostic::warning(UNKNOWN, "rows that the file does not tell replace those before")
+                    .at(span, "")
+                    .note("what the tables held before this statement is still taken for what runs"),
+            );
+        }
+    }
+
+    fn write(&mut self, statement: &Statement, verb: Verb) {
+        let Some((name_at, name)) = self.table_name(statement, &verb) else {
+            self.run(statement, &[]);
+            return;
+        };
+        let Some(table) = tables::table(&name) else {
+            self.other_table(statement, name_at, &name);
+            return;
+        };
+        self.hide(statement, table, name_at, &verb);
+        if table.name == "global_variables" && !matches!(verb, Verb::Insert) {
+            self.know_variables(statement);
+        }
+        let rows: Vec<Span> = match verb {
+            Verb::Insert => statement
+                .rows(self.text)
+                .iter()
+                .filter_map(|row| Some(self.at(row.first()?.span.start, row.last()?.span.end)))
+                .collect(),
+            Verb::Update | Verb::Delete => Vec::new(),
+        };
+        self.run(statement, &rows);
+    }
+
+    fn run(&mut self, statement: &Statement, rows: &[Span]) {
+        let span = self.span(statement);
+        let sql = &self.text[statement.range.clone()];
+        if let Err(refused) = self.store.run(sql, &[], span, rows) {
+            self.problems.push(
+                Diagnostic::error(REFUSED, format!("the engine refuses the statement: {refused}"))
+                    .at(self.first_line(span), ""),
+            );
+        }
+    }
+
+    /// The table's name, which is the first that is no keyword, and the place of its token.
+    fn table_name(&self, statement: &Statement, verb: &Verb) -> Option<(usize, String)> {
+        let mut at = 1;
+        while let Some(token) = statement.tokens.get(at) {
+            let keyword = [
+                "INTO", "OR", "REPLACE", "IGNORE", "ABORT", "FAIL", "ROLLBACK", "FROM",
+            ];
+            if token.kind == TokenKind::Word && keyword.iter().any(|word| statement.is(at, self.text, word)) {
+                at += 1;
+                continue;
+            }
+            let quoted = token.kind == TokenKind::String && matches!(verb, Verb::Insert);
+            if !token.is_name() && !quoted {
+                return None;
+            }
+            let main = statement.is(at, self.text, "main");
+            let dotted = statement
+                .tokens
+                .get(at + 1)
+                .is_some_and(|token| token.kind == TokenKind::Dot);
+            if dotted {
+                let name = statement.bare(at + 2, self.text)?.into_owned();
+                let schema = statement.bare(at, self.text)?;
+                return Some((at + 2, if main { name } else { format!("{schema}.{name}") }));
+            }
+            return Some((at, statement.bare(at, self.text)?.into_owned()));
+        }
+        None
+    }
+
+    fn other_table(&mut self, statement: &Statement, at: usize, name: &str) {
+        let token = statement.tokens[at].span;
+        let span = self.at(token.start, token.end);
+        let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
+        // What it holds may be a secret, and nothing of it is shown but its name.
+        if tables::is_elsewhere(bare) {
+            self.problems.push(
+                Diagnostic::info(
+                    IGNORED,
+                    format!("table {bare} says nothing about where statements go"),
+                )
+                .at(span, ""),
+            );
+            return;
+        }
+        let known = TABLES.iter().map(|table| table.name);
+        let plain = bare
+            .strip_prefix("runtime_")
+            .filter(|plain| tables::table(plain).is_some());
+        let problem = Diagnostic::new(
+            // A copy of another layer, or a table of an earlier version of the engine.
+            if name.contains('.') || bare.contains("_v1_") || bare.contains("_v2_") {
+                Severity::Info
+            } else {
+                Severity::Error
+            },
+            if name.contains('.') { IGNORED } else { UNKNOWN },
+            format!("rows of table {} are not read", shortened(name)),
+        )
+        .at(span, "");
+        self.problems.push(match plain {
+            Some(plain) => problem.help(format!(
+                "nothing can be written to {bare}; name the table {plain}"
+            )),
+            None => problem.did_you_mean(did_you_mean(bare, known)),
+        });
+    }
+
+    /// Notes where passwords stand, so that no problem shows them.
+    fn hide(&mut self, statement: &Statement, table: &Table, name_at: usize, verb: &Verb) {
+        let secret_column = table.columns().iter().position(tables::Column::is_secret);
+        let about_variables = table.name == "global_variables";
+        let rows = statement.rows(self.text);
+        match (verb, secret_column) {
+            (Verb::Insert, Some(column)) if !rows.is_empty() => {
+                let column = self
+                    .listed_column(statement, name_at, "password")
+                    .unwrap_or(column);
+                for row in &rows {
+                    let (from, to) = element(row, column);
+                    self.conceal(from, to);
+                }
+            }
+            (_, None) if !about_variables => {}
+            // An expression may put a secret anywhere.
+            _ => {
+                let literals = statement.tokens.iter().filter(|token| {
+                    matches!(token.kind, TokenKind::String | TokenKind::QuotedName) && token.span.start > 0
+                });
+                let held = statement.range.clone();
+                let mentions = self.text[held].to_ascii_lowercase();
+                if mentions.contains("password") || mentions.contains("credentials") {
+                    let spans: Vec<_> = literals.map(|token| token.span).collect();
+                    for span in spans {
+                        self.conceal(span.start, span.end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which of the columns that the statement lists has this name.
+    fn listed_column(&self, statement: &Statement, name_at: usize, column: &str) -> Option<usize> {
+        if statement.tokens.get(name_at + 1)?.kind != TokenKind::LeftParen {
+            return None;
+        }
+        let names = (name_at + 2..statement.tokens.len())
+            .take_while(|at| statement.tokens[*at].kind != TokenKind::RightParen)
+            .filter(|at| statement.tokens[*at].kind != TokenKind::Comma);
+        let names: Vec<_> = names.filter_map(|at| statement.bare(at, self.text)).collect();
+        // A column that is not listed is in no row: its place is behind all of them.
+        Some(
+            names
+                .iter()
+                .position(|name| name.eq_ignore_ascii_case(column))
+                .unwrap_or(names.len()),
+        )
+    }
+
+    fn conceal(&mut self, from: usize, to: usize) {
+        if to > from {
+            self.secrets.push(self.at(from, to));
+        }
+    }
+
+    /// UPDATE of a variable changes a row that the engine has from the start.
+    fn know_variables(&mut self, statement: &Statement) {
+        for at in 0..statement.tokens.len() {
+            if !matches!(
+                statement.tokens[at].kind,
+                TokenKind::String | TokenKind::QuotedName
+            ) {
+                continue;
+            }
+            let Some(name) = statement.bare(at, self.text) else {
+                continue;
+            };
+            if name.starts_with("mysql-") || name.starts_with("admin-") {
+                let sql = "INSERT OR IGNORE INTO global_variables (variable_name) VALUES (?1)";
+                let span = self.span(statement);
+                if let Err(refused) = self.store.run(sql, &[&name.as_ref()], span, &[]) {
+                    self.problems
+                        .push(Diagnostic::error(REFUSED, refused.to_string()).at(span, ""));
+                }
+            }
+        }
+    }
+
+    /// `SET mysql-threads=4`
+    fn set(&mut self, statement: &Statement) {
+        let text = &self.text[statement.range.clone()];
+        let assignment = text[3..].trim();
+        let span = self.span(statement);
+        let Some((name, value)) = assignment.split_once('=') else {
+            self.ignored(statement, "SET of a session says nothing about routing");
+            return;
+        };
+        let name = name.trim().trim_matches('`').trim_end_matches(':');
+        if !name.starts_with("mysql-") && !name.starts_with("admin-") {
+            self.ignored(statement, "SET of a session says nothing about routing");
+            return;
+        }
+        let value = value.trim();
+        if is_secret(name) {
+            let start = statement.range.end - value.len();
+            self.conceal(start, statement.range.end);
+        }
+        let literal = value.starts_with(['\'', '"']);
+        let result = if literal {
+            // The text is an expression of SQLite: a literal, or several joined.
+            let sql = format!("INSERT OR REPLACE INTO global_variables VALUES (?1, {value})");
+            self.store.run(&sql, &[&name], span, &[span])
+        } else {
+            let sql = "INSERT OR REPLACE INTO global_variables VALUES (?1, ?2)";
+            self.store.run(sql, &[&name, &value], span, &[span])
+        };
+        if let Err(refused) = result {
+            self.problems.push(
+                Diagnostic::error(REFUSED, format!("the engine refuses the statement: {refused}"))
+                    .at(span, ""),
+            );
+        }
+    }
+
+    /// Says once for the file that statements of a kind are passed over.
+    fn ignored(&mut self, statement: &Statement, what: &'static str) {
+        if !self.told.contains(&what) {
+            self.told.push(what);
+            let span = self.first_line(self.span(statement));
+            self.problems
+                .push(Diagnostic::info(IGNORED, what).at(span, "the first of them"));
+        }
+    }
+
+    fn span(&self, statement: &Statement) -> Span {
+        self.at(statement.range.start, statement.range.end)
+    }
+
+    fn at(&self, start: usize, end: usize) -> Span {
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Span::new(self.file, offset(start), offset(end))
+    }
+
+    /// The part of a span on its first line, which is enough to find it.
+    fn first_line(&self, span: Span) -> Span {
+        let text = &self.text[span.range()];
+        span.within(0, text.find('\n').unwrap_or(text.len()))
+    }
+}
+
+/// First words of statements that stand around the rows of a dump.
+const FRAME: [&str; 12] = [
+    "BEGIN", "COMMIT", "ROLLBACK", "START", "CREATE", "DROP", "PRAGMA", "LOCK", "UNLOCK", "USE", "SELECT",
+    "ALTER",
+];
+
+/// Whether the value of a variable is a secret.
+pub(crate) fn is_secret(variable: &str) -> bool {
+    variable.contains("password") || variable.contains("credentials")
+}
+
+/// From where to where the element of a parenthesised list stands; nothing where there are fewer.
+fn element(row: &[shardwright_sql::Token], wanted: usize) -> (usize, usize) {
+    let (mut at, mut depth, mut from) = (0, 0_usize, None);
+    for token in row {
+        match token.kind {
+            TokenKind::LeftParen => depth += 1,
+            TokenKind::RightParen => depth = depth.saturating_sub(1),
+            TokenKind::Comma if depth == 1 => {
+                if at == wanted {
+                    return (from.unwrap_or(0), token.span.start);
+                }
+                at += 1;
+                continue;
+            }
+            _ => {}
+        }
+        if at == wanted && token.kind != TokenKind::LeftParen {
+            if depth == 0 {
+                return (
+                    from.unwrap_or(0),
+                    if from.is_some() { token.span.start } else { 0 },
+                );
+            }
+            from = from.or(Some(token.span.start));
+        }
+    }
+    (0, 0)
+}
+
+/// Text of the file in a message: short, and without what a terminal would obey.
+fn shortened(text: &str) -> String {
+    let shown = text
+        .chars()
+        .take(40)
+        .map(|c| if c.is_control() { ' ' } else { c });
+    shown.collect()
+}

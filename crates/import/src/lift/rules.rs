@@ -1,0 +1,195 @@
+//! Query rules and fast routing.
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Modifiers, Rule};
+
+use super::{Lift, digest, filled, text};
+use crate::codes::{DROPPED, MISREAD};
+use crate::store::Row;
+
+/// ProxySQL drops a rule with a longer client address when it loads it.
+const MAX_CLIENT_ADDR: usize = 45;
+
+/// The active rules.
+pub(super) fn lift(lift: &mut Lift<'_>) {
+    let mut rules = Vec::new();
+    for row in lift.rows("mysql_query_rules") {
+        let Some(id) = lift.count(&row, "rule_id") else {
+            continue;
+        };
+        if !lift.flag(&row, "active") {
+            lift.ignored(&row, format!("rule {id} is not active"));
+            continue;
+        }
+        if let Some(rule) = rule(lift, &row, id) {
+            rules.push(rule);
+        }
+    }
+    rules.sort_by_key(|rule| rule.id);
+    lift.configuration.graph.rules = rules;
+}
+
+fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {
+    let client_addr = text(row, "client_addr");
+    if let Some(address) = &client_addr {
+        let inner = address
+            .find('%')
+            .is_some_and(|at| at + 1 != address.len() && at != 0);
+        if inner || address.len() > MAX_CLIENT_ADDR {
+            let what = format!(
+                "the engine drops rule {id}: its client_addr is no address and no prefix that ends in %"
+            );
+            lift.say(Severity::Warning, DROPPED, row, what);
+            return None;
+        }
+    }
+    let mut engine = EngineRule {
+        username: filled(row, "username"),
+        schemaname: filled(row, "schemaname"),
+        client_addr,
+        proxy_addr: text(row, "proxy_addr"),
+        proxy_port: lift
+            .count(row, "proxy_port")
+            .and_then(|port| u16::try_from(port).ok()),
+        digest: rule_digest(lift, row, id),
+        match_digest: text(row, "match_digest"),
+        match_pattern: text(row, "match_pattern"),
+        negate_match_pattern: lift.flag(row, "negate_match_pattern"),
+        re_modifiers: modifiers(lift, row, id),
+        ..EngineRule::default()
+    };
+    actions(lift, row, &mut engine);
+    engine.flag_outs = choices(lift, row, id);
+    Some(Rule {
+        id,
+        address: lift.address(format!("mysql_query_rules.{id}"), row),
+        flag_in: lift.count(row, "flagIN").unwrap_or(0),
+        body: Body::Engine(Box::new(engine)),
+    })
+}
+
+fn actions(lift: &mut Lift<'_>, row: &Row, engine: &mut EngineRule) {
+    let boolean = |lift: &mut Lift<'_>, column| lift.number(row, column).map(|number| number != 0);
+    engine.flag_out = lift.count(row, "flagOUT");
+    engine.replace_pattern = text(row, "replace_pattern");
+    engine.destination_hostgroup = lift.count(row, "destination_hostgroup");
+    engine.cache_ttl_ms = lift.count(row, "cache_ttl");
+    engine.cache_empty_result = boolean(lift, "cache_empty_result");
+    engine.cache_timeout_ms = lift.count(row, "cache_timeout");
+    engine.reconnect = boolean(lift, "reconnect");
+    engine.timeout_ms = lift.count(row, "timeout");
+    engine.retries = lift.count(row, "retries");
+    engine.delay_ms = lift.count(row, "delay");
+    engine.next_query_flag_in = lift.count(row, "next_query_flagIN");
+    engine.mirror_flag_out = lift.count(row, "mirror_flagOUT");
+    engine.mirror_hostgroup = lift.count(row, "mirror_hostgroup");
+    engine.error_msg = text(row, "error_msg");
+    engine.ok_msg = text(row, "OK_msg");
+    engine.sticky_conn = boolean(lift, "sticky_conn");
+    engine.multiplex = lift
+        .count(row, "multiplex")
+        .and_then(|value| u8::try_from(value).ok());
+    engine.gtid_from_hostgroup = lift.count(row, "gtid_from_hostgroup");
+    engine.log = boolean(lift, "log");
+    engine.apply = lift.flag(row, "apply");
+    engine.comment = text(row, "comment");
+}
+
+/// A digest that the engine cannot read is no condition: the rule is for more statements than it says.
+fn rule_digest(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<u64> {
+    let written = filled(row, "digest")?;
+    let (number, whole) = digest(&written);
+    if matches!(number, 0 | u64::MAX) {
+        let what =
+            format!("the engine drops the condition of rule {id} on digests: it reads none in `{written}`");
+        lift.say(Severity::Warning, MISREAD, row, what);
+        return None;
+    }
+    if !whole {
+        let what = format!("the engine reads the digest of rule {id} as 0x{number:016X}");
+        lift.say(Severity::Warning, MISREAD, row, what);
+    }
+    Some(number)
+}
+
+fn modifiers(lift: &mut Lift<'_>, row: &Row, id: u32) -> Modifiers {
+    let mut modifiers = Modifiers {
+        caseless: false,
+        global: false,
+    };
+    for word in text(row, "re_modifiers").unwrap_or_default().split(',') {
+        let upper = word.trim().to_ascii_uppercase();
+        match upper.as_str() {
+            "" => {}
+            word if word.starts_with("CASELESS") => modifiers.caseless = true,
+            word if word.starts_with("GLOBAL") => modifiers.global = true,
+            _ => {
+                let what = format!(
+                    "the engine passes over a part of the re_modifiers of rule {id}: {}",
+                    word.trim()
+                );
+                lift.say(Severity::Warning, MISREAD, row, what);
+            }
+        }
+    }
+    modifiers
+}
+
+/// Weighted flags of `attributes`; entries that are not two whole numbers are passed over by the engine.
+fn choices(lift: &mut Lift<'_>, row: &Row, id: u32) -> Vec<FlagOutChoice> {
+    let Some(attributes) = filled(row, "attributes") else {
+        return Vec::new();
+    };
+    let parsed: serde_json::Value = serde_json::from_str(&attributes).unwrap_or_default();
+    let known = |key: &String| key == "flagOUTs";
+    if parsed.as_object().is_none_or(|object| !object.keys().all(known)) {
+        let what = format!("the engine reads nothing but flagOUTs in the attributes of rule {id}");
+        lift.say(Severity::Info, MISREAD, row, what);
+    }
+    let Some(entries) = parsed.get("flagOUTs").and_then(serde_json::Value::as_array) else {
+        return Vec::new();
+    };
+    let mut choices = Vec::new();
+    for entry in entries {
+        let number = |key: &str| {
+            entry
+                .get(key)?
+                .as_u64()
+                .and_then(|number| u32::try_from(number).ok())
+        };
+        match (number("id"), number("weight")) {
+            (Some(id), Some(weight)) => choices.push(FlagOutChoice { id, weight }),
+            _ => {
+                let what = format!("the engine passes over an entry of the flagOUTs of rule {id}");
+                lift.say(Severity::Warning, MISREAD, row, what);
+            }
+        }
+    }
+    choices
+}
+
+/// Rows of `mysql_query_rules_fast_routing`.
+pub(super) fn fast_routing(lift: &mut Lift<'_>) {
+    let mut routes = Vec::new();
+    for row in lift.rows("mysql_query_rules_fast_routing") {
+        let (username, schemaname) = (text(&row, "username"), text(&row, "schemaname"));
+        let (username, schemaname) = (username.unwrap_or_default(), schemaname.unwrap_or_default());
+        let (flag_in, hostgroup) = (
+            lift.count(&row, "flagIN"),
+            lift.count(&row, "destination_hostgroup"),
+        );
+        let (Some(flag_in), Some(hostgroup)) = (flag_in, hostgroup) else {
+            continue;
+        };
+        let path = format!("mysql_query_rules_fast_routing.{username}.{schemaname}.{flag_in}");
+        routes.push(FastRoute {
+            address: lift.address(path, &row),
+            username,
+            schemaname,
+            flag_in,
+            hostgroup: HostgroupId(hostgroup),
+        });
+    }
+    routes.sort();
+    lift.configuration.graph.fast_routing = routes;
+}

@@ -1,0 +1,108 @@
+//! What is emitted for ProxySQL is read back as the same rows and the same rules.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use shardwright_diagnostics::Sources;
+use shardwright_import::{Language, read};
+use shardwright_rules::{Body, Configuration, EngineId};
+use shardwright_targets::emit::{self, Cell, Table};
+use shardwright_topology::{Options, read_project};
+
+/// The examples of the repository, as far as they are compiled for ProxySQL.
+fn examples() -> Vec<(String, Configuration)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut examples = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.join("shardwright.yaml").exists() {
+            continue;
+        }
+        let loaded = read_project(&path, &Options::default());
+        let Some(project) = loaded.project else { continue };
+        let compiled = shardwright_compiler::compile(
+            &project,
+            EngineId::Proxysql27,
+            &Default::default(),
+            &Default::default(),
+        );
+        if !compiled.problems.has_errors() {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            examples.push((name, (*compiled.configuration).clone()));
+        }
+    }
+    examples
+}
+
+type Rows = Vec<(Table, Vec<(&'static str, Cell)>)>;
+
+/// Rows without what only a topology has: where they came from. Hand-written YAML has no comments on some of them.
+fn rows(configuration: &Configuration) -> Rows {
+    let mut rows: Rows = emit::rows(configuration)
+        .unwrap()
+        .into_iter()
+        .map(|row| {
+            let columns = row
+                .columns
+                .into_iter()
+                .filter(|(name, _)| *name != "comment")
+                .collect();
+            (row.table, columns)
+        })
+        .collect();
+    rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
+    rows
+}
+
+/// Rules without what people read.
+fn meaning(configuration: &Configuration) -> Vec<(u32, u32, String)> {
+    let rules = configuration.graph.rules.iter().map(|rule| {
+        let Body::Engine(engine) = &rule.body else {
+            panic!("compiled to rows")
+        };
+        let mut engine = engine.clone();
+        engine.comment = None;
+        (rule.id, rule.flag_in, serde_json::to_string(&engine).unwrap())
+    });
+    rules.collect()
+}
+
+#[test]
+fn emitted_sql_is_read_back() {
+    let examples = examples();
+    assert!(examples.len() >= 5, "{}", examples.len());
+    for (name, configuration) in examples {
+        let sql = emit::sql(&configuration).unwrap();
+        let mut sources = Sources::new();
+        let file = read(
+            &mut sources,
+            "rules.sql",
+            sql.as_bytes(),
+            Language::Sql,
+            EngineId::Proxysql27,
+        );
+        let serious: Vec<_> = file
+            .problems
+            .sorted()
+            .into_iter()
+            .filter(|problem| problem.severity != shardwright_diagnostics::Severity::Info)
+            .collect();
+        assert!(serious.is_empty(), "{name}: {serious:?}");
+        assert!(file.unmodelled.is_empty(), "{name}: {:?}", file.unmodelled);
+        let read = &file.configuration;
+        assert_eq!(meaning(read), meaning(&configuration), "{name}");
+        assert_eq!(read.settings, configuration.settings, "{name}");
+        assert_eq!(read.variables, configuration.variables, "{name}");
+        assert_eq!(read.firewall.len(), configuration.firewall.len(), "{name}");
+        assert_eq!(rows(read), rows(&configuration), "{name}");
+        for rule in &read.graph.rules {
+            let span = file.origins[rule.address.as_str()];
+            assert!(
+                sources.slice(span).starts_with(&format!("({}, ", rule.id)),
+                "{name}: {}",
+                sources.slice(span)
+            );
+        }
+    }
+}
