@@ -20,14 +20,17 @@ mod question;
 mod reach;
 pub mod route_tests;
 mod rule_set;
+pub mod script;
 mod session;
 mod solver;
 mod structure;
+mod visits;
 
 use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
+pub use visits::{Visit, visits};
 
 use crate::checks::Known;
 use crate::reach::Reach;

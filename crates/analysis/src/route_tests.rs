@@ -1,7 +1,7 @@
 //! Route tests: statements of a session, run through the routing table, against what was expected of them.
 
 mod compare;
-mod session;
+pub(crate) mod session;
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, Decision, Outcome, Role, Statement};

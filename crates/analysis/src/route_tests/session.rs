@@ -9,8 +9,8 @@ use super::Step;
 
 /// What of a session's state decides about its next statement. Statements are taken to succeed.
 #[derive(Debug)]
-pub(super) struct Simulated {
-    pub(super) schema: Option<String>,
+pub(crate) struct Simulated {
+    pub(crate) schema: Option<String>,
     user: Option<String>,
     listener: Option<(String, u16)>,
     transaction: Option<Transaction>,
@@ -38,7 +38,7 @@ impl Default for Simulated {
 
 impl Simulated {
     /// Time passes, and the step says who speaks; another user is another login.
-    pub(super) fn turn_to(&mut self, step: &Step<'_>, configuration: &Configuration) {
+    pub(crate) fn turn_to(&mut self, step: &Step<'_>, configuration: &Configuration) {
         if self.user.as_deref() != Some(step.user) {
             let known = configuration.user(step.user);
             *self = Self {
@@ -62,7 +62,12 @@ impl Simulated {
         }
     }
 
-    pub(super) fn view<'s>(&'s self, step: &'s Step<'_>) -> SessionView<'s> {
+    /// The next statement starts at this flag, as `next_query_flagIN` of an earlier one would have it.
+    pub(crate) fn start_at(&mut self, flag: u32) {
+        self.next_query_flag_in = Some(flag);
+    }
+
+    pub(crate) fn view<'s>(&'s self, step: &'s Step<'_>) -> SessionView<'s> {
         SessionView {
             user: step.user,
             schema: self.schema.as_deref(),
@@ -76,7 +81,7 @@ impl Simulated {
     }
 
     /// What a statement leaves behind.
-    pub(super) fn after(&mut self, statement: &Statement<'_>, outcome: &Outcome) {
+    pub(crate) fn after(&mut self, statement: &Statement<'_>, outcome: &Outcome) {
         match outcome {
             Outcome::Route(route) => self.routed(statement, route),
             Outcome::DeferBegin => self.pending = true,

@@ -1,0 +1,129 @@
+//! Statements that one session sends one after the other, each decided in the state that those before it left.
+
+use std::sync::Arc;
+
+use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, Statement};
+use shardwright_sql::{LexMode, Lexer, TokenKind};
+
+use crate::route_tests::Step;
+use crate::route_tests::session::Simulated;
+use crate::visits::{Visit, visits};
+
+/// The session that sends a script, as it begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speaker<'s> {
+    /// The user who logged in.
+    pub user: &'s str,
+    /// The schema; the user's when absent.
+    pub schema: Option<&'s str>,
+    /// The client's address.
+    pub client: Option<&'s str>,
+    /// The name of the listener.
+    pub listener: Option<&'s str>,
+    /// The flag that the first statement starts at; 0: as any session's.
+    pub flag: u32,
+}
+
+/// A statement, where it went, and in which state of the session.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The statement, without blanks around it.
+    pub statement: Vec<u8>,
+    /// The session's schema.
+    pub schema: Option<String>,
+    /// The hostgroup of the open transaction.
+    pub transaction: Option<HostgroupId>,
+    /// The flag that it started at.
+    pub flag: u32,
+    /// What became of it.
+    pub decision: Decision,
+    /// Its way through the rules.
+    pub way: Vec<Visit>,
+}
+
+/// The statements of a text, which semicolons separate; the comments before a statement are part of it.
+#[must_use]
+pub fn statements(text: &[u8]) -> Vec<&[u8]> {
+    let mut statements = Vec::new();
+    let (mut start, mut is_some) = (0, false);
+    for token in Lexer::new(text, LexMode::default()) {
+        if token.kind == TokenKind::Semicolon {
+            if is_some {
+                statements.push(text[start..token.span.start].trim_ascii());
+            }
+            (start, is_some) = (token.span.end, false);
+        } else if token.is_significant() {
+            is_some = true;
+        }
+    }
+    if is_some {
+        statements.push(text[start..].trim_ascii());
+    }
+    statements
+}
+
+/// Sends statements to a configuration; they are taken to succeed.
+#[must_use]
+pub fn send(configuration: &Arc<Configuration>, speaker: &Speaker<'_>, statements: &[&[u8]]) -> Vec<Sent> {
+    let evaluator = Evaluator::new(Arc::clone(configuration));
+    let mut session = Simulated::default();
+    let mut sent = Vec::with_capacity(statements.len());
+    for (at, text) in statements.iter().enumerate() {
+        let step = Step {
+            user: speaker.user,
+            schema: speaker.schema.filter(|_| at == 0),
+            client: speaker.client,
+            listener: speaker.listener,
+            after_ms: 0,
+            query: "",
+            expect: None,
+        };
+        session.turn_to(&step, configuration);
+        if at == 0 && speaker.flag != 0 {
+            session.start_at(speaker.flag);
+        }
+        let statement = Statement::new(text, LexMode::default());
+        let (decision, before) = {
+            let view = session.view(&step);
+            let decision = evaluator.decide(&view, &statement);
+            let way = visits(&evaluator, &view, &statement, &decision);
+            let transaction = view.transaction.map(|transaction| transaction.hostgroup);
+            (decision, (way, transaction, view.next_query_flag_in.unwrap_or(0)))
+        };
+        let schema = session.schema.clone();
+        session.after(&statement, &decision.outcome);
+        let (way, transaction, flag) = before;
+        sent.push(Sent {
+            statement: text.to_vec(),
+            schema,
+            transaction,
+            flag,
+            decision,
+            way,
+        });
+    }
+    sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semicolons_separate_statements_and_comments_stay_with_theirs() {
+        let text = b"/* tenant=1 */ BEGIN; -- nothing; here\n SELECT ';' ;;\n/* a;b */ COMMIT -- end";
+        let shown: Vec<_> = statements(text)
+            .iter()
+            .map(|text| String::from_utf8_lossy(text).into_owned())
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "/* tenant=1 */ BEGIN",
+                "-- nothing; here\n SELECT ';'",
+                "/* a;b */ COMMIT -- end"
+            ]
+        );
+        assert!(statements(b" ; -- x").is_empty());
+    }
+}

@@ -1,0 +1,334 @@
+//! The rules that a decision looked at, in order, and why those that did not match did not.
+
+use std::collections::BTreeMap;
+
+use shardwright_patterns::{Pattern, PatternError};
+use shardwright_rules::decide::{Index, RulePatterns};
+use shardwright_rules::{
+    Address, Body, Configuration, Decision, EngineRule, NativeStep, Rule, Scope, SessionView, Statement, Step,
+};
+
+/// A line of the way of a statement through the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// A rule matched, or something else decided, as [`Decision::path`] has it.
+    Matched(Step),
+    /// A rule of the chain was asked and did not match.
+    Skipped {
+        /// Its position in the rule graph.
+        position: usize,
+        /// Its id.
+        rule_id: u32,
+        /// The object that it came from.
+        address: Address,
+        /// The first of its conditions that does not hold, for people.
+        why: String,
+    },
+}
+
+/// Positions of rules by chain.
+#[derive(Debug)]
+pub(crate) struct ChainPositions(BTreeMap<u32, Vec<usize>>);
+
+impl ChainPositions {
+    pub(crate) fn of(configuration: &Configuration) -> Self {
+        let mut chains: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (position, rule) in configuration.graph.rules.iter().enumerate() {
+            chains.entry(rule.flag_in).or_default().push(position);
+        }
+        Self(chains)
+    }
+
+    fn next(&self, flag: u32, from: usize) -> Option<usize> {
+        let positions = self.0.get(&flag)?;
+        positions
+            .get(positions.partition_point(|position| *position < from))
+            .copied()
+    }
+}
+
+/// A rule that was asked: its position, and the line of the path that it left if it matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) position: usize,
+    pub(crate) step: Option<usize>,
+}
+
+/// Every rule that was asked on the way to a decision with a path, in order.
+pub(crate) fn asked(
+    configuration: &Configuration,
+    chains: &ChainPositions,
+    session: &SessionView<'_>,
+    decision: &Decision,
+) -> Vec<Asked> {
+    let rules = &configuration.graph.rules;
+    let mut flag = session.next_query_flag_in.unwrap_or(0);
+    let mut budget = configuration.settings.query_processor_iterations;
+    let (mut from, mut visits, mut step) = (0, 0_usize, 0);
+    let mut hits = decision.hits.iter().map(|hit| *hit as usize).peekable();
+    let mut asked = Vec::new();
+    while let Some(position) = chains.next(flag, from) {
+        visits += position - from + 1;
+        // What ended the evaluation was the last that was visited.
+        if visits > decision.visits as usize {
+            break;
+        }
+        from = position + 1;
+        if hits.peek() != Some(&position) {
+            asked.push(Asked { position, step: None });
+            continue;
+        }
+        hits.next();
+        let id = rules[position].id;
+        while decision.path.get(step).is_some_and(|line| line.rule_id != id) {
+            step += 1;
+        }
+        asked.push(Asked {
+            position,
+            step: Some(step),
+        });
+        let jump = decision.path.get(step).and_then(|line| line.flag_out);
+        step += 1;
+        let applies = matches!(&rules[position].body, Body::Engine(row) if row.apply);
+        if applies {
+            break;
+        }
+        if let Some(next) = jump {
+            flag = next;
+            if budget > 0 {
+                budget -= 1;
+                from = 0;
+            }
+        }
+    }
+    asked
+}
+
+/// The whole way of a statement: what matched, and between it what did not and why. `decision` has a path.
+pub fn visits(
+    index: &impl Index,
+    session: &SessionView<'_>,
+    statement: &Statement<'_>,
+    decision: &Decision,
+) -> Vec<Visit> {
+    let configuration = index.configuration();
+    let chains = ChainPositions::of(configuration);
+    let mut way = Vec::new();
+    let mut told = 0;
+    for Asked { position, step } in asked(configuration, &chains, session, decision) {
+        match step {
+            Some(step) => {
+                let until = (step + 1).min(decision.path.len());
+                way.extend(decision.path[told..until].iter().cloned().map(Visit::Matched));
+                told = until;
+            }
+            None => {
+                let rule = &configuration.graph.rules[position];
+                way.push(Visit::Skipped {
+                    position,
+                    rule_id: rule.id,
+                    address: rule.address.clone(),
+                    why: why_not(rule, index.patterns(position), session, statement),
+                });
+            }
+        }
+    }
+    way.extend(decision.path[told..].iter().cloned().map(Visit::Matched));
+    way
+}
+
+/// The first condition of a rule that does not hold; of the rule's conditions, that on the text comes last.
+fn why_not(
+    rule: &Rule,
+    patterns: &RulePatterns,
+    session: &SessionView<'_>,
+    statement: &Statement<'_>,
+) -> String {
+    match &rule.body {
+        Body::Engine(row) => row_fails(row, patterns, session, statement),
+        Body::Native { scope, step } => scope_fails(scope, session).unwrap_or_else(|| match step {
+            NativeStep::Map(map) => format!("no {} was found in the statement", map.key),
+            NativeStep::Role(_) => "not a read that may leave the writer".to_owned(),
+            NativeStep::Delay(_) | NativeStep::NoMultiplex => "the statement is not one of those".to_owned(),
+            NativeStep::StopIfPlaced => "nothing has placed the statement".to_owned(),
+        }),
+    }
+}
+
+fn row_fails(
+    row: &EngineRule,
+    patterns: &RulePatterns,
+    session: &SessionView<'_>,
+    statement: &Statement<'_>,
+) -> String {
+    if let Some(why) = session_fails(row, session) {
+        return why;
+    }
+    if let Some(digest) = row.digest.filter(|digest| *digest != statement.digest_hash()) {
+        return format!("digest is not 0x{digest:016X}");
+    }
+    let verb = if row.negate_match_pattern {
+        "matches, which the rule negates:"
+    } else {
+        "does not match:"
+    };
+    if let (Some(text), Some(pattern)) = (&row.match_digest, patterns.of_digest().first()) {
+        if let Err(error) = pattern {
+            return format!("match_digest never matches: {error}");
+        }
+        if matches(pattern, statement.digest_text()) == row.negate_match_pattern {
+            return format!("match_digest {verb} {text}");
+        }
+    }
+    match (&row.match_pattern, patterns.of_text().first()) {
+        (Some(_), Some(Err(error))) => format!("match_pattern never matches: {error}"),
+        (Some(text), _) => format!("match_pattern {verb} {text}"),
+        (None, _) => "its conditions do not hold".to_owned(),
+    }
+}
+
+fn matches(pattern: &Result<Pattern, PatternError>, text: &[u8]) -> bool {
+    pattern.as_ref().is_ok_and(|pattern| pattern.is_match(text))
+}
+
+/// The condition on sessions that does not hold.
+pub(crate) fn session_fails(row: &EngineRule, session: &SessionView<'_>) -> Option<String> {
+    let other = |wanted: &Option<String>, actual: Option<&str>| {
+        wanted
+            .as_deref()
+            .filter(|wanted| !wanted.is_empty() && actual != Some(wanted))
+            .map(str::to_owned)
+    };
+    if let Some(user) = other(&row.username, Some(session.user)) {
+        return Some(format!("username is not {user}"));
+    }
+    if let Some(schema) = other(&row.schemaname, session.schema) {
+        return Some(format!("schemaname is not {schema}"));
+    }
+    if let (Some(wanted), Some(actual)) = (
+        row.client_addr.as_deref().filter(|wanted| !wanted.is_empty()),
+        session.client_addr,
+    ) {
+        let from = match wanted.split_once('%') {
+            Some((prefix, _)) => actual.starts_with(prefix),
+            None => actual == wanted,
+        };
+        if !from {
+            return Some(format!("client_addr is not {wanted}"));
+        }
+    }
+    if let (Some(wanted), Some((actual, _))) = (&row.proxy_addr, session.listener)
+        && !wanted.is_empty()
+        && wanted != actual
+    {
+        return Some(format!("proxy_addr is not {wanted}"));
+    }
+    let port = session.listener.map_or(0, |(_, port)| port);
+    row.proxy_port
+        .filter(|wanted| *wanted != port)
+        .map(|wanted| format!("proxy_port is not {wanted}"))
+}
+
+pub(crate) fn scope_fails(scope: &Scope, session: &SessionView<'_>) -> Option<String> {
+    if !scope.users.contains(session.user) {
+        return Some("it is for other users".to_owned());
+    }
+    let in_schemas = || {
+        session
+            .schema
+            .is_some_and(|schema| scope.schemas.contains(schema))
+    };
+    if !scope.schemas.is_any() && !in_schemas() {
+        return Some("it is for other schemas".to_owned());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shardwright_rules::{EngineId, Evaluator};
+
+    use super::*;
+
+    fn set(rules: &[(u32, u32, EngineRule)], iterations: u32) -> Evaluator {
+        let mut configuration = Configuration::empty(EngineId::Proxysql27);
+        configuration.settings.query_processor_iterations = iterations;
+        configuration.graph.rules = rules
+            .iter()
+            .map(|(id, flag_in, row)| Rule {
+                id: *id,
+                address: Address::new(format!("rules.{id}")),
+                flag_in: *flag_in,
+                body: Body::Engine(Box::new(row.clone())),
+            })
+            .collect();
+        Evaluator::new(Arc::new(configuration))
+    }
+
+    fn row(digest: Option<&str>) -> EngineRule {
+        EngineRule {
+            match_digest: digest.map(str::to_owned),
+            ..EngineRule::default()
+        }
+    }
+
+    fn way(evaluator: &Evaluator, sql: &str) -> String {
+        let session = SessionView {
+            user: "app",
+            ..SessionView::default()
+        };
+        let statement = Statement::new(sql.as_bytes(), Default::default());
+        let decision = evaluator.decide(&session, &statement);
+        let lines = visits(evaluator, &session, &statement, &decision)
+            .into_iter()
+            .map(|visit| match visit {
+                Visit::Matched(step) => format!("{}+", step.rule_id),
+                Visit::Skipped { rule_id, why, .. } => format!("{rule_id}- {why}"),
+            });
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn the_way_shows_what_did_not_match_and_why() {
+        let user = EngineRule {
+            username: Some("other".into()),
+            ..row(None)
+        };
+        let negated = EngineRule {
+            negate_match_pattern: true,
+            ..row(Some("^SELECT"))
+        };
+        let jump = EngineRule {
+            flag_out: Some(7),
+            ..row(Some("^SELECT"))
+        };
+        let last = EngineRule {
+            destination_hostgroup: Some(3),
+            apply: true,
+            ..row(None)
+        };
+        let rules = [
+            (1, 0, user),
+            (2, 0, negated),
+            (3, 7, row(None)),
+            (4, 0, jump),
+            (5, 0, row(None)),
+            (6, 7, last),
+            (7, 7, row(None)),
+        ];
+        assert_eq!(
+            way(&set(&rules, 0), "SELECT 1"),
+            "1- username is not other; 2- match_digest matches, which the rule negates: ^SELECT; 4+; 6+"
+        );
+        assert_eq!(
+            way(&set(&rules, 1), "SELECT 1"),
+            "1- username is not other; 2- match_digest matches, which the rule negates: ^SELECT; 4+; 3+; 6+"
+        );
+        assert_eq!(
+            way(&set(&rules, 0), "DELETE FROM t"),
+            "1- username is not other; 2+; 4- match_digest does not match: ^SELECT; 5+"
+        );
+    }
+}
