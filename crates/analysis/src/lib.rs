@@ -24,6 +24,7 @@ pub mod script;
 mod session;
 mod solver;
 mod structure;
+pub mod traffic;
 mod visits;
 
 use shardwright_rules::Configuration;

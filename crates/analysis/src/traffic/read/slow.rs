@@ -1,0 +1,106 @@
+//! The slow log: statements behind comment lines that tell who sent them.
+
+use std::io::BufRead;
+
+use super::lines::Lines;
+use super::{MAX_STATEMENT_BYTES, ReadError, Record, Unread, without_end};
+
+/// The comment lines that servers write.
+const HEADS: [&[u8]; 9] = [
+    b"# Time:",
+    b"# User@Host:",
+    b"# Query_time:",
+    b"# Thread_id:",
+    b"# Schema:",
+    b"# Rows_affected:",
+    b"# Bytes_sent:",
+    b"# Full_scan:",
+    b"# Rows_sent:",
+];
+
+#[derive(Default)]
+struct Entry {
+    user: Option<String>,
+    client: Option<String>,
+    schema: Option<String>,
+    text: Vec<u8>,
+}
+
+impl Entry {
+    fn tell(&mut self, each: &mut dyn FnMut(&Record<'_>)) {
+        let text = without_end(&self.text);
+        // Administrative commands stand as comments.
+        if !text.is_empty() && !text.starts_with(b"# administrator command") {
+            each(&Record {
+                user: self.user.as_deref(),
+                schema: self.schema.as_deref(),
+                client: self.client.as_deref(),
+                text,
+                digest: None,
+                count: 1,
+            });
+        }
+        self.text.clear();
+    }
+}
+
+pub(super) fn read(
+    mut lines: Lines<impl BufRead>,
+    each: &mut dyn FnMut(&Record<'_>),
+) -> Result<Unread, ReadError> {
+    let mut entry = Entry::default();
+    let (mut begun, mut outside) = (false, 0);
+    while let Some(line) = lines.next()? {
+        if HEADS.iter().any(|head| line.starts_with(head)) {
+            // Its first line ends the statement before it.
+            entry.tell(each);
+            begun = true;
+            head(&String::from_utf8_lossy(line), &mut entry);
+        } else if !begun {
+            outside += 1;
+        } else if entry.text.is_empty() && is_setup(line) {
+            let text = String::from_utf8_lossy(without_end(line));
+            let names = text.to_ascii_lowercase().starts_with("use ");
+            if let Some(schema) = text.get(4..).filter(|_| names) {
+                entry.schema = Some(schema.trim().trim_matches('`').to_owned());
+            }
+        } else if entry.text.len() + line.len() < MAX_STATEMENT_BYTES {
+            if !entry.text.is_empty() {
+                entry.text.push(b'\n');
+            }
+            entry.text.extend_from_slice(line);
+        }
+    }
+    entry.tell(each);
+    Ok(lines.unread(outside))
+}
+
+/// The server writes these itself before the statement.
+fn is_setup(line: &[u8]) -> bool {
+    let lower = line.to_ascii_lowercase();
+    lower.starts_with(b"set timestamp=") || (lower.starts_with(b"use ") && lower.ends_with(b";"))
+}
+
+fn head(line: &str, entry: &mut Entry) {
+    let some = |text: Option<&str>| {
+        text.map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let between = |text: &'_ str| -> Option<String> {
+        let (_, rest) = text.split_once('[')?;
+        some(rest.split(']').next())
+    };
+    if let Some(rest) = line.strip_prefix("# User@Host:") {
+        let (who, host) = rest.split_once(" @ ").unwrap_or((rest, ""));
+        *entry = Entry {
+            user: between(who).or_else(|| some(who.split('[').next())),
+            client: between(host).or_else(|| some(host.split('[').next())),
+            ..Entry::default()
+        };
+    }
+    if let Some((_, rest)) = line.split_once("Schema: ") {
+        let named = rest.split_whitespace().next().filter(|word| !word.ends_with(':'));
+        entry.schema = some(named).or(entry.schema.take());
+    }
+}
