@@ -16,6 +16,7 @@ mod lookup;
 mod natives;
 mod paths;
 pub mod properties;
+pub mod picture;
 mod question;
 mod reach;
 pub mod route_tests;
