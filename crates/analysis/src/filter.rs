@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use aho_corasick::{AhoCorasick, MatchKind};
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::{Index, RulePatterns};
-use shardwright_rules::{
-    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyValue, Shard, Statement, User,
-};
+use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, Statement, User};
 
 use crate::lookup::Lookup;
 
@@ -157,10 +155,6 @@ impl Index for Filtered<'_, '_> {
 
     fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
         self.lookup.cluster_of(hostgroup)
-    }
-
-    fn shard(&self, position: usize, key: &KeyValue) -> Option<&Shard> {
-        self.lookup.shard(position, key)
     }
 
     fn fast_route(&self, user: &str, schema: &str, flag: u32) -> Option<&FastRoute> {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use shardwright_patterns::{Automaton, Limits, Literal, Pattern, witness};
 use shardwright_rules::{
-    Body, CommentForm, Finder, KeyKind, KeyValue, MapStep, SessionView, Shard, Statement, StatementKind,
+    Body, CommentForm, Finder, KeyKind, KeyRef, KeyValue, MapStep, SessionView, Shard, Statement,
+    StatementKind,
 };
 use shardwright_sql::annotation;
 
@@ -296,7 +297,13 @@ fn key_of(map: &MapStep, shard: &Shard) -> Option<KeyValue> {
                 KeyKind::Integer => KeyValue::Integer(n),
                 KeyKind::Text => KeyValue::Text(format!("k{n}")),
             })
-            .find(|key| shardwright_rules::remainder(by, key) == *wanted)
+            .find(|key| {
+                let key = match key {
+                    KeyValue::Integer(n) => KeyRef::Integer(*n),
+                    KeyValue::Text(text) => KeyRef::Text(text.as_str().into()),
+                };
+                shardwright_rules::remainder(by, &key) == *wanted
+            })
     };
     first.or(range).or_else(remainder)
 }
