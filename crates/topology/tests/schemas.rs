@@ -151,6 +151,34 @@ fn defaults_and_examples_are_values_of_their_field() {
     }
 }
 
+/// Where nothing written means that nothing is asked for, or something that other fields say.
+const NO_DEFAULT: [&str; 7] = [
+    "all",
+    "all that are left",
+    "everything",
+    "no limit",
+    "always on",
+    "as the engine is set",
+    "`weight`",
+];
+
+#[test]
+fn defaults_that_are_described_are_printed() {
+    for schema in schemas() {
+        properties(&schema, &mut |path, said| {
+            let text = said.iter().find_map(|schema| schema["description"].as_str());
+            let text = text.unwrap_or_default();
+            let none = NO_DEFAULT
+                .iter()
+                .any(|none| text.contains(&format!("{none} where not given")));
+            assert!(
+                !text.contains("where not given") || none || said[0].get("default").is_some(),
+                "{path} has a default that `validate --show resolved` does not print: {text}"
+            );
+        });
+    }
+}
+
 /// Sections that hold a bit of everything that has a default, as JSON, which is YAML.
 fn sample() -> (Value, Value) {
     let (a, b) = (json!({"host": "a"}), json!({"host": "b"}));
@@ -165,7 +193,7 @@ fn sample() -> (Value, Value) {
             "logical_schema": "world",
             "key": {"name": "k", "type": "text"},
             "key_from": [{"comment": {}}, {"column": {"name": "K"}}],
-            "shards": {"a": {"keys": ["a"], "schema": "a"}},
+            "shards": {"a": {"keys": ["a"], "schema": "a", "cluster": "one"}},
             "missing_key": {},
         }},
         "read_write_policies": {"p": {"reads": {"all": true}}},
@@ -176,6 +204,10 @@ fn sample() -> (Value, Value) {
         "query_rules": {"r": {"rules": [{"match_digest": "x", "cluster": "one", "apply": 1}, {"comment": "x"}]}},
         "caches": {"c": {"match": {"users": ["app"]}, "ttl": "1s"}},
         "mirrors": {"m": {"match": {"users": ["app"]}, "to": {"cluster": "two"}}},
+        "pooling": {"exceptions": {"e": {"match": {"users": ["app"]}, "multiplex": "never", "reason": "r"}}},
+        "firewall": {"app": {"mode": "detecting", "allow": {"statements": "SELECT 1"}}},
+        "listeners": {"l": {"port": 3307}},
+        "moves": {"m/a": {"from": "one", "to": "two", "ready": {"command": ["true"]}, "open_transactions": {}}},
     });
     let project = json!({
         "version": 1, "engines": ["bundled", "proxysql-2.7"],

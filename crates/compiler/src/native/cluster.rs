@@ -16,10 +16,6 @@ use self::numbers::{Numbers, Purpose, numbers};
 use crate::ids::lock::Lock;
 use crate::report::Report;
 
-/// Transactions that a Galera server may be behind where the topology does not say. ProxySQL takes 0 for "none at
-/// all": a read-only server would go offline with every transaction that waits to be applied.
-const GALERA_TRANSACTIONS_BEHIND: u32 = 100;
-
 /// Clusters by name, and their hostgroups by id.
 pub(super) fn layout(
     topology: &Topology,
@@ -73,11 +69,11 @@ fn hostgroups_of(cluster: &model::Cluster, compiled: &Cluster, report: &mut Repo
 }
 
 fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
-    let group = |transactions_behind| Group {
+    let group = || Group {
         backup_writer: numbers.of(at, Purpose::BackupWriter),
         offline: numbers.of(at, Purpose::Offline),
         writers: cluster.writers,
-        max_transactions_behind: cluster.max_transactions_behind.unwrap_or(transactions_behind),
+        max_transactions_behind: cluster.max_transactions_behind.unwrap_or(0),
         failback: match cluster.failback {
             model::Failback::Manual => Failback::Manual,
             model::Failback::Automatic => Failback::Automatic,
@@ -92,7 +88,7 @@ fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
                 model::ReadOnlyCheck::InnodbReadOnly => ReadOnlyCheck::InnodbReadOnly,
             },
         },
-        model::ClusterKind::Galera => ClusterKind::Galera(group(GALERA_TRANSACTIONS_BEHIND)),
-        model::ClusterKind::GroupReplication => ClusterKind::GroupReplication(group(0)),
+        model::ClusterKind::Galera => ClusterKind::Galera(group()),
+        model::ClusterKind::GroupReplication => ClusterKind::GroupReplication(group()),
     }
 }

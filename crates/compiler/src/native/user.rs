@@ -6,9 +6,6 @@ use shardwright_topology::model::{Annotations, OriginId, SecretSource, User as A
 use crate::report::{DIFFERENCE, Report, UNSUPPORTED};
 use shardwright_diagnostics::Severity;
 
-/// Client connections of a user where the topology does not say.
-const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
-
 /// A user as engines know it.
 pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut Report<'_>) -> User {
     let password = password(&user.password.source, user.origin, report);
@@ -31,7 +28,7 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
         password,
         default_hostgroup,
         default_schema: user.schema.as_deref().map(str::to_owned),
-        max_connections: user.max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+        max_connections: user.max_connections,
         transaction_persistent: user.transaction_persistent,
         annotations_allowed: user.annotations == Annotations::Allow,
     }

@@ -30,13 +30,18 @@ pub struct Cluster {
     pub writers: u32,
     /// Whether a better writer that came back takes over.
     pub failback: Failback,
-    /// How many transactions a server may be behind before it is taken out (galera, group_replication).
+    /// How many transactions a server may be behind before it is taken out (galera, group_replication); no limit where
+    /// none. In galera [`GALERA_TRANSACTIONS_BEHIND`] where not said.
     pub max_transactions_behind: Option<u32>,
     /// Who moves servers between roles.
     pub roles_by: RolesBy,
     /// Encryption towards its servers.
     pub tls: Tls,
 }
+
+/// Transactions that a server of a galera cluster may be behind where the topology does not say. ProxySQL takes 0 for
+/// "none at all": a read-only server would go offline with every transaction that waits to be applied.
+pub const GALERA_TRANSACTIONS_BEHIND: u32 = 100;
 
 /// How the servers of a cluster relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +145,8 @@ pub struct Server {
     pub weight: u32,
     /// Share of reads among readers; `weight` where not said.
     pub read_weight: Option<u32>,
-    /// Most connections of one proxy; the engine's default where not said.
-    pub max_connections: Option<u32>,
+    /// Most connections of one proxy to it; 1000 where not said.
+    pub max_connections: u32,
     /// Replicas further behind take no reads, in milliseconds.
     pub max_replication_lag_ms: Option<u64>,
     /// Whether it takes traffic.

@@ -20,8 +20,8 @@ mod throttle;
 mod user;
 
 pub use cluster::{
-    Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
-    Tls, WriterServesReads,
+    Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
+    RolesBy, Server, ServerState, Tls, WriterServesReads,
 };
 pub use effects::{Allowed, Cache, Firewall, FirewallMode, Mirror, Multiplex, PoolingException};
 pub use key::{

@@ -20,8 +20,8 @@ pub struct User {
     pub role: Role,
     /// The schema of sessions that name none.
     pub schema: Option<Arc<str>>,
-    /// Most sessions of one proxy; the engine's default where not said.
-    pub max_connections: Option<u32>,
+    /// Most sessions of one proxy; 10000 where not said.
+    pub max_connections: u32,
     /// Whether statements of a transaction stay where it began; true where not said.
     pub transaction_persistent: bool,
     /// Whether `/* hostgroup=5 */` and kin are obeyed.

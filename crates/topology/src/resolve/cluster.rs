@@ -8,8 +8,8 @@ use super::{Known, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
 use crate::model::{
-    Cluster, ClusterId, ClusterKind, Failback, HostgroupPins, ReadOnlyCheck, RolesBy, Server, ServerState,
-    Table, Tls, WriterServesReads,
+    Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
+    RolesBy, Server, ServerState, Table, Tls, WriterServesReads,
 };
 use crate::view::Field;
 
@@ -173,7 +173,9 @@ fn max_transactions_behind(
     kind: ClusterKind,
     context: &mut Context<'_>,
 ) -> Option<u32> {
-    let most = object.count("max_transactions_behind", context)?;
+    let Some(most) = object.count("max_transactions_behind", context) else {
+        return (kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
+    };
     if most == 0 && kind == ClusterKind::Galera {
         let message = "0 takes a read-only server out as soon as one transaction waits to be applied";
         let diagnostic = Diagnostic::error(BAD_VALUE, message)

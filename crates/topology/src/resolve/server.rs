@@ -15,6 +15,8 @@ const STATES: [(&str, ServerState); 3] = [
     ("draining", ServerState::Draining),
     ("offline", ServerState::Offline),
 ];
+/// Connections to a server where nothing is written.
+const MAX_CONNECTIONS: u32 = 1_000;
 /// The largest weight of ProxySQL; shares are relative, so nobody needs more.
 const MAX_WEIGHT: i64 = 10_000_000;
 
@@ -88,7 +90,7 @@ fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> 
         port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(3306),
         weight: weight("weight", context).unwrap_or(1),
         read_weight: weight("read_weight", context),
-        max_connections: max_connections(object, context),
+        max_connections: max_connections(object, context).unwrap_or(MAX_CONNECTIONS),
         max_replication_lag_ms: lag(object, context),
         state: object.word("state", &STATES, context).unwrap_or_default(),
         until: object.text("until", context),

@@ -9,6 +9,8 @@ use crate::context::Context;
 use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
 use crate::view::Field;
 
+/// Sessions of a user where nothing is written.
+const MAX_CONNECTIONS: u32 = 10_000;
 const ROLES: [(&str, Role); 2] = [("writer", Role::Writer), ("reader", Role::Reader)];
 
 pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut Context<'_>) -> Vec<User> {
@@ -27,7 +29,7 @@ fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Op
     let password = secret(object, "password", context);
     let cluster = names::cluster(object, "cluster", known, context);
     let schema = object.text("schema", context);
-    let max_connections = max_connections(object, context);
+    let max_connections = max_connections(object, context).unwrap_or(MAX_CONNECTIONS);
     let role = object.word("role", &ROLES, context).unwrap_or(Role::Writer);
     let transaction_persistent = object.boolean("transaction_persistent", context).unwrap_or(true);
     let annotations = object

@@ -3,7 +3,8 @@
 use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 use shardwright_topology::model::{
-    Cluster, ClusterKind, Failback, RolesBy, Server, ServerState, Tls, Topology, WriterServesReads,
+    Cluster, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, RolesBy, Server, ServerState, Tls, Topology,
+    WriterServesReads,
 };
 
 use super::members::preferred;
@@ -138,7 +139,9 @@ fn without_monitor(cluster: &Cluster, report: &mut Report<'_>) {
         let message = "bundled does not fail over or back by itself yet".to_owned();
         without(cluster.origin, "failback", message);
     }
-    if cluster.max_transactions_behind.is_some_and(|most| most > 0) {
+    // That the state of the cluster is not followed says the same of the default.
+    let default = (cluster.kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
+    if cluster.max_transactions_behind != default && cluster.max_transactions_behind != Some(0) {
         let message =
             "bundled does not know yet how far behind a server is: reads may be answered by one that is \
                        further behind; proxysql-2.7 takes it out"

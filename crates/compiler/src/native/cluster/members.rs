@@ -6,9 +6,6 @@ use shardwright_topology::model::{Cluster, ClusterKind, Server, ServerState, Tls
 use super::weights::Weights;
 use crate::report::Report;
 
-/// Connections to a server where the topology does not say.
-const DEFAULT_MAX_CONNECTIONS: u32 = 1_000;
-
 /// The servers of a cluster, the most wanted writer first: `writer_preference`, then the order of definition.
 pub(super) fn preferred(cluster: &Cluster) -> Vec<&Server> {
     let named: Vec<usize> = cluster.writer_preference.iter().map(|&at| at as usize).collect();
@@ -89,7 +86,7 @@ fn member(cluster: &Cluster, server: &Server, weight: u32, tier: u8, report: &Re
         port: server.port,
         weight,
         tier,
-        max_connections: server.max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+        max_connections: server.max_connections,
         max_replication_lag_s: server
             .max_replication_lag_ms
             .map_or(0, |lag| u32::try_from(lag.div_ceil(1000)).unwrap_or(u32::MAX)),
