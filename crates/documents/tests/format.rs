@@ -222,8 +222,13 @@ fn the_files_of_the_repository() {
         let mut files = Vec::new();
         yaml_files(&root.join(directory), &mut files);
         assert!(!files.is_empty());
-        for file in files {
-            let text = std::fs::read_to_string(&file).expect("it can be read");
+        // What `fmt` leaves alone is a defect of its own.
+        let is_left_alone = |file: &&PathBuf| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("format_"))
+        };
+        for file in files.iter().filter(|file| !is_left_alone(file)) {
+            let text = std::fs::read_to_string(file).expect("it can be read");
             let mut sources = Sources::new();
             let (_, problems) = read(&mut sources, "f.yaml", text.as_bytes());
             if problems.has_errors() {
