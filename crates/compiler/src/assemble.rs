@@ -88,7 +88,12 @@ impl Sequence {
 
     /// Adds every other chain of a draft in topological order.
     pub(crate) fn rest(&mut self, draft: &mut Draft) {
-        for chain in draft.in_order() {
+        self.from(draft, Draft::START);
+    }
+
+    /// Adds the chains that can be reached from one, in topological order.
+    pub(crate) fn from(&mut self, draft: &mut Draft, first: ChainRef) {
+        for chain in draft.in_order(first) {
             if let Some(rules) = draft.take_tree(chain) {
                 let rules = rules.into_iter();
                 self.items

@@ -3,8 +3,7 @@
 use shardwright_rules::{Address, Body, DelayStep, NativeStep, Scope};
 use shardwright_topology::model::{BlockPlace, OriginId, Origins};
 
-use crate::assemble::Sequence;
-use crate::draft::{Draft, DraftRule};
+use crate::draft::DraftRule;
 use crate::native::effects::Effect;
 use crate::native::{Block, Program, Section};
 use crate::report::{PLACE, Report};
@@ -22,7 +21,7 @@ pub(crate) enum Slot<'p> {
 }
 
 /// The whole order.
-pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report<'_>) -> Sequence {
+pub(crate) fn slots<'p>(program: &'p Program, origins: &Origins, report: &mut Report<'_>) -> Vec<Slot<'p>> {
     let mut slots: Vec<Slot<'_>> = Vec::new();
     slots.extend(steps(&program.maps, |map| NativeStep::Map(map.clone())));
     slots.extend(steps(&program.roles, |role| {
@@ -55,17 +54,7 @@ pub(crate) fn sequence(program: &Program, origins: &Origins, report: &mut Report
             ends: false,
         }));
     }
-    let slots = with_blocks(slots, &program.blocks, origins, report);
-    let mut sequence = Sequence::default();
-    for slot in slots {
-        match slot {
-            Slot::Block(block) => sequence.block(block, None),
-            Slot::Step(_, rule) | Slot::Compiled(_, rule) | Slot::Mark(rule) => {
-                sequence.chain(Draft::START, vec![rule])
-            }
-        }
-    }
-    sequence
+    with_blocks(slots, &program.blocks, origins, report)
 }
 
 fn steps<T>(sections: &[Section<T>], step: impl Fn(&T) -> NativeStep) -> Vec<Slot<'static>> {

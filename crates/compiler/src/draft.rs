@@ -162,14 +162,14 @@ impl Draft {
         &self.chains[chain.0]
     }
 
-    /// The chains that can be reached from the first one, every chain before those that it jumps to. A chain whose
+    /// The chains that can be reached from `first`, every chain before those that it jumps to. A chain whose
     /// jumps form a circle cannot be ordered; drafts have none, because chains are made after those they jump to or
     /// before their own items.
-    pub(crate) fn in_order(&self) -> Vec<ChainRef> {
+    pub(crate) fn in_order(&self, first: ChainRef) -> Vec<ChainRef> {
         let mut done = vec![false; self.chains.len()];
         let mut order = Vec::with_capacity(self.chains.len());
-        let mut stack = vec![(Self::START, self.targets(Self::START))];
-        done[Self::START.0] = true;
+        let mut stack = vec![(first, self.targets(first))];
+        done[first.0] = true;
         while let Some((chain, targets)) = stack.last_mut() {
             match targets.pop() {
                 Some(target) if done[target.0] => {}

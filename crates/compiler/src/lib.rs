@@ -23,14 +23,13 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::{CodeDoc, Problems};
 use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
-use shardwright_topology::model::{EngineName, Project, RegexDialect, RuleLayout};
+use shardwright_topology::model::{EngineName, Project, RegexDialect};
 
 pub use explain::{CandidateCost, Explanation, RuleReference};
 pub use ids::lock::{Lock, LockError};
 pub use stats::{MapStats, Means, Stats};
 pub use traffic::{Seen, Traffic, TrafficError};
 
-use assemble::Sequence;
 use layout::cost::Price;
 use native::Program;
 use proxysql::Choosing;
@@ -77,75 +76,72 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let ids = &project.file.ids;
     let mut candidates = BTreeMap::new();
     let mut names = BTreeMap::from([(0, "start".to_owned())]);
-    let (graph, maps) = match engine {
-        EngineId::Bundled => {
-            dispatched(project, &mut report);
-            let sequence: Sequence = bundled::sequence(&program, &project.origins, &mut report);
-            let graph = sequence
-                .number(&draft::Draft::new(), ids, &mut lock, &mut report)
-                .graph;
-            let maps = stats::dispatched(&program, &graph, price(engine, settings));
-            (graph, maps)
-        }
-        EngineId::Proxysql27 => {
-            let price = price(engine, settings);
-            let (topology, origins) = (&project.topology, &project.origins);
-            if options.reshape {
-                forget_trees(&program, engine, &mut lock);
-            }
-            let choosing = Choosing {
-                price,
-                lock: &lock,
-                traffic: options.traffic.as_deref(),
-                reshape: options.reshape,
-            };
-            let lowered = proxysql::lower(
-                &program,
-                topology,
-                origins,
-                (choosing, *ids.rules.start()),
-                &mut report,
-            );
-            let proxysql::Lowered {
-                sequence,
-                draft,
-                trees,
-                plans,
-                reference_users,
-                rows,
-            } = lowered;
-            for (section, plan) in program.maps.iter().zip(&plans) {
-                if plan.weights.hits().is_some()
-                    && plan
-                        .candidates
-                        .first()
-                        .is_some_and(|chosen| chosen.name != "kept")
-                {
-                    lock.set(proxysql::shaped_name(engine, section), 1);
-                }
-            }
-            let numbered = sequence.number(&draft, ids, &mut lock, &mut report);
-            names.extend(
-                numbered
-                    .flags
-                    .iter()
-                    .map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())),
-            );
-            for (section, plan) in program.maps.iter().zip(&plans) {
-                candidates.insert(section.step.map.clone(), explain::costs(plan));
-            }
-            let measured = stats::Laid {
-                program: &program,
-                numbered: &numbered,
-                trees: &trees,
-                plans: &plans,
-                iterations: settings.query_processor_iterations,
-                price,
-            };
-            let maps = measured.maps(&reference_users, &rows);
-            (numbered.graph, maps)
-        }
+    let price = Price::of(engine.profile(), settings.regex);
+    if options.reshape {
+        forget_trees(&program, engine, &mut lock);
+    }
+    let choosing = Choosing {
+        price,
+        lock: &lock,
+        traffic: options.traffic.as_deref(),
+        reshape: options.reshape,
     };
+    let (topology, origins) = (&project.topology, &project.origins);
+    let mut forced = Vec::new();
+    let lowered = match engine {
+        EngineId::Bundled => {
+            let plans = proxysql::forced::plans(&program, topology, choosing, &mut report);
+            forced = plans.iter().map(Option::is_some).collect();
+            proxysql::forced::lower(&program, origins, plans, &mut report)
+        }
+        EngineId::Proxysql27 => proxysql::lower(
+            &program,
+            topology,
+            origins,
+            (choosing, *ids.rules.start()),
+            &mut report,
+        ),
+    };
+    let proxysql::Lowered {
+        sequence,
+        draft,
+        trees,
+        plans,
+        reference_users,
+        rows,
+    } = lowered;
+    for (section, plan) in program.maps.iter().zip(&plans) {
+        if plan.weights.hits().is_some()
+            && plan
+                .candidates
+                .first()
+                .is_some_and(|chosen| chosen.name != "kept")
+        {
+            lock.set(proxysql::shaped_name(engine, section), 1);
+        }
+        candidates.insert(section.step.map.clone(), explain::costs(plan));
+    }
+    let numbered = sequence.number(&draft, ids, &mut lock, &mut report);
+    let flags = numbered.flags.iter();
+    names.extend(flags.map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())));
+    let measured = stats::Laid {
+        program: &program,
+        numbered: &numbered,
+        trees: &trees,
+        plans: &plans,
+        iterations: settings.query_processor_iterations,
+        price,
+    };
+    let mut maps = measured.maps(&reference_users, &rows);
+    if engine.profile().native_steps {
+        for (name, figures) in stats::dispatched(&program, &numbered.graph, price) {
+            let at = program.maps.iter().position(|map| map.step.map == name);
+            if at.is_none_or(|at| !forced[at]) {
+                maps.insert(name, figures);
+            }
+        }
+    }
+    let graph = numbered.graph;
     let firewall = proxysql::firewall::rows(&program, &graph, &mut report);
     let configuration = Configuration {
         format: FORMAT_VERSION,
@@ -167,19 +163,6 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         lock,
         chains: names,
         candidates,
-    }
-}
-
-/// The bundled engine dispatches whatever layout is forced for other engines.
-fn dispatched(project: &Project, report: &mut Report<'_>) {
-    for map in &project.topology.shard_maps {
-        if !matches!(map.rule_layout, RuleLayout::Auto | RuleLayout::Dispatch) {
-            report.difference(
-                map.origin,
-                "rule_layout",
-                "keys are looked up by dispatch, whatever layout is forced",
-            );
-        }
     }
 }
 
@@ -211,8 +194,4 @@ fn settings(project: &Project, engine: EngineId) -> EngineSettings {
         };
     }
     settings
-}
-
-fn price(engine: EngineId, settings: EngineSettings) -> Price {
-    Price::of(engine.profile(), settings.regex)
 }

@@ -5,6 +5,7 @@ mod comment_map;
 mod conditions;
 mod effects;
 pub(crate) mod firewall;
+pub(crate) mod forced;
 mod guard;
 mod missing;
 mod plan;
@@ -108,25 +109,9 @@ pub(crate) fn lower(
         .any(|block| block.at == BlockPlace::AfterAll && !block.rules.is_empty());
     let last = has_last.then(|| draft.chain("query_rules.after_all"));
     let plans = plan::plans(program, topology, choosing, report);
-    let mut lowering = Lowering {
-        program,
-        report,
-        draft,
-        plans,
-        routes: Vec::new(),
-        rows: HashMap::new(),
-        trees: HashMap::new(),
-        tree_leaves: Vec::new(),
-        automata: false,
-        placed: Target::Stop,
-        map_chains: HashMap::new(),
-        rewrites: HashMap::new(),
-        effects: Vec::new(),
-        cluster_effects: HashMap::new(),
-        effect_chains: HashMap::new(),
-        end: last.map_or(Target::Stop, Target::Jump),
-        first_id,
-    };
+    let mut lowering = Lowering::new(program, report, draft, plans);
+    lowering.end = last.map_or(Target::Stop, Target::Jump);
+    lowering.first_id = first_id;
     let guards = lowering.annotation_guards();
     lowering.check_effects();
     let reference_users = lowering.entries();
@@ -142,6 +127,30 @@ pub(crate) fn lower(
         lowering.draft.push(Draft::START, rule);
     }
     lowering.finish(guards, last, origins, reference_users)
+}
+
+impl<'a, 'r> Lowering<'a, 'r> {
+    fn new(program: &'a Program, report: &'a mut Report<'r>, draft: Draft, plans: Vec<MapPlan>) -> Self {
+        Self {
+            program,
+            report,
+            draft,
+            plans,
+            routes: Vec::new(),
+            rows: HashMap::new(),
+            trees: HashMap::new(),
+            tree_leaves: Vec::new(),
+            automata: false,
+            placed: Target::Stop,
+            map_chains: HashMap::new(),
+            rewrites: HashMap::new(),
+            effects: Vec::new(),
+            cluster_effects: HashMap::new(),
+            effect_chains: HashMap::new(),
+            end: Target::Stop,
+            first_id: 0,
+        }
+    }
 }
 
 impl Lowering<'_, '_> {

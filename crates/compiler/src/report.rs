@@ -63,6 +63,16 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// An empty report of the same compilation, for something that may be given up.
+    pub(crate) fn scratch(&self) -> Self {
+        Self::new(self.engine, self.origins)
+    }
+
+    /// Adds what another report found.
+    pub(crate) fn take(&mut self, other: Self) {
+        self.problems.append(other.problems);
+    }
+
     /// The address of an object.
     pub(crate) fn address(&self, origin: OriginId) -> Address {
         Address::new(self.origins.address(origin))

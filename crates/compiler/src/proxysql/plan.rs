@@ -36,7 +36,7 @@ pub(crate) struct Choosing<'a> {
 }
 
 /// What was decided about one map.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MapPlan {
     /// How its key is read; `None` when the engine cannot, which is reported.
     pub reading: Option<Reading>,
@@ -83,7 +83,8 @@ pub(super) fn plans(
         .collect()
 }
 
-fn plan(
+/// The plan of one map.
+pub(super) fn plan(
     section: &Section<Box<MapStep>>,
     map: &ShardMap,
     program: &Program,
