@@ -57,6 +57,35 @@ pub struct Scope {
     pub except_functions: Vec<String>,
 }
 
+impl Scope {
+    /// Whether there is no condition on the statement.
+    pub(crate) fn takes_every_statement(&self) -> bool {
+        let session = Scope {
+            users: self.users.clone(),
+            schemas: self.schemas.clone(),
+            clusters: self.clusters.clone(),
+            client_addrs: self.client_addrs.clone(),
+            except_client_addrs: self.except_client_addrs.clone(),
+            listener_ports: self.listener_ports.clone(),
+            ..Scope::default()
+        };
+        *self == session
+    }
+
+    /// Whether there is no condition on the session besides its user.
+    pub(crate) fn takes_every_session_of_its_users(&self) -> bool {
+        let statement = Scope {
+            schemas: Names::default(),
+            clusters: Names::default(),
+            client_addrs: Vec::new(),
+            except_client_addrs: Vec::new(),
+            listener_ports: Vec::new(),
+            ..self.clone()
+        };
+        *self == statement
+    }
+}
+
 /// A set of names: listed globs (`*` for any characters, `?` for one), less the excluded ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -85,6 +114,9 @@ impl Names {
 /// Whether `glob` matches the whole of `name`: `*` stands for any characters, `?` for one byte.
 /// Linear in the product of the lengths: only the last `*` is ever tried again.
 pub fn glob_matches(glob: &str, name: &str) -> bool {
+    if glob == name {
+        return true;
+    }
     let (glob, name) = (glob.as_bytes(), name.as_bytes());
     let (mut g, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

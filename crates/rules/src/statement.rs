@@ -1,9 +1,12 @@
 //! A statement and what the lexer knows of it, found out at most once.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use shardwright_sql::class::{called_functions, classify, has_several};
-use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, StatementClass};
+use shardwright_sql::class::{called_functions, has_several};
+use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
+use shardwright_sql::skim::Comments;
+use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
 
 use crate::{Names, StatementKind, glob_matches};
 
@@ -12,7 +15,7 @@ use crate::{Names, StatementKind, glob_matches};
 pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
-    class: OnceCell<StatementClass>,
+    skim: OnceCell<Skim>,
     several: OnceCell<bool>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
@@ -24,7 +27,7 @@ impl<'a> Statement<'a> {
         Self {
             text,
             mode,
-            class: OnceCell::new(),
+            skim: OnceCell::new(),
             several: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
@@ -48,10 +51,29 @@ impl<'a> Statement<'a> {
 
     /// The class of the first statement: a few tokens tell it.
     pub fn class(&self) -> StatementClass {
-        *self.class.get_or_init(|| match self.shape.get() {
-            Some(shape) => shape.class,
-            None => classify(self.text, self.mode),
-        })
+        self.skim().class
+    }
+
+    fn skim(&self) -> &Skim {
+        self.skim.get_or_init(|| Skim::of(self.text, self.mode))
+    }
+
+    /// Gives every value of a key in the statement's comments to `take`, in order.
+    pub(crate) fn each_in_comments(&self, key: CommentKey<'_>, take: impl FnMut(Cow<'a, [u8]>)) {
+        match self.skim().comments {
+            Comments::None => {}
+            Comments::Lone(body) => values_in(body.of(self.text), key).for_each(take),
+            Comments::Unread => comment_keys(self.text, self.mode, key)
+                .map(|(value, _)| value)
+                .for_each(take),
+        }
+    }
+
+    /// The annotations of the first comment, in order.
+    pub(crate) fn annotations(&self) -> impl Iterator<Item = annotation::Annotation<'a>> + use<'a> {
+        let first = self.skim().comments.first(self.text);
+        let body = first.unwrap_or_else(|| annotation::first_comment(self.text));
+        annotation::annotations_in(body.unwrap_or_default())
     }
 
     /// The digest text, as ProxySQL makes it.

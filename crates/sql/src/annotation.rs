@@ -76,14 +76,16 @@ pub fn first_comment(text: &[u8]) -> Option<&[u8]> {
 
 /// The annotations of the statement's first comment, in order; parts without `=` are left out.
 pub fn annotations(text: &[u8]) -> impl Iterator<Item = Annotation<'_>> {
-    first_comment(text)
-        .into_iter()
-        .flat_map(|body| body.split(|&b| b == b';'))
-        .filter_map(|part| {
-            let equals = part.iter().position(|&b| b == b'=')?;
-            Some(Annotation {
-                key: part[..equals].trim_ascii(),
-                value: part[equals + 1..].trim_ascii(),
-            })
+    annotations_in(first_comment(text).unwrap_or_default())
+}
+
+/// The annotations of a comment's body.
+pub fn annotations_in(body: &[u8]) -> impl Iterator<Item = Annotation<'_>> {
+    body.split(|&b| b == b';').filter_map(|part| {
+        let equals = part.iter().position(|&b| b == b'=')?;
+        Some(Annotation {
+            key: part[..equals].trim_ascii(),
+            value: part[equals + 1..].trim_ascii(),
         })
+    })
 }

@@ -6,6 +6,7 @@ mod shape;
 
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;
+pub(crate) use keywords::classify_from;
 pub use shape::{Shape, called_functions, has_several};
 
 /// The kind of a statement, from its leading keywords.

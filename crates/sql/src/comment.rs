@@ -76,25 +76,40 @@ pub fn comment_keys<'a, 'k>(
 }
 
 /// Every value of `key` in one comment body, in order.
-pub fn values_in<'a, 'k>(
-    body: &'a [u8],
+pub fn values_in<'a, 'k>(body: &'a [u8], key: CommentKey<'k>) -> Values<'a, 'k> {
+    Values {
+        items: Items {
+            rest: body,
+            sqlcommenter: key.form == CommentForm::Sqlcommenter,
+        },
+        key,
+    }
+}
+
+/// The values of a key in a comment; see [`values_in`].
+#[derive(Clone, Debug)]
+pub struct Values<'a, 'k> {
+    items: Items<'a>,
     key: CommentKey<'k>,
-) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a, 'k> {
-    let whole = (key.form == CommentForm::Exact).then(|| Cow::Borrowed(body.trim_ascii()));
-    let pairs = Items {
-        rest: body,
-        sqlcommenter: key.form == CommentForm::Sqlcommenter,
-    };
-    let pairs = if key.form == CommentForm::Exact {
-        None
-    } else {
-        Some(pairs)
-    };
-    let values = pairs
-        .into_iter()
-        .flatten()
-        .filter_map(move |item| item.value_of(key));
-    whole.into_iter().chain(values)
+}
+
+impl<'a> Iterator for Values<'a, '_> {
+    type Item = Cow<'a, [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.key.form == CommentForm::Exact {
+            let body = self.items.rest;
+            self.key.form = CommentForm::Pairs;
+            self.items.rest = &[];
+            return Some(Cow::Borrowed(body.trim_ascii()));
+        }
+        loop {
+            let value = self.items.next()?.value_of(self.key);
+            if value.is_some() {
+                return value;
+            }
+        }
+    }
 }
 
 /// One `name`, `name=value` or piece of other text.
@@ -123,6 +138,7 @@ impl<'a> Item<'a> {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Items<'a> {
     rest: &'a [u8],
     sqlcommenter: bool,

@@ -18,6 +18,7 @@ mod parse;
 pub mod rewrite;
 pub mod schema;
 pub mod set;
+pub mod skim;
 mod spooky;
 
 pub use class::{ReadHazards, SessionEffects, Shape, StatementClass, classify};
@@ -26,3 +27,4 @@ pub use comment::{CommentForm, CommentKey, comment_keys};
 pub use digest::{Digest, DigestOptions};
 pub use lex::{LexMode, Lexer, Span, Token, TokenKind};
 pub use schema::{Naming, Unqualified};
+pub use skim::Skim;

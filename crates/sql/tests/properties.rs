@@ -7,8 +7,9 @@ use shardwright_sql::comment::comments;
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place, references};
 use shardwright_sql::set::items;
+use shardwright_sql::skim::Comments;
 use shardwright_sql::{
-    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, Span, TokenKind, annotation, classify,
+    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, Skim, Span, TokenKind, annotation, classify,
     comment_keys,
 };
 
@@ -119,7 +120,20 @@ proptest! {
     fn what_is_read_early_is_what_the_whole_text_says(text in statement(), mode in modes()) {
         prop_assert_eq!(has_several(&text, mode), Shape::of(&text, mode).several);
         let found: Vec<Span> = comments(&text, mode).map(|(span, _)| span).collect();
-        prop_assert_eq!(found, comments_of_all_tokens(&text, mode));
+        prop_assert_eq!(&found, &comments_of_all_tokens(&text, mode));
+        let skim = Skim::of(&text, mode);
+        prop_assert_eq!(skim.class, Shape::of(&text, mode).class);
+        if let Some(first) = skim.comments.first(&text) {
+            prop_assert_eq!(first, annotation::first_comment(&text));
+        }
+        match skim.comments {
+            Comments::None => prop_assert_eq!(found.len(), 0),
+            Comments::Lone(body) => {
+                prop_assert_eq!(found.len(), 1);
+                prop_assert_eq!((found[0].start + 2, found[0].end - 2), (body.start, body.end));
+            }
+            Comments::Unread => {}
+        }
     }
 
     #[test]

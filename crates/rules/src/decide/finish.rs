@@ -115,7 +115,7 @@ fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
     if !obeyed {
         return;
     }
-    for asked in annotation::annotations(walk.statement.text()) {
+    for asked in walk.statement.annotations() {
         let Some(number) = asked.number().and_then(|number| u32::try_from(number).ok()) else {
             continue;
         };
@@ -142,7 +142,7 @@ pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
     }
     let known =
         |annotation: &annotation::Annotation<'_>| annotation::KNOWN_KEYS.iter().any(|key| annotation.is(key));
-    let denied = annotation::annotations(walk.statement.text()).find(known)?;
+    let denied = walk.statement.annotations().find(known)?;
     let key = String::from_utf8_lossy(denied.key).to_ascii_lowercase();
     let what = format!(
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",

@@ -1,7 +1,6 @@
 //! The keys that the finders of a map yield for one statement.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse};
 use shardwright_sql::comment::{self, CommentKey};
@@ -10,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::decide::walk::Walk;
 use crate::refusal::{self, Refusal};
-use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep, Statement};
+use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep};
 
 /// What the finders of a map say together.
 pub(super) enum Search<'a> {
@@ -26,10 +25,9 @@ pub(super) enum Search<'a> {
 pub(super) struct Keys<'a> {
     /// At least one; several where a predicate lists several.
     pub(super) found: SmallVec<[Found<'a>; 1]>,
-    /// What they were found in, for people.
-    pub(super) origin: Origin<'a>,
+    origin: Origin<'a>,
     /// How a predicate uses them, when one does.
-    pub(super) column: Option<KeyUse>,
+    pub(super) column: Option<Box<KeyUse>>,
 }
 
 /// One value that was found.
@@ -41,33 +39,14 @@ pub(super) struct Found<'a> {
     pub(super) value: Option<KeyRef<'a>>,
 }
 
-/// What keys were found in; it is only spelled out where somebody asks.
-pub(super) enum Origin<'a> {
-    Comment {
-        word: Option<&'a str>,
-        text: Cow<'a, str>,
-    },
-    Name {
-        what: &'static str,
-        name: &'a str,
-    },
+/// What keys were found in.
+enum Origin<'a> {
+    /// A comment, behind this word.
+    Comment(Option<&'a str>),
+    /// A name of this kind.
+    Name(&'static str, &'a str),
     Tables(Vec<String>),
     Column(&'a str),
-}
-
-impl fmt::Display for Origin<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Comment {
-                word: Some(word),
-                text,
-            } => write!(f, "comment {word}={text}"),
-            Origin::Comment { word: None, text } => write!(f, "comment {text}"),
-            Origin::Name { what, name } => write!(f, "{what} {name}"),
-            Origin::Tables(names) => write!(f, "table {}", names.join(", ")),
-            Origin::Column(column) => write!(f, "column {column}"),
-        }
-    }
 }
 
 /// What one finder says.
@@ -144,7 +123,7 @@ fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a>
             ColumnAnswer::Keys(using) => Answer::Keys(Keys {
                 found: literals(step.kind, &using),
                 origin: Origin::Column(column),
-                column: Some(using),
+                column: Some(Box::new(using)),
             }),
             ColumnAnswer::Undecidable(reason) => Answer::Doubt(Doubt {
                 reason,
@@ -158,6 +137,18 @@ fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a>
 }
 
 impl Keys<'_> {
+    /// What the keys were found in, for people.
+    pub(super) fn origin(&self) -> String {
+        let text = self.found.first().map_or("", |found| &found.text);
+        match &self.origin {
+            Origin::Comment(Some(word)) => format!("comment {word}={text}"),
+            Origin::Comment(None) => format!("comment {text}"),
+            Origin::Name(what, name) => format!("{what} {name}"),
+            Origin::Tables(names) => format!("table {}", names.join(", ")),
+            Origin::Column(column) => format!("column {column}"),
+        }
+    }
+
     fn holds(&self, wanted: &Found<'_>) -> bool {
         let same = |found: &Found<'_>| found.value.is_some() && found.value == wanted.value;
         self.found.iter().any(same)
@@ -200,28 +191,23 @@ fn conflict<'a, 'f, 'k: 'f>(step: &MapStep, found: impl Iterator<Item = &'f Foun
     )
 }
 
-/// The values of a word in the statement's comments, in order. With `flag`, a bare word means `word=1`.
-pub(super) fn in_comments<'a, 'w>(
-    statement: &Statement<'a>,
-    word: &'w str,
-    form: &CommentForm,
-    flag: bool,
-) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a, 'w> {
+/// What to look for in comments. With `flag`, a bare word means `word=1`.
+pub(super) fn comment_key<'w>(word: &'w str, form: &CommentForm, flag: bool) -> CommentKey<'w> {
     let form = match form {
         CommentForm::Pairs if flag => comment::CommentForm::Flag,
         CommentForm::Pairs => comment::CommentForm::Pairs,
         CommentForm::Sqlcommenter => comment::CommentForm::Sqlcommenter,
         CommentForm::Exact(_) => comment::CommentForm::Exact,
     };
-    let key = CommentKey { name: word, form };
-    comment::comment_keys(statement.text(), statement.mode(), key).map(|(value, _)| value)
+    CommentKey { name: word, form }
 }
 
 fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &CommentForm) -> Answer<'a> {
     let mut found: SmallVec<[Found<'a>; 1]> = SmallVec::new();
-    for value in in_comments(walk.statement, word, form, false) {
+    let key = comment_key(word, form, false);
+    walk.statement.each_in_comments(key, |value| {
         let Some(found_value) = comment_value(step.kind, value, form) else {
-            continue;
+            return;
         };
         let known = found
             .iter()
@@ -232,23 +218,20 @@ fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &Comme
         if !known {
             found.push(found_value);
         }
-    }
+    });
     if found.len() > 1 {
         match step.conflict {
             Conflict::First => found.truncate(1),
             Conflict::Reject => return Answer::Refused(conflict(step, found.iter())),
         }
     }
-    let Some(first) = found.first() else {
+    if found.is_empty() {
         return Answer::Nothing;
-    };
-    let origin = Origin::Comment {
-        word: match form {
-            CommentForm::Exact(_) => None,
-            CommentForm::Pairs | CommentForm::Sqlcommenter => Some(word),
-        },
-        text: first.text.clone(),
-    };
+    }
+    let origin = Origin::Comment(match form {
+        CommentForm::Exact(_) => None,
+        CommentForm::Pairs | CommentForm::Sqlcommenter => Some(word),
+    });
     Answer::Keys(Keys {
         found,
         origin,
@@ -297,7 +280,7 @@ fn name_key<'a>(
     let found = in_template(kind, template, Cow::Borrowed(name))?;
     Some(Keys {
         found: smallvec![found],
-        origin: Origin::Name { what, name },
+        origin: Origin::Name(what, name),
         column: None,
     })
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::schema;
-use smallvec::SmallVec;
 
 use crate::decide::finish::REFUSED;
 use crate::decide::keys::{self, Keys, Search};
@@ -132,7 +131,7 @@ fn found<'a>(
         Err(cluster) => {
             to_cluster(index, walk, cluster);
             walk.matched(rule, &rule.address, None, |_| {
-                format!("{} is of no shard, to cluster {cluster}", keys.origin)
+                format!("{} is of no shard, to cluster {cluster}", keys.origin())
             });
             return Ok(Next::Continue);
         }
@@ -155,7 +154,7 @@ fn found<'a>(
     }
     walk.placed = true;
     walk.shard = Some(&shard.address);
-    walk.matched(rule, &shard.address, None, |_| keys.origin.to_string());
+    walk.matched(rule, &shard.address, None, |_| keys.origin());
     Ok(Next::Continue)
 }
 
@@ -172,7 +171,12 @@ fn one_shard<'i>(
             .as_ref()
             .and_then(|value| index.shard(walk.position, value))
     };
-    let mut shards: SmallVec<[Place<'i>; 1]> = SmallVec::new();
+    if let [key] = keys
+        && let Some(place) = shard_of(key)
+    {
+        return Ok(Ok(place));
+    }
+    let mut shards: Vec<Place<'i>> = Vec::new();
     let mut unknown: Option<&Found<'_>> = None;
     for key in keys {
         match shard_of(key) {

@@ -14,13 +14,17 @@ pub(super) fn in_scope(
     patterns: &ScopePatterns,
     walk: &mut Walk<'_>,
 ) -> bool {
-    session_in_scope(index, scope, walk) && statement_in_scope(scope, patterns, walk)
+    session_in_scope(index, scope, patterns, walk)
+        && (!patterns.asks_of_statement || statement_in_scope(scope, patterns, walk))
 }
 
-fn session_in_scope(index: &impl Index, scope: &Scope, walk: &Walk<'_>) -> bool {
+fn session_in_scope(index: &impl Index, scope: &Scope, patterns: &ScopePatterns, walk: &Walk<'_>) -> bool {
     let session = walk.session;
     if !scope.users.contains(session.user) {
         return false;
+    }
+    if !patterns.asks_of_session {
+        return true;
     }
     if !scope.schemas.is_any()
         && !session
@@ -138,7 +142,11 @@ fn selected(index: &impl Index, step: &RoleStep, patterns: &RulePatterns, walk: 
 }
 
 fn asks_for_writer(hint: &WriterHint, walk: &Walk<'_>) -> bool {
-    keys::in_comments(walk.statement, &hint.word, &hint.form, true).any(|value| &*value == b"1")
+    let mut asks = false;
+    let key = keys::comment_key(&hint.word, &hint.form, true);
+    walk.statement
+        .each_in_comments(key, |value| asks |= &*value == b"1");
+    asks
 }
 
 /// The longest delay of all that apply.

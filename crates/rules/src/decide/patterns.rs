@@ -14,6 +14,10 @@ pub(super) struct ScopePatterns {
     pub(super) text: Vec<Compiled>,
     pub(super) except_digest: Vec<Compiled>,
     pub(super) except_text: Vec<Compiled>,
+    /// The scope has conditions on the session besides its user.
+    pub(super) asks_of_session: bool,
+    /// The scope has conditions on the statement.
+    pub(super) asks_of_statement: bool,
 }
 
 impl ScopePatterns {
@@ -33,6 +37,8 @@ impl ScopePatterns {
             text: compile(&scope.match_pattern),
             except_digest: compile(&scope.except_match_digest),
             except_text: compile(&scope.except_match_pattern),
+            asks_of_session: !scope.takes_every_session_of_its_users(),
+            asks_of_statement: !scope.takes_every_statement(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The class of a statement from its first keywords.
 
 use super::StatementClass;
+use crate::lex::scan::is_blank;
 use crate::lex::{LexMode, Lexer, Token, TokenKind};
 
 /// Common table expressions are skipped token by token up to this many; beyond, the class is `Other`.
@@ -27,6 +28,18 @@ pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
             _ => return StatementClass::Other,
         }
     }
+}
+
+/// The class of `text`, of which blanks and comments end at `at`.
+pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementClass {
+    let rest = &text[at..];
+    let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = &rest[..length];
+    let ends = rest.get(length).is_some_and(|&byte| is_blank(byte));
+    if ends && word.eq_ignore_ascii_case(b"SELECT") {
+        return StatementClass::Select;
+    }
+    classify(rest, mode)
 }
 
 /// The code of `/*!50110 … */`; never recurses deeper, since a comment token holds no complete comment opener that
