@@ -77,7 +77,7 @@ impl Build {
                     port: 3306,
                     weight: 1,
                     read_weight: None,
-                    max_connections: None,
+                    max_connections: 1_000,
                     max_replication_lag_ms: None,
                     state: ServerState::Online,
                     until: None,
@@ -124,7 +124,7 @@ impl Build {
             cluster,
             role: Role::Writer,
             schema: schema.map(Into::into),
-            max_connections: None,
+            max_connections: 10_000,
             transaction_persistent: true,
             annotations: Annotations::Deny,
         });
