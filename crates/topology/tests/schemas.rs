@@ -152,13 +152,12 @@ fn defaults_and_examples_are_values_of_their_field() {
 }
 
 /// Where nothing written means that nothing is asked for, or something that other fields say.
-const NO_DEFAULT: [&str; 7] = [
+const NO_DEFAULT: [&str; 6] = [
     "all",
     "all that are left",
     "everything",
     "no limit",
     "always on",
-    "as the engine is set",
     "`weight`",
 ];
 

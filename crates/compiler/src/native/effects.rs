@@ -18,7 +18,7 @@ pub(crate) enum Effect {
         /// ms
         ttl_ms: u32,
         /// Whether an empty result is kept.
-        empty: Option<bool>,
+        empty: bool,
     },
     /// Their connection is shared in another way; `never` counts most, then `ignore_sysvar_reads`.
     Multiplex(Multiplex),

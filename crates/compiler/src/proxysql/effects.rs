@@ -280,7 +280,8 @@ fn with(effect: &Effect, rule: EngineRule) -> EngineRule {
         },
         Effect::Cache { ttl_ms, empty } => EngineRule {
             cache_ttl_ms: Some(*ttl_ms),
-            cache_empty_result: *empty,
+            // NULL is 1 (2.7.1, `query_processor.h`).
+            cache_empty_result: (!empty).then_some(false),
             ..rule
         },
         Effect::Multiplex(multiplex) => EngineRule {

@@ -43,8 +43,8 @@ pub struct Cache {
     pub matches: Scope,
     /// How long a result is kept, in milliseconds; at least 1.
     pub ttl_ms: u32,
-    /// Whether an empty result is kept; the engine keeps it where not said.
-    pub cache_empty_result: Option<bool>,
+    /// Whether an empty result is kept; true where not said.
+    pub cache_empty_result: bool,
     /// Why.
     pub reason: Option<Arc<str>>,
     /// What to do for an engine that cannot.

@@ -72,10 +72,7 @@ fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
         let message = "a result is kept for 1ms to 49d; leave the cache out to keep none";
         object.error(BAD_VALUE, message, object.span("ttl"), context);
     }
-    let cache_empty_result = object
-        .has("cache_empty_result")
-        .then(|| object.boolean("cache_empty_result", context))
-        .flatten();
+    let cache_empty_result = object.boolean("cache_empty_result", context).unwrap_or(true);
     let reason = object.filled_text("reason", context);
     Some(Cache {
         name: object.name.clone(),

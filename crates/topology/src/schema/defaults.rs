@@ -85,6 +85,7 @@ fn topology() -> Vec<(&'static str, Value, When)> {
         ("query_rules.*.rules.[].role", json!("writer"), Has("cluster")),
         ("query_rules.*.rules.[].apply", json!(0), Always),
         ("pooling.exceptions.*.on_unsupported", json!("error"), Always),
+        ("caches.*.cache_empty_result", json!(true), Always),
         ("caches.*.on_unsupported", json!("error"), Always),
         ("mirrors.*.to.role", json!("writer"), Always),
         ("mirrors.*.percent", json!(100), Always),

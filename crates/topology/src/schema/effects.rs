@@ -55,10 +55,7 @@ pub(super) fn caches() -> Value {
                 ),
                 (
                     "cache_empty_result",
-                    boolean(
-                        "Whether an empty result is kept; as the engine is set where not given (ProxySQL: \
-                         `mysql-query_cache_stores_empty_result`, which is true).",
-                    ),
+                    boolean("Whether an empty result is kept; true where not given."),
                 ),
                 ("reason", text("Why it is so, such as the number of a change.")),
                 ("on_unsupported", on_unsupported()),
