@@ -6,11 +6,14 @@ use shardwright_documents::{Document, Node, Value};
 /// Whether a value under this key is a secret if it is no reference: a `password`, what a reference to one has as
 /// `previous`, and variables, of the project or of an engine, that are named for one.
 pub(crate) fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    key == "previous"
+    let holds = |word: &str| {
+        let mut parts = key.as_bytes().windows(word.len());
+        parts.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    key.eq_ignore_ascii_case("previous")
         || ["password", "passwd", "secret", "credential", "token"]
-            .iter()
-            .any(|word| key.contains(word))
+            .into_iter()
+            .any(holds)
 }
 
 /// Conceals every literal secret.

@@ -75,25 +75,31 @@ impl Origins {
     /// The address that people write: `shard_maps.tenants.shards.t137`, `query_rules.legacy.rules[0]`.
     #[must_use]
     pub fn address(&self, id: OriginId) -> String {
-        let mut steps = Vec::new();
-        let mut next = Some(id);
-        while let Some(at) = next {
-            let origin = &self.origins[at.0 as usize];
-            steps.push(&origin.step);
-            next = origin.parent;
-        }
         let mut address = String::new();
-        for step in steps.iter().rev() {
-            match step {
-                Step::Name(name) if address.is_empty() => address.push_str(name),
-                Step::Name(name) => {
-                    address.push('.');
-                    address.push_str(name);
-                }
-                Step::Index(index) => write!(address, "[{index}]").expect("writing to a string cannot fail"),
-            }
-        }
+        self.write_address(id, 0, &mut address);
         address
+    }
+
+    /// Writes the address of an object behind those around it; `behind` is the length of what follows.
+    fn write_address(&self, id: OriginId, behind: usize, address: &mut String) {
+        let origin = &self.origins[id.0 as usize];
+        let length = match &origin.step {
+            Step::Name(name) => name.len() + ".".len(),
+            Step::Index(_) => "[0000000000]".len(),
+        };
+        match origin.parent {
+            Some(parent) => self.write_address(parent, behind + length, address),
+            None => address.reserve_exact(behind + length),
+        }
+        match &origin.step {
+            Step::Name(name) => {
+                if !address.is_empty() {
+                    address.push('.');
+                }
+                address.push_str(name);
+            }
+            Step::Index(index) => write!(address, "[{index}]").expect("writing to a string cannot fail"),
+        }
     }
 
     /// Where the object's name was written; for an item of a list, the item.
