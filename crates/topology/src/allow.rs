@@ -3,18 +3,12 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_diagnostics::{Diagnostic, FileId, Sources};
+use shardwright_diagnostics::{FileId, Sources};
 use shardwright_documents::Node;
 
-use crate::codes::BAD_DATA;
-use crate::data::{Kind, ReadData, bytes};
-use crate::environment::{Environment, Names};
+use crate::data::{self, Kind, ReadData};
 use crate::report::Report;
-use crate::template;
 use crate::variables::Variables;
-
-/// Allow files of one project.
-const MAX_FILES: usize = 1_000;
 
 /// The allow files that the firewall names, by path. None for one that cannot be read, which has been reported.
 #[derive(Debug, Default)]
@@ -37,35 +31,13 @@ pub(crate) fn read_all<'n>(
     sources: &mut Sources,
     report: &mut Report,
 ) -> AllowFiles {
-    let environment = Environment::default();
-    let names = Names {
-        environment: &environment,
-        variables,
-    };
     let mut files = AllowFiles::default();
-    for node in roots.flat_map(named) {
-        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
-            continue;
-        };
-        if files.by_path.contains_key(&*path) {
-            continue;
-        }
-        let text = if files.by_path.len() == MAX_FILES {
-            Err(format!("a project has {MAX_FILES} allow files at most"))
-        } else {
-            bytes(&path, Kind::Allow, read)
-        };
-        let file = match text {
-            Ok(text) => {
-                let text: Arc<str> = text.into();
-                Some((sources.add(&*path, &*text), text))
-            }
-            Err(why) => {
-                report.push(Diagnostic::error(BAD_DATA, why).at(node.span, ""));
-                None
-            }
-        };
-        files.by_path.insert(path.into_owned(), file);
+    for (path, text) in data::texts(roots.flat_map(named), Kind::Allow, variables, read, report) {
+        let file = text.map(|text| {
+            let text: Arc<str> = text.into();
+            (sources.add(&*path, &*text), text)
+        });
+        files.by_path.insert(path, file);
     }
     files
 }

@@ -15,8 +15,8 @@ use crate::variables::Variables;
 
 /// Bytes of one data file.
 pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024 * 1024;
-/// Data files of one project.
-const MAX_DATA_FILES: usize = 1_000;
+/// Data files of one project, and allow files.
+const MAX_FILES: usize = 1_000;
 /// Rows of one data file: as many as generators may make objects.
 const MAX_ROWS: usize = 2_000_000;
 /// Columns of one data file.
@@ -100,32 +100,11 @@ pub(crate) fn read_all<'n>(
     for root in roots {
         collect(root, &mut named);
     }
-    let environment = Environment::default();
-    let names = Names {
-        environment: &environment,
-        variables,
-    };
     let mut tables = Tables::default();
     let mut cells_left = MAX_CELLS;
-    for node in named {
-        // A path that uses the variables of a generator is refused where the generator is read.
-        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
-            continue;
-        };
-        if tables.by_path.contains_key(&*path) {
-            continue;
-        }
-        let table = if tables.by_path.len() == MAX_DATA_FILES {
-            Err(format!("a project has {MAX_DATA_FILES} data files at most"))
-        } else {
-            bytes(&path, Kind::Table, read)
-                .map(|text| Reader::read(&path, text, &mut cells_left, sources, report))
-        };
-        let table = table.unwrap_or_else(|why| {
-            report.push(Diagnostic::error(BAD_DATA, why).at(node.span, ""));
-            None
-        });
-        tables.by_path.insert(path.into_owned(), table.map(Arc::new));
+    for (path, text) in texts(named, Kind::Table, variables, read, report) {
+        let table = text.and_then(|text| Reader::read(&path, text, &mut cells_left, sources, report));
+        tables.by_path.insert(path, table.map(Arc::new));
     }
     report.set_data_files(tables.files().collect());
     tables
@@ -160,8 +139,56 @@ pub(crate) enum Kind {
     Allow,
 }
 
+impl Kind {
+    /// What people call such a file, how its name ends, and an example.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Table => ("data", ".csv", "data/tenants.csv"),
+            Self::Allow => ("allow", ".txt", "allow/app.txt"),
+        }
+    }
+}
+
+/// The text of each file that a node names, once for each path; none for one that cannot be used, which is reported where
+/// it is named first.
+pub(crate) fn texts<'n>(
+    named: impl IntoIterator<Item = &'n Node>,
+    kind: Kind,
+    variables: &Variables,
+    read: &mut ReadData<'_>,
+    report: &mut Report,
+) -> Vec<(String, Option<String>)> {
+    let environment = Environment::default();
+    let names = Names {
+        environment: &environment,
+        variables,
+    };
+    let mut known = FxHashSet::default();
+    let mut texts = Vec::new();
+    for node in named {
+        // A path that uses the variables of a generator is refused where the generator is read.
+        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
+            continue;
+        };
+        if !known.insert(path.to_string()) {
+            continue;
+        }
+        let text = if texts.len() == MAX_FILES {
+            Err(format!(
+                "a project has {MAX_FILES} {} files at most",
+                kind.words().0
+            ))
+        } else {
+            bytes(&path, kind, read)
+        };
+        let text = text.map_err(|why| report.push(Diagnostic::error(BAD_DATA, why).at(node.span, "")));
+        texts.push((path.into_owned(), text.ok()));
+    }
+    texts
+}
+
 /// The text of a file below the project's directory; the error says why it cannot be used, for people.
-pub(crate) fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
+fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
     check_path(path, kind)?;
     let bytes = read(path)?;
     if bytes.len() > MAX_DATA_BYTES {
@@ -179,10 +206,7 @@ pub(crate) fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<S
 
 /// Whether a path leads to a data file below the project's directory.
 fn check_path(path: &str, kind: Kind) -> Result<(), String> {
-    let (called, ending, example) = match kind {
-        Kind::Table => ("data", ".csv", "data/tenants.csv"),
-        Kind::Allow => ("allow", ".txt", "allow/app.txt"),
-    };
+    let (called, ending, example) = kind.words();
     let inside = !path.starts_with('/')
         && !path.contains(['\\', ':', '\0'])
         && path
