@@ -26,7 +26,20 @@ pub(crate) fn check_hits(
     scratch: &mut Context<'_>,
     report: &mut Report,
 ) {
-    Check { report }.below(patch, base, "", &Environment::default(), scratch);
+    let place = Place {
+        base,
+        address: String::new(),
+        environment: &Environment::default(),
+    };
+    Check { report }.below(patch, &place, scratch);
+}
+
+/// What a patch is laid over.
+struct Place<'p, 'b> {
+    /// What is there already.
+    base: Option<&'p View<'b>>,
+    address: String,
+    environment: &'p Environment,
 }
 
 struct Check<'r> {
@@ -34,71 +47,53 @@ struct Check<'r> {
 }
 
 impl Check<'_> {
-    fn below(
-        &mut self,
-        patch: &Patch,
-        base: Option<&View<'_>>,
-        address: &str,
-        environment: &Environment,
-        scratch: &mut Context<'_>,
-    ) {
+    fn below(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
         if patch.is_empty() {
             return;
         }
         if patch.holds_objects() {
-            return self.objects(patch, base, address, environment, scratch);
+            return self.objects(patch, place, scratch);
         }
         for child in patch.children() {
-            let field = base.and_then(|base| base.get(&child.key().text));
+            let field = place.base.and_then(|base| base.get(&child.key().text));
             let value = field.map(|field| field.value);
-            self.one(child, value.as_ref(), &join(address, child), environment, scratch);
+            let inner = Place {
+                base: value.as_ref(),
+                address: join(&place.address, child),
+                environment: place.environment,
+            };
+            self.one(child, &inner, scratch);
         }
     }
 
-    fn one(
-        &mut self,
-        patch: &Patch,
-        base: Option<&View<'_>>,
-        address: &str,
-        environment: &Environment,
-        scratch: &mut Context<'_>,
-    ) {
+    fn one(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
         let Some(value) = patch.value() else {
-            return self.below(patch, base, address, environment, scratch);
+            return self.below(patch, place, scratch);
         };
-        let Some(base) = base else { return };
-        if same(base, &View::of(value), environment, scratch) {
-            let message = format!("the patch of `{address}` changes nothing");
+        let Some(base) = place.base else { return };
+        if same(base, &View::of(value), place.environment, scratch) {
+            let message = format!("the patch of `{}` changes nothing", place.address);
             let diagnostic = Diagnostic::error(IDLE_PATCH, message)
                 .at(patch.key().span, "")
                 .also(base.span(), "this is there already")
                 .help("delete the patch");
-            self.report.push(environment.mark(diagnostic));
+            self.report.push(place.environment.mark(diagnostic));
         }
     }
 
-    fn objects(
-        &mut self,
-        patch: &Patch,
-        base: Option<&View<'_>>,
-        address: &str,
-        environment: &Environment,
-        scratch: &mut Context<'_>,
-    ) {
+    fn objects(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
         let mut names: FxHashSet<String> = FxHashSet::default();
         let mut found: FxHashSet<&str> = FxHashSet::default();
-        if let Some(base) = base {
-            let Ok(()) = instances(base, environment, scratch, |instance, scratch| {
+        if let Some(base) = place.base {
+            let Ok(()) = instances(base, place.environment, scratch, |instance, scratch| {
                 if let Some(child) = patch.child(&instance.name) {
                     found.insert(&child.key().text);
-                    let address = join(address, child);
-                    self.one(
-                        child,
-                        Some(&instance.field.value),
-                        &address,
-                        instance.environment,
-                        scratch,
-                    );
+                    let inner = Place {
+                        base: Some(&instance.field.value),
+                        address: join(&place.address, child),
+                        environment: instance.environment,
+                    };
+                    self.one(child, &inner, scratch);
                 } else if names.len() < MAX_REMEMBERED {
                     names.insert(instance.name.into_owned());
                 }
@@ -111,16 +106,20 @@ impl Check<'_> {
             .children()
             .filter(|child| !found.contains(&*child.key().text))
         {
-            let message = format!("the patch hits nothing: there is no `{}`", join(address, child));
+            let message = format!(
+                "the patch hits nothing: there is no `{}`",
+                join(&place.address, child)
+            );
             let near = did_you_mean(&child.key().text, names.iter().copied());
             let diagnostic = Diagnostic::error(PATCH_MISSES, message).at(child.key().span, "");
             let diagnostic = match near {
                 Some(near) => diagnostic.did_you_mean(Some(near)),
                 None => diagnostic.help(format!(
-                    "a patch changes objects that are there; to add one, set `{address}` as a whole"
+                    "a patch changes objects that are there; to add one, set `{}` as a whole",
+                    place.address
                 )),
             };
-            self.report.push(environment.mark(diagnostic));
+            self.report.push(place.environment.mark(diagnostic));
         }
     }
 }
