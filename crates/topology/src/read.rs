@@ -8,7 +8,7 @@ use std::path::Path;
 use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
-use crate::codes::{NO_TOPOLOGY, TOO_MANY_INSTANCES};
+use crate::codes::{NO_PROJECT_FILE, NO_TOPOLOGY, TOO_MANY_INSTANCES};
 use crate::data::MAX_DATA_BYTES;
 use crate::load::{
     ENVIRONMENT_DIRECTORY, InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY,
@@ -44,6 +44,13 @@ pub fn read_project_with(directory: &Path, options: &Options, unsaved: &BTreeMap
         bytes: 0,
         directories: 0,
     };
+    if unsaved.is_empty() && !directory.is_dir() {
+        let message = format!("there is no directory `{}`", directory.display());
+        let diagnostic =
+            Diagnostic::error(NO_PROJECT_FILE, message).help("-C names the directory of the project");
+        reader.reading.problems.push(diagnostic);
+        reader.reading.project_file_unreadable = true;
+    }
     reader.file(PROJECT_FILE, true);
     reader.directory(TOPOLOGY_DIRECTORY, 0);
     reader.unsaved(TOPOLOGY_DIRECTORY);
