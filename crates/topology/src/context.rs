@@ -14,7 +14,7 @@ use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
 use crate::data::Tables;
 use crate::environment::{Environment, Names};
 use crate::generate::{MAX_INSTANCES, too_many};
-use crate::model::{DefinitionId, Origins};
+use crate::model::{DefinitionId, NamePattern, Origins};
 use crate::report::Report;
 use crate::template::{self, Expanded, Fault, TemplateError};
 use crate::variables::Variables;
@@ -24,6 +24,8 @@ const MAX_EXPANDED_BYTES: usize = 1 << 30;
 
 /// Items of lists that are read, counting a list again in each instance of the generator around it.
 const MAX_ITEMS: usize = 10_000_000;
+/// Generators whose lost names are remembered.
+const MAX_LOST: usize = 100;
 /// Names that are compared for a "did you mean" and for globs that match nothing. Past it problems are still
 /// reported, without the nearest name.
 const MAX_COMPARISONS: usize = 4_000_000;
@@ -41,6 +43,8 @@ pub(crate) struct Context<'s> {
     all_variables_are_known: bool,
     /// Definitions inside generators by the place of their key.
     pub(crate) definitions: FxHashMap<Span, DefinitionId>,
+    /// What the names looked like that generators which could not run would have given.
+    lost_names: Vec<NamePattern>,
     texts: FxHashSet<Arc<str>>,
     instances_left: u64,
     bytes_left: usize,
@@ -60,6 +64,7 @@ impl<'s> Context<'s> {
             allow_files: AllowFiles::default(),
             all_variables_are_known: true,
             definitions: FxHashMap::default(),
+            lost_names: Vec::new(),
             texts: FxHashSet::default(),
             instances_left: MAX_INSTANCES,
             bytes_left: MAX_EXPANDED_BYTES,
@@ -89,6 +94,22 @@ impl<'s> Context<'s> {
         let text: Arc<str> = text.into();
         self.texts.insert(text.clone());
         text
+    }
+
+    /// Notes that a generator did not give all of its names, which has been reported: what refers to them is not wrong.
+    pub(crate) fn lose_names(&mut self, key: &str) {
+        if self.lost_names.len() < MAX_LOST {
+            self.lost_names.push(NamePattern::new(template::as_glob(key)));
+        }
+    }
+
+    pub(crate) const fn has_lost_names(&self) -> bool {
+        !self.lost_names.is_empty()
+    }
+
+    /// Whether a generator that could not run may have given this name.
+    pub(crate) fn may_be_lost(&self, name: &str) -> bool {
+        self.lost_names.iter().any(|lost| lost.matches(name))
     }
 
     /// The number of instances, taken from what is left; none and a problem where that is too little.

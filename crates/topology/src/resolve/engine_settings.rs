@@ -27,10 +27,11 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
         let name = &*engine.key.text;
         let Some((_, family)) = FAMILIES.into_iter().find(|(family, _)| *family == name) else {
             let known = FAMILIES.iter().map(|(family, _)| *family);
-            let diagnostic = names::unknown("engine", name, known, engine.key.span, context);
-            context.report.push(
-                diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
-            );
+            if let Some(diagnostic) = names::unknown("engine", name, known, engine.key.span, context) {
+                context.report.push(
+                    diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
+                );
+            }
             continue;
         };
         if !engine.value.is_map() {

@@ -35,7 +35,7 @@ fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Opt
     if !known.users.contains_key(&object.name) {
         let users = known.users.keys().map(|name| &**name);
         let diagnostic = names::unknown("user", &object.name, users, object.key, context)
-            .note("an object of `firewall` has the name of the user that it is about");
+            .map(|told| told.note("an object of `firewall` has the name of the user that it is about"));
         object.push(diagnostic, context);
         user_is_known = false;
     }

@@ -69,8 +69,12 @@ pub(super) fn read_all<'a, T>(
         if field.value.is_map() {
             let template = is_template(&field.key.text);
             let definition = define_in(&field, outer, context);
+            let mut named = true;
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
-                let name = name(&field, environment, context)?;
+                let Some(name) = name(&field, environment, context) else {
+                    named = false;
+                    return None;
+                };
                 let patch = section.patch_of(&name).filter(|_| template);
                 let (field, definition) = match patch {
                     None => (field.clone(), definition),
@@ -102,7 +106,10 @@ pub(super) fn read_all<'a, T>(
                 objects.push((name, value));
                 Some(())
             };
-            run(&field.value, outer, context, &mut one);
+            let ran = run(&field.value, outer, context, &mut one);
+            if !(ran && named) {
+                context.lose_names(&field.key.text);
+            }
         } else {
             not_a_mapping(&field, context);
             if !is_template(&field.key.text) {
@@ -113,25 +120,27 @@ pub(super) fn read_all<'a, T>(
     objects
 }
 
-/// Calls `one` for each instance of a generator, or once where the value is none.
+/// Calls `one` for each instance of a generator, or once where the value is none. False where the generator cannot be
+/// read.
 pub(super) fn run(
     value: &View<'_>,
     outer: &Environment,
     context: &mut Context<'_>,
     one: &mut impl FnMut(&Environment, &mut Context<'_>) -> Option<()>,
-) {
+) -> bool {
     let Some(for_each) = for_each(value) else {
         one(outer, context);
-        return;
+        return true;
     };
     let Some(mut combinations) = Combinations::read(&for_each, outer, context) else {
-        return;
+        return false;
     };
     while !context.report.is_full()
         && let Some(environment) = combinations.next(outer)
     {
         one(&environment, context);
     }
+    true
 }
 
 fn name(field: &Field<'_>, environment: &Environment, context: &mut Context<'_>) -> Option<Arc<str>> {

@@ -49,21 +49,24 @@ pub(super) fn find<T: Copy>(
     None
 }
 
-/// The problem of a reference to nothing.
+/// The problem of a reference to nothing; none where a generator that could not run may have made the object.
 pub(super) fn unknown<'n>(
     kind: &str,
     name: &str,
     known: impl ExactSizeIterator<Item = &'n str>,
     span: Span,
     context: &mut Context<'_>,
-) -> Diagnostic {
+) -> Option<Diagnostic> {
+    if context.may_be_lost(name) {
+        return None;
+    }
     let diagnostic =
         Diagnostic::error(UNKNOWN_REFERENCE, format!("no {kind} is named `{name}`")).at(span, "");
     if !context.take_comparisons(known.len().min(MAX_COMPARED)) {
-        return diagnostic;
+        return Some(diagnostic);
     }
     // Ordered, so that the answer does not depend on the order of a hash table.
     let mut known: Vec<&str> = known.take(MAX_COMPARED).collect();
     known.sort_unstable();
-    diagnostic.did_you_mean(did_you_mean(name, known))
+    Some(diagnostic.did_you_mean(did_you_mean(name, known)))
 }

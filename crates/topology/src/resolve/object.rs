@@ -82,8 +82,11 @@ impl<'a, 'e> Object<'a, 'e> {
         self.push(Diagnostic::error(code, message).at(span, ""), context);
     }
 
-    /// A problem of this object.
-    pub(super) fn push(&self, diagnostic: Diagnostic, context: &mut Context<'_>) {
+    /// A problem of this object, if there is one.
+    pub(super) fn push(&self, diagnostic: impl Into<Option<Diagnostic>>, context: &mut Context<'_>) {
+        let Some(diagnostic) = diagnostic.into() else {
+            return;
+        };
         let diagnostic = if self.environment.instance().is_some() {
             self.environment.mark(diagnostic)
         } else {

@@ -59,8 +59,9 @@ pub(super) fn apply(
             None => {
                 let span = context.origins.span(change.origin);
                 let known = places.keys().map(|name| &**name);
-                let diagnostic = names::unknown("shard of this map", &name, known, span, context);
-                push(diagnostic, change.origin, context);
+                if let Some(diagnostic) = names::unknown("shard of this map", &name, known, span, context) {
+                    push(diagnostic, change.origin, context);
+                }
             }
         }
     }

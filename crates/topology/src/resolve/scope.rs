@@ -124,7 +124,8 @@ fn existing<T>(
                     let diagnostic = names::unknown(kind, name, known, span, context);
                     object.push(diagnostic, context);
                 }
-                None if context.take_comparisons(known.len())
+                None if !context.has_lost_names()
+                    && context.take_comparisons(known.len())
                     && !known.keys().any(|name| pattern.matches(name)) =>
                 {
                     let message = format!("no {kind} matches `{}`", pattern.as_str());

@@ -309,9 +309,10 @@ fn link(
                 Some(place) => map.otherwise = *place,
                 None => {
                     let known = places.keys().map(|name| &**name);
-                    let diagnostic = names::unknown("shard map", &name, known, span, context);
-                    let diagnostic = context.origins.mark(map.origin, diagnostic);
-                    context.report.push_at_cell(diagnostic);
+                    if let Some(diagnostic) = names::unknown("shard map", &name, known, span, context) {
+                        let diagnostic = context.origins.mark(map.origin, diagnostic);
+                        context.report.push_at_cell(diagnostic);
+                    }
                 }
             }
         }

@@ -125,6 +125,23 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("$(")
 }
 
+/// What a text may expand to, as a glob.
+pub(crate) fn as_glob(text: &str) -> String {
+    let mut glob = String::new();
+    let mut depth = 0_usize;
+    let mut rest = text.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '$' if depth == 0 && rest.peek() == Some(&'(') => glob.push('*'),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => glob.push(letter),
+            _ => {}
+        }
+    }
+    glob
+}
+
 /// Expands a text.
 ///
 /// # Errors
