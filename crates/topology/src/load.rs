@@ -113,7 +113,16 @@ pub(crate) fn load_with(
         report.fault_project_file();
     }
     let mut sources = Sources::new();
-    let mut documents = read(files, options, &mut sources, &mut report);
+    // The schemas are the same whatever stands in the files.
+    let (mut documents, checkers) = std::thread::scope(|scope| {
+        let checkers = scope.spawn(Checkers::new);
+        let documents = read(files, options, &mut sources, &mut report);
+        let checkers = checkers.join();
+        (
+            documents,
+            checkers.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
+    });
     if documents.project().is_none() && !reading.project_file_unreadable {
         let message = format!("there is no project file `{PROJECT_FILE}` here");
         let help = "create one, or name the directory of the project with -C";
@@ -127,7 +136,7 @@ pub(crate) fn load_with(
     }
     secrets::conceal(documents.all(), &mut sources);
     let complete = !unreadable && documents.all().all(|document| document.complete);
-    let project = resolve(&documents, complete, data, &mut sources, &mut report);
+    let project = resolve(&documents, &checkers, complete, data, &mut sources, &mut report);
     let (project, tables) = project.unzip();
     documents.tables = tables.unwrap_or_default();
     let errors = report.problems.has_errors();
@@ -187,19 +196,19 @@ pub(crate) fn is_environment(path: &str) -> bool {
 
 fn resolve(
     documents: &Documents,
+    checkers: &Checkers,
     complete: bool,
     data: &mut ReadData<'_>,
     sources: &mut Sources,
     report: &mut Report,
 ) -> Option<(Project, Tables)> {
-    let checkers = Checkers::new();
     check(&checkers.project, documents.project(), report);
     check(&checkers.topology, documents.topology(), report);
     let environments = documents.listed_environments(sources);
     if !environments.is_empty() {
         check(&Checker::new(schema::environment()), environments, report);
     }
-    let overlay = overlay(documents, &checkers, sources, report);
+    let overlay = overlay(documents, checkers, sources, report);
     // What is missing in a tree may stand in the part of its file that could not be read.
     if !complete {
         let layers = Layers::of_project(documents, overlay);
