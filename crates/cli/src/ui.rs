@@ -225,3 +225,8 @@ impl Ui {
         }
     }
 }
+
+/// `1 rule`, `2 rules`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

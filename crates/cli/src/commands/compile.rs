@@ -10,7 +10,7 @@ use crate::args::{Compile, Emit, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Built};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
@@ -93,8 +93,12 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
 
 fn summary(stats: &Stats) -> String {
     format!(
-        "compiled for {}: {} rules in {} chains, {} hostgroups, {} servers",
-        stats.engine, stats.rules, stats.chains, stats.hostgroups, stats.servers
+        "compiled for {}: {} in {}, {}, {}",
+        stats.engine,
+        counted(stats.rules, "rule"),
+        counted(stats.chains, "chain"),
+        counted(stats.hostgroups, "hostgroup"),
+        counted(stats.servers, "server")
     )
 }
 

@@ -15,7 +15,7 @@ use crate::args::{Global, Test};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 use properties::PropertyCount;
 
@@ -182,11 +182,10 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
         } else {
             format!("{failed} failed")
         };
-        let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         ui.status(&format!(
             "{engine}: {} with {}, {ended}",
-            plural(*cases, "case"),
-            plural(*statements, "statement")
+            counted(*cases, "case"),
+            counted(*statements, "statement")
         ));
         if let Some(PropertyCount {
             proved,

@@ -7,7 +7,7 @@ use crate::args::{Global, Resolved, Validate};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open_with_tests(global, ui)?;
@@ -60,20 +60,13 @@ fn report(opened: &Opened, problems: &Problems, ui: &Ui) -> Result<(), CommandEr
         return Ok(());
     }
     let topology = &opened.project.topology;
-    let counts = [
-        (topology.clusters.len(), "cluster", "clusters"),
-        (topology.users.len(), "user", "users"),
-        (
-            topology.shard_maps.iter().map(|map| map.shards.len()).sum(),
-            "shard",
-            "shards",
-        ),
-        (topology.shard_maps.len(), "shard map", "shard maps"),
+    let shards = topology.shard_maps.iter().map(|map| map.shards.len()).sum();
+    let listed = [
+        counted(topology.clusters.len(), "cluster"),
+        counted(topology.users.len(), "user"),
+        counted(shards, "shard"),
+        counted(topology.shard_maps.len(), "shard map"),
     ];
-    let listed: Vec<String> = counts
-        .iter()
-        .map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many }))
-        .collect();
     let engines: Vec<&str> = opened.engines().map(|engine| engine.name()).collect();
     ui.status(&format!(
         "valid for {}: {}",

@@ -84,6 +84,14 @@ fn bad_project_files_end_with_78() {
     let output = empty.run(["validate"]).unwrap();
     assert_eq!(output.code(), Some(78), "{}", output.stderr);
     assert!(output.stderr.contains("shardwright.yaml"), "{}", output.stderr);
+    let output = empty.run(["-C", "elsewhere", "validate"]).unwrap();
+    assert_eq!(output.code(), Some(78), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("there is no directory `elsewhere`"),
+        "{}",
+        output.stderr
+    );
+    assert!(!output.stderr.contains("project file"), "{}", output.stderr);
     for content in [
         "engines: [",
         "version: 1\nengines: [oracle]\n",

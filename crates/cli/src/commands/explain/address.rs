@@ -9,7 +9,7 @@ use crate::args::{Explain, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Built, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
@@ -51,11 +51,7 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
     let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
     lines.extend(places(&built.configuration, &explained.address));
     if !explained.rules.is_empty() {
-        let count = explained.rules.len();
-        lines.push(format!(
-            "compiled to {count} rule{}",
-            if count == 1 { "" } else { "s" }
-        ));
+        lines.push(format!("compiled to {}", counted(explained.rules.len(), "rule")));
     }
     for rule in explained.rules.iter().take(MAX_RULES) {
         lines.push(format!(
