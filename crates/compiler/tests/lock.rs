@@ -2,11 +2,11 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{Address, EngineId};
+use shardwright_rules::{Address, EngineId, Rule};
 use shardwright_topology::model::*;
 use support::*;
 
@@ -108,4 +108,181 @@ fn pins_win_and_clashes_are_told() {
     build.clusters_mut()[1].hostgroups.writer = Some(1500);
     let compiled = again(&build.finish(), EngineId::Bundled, &Lock::default());
     insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"SW324: hostgroup 1500 of hostgroups.shard-001.writer is also another hostgroup's number");
+}
+
+/// Rules by id.
+fn rules(compiled: &Compiled) -> HashMap<u32, Rule> {
+    let rules = compiled.configuration.graph.rules.iter();
+    rules.map(|rule| (rule.id, rule.clone())).collect()
+}
+
+/// Rules that were added, changed or taken away, and shards whose rule has another id.
+fn changes(before: &Compiled, after: &Compiled) -> (usize, usize) {
+    let (old, new) = (rules(before), rules(after));
+    let gone = old.keys().filter(|id| !new.contains_key(id)).count();
+    let changed = new.iter().filter(|(id, rule)| old.get(id) != Some(rule)).count();
+    let (old, new) = (shard_ids(before), shard_ids(after));
+    let moved = old
+        .iter()
+        .filter(|(shard, id)| new.get(*shard).is_some_and(|new| new != *id))
+        .count();
+    (gone + changed, moved)
+}
+
+const WIDE: IdRanges = IdRanges {
+    hostgroups: 1_000_000..=1_999_999,
+    rules: 10_000_000..=99_999_999,
+    flags: 2_000_000..=2_999_999,
+};
+
+/// Shards of a map, each key on one of three clusters.
+fn placed(keys: &BTreeMap<i64, u8>) -> Project {
+    let mut build = Build::new().ids(WIDE);
+    let home = build.cluster("home", 1);
+    let clusters: Vec<ClusterId> = (0..3).map(|at| build.cluster(&format!("c{at}"), 1)).collect();
+    build.user("app", home, Some("app"));
+    build.map(
+        "tenants",
+        &["app"],
+        KeyKind::Integer,
+        "tenant",
+        vec![comment("tenant")],
+    );
+    let shards = keys.iter().map(|(key, cluster)| {
+        let cluster = clusters[usize::from(*cluster)];
+        (format!("t{key}"), integers([*key]), Some(cluster), None)
+    });
+    build.shards(shards.collect());
+    build.finish()
+}
+
+/// Numbers that repeat from run to run.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Adds, removes or moves one key.
+fn edit(keys: &mut BTreeMap<i64, u8>, draws: &mut Draws) {
+    let some = |keys: &BTreeMap<i64, u8>, draws: &mut Draws| {
+        let at = draws.below(keys.len() as u64) as usize;
+        *keys.keys().nth(at).expect("a place below the length")
+    };
+    match draws.below(8) {
+        0 | 1 => {
+            let last = keys.keys().next_back().map_or(0, |last| last + 1);
+            keys.insert(last, draws.below(3) as u8);
+        }
+        2..=4 => {
+            keys.insert(draws.below(1 << 22) as i64, draws.below(3) as u8);
+        }
+        5 | 6 if keys.len() > 20 => {
+            let gone = some(keys, draws);
+            keys.remove(&gone);
+        }
+        _ => {
+            let moved = some(keys, draws);
+            let cluster = keys.get_mut(&moved).expect("a key of the map");
+            *cluster = (*cluster + 1) % 3;
+        }
+    }
+}
+
+/// A walk of edits: each changes few rules and renumbers none, and the tree stays near the best one.
+fn walk(shards: u64, edits: usize, engine: EngineId) {
+    let mut draws = Draws(shards);
+    let mut keys: BTreeMap<i64, u8> = (0..shards as i64).map(|key| (key * 5, (key % 3) as u8)).collect();
+    let forced = |mut project: Project| {
+        let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+        maps[0].rule_layout = RuleLayout::Tree;
+        project.topology.shard_maps = Table::new(maps);
+        project
+    };
+    let mut before = again(&forced(placed(&keys)), engine, &Lock::default());
+    let mut total = 0;
+    for nth in 0..edits {
+        edit(&mut keys, &mut draws);
+        let project = forced(placed(&keys));
+        let after = again(&project, engine, &before.lock);
+        assert_eq!(problems(&after, Severity::Error), Vec::<String>::new());
+        let (changed, moved) = changes(&before, &after);
+        assert_eq!(moved, 0, "edit {nth} of {shards} shards renumbered others");
+        total += changed;
+        before = after;
+    }
+    let project = forced(placed(&keys));
+    let told = problems(&before, Severity::Warning);
+    let cost = |compiled: &Compiled| compiled.stats.shard_maps["tenants"].mean_cost_ns;
+    let best = again(&project, engine, &Lock::default());
+    let near = cost(&before) <= 1.25 * cost(&best);
+    assert!(
+        near || told.iter().any(|told| told.contains("--reshape")),
+        "{} and {}",
+        cost(&before),
+        cost(&best)
+    );
+    let logarithm = f64::from(u32::try_from(keys.len()).expect("few keys")).log2();
+    let mean = total as f64 / edits as f64;
+    assert!(
+        mean <= 2.0 * logarithm,
+        "{mean} rules an edit, {shards} shards on {engine}"
+    );
+    every_key_is_placed(&before, &keys);
+}
+
+fn every_key_is_placed(compiled: &Compiled, keys: &BTreeMap<i64, u8>) {
+    let decider = Decider::new(compiled);
+    for (key, cluster) in keys.iter().step_by(keys.len() / 50 + 1) {
+        let statement = format!("/* tenant={key} */ SELECT 1 FROM t");
+        assert_eq!(
+            decider.short("app", None, &statement),
+            format!("c{cluster} writer"),
+            "{statement}"
+        );
+    }
+}
+
+#[test]
+fn edits_change_few_rules_and_renumber_none() {
+    for engine in EngineId::ALL {
+        walk(200, 60, engine);
+    }
+    walk(1_000, 20, EngineId::Proxysql27);
+}
+
+#[cfg(not(debug_assertions))]
+#[test]
+fn ten_thousand_edits() {
+    for engine in EngineId::ALL {
+        walk(200, 10_000, engine);
+        walk(10_000, 1_000, engine);
+        walk(100_000, 20, engine);
+    }
+}
+
+#[test]
+fn reshaping_lays_out_again() {
+    let mut keys: BTreeMap<i64, u8> = (0..40).map(|key| (key, 0)).collect();
+    let before = again(&placed(&keys), EngineId::Proxysql27, &Lock::default());
+    keys.extend((1_000..1_300).map(|key| (key, 1)));
+    let kept = again(&placed(&keys), EngineId::Proxysql27, &before.lock);
+    let options = Options {
+        reshape: true,
+        ..Options::default()
+    };
+    let reshaped = compile(&placed(&keys), EngineId::Proxysql27, &kept.lock, &options);
+    let best = again(&placed(&keys), EngineId::Proxysql27, &Lock::default());
+    assert_eq!(reshaped.stats.shard_maps, best.stats.shard_maps);
+    assert_eq!(
+        again(&placed(&keys), EngineId::Proxysql27, &reshaped.lock).lock,
+        reshaped.lock
+    );
+    every_key_is_placed(&kept, &keys);
 }

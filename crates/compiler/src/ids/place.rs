@@ -84,6 +84,9 @@ fn least_below(
     least
 }
 
+/// Ids that are left free in front of keys for chains that will be made around them.
+const ROOM: u32 = 16;
+
 struct Chain<'s, 'n> {
     slots: &'s [Slot<'n>],
     least: &'s [Option<u32>],
@@ -100,9 +103,12 @@ impl Chain<'_, '_> {
             .and_then(|&at| self.slots[at].locked)
             .filter(|&id| above < id && id < high);
         let keeps = |at: usize| {
-            self.slots[at]
+            let id = self.slots[at]
                 .locked
-                .filter(|&id| above < id && id < end.unwrap_or(high))
+                .filter(|&id| above < id && id < end.unwrap_or(high))?;
+            // Keys below that were pinned in front of it would have to move.
+            let below = self.slots[at].opens.and_then(|chain| self.least[chain]);
+            below.is_none_or(|below| id < below).then_some(id)
         };
         let mut last = above;
         for &at in &items {
@@ -111,25 +117,45 @@ impl Chain<'_, '_> {
                 last = last.max(id);
             }
         }
-        // A rule that hands on stands in front of what is below it, and behind the items that stand in front of that.
-        for &at in items.iter().filter(|&&at| keeps(at).is_none()) {
-            let below = self.slots[at]
-                .opens
-                .and_then(|chain| self.least[chain])
-                .filter(|&id| id > above);
-            let until = below.or(end).unwrap_or(high);
-            let before = items
-                .iter()
-                .filter_map(|&item| keeps(item))
-                .filter(|&id| id < until)
-                .max();
-            let after = before.unwrap_or(above).max(above);
-            let id = free(after, until, self.slots[at].name, taken)
-                .or_else(|| free(above, until, self.slots[at].name, taken))
-                .or_else(|| free(above, end.unwrap_or(high), self.slots[at].name, taken))
-                .or_else(|| free(above, high, self.slots[at].name, taken))?;
-            ids[at] = id;
-            last = last.max(id);
+        // Items are listed as they should be tested, so a new one stands in front of those behind it that stay.
+        let mut behind: Vec<Option<u32>> = vec![None; items.len()];
+        for nth in (1..items.len()).rev() {
+            behind[nth - 1] = keeps(items[nth]).into_iter().chain(behind[nth]).min();
+        }
+        for (nth, &at) in items.iter().enumerate().filter(|(_, at)| keeps(**at).is_none()) {
+            let below = self.slots[at].opens.and_then(|chain| self.least[chain]);
+            let below = below
+                .filter(|&id| id > above)
+                .map(|below| behind[nth].map_or(below, |behind| below.min(behind)));
+            let name = self.slots[at].name;
+            let id = match below {
+                None => {
+                    let until = end.unwrap_or(high);
+                    let near = last
+                        .saturating_add(2 + until.saturating_sub(last) / 16)
+                        .min(until);
+                    free(last, near, name, taken)
+                        .or_else(|| free(last, until, name, taken))
+                        // The end of the chain is nobody's shard, and may move.
+                        .or_else(|| free(last, high, name, taken))
+                }
+                Some(below) => {
+                    // Near those that should be tested before it, so that there is room for chains below chains.
+                    let ahead = items[..nth].iter().map(|&item| ids[item]);
+                    let ahead = ahead.filter(|id| id.saturating_add(ROOM) <= below).max();
+                    let after = ahead.map_or(above, |ahead| ahead.max(above));
+                    let near = after
+                        .saturating_add(2 + below.saturating_sub(after) / 16)
+                        .min(below);
+                    free(after, near, name, taken)
+                        .or_else(|| free(after, below, name, taken))
+                        .or_else(|| free(above, below, name, taken))
+                }
+            };
+            ids[at] = id
+                .or_else(|| free(above, end.unwrap_or(high), name, taken))
+                .or_else(|| free(above, high, name, taken))?;
+            last = last.max(ids[at]);
         }
         for &at in &ends {
             let kept = self.slots[at].locked.filter(|&id| last < id && id < high);
@@ -208,15 +234,15 @@ mod tests {
         let slots = [
             slot(0, Some(20), "a"),
             opening(0, 1, None),
-            slot(1, Some(30), "b"),
-            slot(1, Some(40), "c"),
-            end(0, Some(60)),
+            slot(1, Some(130), "b"),
+            slot(1, Some(140), "c"),
+            end(0, Some(160)),
             end(1, None),
         ];
-        let ids = place(&slots, (5, 100)).expect("room");
-        assert_eq!((ids[0], ids[2], ids[3], ids[4]), (20, 30, 40, 60));
-        assert!((21..30).contains(&ids[1]), "{ids:?}");
-        assert!((41..100).contains(&ids[5]), "{ids:?}");
+        let ids = place(&slots, (5, 200)).expect("room");
+        assert_eq!((ids[0], ids[2], ids[3], ids[4]), (20, 130, 140, 160));
+        assert!((21..130).contains(&ids[1]), "{ids:?}");
+        assert!((141..200).contains(&ids[5]), "{ids:?}");
     }
 
     #[test]

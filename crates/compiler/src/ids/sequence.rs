@@ -85,12 +85,14 @@ fn fill_gap(
     }
 }
 
-/// Spreads ids over `available` numbers from `low`; at the open end of the range with gaps of at most 100.
+/// Spreads ids over `available` numbers from `low`; at the open end of the range with gaps of 100, or of what leaves room
+/// for 256 times as many.
 fn spread(ids: &mut [u32], low: u32, available: u64, open: bool) {
     const WIDEST_GAP: u64 = 100;
     let count = ids.len() as u64;
     let step = available / (count + 1);
-    let step = if open { step.min(WIDEST_GAP) } else { step };
+    let widest = WIDEST_GAP.max(available / (256 * count.max(1)));
+    let step = if open { step.min(widest) } else { step };
     for (nth, id) in ids.iter_mut().enumerate() {
         let nth = nth as u64;
         let offset = if step == 0 { nth } else { (nth + 1) * step };

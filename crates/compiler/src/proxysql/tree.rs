@@ -13,6 +13,9 @@ use crate::keys::site::{KeySite, Sought};
 use crate::layout::shape::{self, Chain, Item};
 use crate::native::Section;
 
+/// Shards that the refusal of an unknown key names.
+const MOST_NAMED: usize = 8;
+
 /// What a tree depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TreeKey {
@@ -63,7 +66,13 @@ impl Lowering<'_, '_> {
         let entries = std::mem::take(&mut self.plans[key.map].entries);
         let shape = std::mem::take(&mut self.plans[key.map].shape);
         let step = &section.step;
-        let shards: Vec<&str> = step.shards.iter().map(shard_name).collect();
+        // A list of many would change every end of a chain with every shard that comes or goes.
+        let named = if step.shards.len() <= MOST_NAMED {
+            &step.shards[..]
+        } else {
+            &[]
+        };
+        let shards: Vec<&str> = named.iter().map(shard_name).collect();
         let mut builder = Builder {
             unknown: refusal::unknown_key(&step.map, &step.key, None, &shards),
             key: key.clone(),
@@ -76,8 +85,9 @@ impl Lowering<'_, '_> {
         };
         self.items(&mut builder, root, &shape, &entries);
         let order = self.plans[key.map].weights.as_weights().order(&shape);
-        // Only keys of no shard come to the end of a chain, so that those rules stand behind all others.
-        let ends = builder.chains.iter().flat_map(|&chain| {
+        // Only keys of no shard come to the end of a chain, so that those rules stand behind all others; the root's is the
+        // last, with the most room in front of it.
+        let ends = builder.chains.iter().rev().flat_map(|&chain| {
             let rules = self.draft.get(chain).rules.iter().enumerate();
             let ends = rules.filter(|(_, rule)| rule.ends);
             ends.map(move |(at, _)| (chain, at as u32))
