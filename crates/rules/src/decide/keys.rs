@@ -242,7 +242,10 @@ fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &Comme
 /// A comment of another form is no key; a value of another kind is a key that no shard holds.
 fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) -> Option<Found<'a>> {
     let (text, is_valid) = match value {
-        Cow::Borrowed(bytes) => (String::from_utf8_lossy(bytes), std::str::from_utf8(bytes).is_ok()),
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => (Cow::Borrowed(text), true),
+            Err(_) => (String::from_utf8_lossy(bytes), false),
+        },
         Cow::Owned(bytes) => {
             let is_valid = std::str::from_utf8(&bytes).is_ok();
             (Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()), is_valid)
