@@ -236,7 +236,7 @@ pub(crate) struct Explain {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright compile --engine proxysql-2.7 --emit sql -o rules.sql\n  \
-    shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check"
+    shardwright compile --engine proxysql-2.7 --emit cnf -o proxysql.cnf\n  shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check"
 )]
 pub(crate) struct Compile {
     /// The engine to compile for; the first that the project lists when absent
@@ -271,6 +271,8 @@ pub(crate) struct Compile {
 pub(crate) enum Emit {
     /// Statements for the ProxySQL admin port
     Sql,
+    /// The configuration file of ProxySQL, proxysql.cnf
+    Cnf,
     /// The configuration as data
     Json,
     /// Chains and rules for people

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shardwright_compiler::{MapStats, Options, Stats, Traffic, tree};
-use shardwright_targets::emit;
+use shardwright_targets::emit::{self, EmitError};
 
 use crate::args::{Compile, Emit, Global};
 use crate::error::CommandError;
@@ -39,9 +39,8 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
         (Some(text), Some(path)) => project::replace_file(path, text.as_bytes())?,
         (Some(text), None) => ui.data(&text)?,
         (None, Some(_)) => {
-            return Err(
-                CommandError::usage("-o needs to know what to write").hint("add --emit sql, json or tree")
-            );
+            return Err(CommandError::usage("-o needs to know what to write")
+                .hint("add --emit sql, cnf, json or tree"));
         }
         (None, None) if args.stats => {}
         (None, None) => ui.status(&summary(&built.compiled.stats)),
@@ -67,13 +66,21 @@ fn traffic(path: &Path) -> Result<Traffic, CommandError> {
 
 fn emitted(built: &Built, emit: Emit) -> Result<String, CommandError> {
     Ok(match emit {
-        Emit::Sql => emit::sql(&built.configuration).map_err(|error| {
-            CommandError::new(Exit::BadDocument, error.to_string())
-                .hint("--engine proxysql-2.7 compiles to rows; the bundled engine's steps are not rows")
-        })?,
+        Emit::Sql => emit::sql(&built.configuration).map_err(not_emitted)?,
+        Emit::Cnf => emit::cnf(&built.configuration).map_err(not_emitted)?,
         Emit::Json => emit::json(&built.configuration),
         Emit::Tree => tree::render(&built.compiled),
     })
+}
+
+fn not_emitted(error: EmitError) -> CommandError {
+    let is_step = matches!(error, EmitError::NativeStep { .. });
+    let told = CommandError::new(Exit::BadDocument, error.to_string());
+    if is_step {
+        told.hint("--engine proxysql-2.7 compiles to rows; the bundled engine's steps are not rows")
+    } else {
+        told
+    }
 }
 
 fn is_current(args: &Compile, text: Option<&str>) -> Result<bool, CommandError> {

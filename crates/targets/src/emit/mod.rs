@@ -1,11 +1,14 @@
-//! Configurations as files: SQL for the admin port of ProxySQL, and JSON.
+//! Configurations as files: SQL for the admin port of ProxySQL, its configuration file, and JSON.
 
+mod cnf;
 mod rows;
 mod sql;
+mod variables;
 
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
+pub use cnf::cnf;
 pub use rows::{Cell, PLACEHOLDER_PASSWORD, Row, Table, rows};
 pub use sql::sql;
 
@@ -31,6 +34,22 @@ pub enum EmitError {
         address: Address,
         /// The column.
         column: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Something that tables hold and the configuration file does not.
+    #[error("{address}: proxysql.cnf cannot hold {what}; --emit sql can")]
+    NotInFile {
+        /// The object that it came from.
+        address: Address,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A variable that the configuration file cannot hold.
+    #[error("{name} {reason}; --emit sql can")]
+    Variable {
+        /// Its name.
+        name: String,
         /// What is wrong with it.
         reason: String,
     },

@@ -6,9 +6,7 @@ use shardwright_rules::{Configuration, FIREWALL_MESSAGE};
 
 use super::{Cell, EmitError, Row, Table, rows};
 
-mod variables;
-
-use variables::{Variables, variables};
+use super::variables::{Variables, variables};
 
 /// What makes memory live, and then durable. Hostgroups come before the rules that name them, and rules before the
 /// users that they are for. The variables come first: rules compile their patterns with the library that is set.

@@ -1,7 +1,8 @@
-//! Emitted SQL, loaded into tables with the constraints of ProxySQL's own.
+//! Emitted SQL and configuration files, loaded into tables with the constraints of ProxySQL's own.
 
 #![allow(clippy::unwrap_used)]
 
+mod cnf;
 mod configuration;
 mod tables;
 
