@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::decide::RulePatterns;
-use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, StatementKind};
+use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView, StatementKind};
 
 use crate::route_tests::{Expected, Mismatch, Runner};
 use ends::{End, Walker};
@@ -91,6 +91,31 @@ pub struct Shown {
     pub decision: Decision,
 }
 
+/// A statement of a session that is tried.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trial {
+    /// Who sends it.
+    pub user: String,
+    /// The session's schema.
+    pub schema: Option<String>,
+    /// The statement.
+    pub query: String,
+}
+
+impl Trial {
+    /// Its session, as the evaluator takes it.
+    #[must_use]
+    pub fn view(&self) -> SessionView<'_> {
+        SessionView {
+            user: &self.user,
+            schema: self.schema.as_deref(),
+            client_addr: Some("10.0.0.7"),
+            listener: Some(("0.0.0.0", 6033)),
+            ..SessionView::default()
+        }
+    }
+}
+
 /// Decides the properties of one configuration.
 #[derive(Debug)]
 pub struct Prover<'c> {
@@ -115,6 +140,12 @@ impl<'c> Prover<'c> {
             configuration,
             maps,
         }
+    }
+
+    /// Statements of every kind and user that are worth trying on this configuration.
+    #[must_use]
+    pub fn trials(&self) -> Vec<Trial> {
+        self.tried(&Domain::default(), &[])
     }
 
     /// Whether the property holds.
@@ -169,6 +200,11 @@ impl<'c> Prover<'c> {
             }),
         }
     }
+}
+
+/// Whether an address is a shard's.
+pub(crate) fn is_shard(address: &shardwright_rules::Address) -> bool {
+    ends::is_shard(address).is_some()
 }
 
 /// The maps of a configuration for the bundled engine, for [`Prover::new`].

@@ -1,10 +1,12 @@
 //! Route tests: statements of a session, run through the routing table, against what was expected of them.
 
 mod compare;
+pub mod coverage;
+pub mod mutants;
 pub(crate) mod session;
 
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Decision, Outcome, Role, Statement};
+use shardwright_rules::{Configuration, Decision, Outcome, Role, SessionView, Statement};
 
 use self::session::Simulated;
 
@@ -144,19 +146,48 @@ impl<'c> Runner<'c> {
     }
 
     /// What decides.
-    pub(crate) fn table(&self) -> &RoutingTable {
+    #[must_use]
+    pub fn table(&self) -> &RoutingTable {
         &self.table
     }
 
     /// What does not hold in a case; the session goes on behind a failure as it would for a client.
     #[must_use]
     pub fn run(&self, case: &Case<'_>) -> Vec<Failure> {
+        self.walk(
+            case,
+            |session, statement| self.table.decide(session, statement),
+            |_, _, _| {},
+        )
+    }
+
+    /// As [`Runner::run`], and shows every statement with its decision, paths and all.
+    #[must_use]
+    pub fn run_seen(
+        &self,
+        case: &Case<'_>,
+        see: impl FnMut(&SessionView<'_>, &Statement<'_>, &Decision),
+    ) -> Vec<Failure> {
+        self.walk(
+            case,
+            |session, statement| self.table.explain(session, statement),
+            see,
+        )
+    }
+
+    fn walk(
+        &self,
+        case: &Case<'_>,
+        decide: impl Fn(&SessionView<'_>, &Statement<'_>) -> Decision,
+        mut see: impl FnMut(&SessionView<'_>, &Statement<'_>, &Decision),
+    ) -> Vec<Failure> {
         let mut failures = Vec::new();
         let mut session = Simulated::default();
         for (position, step) in case.steps.iter().enumerate() {
             session.turn_to(step, self.configuration);
             let statement = Statement::new(step.query.as_bytes(), Default::default());
-            let decision = self.table.decide(&session.view(step), &statement);
+            let decision = decide(&session.view(step), &statement);
+            see(&session.view(step), &statement, &decision);
             let mismatches = self.mismatches(step, &session, &statement, &decision);
             if !mismatches.is_empty() {
                 failures.push(Failure {

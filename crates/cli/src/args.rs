@@ -312,7 +312,7 @@ pub(crate) struct Route {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright test\n  shardwright test \"every hint\" --engine proxysql-2.7\n  \
-    shardwright test --format json"
+    shardwright test --format json\n  shardwright test --coverage --fail-under 90\n  shardwright test --mutants --most 100"
 )]
 pub(crate) struct Test {
     /// Only tests whose name contains this
@@ -320,6 +320,26 @@ pub(crate) struct Test {
     /// Engines to compile for; every one that the project lists when absent
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
+    /// Tell which rules, shards and branches no test comes to
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Break the compiled configuration in one place after another, and tell what no test notices
+    #[arg(long)]
+    pub(crate) mutants: bool,
+    /// The least coverage, and share of mutants that are noticed, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) fail_under: Option<f64>,
+    /// The most mutants for each engine
+    #[arg(long, value_name = "N", default_value_t = 500, requires = "mutants")]
+    pub(crate) most: usize,
+}
+
+/// A share of 0 to 100 percent.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
+        _ => Err("a percentage from 0 to 100".to_owned()),
+    }
 }
 
 /// Which targets a command is about.

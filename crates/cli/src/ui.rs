@@ -176,6 +176,19 @@ impl Ui {
         )))
     }
 
+    /// Shows how far long work is, on one line of a person's terminal; nothing elsewhere.
+    pub(crate) fn progress(&self, text: impl FnOnce() -> String) {
+        if self.shows_progress() {
+            // A closed standard error leaves nobody to tell.
+            let _ = write!(io::stderr().lock(), "\r\u{1b}[K{}", text());
+        }
+    }
+
+    /// Removes the line of [`Ui::progress`].
+    pub(crate) fn end_progress(&self) {
+        self.progress(String::new);
+    }
+
     /// Tells how the work goes; silent with `--quiet`.
     pub(crate) fn status(&self, text: &str) {
         if !self.quiet {

@@ -22,7 +22,7 @@ use crate::shards::{Owner, ShardIndex};
 #[derive(Debug)]
 pub struct RoutingTable {
     configuration: Arc<Configuration>,
-    patterns: Vec<RulePatterns>,
+    patterns: Vec<Arc<RulePatterns>>,
     chains: Chains,
     /// By position of the map's rule.
     shards: Vec<Option<Box<ShardIndex>>>,
@@ -36,6 +36,35 @@ pub struct RoutingTable {
 impl RoutingTable {
     /// Builds the table; its size and time grow with the configuration's.
     pub fn new(configuration: Arc<Configuration>) -> Self {
+        let patterns = RulePatterns::of(&configuration);
+        patterns.iter().for_each(RulePatterns::prepare);
+        Self::with(configuration, patterns.into_iter().map(Arc::new).collect())
+    }
+
+    /// The table of a configuration that differs in few rules: the patterns of rules that are in both, by id, are not
+    /// compiled again.
+    #[must_use]
+    pub fn changed(&self, configuration: Arc<Configuration>) -> Self {
+        let before = &self.configuration;
+        let same_regex = before.settings.regex == configuration.settings.regex;
+        let patterns = configuration
+            .graph
+            .rules
+            .iter()
+            .map(|rule| {
+                let known = before.graph.rules.binary_search_by_key(&rule.id, |rule| rule.id);
+                match known {
+                    Ok(at) if same_regex && before.graph.rules[at].body == rule.body => {
+                        Arc::clone(&self.patterns[at])
+                    }
+                    _ => Arc::new(RulePatterns::of_rule(rule, configuration.settings.regex)),
+                }
+            })
+            .collect();
+        Self::with(configuration, patterns)
+    }
+
+    fn with(configuration: Arc<Configuration>, patterns: Vec<Arc<RulePatterns>>) -> Self {
         let mut cluster_of = FxHashMap::default();
         for (position, cluster) in configuration.clusters.iter().enumerate() {
             for hostgroup in [Some(cluster.writer), cluster.reader].into_iter().flatten() {
@@ -57,8 +86,6 @@ impl RoutingTable {
                 .or_default();
             rows.entry(row.username.clone()).or_insert(position);
         }
-        let patterns = RulePatterns::of(&configuration);
-        patterns.iter().for_each(RulePatterns::prepare);
         Self {
             patterns,
             chains: Chains::of(&configuration.graph),

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
 
 use super::ends::{End, Schema, What, is_shard, moves_on};
-use super::statements::Trial;
-use super::{Claim, CounterExample, MapStep, Property, Prover, Shown};
+use super::{Claim, CounterExample, MapStep, Property, Prover, Shown, Trial};
 use crate::route_tests::{Expected, Mismatch, OutcomeKind, Runner};
 
 /// What of an expectation does not hold at an end; empty where it holds.

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use shardwright_patterns::{Automaton, Limits, Literal, Pattern, witness};
 use shardwright_rules::{
-    Body, CommentForm, Finder, KeyKind, KeyRef, KeyValue, MapStep, SessionView, Shard, Statement,
-    StatementKind,
+    Body, CommentForm, Finder, KeyKind, KeyRef, KeyValue, MapStep, Shard, Statement, StatementKind,
 };
 use shardwright_sql::annotation;
 
 use super::claim::shard_of;
 use super::ends::{End, Schema, kinds};
 use super::starts::{Side, beginning};
-use super::{Domain, Prover};
+use super::{Domain, Prover, Trial};
 
 /// Statements that one property is tried on.
 const MOST_TRIALS: usize = 4_000;
@@ -27,26 +26,6 @@ const LIMITS: Limits = Limits {
     states: 2_000,
     tuples: 20_000,
 };
-
-/// A statement of a session.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Trial {
-    pub(super) user: String,
-    pub(super) schema: Option<String>,
-    pub(super) query: String,
-}
-
-impl Trial {
-    pub(super) fn view(&self) -> SessionView<'_> {
-        SessionView {
-            user: &self.user,
-            schema: self.schema.as_deref(),
-            client_addr: Some("10.0.0.7"),
-            listener: Some(("0.0.0.0", 6033)),
-            ..SessionView::default()
-        }
-    }
-}
 
 /// Whether properties speak of the statement; see the module's parent.
 pub(super) fn is_plain(statement: &Statement<'_>) -> bool {

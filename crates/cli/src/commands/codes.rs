@@ -13,6 +13,8 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_analysis::CODES,
         &[lint::comments_only::PAGE, test::PAGE],
         &test::PROPERTY_PAGES,
+        &test::COVERAGE_PAGES,
+        &[test::MUTANT_PAGE],
         REFUSALS,
     ]
     .concat();

@@ -1,11 +1,14 @@
 //! `test`: route tests and properties, without a server, for every listed engine.
 
 mod cases;
+mod coverage;
+mod mutants;
 mod properties;
 mod report;
 
 use serde::Serialize;
-use shardwright_analysis::route_tests::Runner;
+use shardwright_analysis::route_tests::coverage::Coverage;
+use shardwright_analysis::route_tests::{Failure, Runner};
 use shardwright_diagnostics::{Case, CaseOutcome, Problems, render};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::EngineId;
@@ -17,8 +20,12 @@ use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::{Format, Ui, counted};
 
+use coverage::CoverageCount;
+use mutants::{MutantCount, Suite};
 use properties::PropertyCount;
 
+pub(crate) use coverage::PAGES as COVERAGE_PAGES;
+pub(crate) use mutants::PAGE as MUTANT_PAGE;
 pub(crate) use properties::PAGES as PROPERTY_PAGES;
 pub(crate) use report::PAGE;
 
@@ -35,11 +42,11 @@ pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, Command
     let mut problems = opened.problems.clone();
     let mut counts = Vec::new();
     for engine in engines {
-        counts.push(run_on(engine, &chosen, &opened, &mut problems, ui)?);
+        counts.push(run_on(engine, &chosen, &opened, args, &mut problems, ui)?);
     }
     let failed = counts
         .iter()
-        .any(|count| count.failed > 0 || count.properties.is_some_and(|count| count.refuted > 0));
+        .any(|count| !count.holds() || count.is_under(args.fail_under));
     show(&counts, &problems, &opened, ui)?;
     Ok(if failed { Exit::Findings } else { Exit::Done })
 }
@@ -79,12 +86,53 @@ struct Count {
     failed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     properties: Option<PropertyCount>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<CoverageCount>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutants: Option<MutantCount>,
+}
+
+impl Count {
+    fn of(engine: EngineId) -> Self {
+        Self {
+            engine: engine.name(),
+            cases: 0,
+            statements: 0,
+            failed: 0,
+            properties: None,
+            coverage: None,
+            mutants: None,
+        }
+    }
+
+    fn add(&mut self, test: &RouteTest, failures: &[Failure]) {
+        self.cases += 1;
+        self.statements += test.steps.len();
+        self.failed += usize::from(!failures.is_empty());
+    }
+
+    /// Whether nothing failed and nothing was refuted.
+    fn holds(&self) -> bool {
+        self.failed == 0 && self.properties.is_none_or(|count| count.refuted == 0)
+    }
+
+    /// Whether less is covered or noticed than was asked for.
+    fn is_under(&self, wanted: Option<f64>) -> bool {
+        let Some(wanted) = wanted else {
+            return false;
+        };
+        self.coverage
+            .as_ref()
+            .is_some_and(|count| count.all.percent < wanted)
+            || self.mutants.is_some_and(|count| count.score < wanted)
+    }
 }
 
 fn run_on(
     engine: EngineId,
     chosen: &Chosen<'_>,
     opened: &Opened,
+    args: &Test,
     problems: &mut Problems,
     ui: &Ui,
 ) -> Result<Count, CommandError> {
@@ -95,18 +143,19 @@ fn run_on(
     }
     let configuration = built.configuration;
     let runner = Runner::new(RoutingTable::new(configuration.clone()), &configuration);
-    let mut count = Count {
-        engine: engine.name(),
-        cases: 0,
-        statements: 0,
-        failed: 0,
-        properties: None,
-    };
-    for test in chosen.tests.iter().filter(|test| is_for(&test.engines, engine)) {
-        let failures = runner.run(&cases::case(test));
-        count.cases += 1;
-        count.statements += test.steps.len();
-        count.failed += usize::from(!failures.is_empty());
+    let mut coverage = args.coverage.then(|| Coverage::of(&configuration));
+    let mut count = Count::of(engine);
+    let tests = chosen.tests.iter().filter(|test| is_for(&test.engines, engine));
+    let mut run = Vec::new();
+    for test in tests {
+        let case = cases::case(test);
+        let failures = match &mut coverage {
+            Some(coverage) => runner.run_seen(&case, |session, statement, decision| {
+                coverage.see(session, statement, decision);
+            }),
+            None => runner.run(&case),
+        };
+        count.add(test, &failures);
         if failures.is_empty() {
             ui.passed(|| passed(&test.name, test.origin, engine, opened));
         }
@@ -115,23 +164,40 @@ fn run_on(
                 .iter()
                 .map(|failure| report::diagnostic(failure, test, engine, opened)),
         );
+        if args.mutants {
+            run.push(case);
+        }
     }
-    let asked: Vec<&Property> = chosen
-        .properties
-        .iter()
-        .copied()
+    let asked = chosen.properties.iter().copied();
+    let asked: Vec<&Property> = asked
         .filter(|property| is_for(&property.engines, engine))
         .collect();
     if !asked.is_empty() {
         let held =
             |property: &Property| ui.passed(|| passed(&property.name, property.origin, engine, opened));
-        count.properties = Some(properties::run(
-            &asked,
+        let answered = properties::run(&asked, engine, &configuration, opened, problems, held);
+        count.properties = Some(answered);
+    }
+    count.coverage =
+        coverage.map(|coverage| coverage::report(&coverage, engine, args.fail_under, opened, problems));
+    if args.mutants && count.holds() {
+        let suite = Suite {
             engine,
-            &configuration,
+            configuration: &configuration,
+            cases: run,
+            properties: asked,
+        };
+        count.mutants = Some(mutants::run(
+            &suite,
+            args.most,
+            args.fail_under,
             opened,
             problems,
-            held,
+            ui,
+        ));
+    } else if args.mutants {
+        ui.status(&format!(
+            "{engine}: no mutants are tried, since not all tests hold as it is"
         ));
     }
     Ok(count)
@@ -170,33 +236,38 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
         return Ok(());
     }
     for count in counts {
-        let Count {
-            engine,
-            cases,
-            statements,
-            failed,
-            properties,
-        } = count;
-        let ended = if *failed == 0 {
-            "all as expected".to_owned()
-        } else {
-            format!("{failed} failed")
-        };
-        ui.status(&format!(
-            "{engine}: {} with {}, {ended}",
-            counted(*cases, "case"),
-            counted(*statements, "statement")
-        ));
-        if let Some(PropertyCount {
+        told(count, ui);
+    }
+    Ok(())
+}
+
+/// What people are told of one engine's run.
+fn told(count: &Count, ui: &Ui) {
+    let engine = count.engine;
+    let ended = if count.failed == 0 {
+        "all as expected".to_owned()
+    } else {
+        format!("{} failed", count.failed)
+    };
+    ui.status(&format!(
+        "{engine}: {} with {}, {ended}",
+        counted(count.cases, "case"),
+        counted(count.statements, "statement")
+    ));
+    if let Some(answers) = count.properties {
+        let PropertyCount {
             proved,
             refuted,
             undecided,
-        }) = properties
-        {
-            ui.status(&format!(
-                "{engine}: properties: {proved} proved, {refuted} refuted, {undecided} undecided"
-            ));
-        }
+        } = answers;
+        ui.status(&format!(
+            "{engine}: properties: {proved} proved, {refuted} refuted, {undecided} undecided"
+        ));
     }
-    Ok(())
+    if let Some(coverage) = &count.coverage {
+        ui.status(&format!("{engine}: covered: {}", coverage.summary()));
+    }
+    if let Some(mutants) = &count.mutants {
+        ui.status(&format!("{engine}: {}", mutants.summary()));
+    }
 }

@@ -17,6 +17,7 @@ mod generator;
 mod language_pages;
 mod language_server;
 mod more_cases;
+mod mutants;
 mod objects;
 mod properties;
 mod reports;

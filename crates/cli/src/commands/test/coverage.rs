@@ -1,0 +1,162 @@
+//! `test --coverage`: which rules, shards and branches no test comes to (SW804), and the share that must be covered
+//! (SW805).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use shardwright_analysis::route_tests::coverage::{Coverage, Item, Part, Share};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems};
+use shardwright_rules::EngineId;
+
+use crate::project::Opened;
+
+const UNCOVERED: Code = Code::new("SW804");
+const TOO_LITTLE: Code = Code::new("SW805");
+
+/// Their pages.
+pub(crate) const PAGES: [CodeDoc; 2] = [
+    CodeDoc {
+        code: UNCOVERED,
+        title: "no test comes to a part of the configuration",
+        page: include_str!("../../../../../docs/rules/SW804.md"),
+    },
+    CodeDoc {
+        code: TOO_LITTLE,
+        title: "the tests exercise or notice too little",
+        page: include_str!("../../../../../docs/rules/SW805.md"),
+    },
+];
+
+/// Rules that one message names.
+const MOST_RULES: usize = 6;
+
+/// How much is covered, of each kind of thing.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct CoverageCount {
+    pub(super) rules: Covered,
+    pub(super) shards: Covered,
+    pub(super) branches: Covered,
+    pub(super) all: Covered,
+}
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Covered {
+    covered: usize,
+    total: usize,
+    /// Rounded down to a tenth, so that 100 is all.
+    pub(super) percent: f64,
+}
+
+impl From<Share> for Covered {
+    fn from(share: Share) -> Self {
+        Self {
+            covered: share.covered,
+            total: share.total,
+            percent: (share.percent() * 10.0).floor() / 10.0,
+        }
+    }
+}
+
+impl CoverageCount {
+    /// `rules 3 of 4, shards 200 of 200, branches 2 of 5: 98.5 %`
+    pub(super) fn summary(&self) -> String {
+        let part = |name: &str, of: Covered| format!("{name} {} of {}", of.covered, of.total);
+        format!(
+            "{}, {}, {}: {} %",
+            part("rules", self.rules),
+            part("shards", self.shards),
+            part("branches", self.branches),
+            self.all.percent
+        )
+    }
+}
+
+/// Reports what no test came to, and the sums.
+pub(super) fn report(
+    coverage: &Coverage<'_>,
+    engine: EngineId,
+    fail_under: Option<f64>,
+    opened: &Opened,
+    problems: &mut Problems,
+) -> CoverageCount {
+    let [rules, shards, branches, all] = coverage.shares().map(|(_, share)| Covered::from(share));
+    let count = CoverageCount {
+        rules,
+        shards,
+        branches,
+        all,
+    };
+    let mut rules: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for item in coverage.uncovered() {
+        match item.part {
+            Part::Rule(id) => rules.entry(item.address.as_str()).or_default().push(id),
+            Part::Shard => problems.push(uncovered(
+                item,
+                "no test places a statement on this shard",
+                engine,
+                opened,
+            )),
+            Part::Branch(branch) => {
+                problems.push(uncovered(item, &format!("no test has {branch}"), engine, opened));
+            }
+        }
+    }
+    for (address, ids) in rules {
+        problems.push(of_rules(address, &ids, engine, opened));
+    }
+    if let Some(wanted) = fail_under.filter(|wanted| all.percent < *wanted) {
+        let message = format!(
+            "the tests cover {} % on {}, and {wanted} % are asked for",
+            all.percent,
+            engine.name()
+        );
+        problems.push(too_little(message));
+    }
+    count
+}
+
+/// Less than what `--fail-under` asks for.
+pub(super) fn too_little(message: String) -> Diagnostic {
+    Diagnostic::error(TOO_LITTLE, message)
+}
+
+fn uncovered(item: &Item, what: &str, engine: EngineId, opened: &Opened) -> Diagnostic {
+    let message = format!("{what} ({})", engine.name());
+    placed(
+        Diagnostic::info(UNCOVERED, message),
+        item.address.as_str(),
+        opened,
+    )
+}
+
+fn of_rules(address: &str, ids: &[u32], engine: EngineId, opened: &Opened) -> Diagnostic {
+    let named: Vec<String> = ids.iter().take(MOST_RULES).map(u32::to_string).collect();
+    let message = match ids {
+        [0, ..] => format!("no test comes to this row of fast routing ({})", engine.name()),
+        [one] => format!("no test comes to rule {one} ({})", engine.name()),
+        ids if ids.len() > MOST_RULES => format!(
+            "no test comes to rules {} and {} more ({})",
+            named.join(", "),
+            ids.len() - MOST_RULES,
+            engine.name()
+        ),
+        _ => format!("no test comes to rules {} ({})", named.join(", "), engine.name()),
+    };
+    let ids = ids.iter().copied().filter(|id| *id != 0);
+    placed(
+        Diagnostic::info(UNCOVERED, message).rule_ids(ids),
+        address,
+        opened,
+    )
+}
+
+/// At the object of an address.
+pub(super) fn placed(diagnostic: Diagnostic, address: &str, opened: &Opened) -> Diagnostic {
+    let origins = &opened.project.origins;
+    match opened.find(address) {
+        Some(origin) => origins.mark(origin, diagnostic.at(origins.span(origin), "")),
+        None => diagnostic,
+    }
+    .address(address)
+}

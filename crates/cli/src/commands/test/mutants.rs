@@ -1,0 +1,184 @@
+//! `test --mutants`: what of the configuration could be broken without a test that notices (SW806).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use shardwright_analysis::properties::{Answer, Prover, Trial};
+use shardwright_analysis::route_tests::mutants::{Mutant, Survivor, mutants};
+use shardwright_analysis::route_tests::{Case, Runner};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_routing::RoutingTable;
+use shardwright_rules::{Configuration, EngineId, MapStep};
+use shardwright_topology::model::Property;
+
+use super::coverage::{placed, too_little};
+use super::properties::{asked, maps};
+use super::report::one_line;
+use crate::project::Opened;
+use crate::ui::Ui;
+
+const SURVIVED: Code = Code::new("SW806");
+
+/// Its page.
+pub(crate) const PAGE: CodeDoc = CodeDoc {
+    code: SURVIVED,
+    title: "no test notices when the configuration is broken",
+    page: include_str!("../../../../../docs/rules/SW806.md"),
+};
+
+/// How the mutants of one engine went.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct MutantCount {
+    /// Those that were tried.
+    tried: usize,
+    /// Those that a test or a property noticed.
+    noticed: usize,
+    /// Those that route every statement as before, which is proved; they do not count.
+    equivalent: usize,
+    /// Those that a statement shows to be different, and no test noticed.
+    survived: usize,
+    /// Those that no test noticed, and of which it is not known whether they differ; they count as survivors.
+    unknown: usize,
+    /// Noticed of those that count, in percent, rounded down to a tenth.
+    pub(super) score: f64,
+}
+
+impl MutantCount {
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{} mutants: {} noticed, {} survived, {} perhaps, {} equivalent; score {} %",
+            self.tried, self.noticed, self.survived, self.unknown, self.equivalent, self.score
+        )
+    }
+}
+
+/// The tests of one engine, which hold on the configuration as it is.
+pub(super) struct Suite<'s> {
+    pub(super) engine: EngineId,
+    pub(super) configuration: &'s Arc<Configuration>,
+    pub(super) cases: Vec<Case<'s>>,
+    pub(super) properties: Vec<&'s Property>,
+}
+
+/// Tries `most` mutants.
+pub(super) fn run(
+    suite: &Suite<'_>,
+    most: usize,
+    fail_under: Option<f64>,
+    opened: &Opened,
+    problems: &mut Problems,
+    ui: &Ui,
+) -> MutantCount {
+    let table = RoutingTable::new(Arc::clone(suite.configuration));
+    let hits = hits(&table, suite);
+    let maps = maps(opened, suite.engine, suite.configuration);
+    let trials = Prover::new(suite.configuration, maps.clone()).trials();
+    let all = mutants(suite.configuration, most);
+    let mut count = MutantCount::default();
+    for (number, mutant) in all.iter().enumerate() {
+        ui.progress(|| format!("{}: mutant {} of {}", suite.engine, number + 1, all.len()));
+        count.tried += 1;
+        let changed = mutant.apply(suite.configuration);
+        let runner = Runner::new(table.changed(Arc::clone(&changed)), &changed);
+        if is_noticed(mutant, &runner, suite, &hits) {
+            count.noticed += 1;
+            continue;
+        }
+        match mutant.survived([suite.configuration, &changed], [&table, runner.table()], &trials) {
+            Survivor::Equivalent => count.equivalent += 1,
+            _ if breaks_a_property(&changed, suite, &maps) => count.noticed += 1,
+            Survivor::Different(trial) => {
+                count.survived += 1;
+                problems.push(survivor(mutant, Some(trial), suite.engine, opened));
+            }
+            Survivor::Unknown => {
+                count.unknown += 1;
+                problems.push(survivor(mutant, None, suite.engine, opened));
+            }
+        }
+    }
+    ui.end_progress();
+    let counted = count.tried - count.equivalent;
+    let share = if counted == 0 {
+        100.0
+    } else {
+        100.0 * count.noticed as f64 / counted as f64
+    };
+    count.score = (share * 10.0).floor() / 10.0;
+    if let Some(wanted) = fail_under.filter(|wanted| count.score < *wanted) {
+        problems.push(too_little(format!(
+            "the tests notice {} % of the mutants on {}, and {wanted} % are asked for",
+            count.score,
+            suite.engine.name()
+        )));
+    }
+    count
+}
+
+/// The cases that match a rule, by its position.
+fn hits(table: &RoutingTable, suite: &Suite<'_>) -> HashMap<usize, Vec<usize>> {
+    let runner = Runner::new(
+        table.changed(Arc::clone(suite.configuration)),
+        suite.configuration,
+    );
+    let mut hits: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (number, case) in suite.cases.iter().enumerate() {
+        let _holds = runner.run_seen(case, |_, _, decision| {
+            for &hit in &decision.hits {
+                let cases = hits.entry(hit as usize).or_default();
+                if cases.last() != Some(&number) {
+                    cases.push(number);
+                }
+            }
+        });
+    }
+    hits
+}
+
+/// Whether a case fails; those that match the changed rules first, and no others where they are decided as before.
+fn is_noticed(
+    mutant: &Mutant,
+    runner: &Runner<'_>,
+    suite: &Suite<'_>,
+    hits: &HashMap<usize, Vec<usize>>,
+) -> bool {
+    let fails = |case: &Case<'_>| !runner.run(case).is_empty();
+    match mutant.concerns(suite.configuration) {
+        Some(positions) => positions
+            .iter()
+            .filter_map(|position| hits.get(position))
+            .flatten()
+            .any(|&case| fails(&suite.cases[case])),
+        None => suite.cases.iter().any(fails),
+    }
+}
+
+fn breaks_a_property(changed: &Arc<Configuration>, suite: &Suite<'_>, maps: &[MapStep]) -> bool {
+    if suite.properties.is_empty() {
+        return false;
+    }
+    let prover = Prover::new(changed, maps.to_vec());
+    let mut properties = suite.properties.iter();
+    properties.any(|property| matches!(prover.answer(&asked(property)), Answer::Refuted(_)))
+}
+
+fn survivor(mutant: &Mutant, trial: Option<Trial>, engine: EngineId, opened: &Opened) -> Diagnostic {
+    let message = format!("no test notices when {} ({})", mutant.what, engine.name());
+    let diagnostic = Diagnostic::warning(SURVIVED, message).rule_ids(mutant.rule_ids.iter().copied());
+    let diagnostic = placed(diagnostic, mutant.address.as_str(), opened);
+    let Some(Trial { user, schema, query }) = trial else {
+        return diagnostic
+            .proof(Proof::Possible)
+            .note("it is not known whether a statement would show it");
+    };
+    let schema = schema.unwrap_or_default();
+    diagnostic
+        .proof(Proof::Witnessed)
+        .with_note(
+            NoteKind::Example,
+            format!("user={user} schema={schema}  {}", one_line(&query)),
+        )
+        .help("a test with this statement would notice")
+        .witness(Witness { user, schema, query })
+}
