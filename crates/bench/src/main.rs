@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shardwright_bench::{BenchError, Report, compile_time, decisions, lint_time, validate_time};
+use shardwright_bench::{BenchError, Report, compile_time, decisions, lint_time, test_time, validate_time};
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
@@ -36,6 +36,8 @@ enum Benchmark {
     Decisions,
     /// Time of the analysis: compiled trees, lists written by hand, two revisions compared.
     Lint,
+    /// Time of 1,000 and 100,000 route tests, whole process.
+    Test,
 }
 
 impl Benchmark {
@@ -45,6 +47,7 @@ impl Benchmark {
             Self::Validate { most: 10_000 },
             Self::Decisions,
             Self::Lint,
+            Self::Test,
             Self::Proxy(proxy_bench::Arguments::default()),
         ]
     }
@@ -56,6 +59,7 @@ impl Benchmark {
             Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress),
             Self::Decisions => Ok(decisions::run(progress)),
             Self::Lint => Ok(lint_time::run(progress)),
+            Self::Test => test_time::run(&beside("shardwright")?, progress),
         }
     }
 }

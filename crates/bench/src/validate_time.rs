@@ -60,7 +60,7 @@ pub fn run(program: &Path, most: u32, mut progress: impl FnMut(&str)) -> Result<
         let directory = project(form, shards)?;
         let mut times = Vec::new();
         for _ in 0..repeats {
-            times.push(validate(program, directory.path())?);
+            times.push(whole_process(program, &["validate", "--quiet"], directory.path())?);
         }
         let peak_kib = children_peak_kib();
         let middle = Summary::of(times.iter().copied()).expect("there are repeats");
@@ -137,11 +137,11 @@ fn written_shards(shards: u32) -> String {
     text
 }
 
-/// Milliseconds from start to end.
-fn validate(program: &Path, directory: &Path) -> Result<f64, BenchError> {
+/// Milliseconds of a command that must succeed, from start to end.
+pub(crate) fn whole_process(program: &Path, arguments: &[&str], directory: &Path) -> Result<f64, BenchError> {
     let start = Instant::now();
     let output = Command::new(program)
-        .args(["validate", "--quiet"])
+        .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::null())
         .output()
@@ -151,7 +151,7 @@ fn validate(program: &Path, directory: &Path) -> Result<f64, BenchError> {
         return Ok(ms);
     }
     Err(BenchError::Output {
-        what: format!("{} validate ended with {}", program.display(), output.status),
+        what: format!("{} {} ended with {}", program.display(), arguments.join(" "), output.status),
         output: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
