@@ -163,7 +163,9 @@ impl Picture {
 fn chain(flag: u32, rules: &[&Rule], costs: &cost::Costs) -> Chain {
     let mut origins: BTreeMap<String, usize> = BTreeMap::new();
     for rule in rules {
-        let parts: Vec<&str> = rule.address.as_str().split('.').take(2).collect();
+        // A number is that of the rule itself, not a name.
+        let named = |part: &&str| !part.bytes().all(|byte| byte.is_ascii_digit());
+        let parts: Vec<&str> = rule.address.as_str().split('.').take(2).filter(named).collect();
         *origins.entry(parts.join(".")).or_default() += 1;
     }
     let most = origins.into_iter().max_by_key(|(_, count)| *count);
@@ -186,7 +188,7 @@ fn name(node: Node, configuration: &Configuration) -> String {
         Node::Hostgroup(id) => crate::traffic::Destination::Hostgroup(id).name(configuration),
         Node::Refused => "refused".to_owned(),
         Node::Answered => "answered by the proxy".to_owned(),
-        Node::Default => "the user's default hostgroup".to_owned(),
+        Node::Default => "default hostgroup".to_owned(),
     }
 }
 

@@ -152,30 +152,32 @@ impl Side {
         }
     }
 
+    /// Whether the user can log in; a set of rules without users is for everyone.
     fn knows(&self, user: &str) -> bool {
-        // A set of rules without users is for everyone.
         self.configuration.users.is_empty() || self.configuration.user(user).is_some()
     }
 
-    fn session<'s>(&'s self, record: &Record<'s>, user: &'s str, assumed: &'s Assumed) -> SessionView<'s> {
-        let own = || {
-            self.configuration
-                .user(user)
-                .and_then(|user| user.default_schema.as_deref())
-        };
-        SessionView {
-            user,
-            schema: record.schema.or(assumed.schema.as_deref()).or_else(own),
-            client_addr: record.client,
-            ..SessionView::default()
-        }
+    fn own_schema(&self, user: &str) -> Option<Arc<str>> {
+        let schema = self.configuration.user(user)?.default_schema.as_deref();
+        schema.map(Arc::from)
     }
+}
+
+/// A user of the record, looked up once for all statements that follow each other.
+#[derive(Clone, Debug)]
+struct Speaker {
+    user: Arc<str>,
+    /// Whether each side has the user.
+    known: [bool; 2],
+    /// The schema that each side gives to sessions of the user.
+    schemas: [Option<Arc<str>>; 2],
 }
 
 /// Two configurations and what was recorded so far.
 pub struct Comparison {
     sides: [Side; 2],
     assumed: Assumed,
+    speaker: Option<Speaker>,
     moves: Moves,
 }
 
@@ -186,6 +188,7 @@ impl Comparison {
         Self {
             sides: [Side::new(left), Side::new(right)],
             assumed,
+            speaker: None,
             moves: Moves::default(),
         }
     }
@@ -199,67 +202,74 @@ impl Comparison {
     /// Counts a record.
     pub fn add(&mut self, record: &Record<'_>) {
         self.moves.statements = self.moves.statements.saturating_add(record.count);
-        let assumed = self.assumed.user.clone();
-        let Some(user) = record.user.or(assumed.as_deref()) else {
+        let Some(speaker) = self.speaker_of(record) else {
             return self.undecided("the record does not tell the user: give --user", record, "");
         };
-        let known = [0, 1].map(|side: usize| self.sides[side].knows(user));
-        match known {
-            [true, true] => {}
-            [false, false] => {
-                return self.undecided("neither side has the user", record, user);
-            }
-            [left, _] => {
-                let place = self.place_of_one(record, user, if left { 0 } else { 1 });
-                let way = if left {
-                    (place, Destination::NoLogin)
-                } else {
-                    (Destination::NoLogin, place)
+        match (speaker.known, record.digest) {
+            ([true, true], None) => self.add_statement(record, &speaker),
+            ([true, true], Some(hash)) => self.add_digest(record, &speaker, hash),
+            ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
+            ([left, _], _) => {
+                let place = self.place_of_one(record, &speaker, usize::from(!left));
+                let way = match left {
+                    true => (place, Destination::NoLogin),
+                    false => (Destination::NoLogin, place),
                 };
-                return self
-                    .moves
-                    .moved
-                    .entry(way)
-                    .or_default()
-                    .add(record.count, user, record.text);
+                let share = self.moves.moved.entry(way).or_default();
+                share.add(record.count, &speaker.user, record.text);
             }
         }
-        match record.digest {
-            Some(hash) => self.add_digest(record, user, hash),
-            None => self.add_statement(record, user),
+        self.speaker = Some(speaker);
+    }
+
+    /// The user of a record; taken out for its time, so that counting can go on beside it.
+    fn speaker_of(&mut self, record: &Record<'_>) -> Option<Speaker> {
+        let user = record.user.or(self.assumed.user.as_deref())?;
+        let same = |speaker: &Speaker| *speaker.user == *user;
+        if let Some(speaker) = self.speaker.take_if(|speaker| same(speaker)) {
+            return Some(speaker);
+        }
+        let user: Arc<str> = Arc::from(user);
+        Some(Speaker {
+            known: [0, 1].map(|side: usize| self.sides[side].knows(&user)),
+            schemas: [0, 1].map(|side: usize| self.sides[side].own_schema(&user)),
+            user,
+        })
+    }
+
+    fn session<'s>(&'s self, record: &Record<'s>, speaker: &'s Speaker, side: usize) -> SessionView<'s> {
+        let own = speaker.schemas[side].as_deref();
+        SessionView {
+            user: &speaker.user,
+            schema: record.schema.or(self.assumed.schema.as_deref()).or(own),
+            client_addr: record.client,
+            ..SessionView::default()
         }
     }
 
-    fn place_of_one(&self, record: &Record<'_>, user: &str, side: usize) -> Destination {
-        let side = &self.sides[side];
+    fn place_of_one(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
-        Destination::of(
-            &side
-                .table
-                .decide(&side.session(record, user, &self.assumed), &statement),
-        )
+        let session = self.session(record, speaker, side);
+        Destination::of(&self.sides[side].table.decide(&session, &statement))
     }
 
-    fn add_statement(&mut self, record: &Record<'_>, user: &str) {
+    fn add_statement(&mut self, record: &Record<'_>, speaker: &Speaker) {
+        // What the lexer knows of it serves both sides.
         let statement = Statement::new(record.text, LexMode::default());
-        let [left, right] = &self.sides;
-        let decisions = [
-            left.table
-                .decide(&left.session(record, user, &self.assumed), &statement),
-            right
-                .table
-                .decide(&right.session(record, user, &self.assumed), &statement),
-        ];
-        self.count(record, user, &decisions);
+        let decisions = [0, 1].map(|side: usize| {
+            let session = self.session(record, speaker, side);
+            self.sides[side].table.decide(&session, &statement)
+        });
+        self.count(record, &speaker.user, &decisions);
     }
 
-    fn add_digest(&mut self, record: &Record<'_>, user: &str, hash: Option<u64>) {
+    fn add_digest(&mut self, record: &Record<'_>, speaker: &Speaker, hash: Option<u64>) {
         let statement = Statement::new(record.text, LexMode::default());
         let faithful = hash.is_none_or(|hash| hash == statement.digest_hash());
         let mut reason = None;
         let decisions = [0, 1].map(|side: usize| {
+            let session = self.session(record, speaker, side);
             let side = &self.sides[side];
-            let session = side.session(record, user, &self.assumed);
             let decision = side.table.explain(&session, &statement);
             if reason.is_none() {
                 reason = dependence(
@@ -274,8 +284,8 @@ impl Comparison {
             decision
         });
         match reason {
-            Some(reason) => self.undecided(&reason, record, user),
-            None => self.count(record, user, &decisions),
+            Some(reason) => self.undecided(&reason, record, &speaker.user),
+            None => self.count(record, &speaker.user, &decisions),
         }
     }
 
