@@ -1,10 +1,16 @@
 //! The command line: every command and flag, with the help that people read.
 
+mod ask;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::ask::{
+    ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Report, Route, Traffic,
+    TrafficDiff, TrafficWhat,
+};
 use crate::reports::ReportFile;
 use crate::ui::{Annotate, Color, Format};
 
@@ -25,7 +31,7 @@ use crate::ui::{Annotate, Color, Format};
     shardwright -C DIR validate      check the project in DIR\n  \
     shardwright -C DIR plan          what an apply would change\n\n\
     Exit codes: 0 done, 1 failed, 2 changes present, 3 findings, 4 refused by policy, 5 stale or contended,\n\
-    6 apply failed and undone, 7 apply failed and mixed, 64 bad command line, 65 bad document, 78 bad project file."
+    6 apply failed and undone, 7 apply failed and mixed, 8 undecided,\n64 bad command line, 65 bad document, 78 bad project file."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -84,6 +90,10 @@ pub(crate) enum Command {
     Compile(Compile),
     Route(Route),
     Test(Test),
+    Prove(Prove),
+    Traffic(Traffic),
+    Graph(Graph),
+    Report(Report),
     Diff(Diff),
     Plan(Plan),
     Show(Show),
@@ -180,9 +190,11 @@ pub(crate) enum Resolved {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright lint\n  shardwright lint --engine proxysql-2.7 --fail-on error\n  \
-    shardwright lint --select SW2,SW7 --format json"
+    shardwright lint --select SW2,SW7 --format json\n  shardwright lint rules.sql"
 )]
 pub(crate) struct Lint {
+    /// A rule set to analyse instead of the project: rules.sql or proxysql.cnf
+    pub(crate) rules: Option<String>,
     /// Engines to compile for; every one that the project lists when absent
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
@@ -277,31 +289,6 @@ pub(crate) enum Emit {
     Json,
     /// Chains and rules for people
     Tree,
-}
-
-/// Shows where a statement goes, and why
-///
-/// Answers from the evaluator, without a server. Without SQL, reads one statement from standard input.
-#[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
-    shardwright route --user geo --schema world --format json \"SELECT 1 FROM City WHERE Continent='Asia'\""
-)]
-pub(crate) struct Route {
-    /// The statement
-    pub(crate) sql: Option<String>,
-    /// The user that the session logged in as; may be left out when there is one
-    #[arg(long)]
-    pub(crate) user: Option<String>,
-    /// The session's schema; the user's when absent
-    #[arg(long)]
-    pub(crate) schema: Option<String>,
-    /// The client's address
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) client: Option<String>,
-    /// The engine to compile for; the first that the project lists when absent
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Option<String>,
 }
 
 /// Runs the route tests and properties of tests/**/*.yaml, without a server

@@ -7,16 +7,20 @@ mod demo;
 mod diff;
 pub(crate) mod explain;
 mod fmt;
+mod graph;
 mod init;
 mod lint;
 pub(crate) mod live;
 mod lsp;
 mod plan;
+mod prove;
 mod proxy;
+mod report;
 mod route;
 mod schema;
 mod show;
 mod test;
+mod traffic;
 mod validate;
 
 use crate::args::{Args, Command};
@@ -37,6 +41,10 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Compile(args) => compile::run(args, global, ui),
         Command::Test(args) => test::run(args, global, ui),
         Command::Route(args) => route::run(args, global, ui),
+        Command::Prove(args) => prove::run(args, global, ui),
+        Command::Traffic(args) => traffic::run(args, global, ui),
+        Command::Graph(args) => graph::run(args, global, ui),
+        Command::Report(args) => report::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
         Command::Plan(args) => plan::run(args, global, ui),
         Command::Show(args) => show::run(args, ui),

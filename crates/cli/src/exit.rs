@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Stale,
     /// Refused by policy: threshold, protected object, missing approval.
     Refused,
+    /// Neither proved nor refuted where a proof was asked for.
+    Undecided,
     /// Findings at or above `--fail-on`; a test failed; a property refuted.
     Findings,
     /// Changes are present.
@@ -32,7 +34,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every exit with its code and meaning, as `docs/exit-codes.md` and `--help` show them.
-    pub(crate) const TABLE: [(Exit, u8, &'static str); 11] = [
+    pub(crate) const TABLE: [(Exit, u8, &'static str); 12] = [
         (Exit::Done, 0, "done; nothing found; no changes"),
         (
             Exit::Failed,
@@ -44,7 +46,11 @@ impl Exit {
             2,
             "changes present: diff, plan --detailed-exitcode, fmt --check, compile --check",
         ),
-        (Exit::Findings, 3, "findings at or above --fail-on"),
+        (
+            Exit::Findings,
+            3,
+            "findings at or above --fail-on, a failed test, a refuted proof",
+        ),
         (
             Exit::Refused,
             4,
@@ -65,6 +71,7 @@ impl Exit {
             7,
             "apply failed and state is mixed: the run id is printed",
         ),
+        (Exit::Undecided, 8, "undecided where a proof was asked for"),
         (Exit::Usage, 64, "bad command line"),
         (Exit::BadDocument, 65, "bad input document"),
         (Exit::BadProject, 78, "bad project file"),

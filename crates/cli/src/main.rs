@@ -7,6 +7,7 @@ mod exit;
 mod lsp;
 mod project;
 mod reports;
+mod rule_set;
 mod signals;
 mod ui;
 

@@ -168,6 +168,11 @@ pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
     show_at_least(Severity::Info, problems, sources, ui);
 }
 
+/// The same without notes; with `--verbose` with them.
+pub(crate) fn show_serious(problems: &Problems, sources: &Sources, ui: &Ui) {
+    show_at_least(Severity::Warning, problems, sources, ui);
+}
+
 /// The same for problems that are bad enough; with `--verbose` for all.
 fn show_at_least(least: Severity, problems: &Problems, sources: &Sources, ui: &Ui) {
     let least = match (ui.is_quiet(), ui.is_verbose()) {

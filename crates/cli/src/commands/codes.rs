@@ -11,6 +11,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_topology::CODES,
         shardwright_compiler::CODES,
         shardwright_analysis::CODES,
+        shardwright_import::CODES,
         &[lint::comments_only::PAGE, test::PAGE],
         &test::PROPERTY_PAGES,
         &test::COVERAGE_PAGES,

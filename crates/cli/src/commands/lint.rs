@@ -1,6 +1,7 @@
 //! `lint`: what the analysis finds in the compiled rules of each engine.
 
 pub(crate) mod comments_only;
+mod rule_file;
 
 use std::collections::HashMap;
 
@@ -15,6 +16,9 @@ use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    if let Some(rules) = &args.rules {
+        return rule_file::run(rules, args, ui);
+    }
     let opened = project::open_for_findings(global, ui)?;
     let engines: Vec<EngineId> = if args.engine.is_empty() {
         opened.engines().collect()

@@ -1,220 +1,270 @@
-//! `route`: where a statement goes, and why.
+//! `route`: where statements go, and why.
+
+pub(crate) mod answer;
 
 use std::io::Read;
 
 use serde::Serialize;
-use shardwright_rules::{Configuration, Decision, Evaluator, Outcome, SessionView, Statement, User};
+use shardwright_analysis::script::{self, Sent, Speaker};
+use shardwright_rules::{Configuration, User};
+use shardwright_sql::{LexMode, Lexer, TokenKind};
 
-use crate::args::{Global, Route};
+use self::answer::Answer;
+use crate::args::{ClientProfile, Global, Route};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::project::{self, Opened};
+use crate::project;
+use crate::rule_set::{self, Reference, RuleSet};
 use crate::ui::{Format, Ui};
 
-/// The longest statement that is read.
-const MAX_STATEMENT_BYTES: u64 = 64 << 20;
+/// The longest script that is read.
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
+/// The most statements of one script: each is told with its whole way.
+const MAX_STATEMENTS: usize = 10_000;
 
 pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let opened = project::open(global, ui)?;
-    let engine = opened.engine(args.engine.as_deref())?;
-    let built = opened.build_to_ask(engine, ui)?;
-    let configuration = built.configuration;
-    let user = user(&configuration, args.user.as_deref())?;
-    let sql = match &args.sql {
-        Some(sql) => sql.clone().into_bytes(),
-        None => read_statement()?,
+    let set = subject(args, global, ui)?;
+    let other = match &args.against {
+        Some(other) => Some(rule_set::open(other, Some(set.configuration.engine), global, ui)?),
+        None => None,
     };
-    let session = SessionView {
-        user: &user.name,
-        schema: args.schema.as_deref().or(user.default_schema.as_deref()),
-        client_addr: args.client.as_deref(),
-        ..SessionView::default()
+    let text = text(args)?;
+    let whole = [text.trim_ascii()];
+    let statements = match script::statements(&text) {
+        statements if statements.is_empty() => whole.to_vec(),
+        statements => statements,
     };
-    let decision =
-        Evaluator::new(configuration.clone()).decide(&session, &Statement::new(&sql, Default::default()));
-    let answer = Answer::new(&opened, &sql, &decision);
+    if statements.len() > MAX_STATEMENTS {
+        let count = statements.len();
+        return Err(CommandError::usage(format!(
+            "the script has {count} statements, the most is {MAX_STATEMENTS}"
+        ))
+        .hint("shardwright traffic diff reads logs"));
+    }
+    let answered = answers(args, &set, &statements)?;
+    let compared = match &other {
+        Some(other) => Some(answers(args, other, &statements)?),
+        None => None,
+    };
+    let is_script = args.file.is_some() || statements.len() > 1;
     if ui.format() == Format::Json {
-        ui.json(&answer)?;
+        json(&answered, compared, is_script, ui)?;
     } else {
-        ui.data(&answer.to_text(ui))?;
+        ui.data(&told(&answered, other.as_ref().zip(compared), is_script, ui))?;
     }
     Ok(Exit::Done)
 }
 
-fn user<'c>(configuration: &'c Configuration, wanted: Option<&str>) -> Result<&'c User, CommandError> {
+/// The rule set of the project, or of `--rules`.
+fn subject(args: &Route, global: &Global, ui: &Ui) -> Result<RuleSet, CommandError> {
+    match (&args.rules, &args.against) {
+        (Some(rules), _) => {
+            let engine = args.engine.as_deref().map(project::engine).transpose()?;
+            rule_set::open(rules, engine, global, ui)
+        }
+        (None, against) => {
+            // A project is compared with rows as rows.
+            let other = against.as_deref().map(Reference::parse);
+            let common = rule_set::common_engine(&other.iter().collect::<Vec<_>>());
+            let engine = args.engine.as_deref().or(common.map(|engine| engine.name()));
+            rule_set::of_project(engine, global, ui)
+        }
+    }
+}
+
+fn user<'c>(configuration: &'c Configuration, wanted: Option<&'c str>) -> Result<&'c str, CommandError> {
     let known: Vec<&str> = configuration
         .users
         .iter()
         .map(|user| user.name.as_str())
         .collect();
     match (wanted, configuration.users.as_slice()) {
-        (Some(name), _) => configuration.user(name).ok_or_else(|| {
-            CommandError::usage(format!("the topology has no user {name}"))
-                .hint(format!("users: {}", known.join(", ")))
-        }),
-        (None, [only]) => Ok(only),
+        // Rules alone are for whoever is named.
+        (Some(name), []) => Ok(name),
+        (Some(name), _) => configuration
+            .user(name)
+            .map(|user: &User| user.name.as_str())
+            .ok_or_else(|| {
+                CommandError::usage(format!("the topology has no user {name}"))
+                    .hint(format!("users: {}", known.join(", ")))
+            }),
+        (None, [only]) => Ok(&only.name),
+        (None, []) => Ok(""),
         (None, _) => Err(CommandError::usage("which user's session?")
             .hint(format!("--user, one of: {}", known.join(", ")))),
     }
 }
 
-fn read_statement() -> Result<Vec<u8>, CommandError> {
+fn text(args: &Route) -> Result<Vec<u8>, CommandError> {
+    let unreadable =
+        |what: &str, error: std::io::Error| CommandError::failed(format!("cannot read {what}: {error}"));
     let mut sql = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_STATEMENT_BYTES)
-        .read_to_end(&mut sql)
-        .map_err(|error| {
-            CommandError::failed(format!("cannot read the statement from standard input: {error}"))
-        })?;
-    let end = sql.trim_ascii_end().len();
-    sql.truncate(end);
+    match (&args.sql, &args.file) {
+        (Some(sql), _) => return Ok(sql.clone().into_bytes()),
+        (None, Some(path)) => {
+            let name = path.display().to_string();
+            let file = std::fs::File::open(path).map_err(|error| unreadable(&name, error))?;
+            file.take(MAX_SCRIPT_BYTES)
+                .read_to_end(&mut sql)
+                .map_err(|error| unreadable(&name, error))?;
+        }
+        (None, None) => {
+            std::io::stdin()
+                .lock()
+                .take(MAX_SCRIPT_BYTES)
+                .read_to_end(&mut sql)
+                .map_err(|error| unreadable("the statement from standard input", error))?;
+        }
+    }
     Ok(sql)
 }
 
-/// `route --format json`; keys are only ever added.
-#[derive(Serialize)]
-struct Answer {
-    outcome: &'static str,
-    hostgroup: Option<u32>,
-    cluster: Option<String>,
-    role: Option<String>,
-    shard: Option<String>,
-    query: String,
-    #[serde(skip)]
-    rewritten: bool,
-    backend_schema: Option<String>,
-    delay_ms: u32,
-    multiplex: bool,
-    error: Option<Refused>,
-    evaluations: u32,
-    visits: u32,
-    path: Vec<Step>,
+/// An answer, and the state of the session that it was given in.
+struct Answered {
+    sent: Sent,
+    answer: Answer,
 }
 
-#[derive(Serialize)]
-struct Refused {
-    code: u16,
-    message: String,
-}
-
-#[derive(Serialize)]
-struct Step {
-    rule_id: u32,
-    address: String,
-    file: Option<String>,
-    line: Option<u32>,
-    matched: bool,
-    why: String,
-    flag_out: Option<u32>,
-}
-
-impl Answer {
-    fn new(opened: &Opened, sql: &[u8], decision: &Decision) -> Self {
-        let steps = decision.path.iter().map(|step| {
-            let place = opened.file_and_line(&step.address);
-            Step {
-                rule_id: step.rule_id,
-                address: step.address.to_string(),
-                file: place.as_ref().map(|(file, _)| file.clone()),
-                line: place.map(|(_, line)| line),
-                matched: true,
-                why: step.why.clone(),
-                flag_out: step.flag_out,
-            }
-        });
-        let mut answer = Self {
-            outcome: "route",
-            hostgroup: None,
-            cluster: None,
-            role: None,
-            shard: None,
-            query: String::from_utf8_lossy(sql).into_owned(),
-            rewritten: false,
-            backend_schema: None,
-            delay_ms: 0,
-            multiplex: true,
-            error: None,
-            evaluations: decision.evaluations,
-            visits: decision.visits,
-            path: steps.collect(),
-        };
-        match &decision.outcome {
-            Outcome::Route(route) => {
-                answer.hostgroup = Some(route.hostgroup.0);
-                answer.cluster = route.cluster.as_ref().map(ToString::to_string);
-                answer.role = route.role.map(|role| role.to_string());
-                answer.shard = route.shard.as_ref().map(ToString::to_string);
-                if let Some(text) = &route.rewritten {
-                    answer.query = String::from_utf8_lossy(text).into_owned();
-                    answer.rewritten = text[..] != *sql;
-                }
-                answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
-                answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
-                answer.multiplex = route.effects.multiplex != Some(0);
-            }
-            Outcome::Reject(rejection) => {
-                answer.outcome = "reject";
-                answer.error = Some(Refused {
-                    code: rejection.code,
-                    message: rejection.message.clone(),
-                });
-            }
-            Outcome::Answer { .. } | Outcome::DeferBegin => answer.outcome = "answer",
-        }
-        answer
+fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answered>, CommandError> {
+    let configuration = &set.configuration;
+    if let Some(name) = &args.listener
+        && !configuration
+            .listeners
+            .iter()
+            .any(|listener| listener.name == *name)
+    {
+        return Err(CommandError::usage(format!("no listener is named {name}")));
     }
+    let speaker = Speaker {
+        user: user(configuration, args.user.as_deref())?,
+        schema: args.schema.as_deref(),
+        client: args.client.as_deref(),
+        listener: args.listener.as_deref(),
+        flag: args.flag,
+    };
+    let written: Vec<Vec<u8>> = statements
+        .iter()
+        .map(|text| as_sent(text, args.client_profile))
+        .collect();
+    let texts: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();
+    let sent = script::send(configuration, &speaker, &texts);
+    Ok(sent
+        .into_iter()
+        .map(|sent| Answered {
+            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.way),
+            sent,
+        })
+        .collect())
+}
 
-    fn to_text(&self, ui: &Ui) -> String {
-        let mut lines = Vec::new();
-        match (&self.error, self.hostgroup) {
-            (Some(refused), _) => lines.push(format!(
-                "{} error {}: {}",
-                ui.strong("refused"),
-                refused.code,
-                refused.message
-            )),
-            (None, Some(hostgroup)) => {
-                let place = match (&self.cluster, &self.role) {
-                    (Some(cluster), Some(role)) => format!("{cluster} {role} (hostgroup {hostgroup})"),
-                    _ => format!("hostgroup {hostgroup}"),
-                };
-                lines.push(format!("{} {place}", ui.strong("goes to")));
-                lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
-                lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
-                lines.extend(
-                    self.backend_schema
-                        .as_ref()
-                        .map(|schema| format!("  in schema {schema}")),
-                );
-                lines.extend((self.delay_ms > 0).then(|| format!("  delayed   {} ms", self.delay_ms)));
-            }
-            (None, None) => lines.push(format!("{} by the proxy", ui.strong("answered"))),
+/// The statement as a client program sends it.
+fn as_sent(text: &[u8], profile: ClientProfile) -> Vec<u8> {
+    match profile {
+        ClientProfile::Plain => text.to_vec(),
+        ClientProfile::MysqlCommand => {
+            let kept = Lexer::new(text, LexMode::default())
+                .filter(|token| !matches!(token.kind, TokenKind::BlockComment | TokenKind::LineComment));
+            let bytes: Vec<u8> = kept
+                .flat_map(|token| token.span.of(text).iter().copied())
+                .collect();
+            bytes.trim_ascii().to_vec()
         }
-        let counts = format!(
-            "  {} patterns evaluated, {} rules visited",
-            self.evaluations, self.visits
-        );
-        lines.push(ui.faint(&counts));
-        lines.push(match (self.path.is_empty(), &self.error) {
-            (true, None) => "because no rule matched: the user's cluster takes it".to_owned(),
-            (true, Some(_)) => "because it is refused before any rule".to_owned(),
-            (false, _) => "because".to_owned(),
-        });
-        for step in &self.path {
-            let place = match (&step.file, step.line) {
-                (Some(file), Some(line)) => format!("  {file}:{line}"),
-                _ => String::new(),
-            };
-            let jump = step
-                .flag_out
-                .map(|flag| format!(" → chain {flag}"))
-                .unwrap_or_default();
-            lines.push(format!(
-                "  rule {} {}{place}\n       {}{jump}",
-                step.rule_id, step.address, step.why
-            ));
-        }
-        lines.join("\n") + "\n"
     }
+}
+
+/// One statement of `--format json`.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<&'a Answer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same: Option<bool>,
+}
+
+/// The session's state before a statement of a script.
+#[derive(Serialize)]
+struct State {
+    statement: String,
+    schema: Option<String>,
+    transaction_hostgroup: Option<u32>,
+    flag: u32,
+}
+
+fn same(a: &Answered, b: &Answered) -> bool {
+    a.answer.place() == b.answer.place() && a.answer.query == b.answer.query
+}
+
+fn json(
+    answered: &[Answered],
+    compared: Option<Vec<Answered>>,
+    is_script: bool,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let others = compared.as_deref();
+    let told: Vec<Told<'_>> = answered
+        .iter()
+        .enumerate()
+        .map(|(at, one)| {
+            let other = others.and_then(|others| others.get(at));
+            Told {
+                answer: &one.answer,
+                session: is_script.then(|| State {
+                    statement: String::from_utf8_lossy(&one.sent.statement).into_owned(),
+                    schema: one.sent.schema.clone(),
+                    transaction_hostgroup: one.sent.transaction.map(|hostgroup| hostgroup.0),
+                    flag: one.sent.flag,
+                }),
+                against: other.map(|other| &other.answer),
+                same: other.map(|other| same(one, other)),
+            }
+        })
+        .collect();
+    match (is_script, told.as_slice()) {
+        (false, [only]) => ui.json(only),
+        (_, all) => ui.json(&all),
+    }
+}
+
+fn told(
+    answered: &[Answered],
+    compared: Option<(&RuleSet, Vec<Answered>)>,
+    is_script: bool,
+    ui: &Ui,
+) -> String {
+    let mut lines = Vec::new();
+    for (at, one) in answered.iter().enumerate() {
+        if is_script {
+            if at > 0 {
+                lines.push(String::new());
+            }
+            lines.push(ui.strong(&String::from_utf8_lossy(&one.sent.statement)));
+            lines.extend(state(&one.sent).map(|state| ui.faint(&state)));
+        }
+        lines.extend(one.answer.lines(ui));
+        if let Some((set, others)) = &compared
+            && let Some(other) = others.get(at)
+        {
+            if same(one, other) {
+                lines.push(format!("{} the same", ui.strong(&format!("{}:", set.name))));
+            } else {
+                lines.push(ui.strong(&format!("{}:", set.name)));
+                lines.extend(other.answer.lines(ui).into_iter().map(|line| format!("  {line}")));
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What of the session's state is not as at its beginning.
+fn state(sent: &Sent) -> Option<String> {
+    let transaction = sent
+        .transaction
+        .map(|hostgroup| format!("in a transaction on hostgroup {hostgroup}"));
+    let flag = (sent.flag != 0).then(|| format!("starts at chain {}", sent.flag));
+    let parts: Vec<String> = transaction.into_iter().chain(flag).collect();
+    (!parts.is_empty()).then(|| format!("  {}", parts.join(", ")))
 }

@@ -4,9 +4,9 @@ use shardwright_testkit::CommandEnvironment;
 
 use crate::support::{PROGRAM, example};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 20] = [
     "init", "fmt", "demo", "validate", "lint", "explain", "compile", "route", "test", "diff", "plan", "show",
-    "apply", "proxy", "schema", "lsp",
+    "apply", "proxy", "schema", "lsp", "prove", "traffic", "graph", "report",
 ];
 
 #[test]

@@ -1,0 +1,211 @@
+//! The commands that ask about rule sets: where statements go, what differs, how rules hang together.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+
+/// Shows where statements go, and why: the rules that matched, and those that did not
+///
+/// Answers from the evaluator, without a server. Several statements, separated by semicolons, are those of one session:
+/// transactions, USE, SET autocommit and next_query_flagIN carry over. Without SQL, reads from standard input.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
+    shardwright route --user geo --schema world --format json \"SELECT 1 FROM City WHERE Continent='Asia'\"\n  \
+    shardwright route --user app \"BEGIN; SELECT 1 FROM t; COMMIT\"\n  \
+    shardwright route --rules rules.sql --user app \"SELECT 1\"\n  \
+    shardwright route --against git:HEAD --file session.sql --user app"
+)]
+pub(crate) struct Route {
+    /// The statement, or a script
+    #[arg(conflicts_with = "file")]
+    pub(crate) sql: Option<String>,
+    /// A file with a script
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// A rule set to ask instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
+    #[arg(long, value_name = "RULES")]
+    pub(crate) rules: Option<String>,
+    /// A second rule set, to be told where it differs: live, git:REV, plan:FILE, a file or a folder
+    #[arg(long, value_name = "RULES")]
+    pub(crate) against: Option<String>,
+    /// The listener that the session came in through
+    #[arg(long, value_name = "NAME")]
+    pub(crate) listener: Option<String>,
+    /// The chain that the first statement starts at, as next_query_flagIN would have it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) flag: u32,
+    /// What the client program does to statements
+    #[arg(long, value_enum, default_value_t, value_name = "PROFILE")]
+    pub(crate) client_profile: ClientProfile,
+    /// The user that the session logged in as; may be left out when there is one
+    #[arg(long)]
+    pub(crate) user: Option<String>,
+    /// The session's schema; the user's when absent
+    #[arg(long)]
+    pub(crate) schema: Option<String>,
+    /// The client's address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) client: Option<String>,
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}
+
+/// `--client-profile`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientProfile {
+    /// Nothing: drivers send what they are given
+    #[default]
+    Plain,
+    /// Removes comments, as the mysql and mariadb commands do without --comments
+    MysqlCommand,
+}
+
+/// Proves claims about rule sets, or shows a statement that refutes them
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright prove equivalent git:HEAD .")]
+pub(crate) struct Prove {
+    #[command(subcommand)]
+    pub(crate) what: ProveWhat,
+}
+
+/// A claim.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProveWhat {
+    Equivalent(Equivalent),
+}
+
+/// Whether two rule sets send every statement of every session the same way
+///
+/// Exits 0 when that is proved, 3 with statements that go different ways, 8 when neither could be shown. A rule set is
+/// rules.sql or proxysql.cnf, a folder with a project, git:REV (the project of -C as a revision has it), plan:FILE, live,
+/// or live:TARGET. With one rule set and two engines, compares what it means to them.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright prove equivalent git:HEAD .\n  \
+    shardwright prove equivalent old.sql new.sql --format json\n  \
+    shardwright prove equivalent live plan:change.plan\n  \
+    shardwright prove equivalent . --engine bundled --engine proxysql-2.7")]
+pub(crate) struct Equivalent {
+    /// A rule set
+    pub(crate) a: String,
+    /// Another one; the same for two engines when absent
+    pub(crate) b: Option<String>,
+    /// The engine of both, or of each
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Vec<String>,
+}
+
+/// Runs recorded traffic through two rule sets
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright traffic diff git:HEAD . --log digests.csv")]
+pub(crate) struct Traffic {
+    #[command(subcommand)]
+    pub(crate) what: TrafficWhat,
+}
+
+/// What is asked of the traffic.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrafficWhat {
+    Diff(TrafficDiff),
+}
+
+/// Shows which part of recorded traffic a second rule set would send elsewhere
+///
+/// Exits 2 when something moves. Logs are exports of stats_mysql_query_digest (CSV, TSV or SQL), MySQL's general or slow
+/// log, or one statement on each line. Digests have neither comments nor literals: what depends on them is undecided.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright traffic diff git:HEAD . --log digests.csv\n  \
+    shardwright traffic diff old.sql new.sql --log slow.log --format json\n  \
+    shardwright traffic diff live . --log queries.txt --user app"
+)]
+pub(crate) struct TrafficDiff {
+    /// The rule set that the traffic went through
+    pub(crate) a: String,
+    /// The rule set that it would go through
+    pub(crate) b: String,
+    /// What was recorded; repeatable
+    #[arg(long, required = true, value_name = "FILE")]
+    pub(crate) log: Vec<PathBuf>,
+    /// What the log is
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub(crate) log_format: LogKind,
+    /// The user of statements for which the log tells none
+    #[arg(long)]
+    pub(crate) user: Option<String>,
+    /// The schema of statements for which the log tells none; the user's when absent
+    #[arg(long)]
+    pub(crate) schema: Option<String>,
+    /// The engine of both
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}
+
+/// `--log-format`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogKind {
+    /// By its beginning
+    #[default]
+    Auto,
+    /// Rows of stats_mysql_query_digest as CSV or TSV, with a line of column names
+    Digests,
+    /// The same as INSERT statements
+    DigestDump,
+    /// MySQL's general log
+    General,
+    /// MySQL's slow log
+    Slow,
+    /// One statement on each line
+    Queries,
+}
+
+/// Draws the rules: chains, jumps, and where statements go
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright graph\n  shardwright graph --emit dot | dot -Tsvg > rules.svg\n  \
+    shardwright graph rules.sql --emit mermaid"
+)]
+pub(crate) struct Graph {
+    /// A rule set instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
+    pub(crate) rules: Option<String>,
+    /// How it is written; --format json is --emit json
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) emit: GraphForm,
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}
+
+/// `graph --emit`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphForm {
+    /// Text for people
+    #[default]
+    Tree,
+    /// Graphviz
+    Dot,
+    /// Mermaid, for Markdown
+    Mermaid,
+    /// Data
+    Json,
+}
+
+/// Writes one HTML page about a rule set: graph, costs, findings
+///
+/// The page needs nothing else and no network: it can be sent, kept and opened anywhere.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright report -o report.html\n  shardwright report rules.sql -o report.html\n  \
+    shardwright report git:HEAD --engine proxysql-2.7 > report.html"
+)]
+pub(crate) struct Report {
+    /// A rule set instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
+    pub(crate) rules: Option<String>,
+    /// The file to write instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The engine to compile for; the first that the project lists when absent
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+}

@@ -1,0 +1,188 @@
+//! `prove`: claims about rule sets, with three answers: proved, refuted with a statement, undecided.
+
+use serde::Serialize;
+use shardwright_analysis::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
+use shardwright_analysis::visits;
+use shardwright_routing::RoutingTable;
+use shardwright_rules::{EngineId, Statement};
+use shardwright_sql::LexMode;
+
+use crate::args::{Equivalent, Global, Prove, ProveWhat};
+use crate::commands::route::answer::Answer;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project;
+use crate::rule_set::{self, Reference, RuleSet};
+use crate::ui::{Format, Ui};
+
+pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let ProveWhat::Equivalent(args) = &args.what;
+    let [left, right] = sides(args, global, ui)?;
+    let answer = equivalence(&left.configuration, &right.configuration);
+    let claim = Claim::new(&left, &right, answer);
+    if ui.format() == Format::Json {
+        ui.json(&claim)?;
+    } else {
+        ui.data(&claim.to_text(&left, &right, ui))?;
+    }
+    Ok(match claim.answer {
+        "proved" => Exit::Done,
+        "refuted" => Exit::Findings,
+        _ => Exit::Undecided,
+    })
+}
+
+/// Both rule sets, each for its engine.
+fn sides(args: &Equivalent, global: &Global, ui: &Ui) -> Result<[RuleSet; 2], CommandError> {
+    let engines: Vec<EngineId> = args
+        .engine
+        .iter()
+        .map(|name| project::engine(name))
+        .collect::<Result<_, _>>()?;
+    let (first, second) = match engines.as_slice() {
+        [] => (None, None),
+        [one] => (Some(*one), Some(*one)),
+        [first, second] => (Some(*first), Some(*second)),
+        _ => return Err(CommandError::usage("--engine can be given once or twice")),
+    };
+    let other = match &args.b {
+        Some(other) => other,
+        None if engines.len() == 2 => &args.a,
+        None => {
+            return Err(CommandError::usage("what is it to be compared with?")
+                .hint("name a second rule set, or two engines with --engine"));
+        }
+    };
+    let references = [&args.a, other].map(|text| Reference::parse(text));
+    let common = rule_set::common_engine(&[&references[0], &references[1]]);
+    Ok([
+        rule_set::open(&args.a, first.or(common), global, ui)?,
+        rule_set::open(other, second.or(common), global, ui)?,
+    ])
+}
+
+/// `prove --format json`; keys are only ever added.
+#[derive(Serialize)]
+struct Claim {
+    answer: &'static str,
+    witnesses: Vec<Witness>,
+    undecided: Vec<String>,
+}
+
+/// A statement that goes different ways.
+#[derive(Serialize)]
+struct Witness {
+    user: String,
+    schema: String,
+    query: String,
+    client: String,
+    flag: u32,
+    transaction_hostgroup: Option<u32>,
+    a: Option<Answer>,
+    b: Option<Answer>,
+}
+
+impl Claim {
+    fn new(left: &RuleSet, right: &RuleSet, answer: Equivalence) -> Self {
+        let (mut word, differences, mut undecided) = match answer {
+            Equivalence::Proved => ("proved", Vec::new(), Vec::new()),
+            Equivalence::Refuted {
+                differences,
+                undecided,
+            } => ("refuted", differences, undecided),
+            Equivalence::Undecided { constructs } => ("undecided", Vec::new(), constructs),
+        };
+        // What the model leaves out could make either answer wrong.
+        for set in [left, right] {
+            for construct in &set.unmodelled {
+                word = "undecided";
+                undecided.push(format!("{}: {construct}", set.name));
+            }
+        }
+        undecided.dedup();
+        let tables = [left, right].map(|set| RoutingTable::new(set.configuration.clone()));
+        let witnesses = differences
+            .iter()
+            .map(|difference| Witness::new(difference, [left, right], &tables))
+            .collect();
+        Self {
+            answer: word,
+            witnesses,
+            undecided,
+        }
+    }
+
+    fn to_text(&self, left: &RuleSet, right: &RuleSet, ui: &Ui) -> String {
+        let mut lines = vec![match self.answer {
+            "proved" => format!(
+                "{}: every statement of every session goes the same way",
+                ui.strong("proved")
+            ),
+            "refuted" => format!(
+                "{}: {} of the statements that go another way",
+                ui.strong("refuted"),
+                self.witnesses.len()
+            ),
+            _ => format!("{}: neither proved nor refuted", ui.strong("undecided")),
+        }];
+        let width = left.name.chars().count().max(right.name.chars().count());
+        for witness in &self.witnesses {
+            lines.push(format!("  {}", witness.heading()));
+            for (set, answer) in [(left, &witness.a), (right, &witness.b)] {
+                let name = ui.faint(&format!("{:width$}", set.name));
+                match answer {
+                    Some(answer) => {
+                        lines.push(format!("    {name}  {}{}", answer.place(), answer.decided_by()))
+                    }
+                    None => lines.push(format!("    {name}  no such user")),
+                }
+            }
+        }
+        if !self.undecided.is_empty() {
+            lines.push("undecided because of".to_owned());
+            lines.extend(self.undecided.iter().map(|construct| format!("  {construct}")));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Witness {
+    fn new(difference: &Difference, sets: [&RuleSet; 2], tables: &[RoutingTable; 2]) -> Self {
+        let session: &ComparedSession = &difference.session;
+        let statement = Statement::new(&difference.statement, LexMode::default());
+        let answer = |side: usize, there: bool| {
+            there.then(|| {
+                let decision = tables[side].explain(&session.view(), &statement);
+                let way = visits(&tables[side], &session.view(), &statement, &decision);
+                Answer::new(sets[side], &difference.statement, &decision, &way)
+            })
+        };
+        Self {
+            user: session.user.clone(),
+            schema: session.schema.clone().unwrap_or_default(),
+            query: String::from_utf8_lossy(&difference.statement).into_owned(),
+            client: session.client_addr.clone(),
+            flag: session.flag,
+            transaction_hostgroup: session.transaction,
+            a: answer(0, difference.left.is_some()),
+            b: answer(1, difference.right.is_some()),
+        }
+    }
+
+    /// `user=app schema=shop  SELECT 1`
+    fn heading(&self) -> String {
+        let schema = match self.schema.as_str() {
+            "" => String::new(),
+            schema => format!(" schema={schema}"),
+        };
+        let flag = match self.flag {
+            0 => String::new(),
+            flag => format!(" chain={flag}"),
+        };
+        let transaction = match self.transaction_hostgroup {
+            Some(hostgroup) => format!(" transaction={hostgroup}"),
+            None => String::new(),
+        };
+        format!("user={}{schema}{flag}{transaction}  {}", self.user, self.query)
+    }
+}

@@ -1,0 +1,30 @@
+//! `report`: one HTML page about a rule set, which needs nothing else.
+
+mod page;
+mod picture;
+mod rules;
+
+use shardwright_analysis::analyse;
+use shardwright_analysis::picture::Picture;
+
+use crate::args::{Global, Report};
+use crate::commands::graph;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &Report, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let set = graph::subject(args.rules.as_deref(), args.engine.as_deref(), global, ui)?;
+    let findings = analyse(&set.configuration);
+    let picture = Picture::of(&set.configuration);
+    let page = page::page(&set, &picture, &findings);
+    match &args.output {
+        Some(path) => {
+            project::replace_file(path, page.as_bytes())?;
+            ui.status(&format!("wrote {}", path.display()));
+        }
+        None => ui.data(&page)?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,287 @@
+//! The page: its parts, one after the other, between a style and a script of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use shardwright_analysis::Finding;
+use shardwright_analysis::picture::Picture;
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::MemberStatus;
+
+use super::{picture, rules};
+use crate::rule_set::RuleSet;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Findings that are shown; the rest are counted.
+const MAX_FINDINGS: usize = 500;
+
+/// The whole page. The same bytes for the same rule set.
+pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
+    let title = match set.name.as_str() {
+        "." => "Rule set".to_owned(),
+        name => name.to_owned(),
+    };
+    let parts = [
+        tiles(set, picture, findings),
+        section("graph", "Where statements go", &picture::drawing(picture)),
+        section("findings", "Findings", &list_of_findings(set, findings)),
+        section("chains", "Chains and what they cost", &chains(picture)),
+        section("rules", "Rules", &rules::table(set, findings)),
+        section("hostgroups", "Hostgroups and servers", &hostgroups(set)),
+    ];
+    let configuration = &set.configuration;
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>{title} · shardwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<div>\n<h1>{title}</h1>\n\
+         <p class=\"quiet\">for {engine} · configuration <code>{fingerprint}</code></p>\n</div>\n\
+         <nav><a href=\"#graph\">Graph</a><a href=\"#findings\">Findings</a><a href=\"#chains\">Chains</a>\
+         <a href=\"#rules\">Rules</a><a href=\"#hostgroups\">Servers</a>\
+         <button id=\"theme\" type=\"button\" aria-label=\"light or dark\">◐</button></nav>\n</header>\n<main>\n{parts}</main>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        title = escaped(&title),
+        engine = escaped(configuration.engine.name()),
+        fingerprint = &configuration.fingerprint()[..12],
+        parts = parts.concat(),
+    )
+}
+
+fn section(id: &str, title: &str, body: &str) -> String {
+    format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")
+}
+
+/// Text between tags or in an attribute.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
+    let configuration = &set.configuration;
+    let servers: usize = configuration
+        .hostgroups
+        .iter()
+        .map(|hostgroup| hostgroup.members.len())
+        .sum();
+    let worst = picture
+        .worst_evaluations
+        .map_or("–".to_owned(), |worst| worst.to_string());
+    let grave = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .count();
+    let tone = match (grave, findings.is_empty()) {
+        (0, true) => "good",
+        (0, false) => "fair",
+        _ => "bad",
+    };
+    let tile = |value: &str, name: &str, tone: &str| {
+        format!("<div class=\"tile {tone}\"><b>{value}</b><span>{name}</span></div>")
+    };
+    format!(
+        "<div class=\"tiles\">{}{}{}{}{}{}</div>\n",
+        tile(&configuration.graph.rules.len().to_string(), "rules", ""),
+        tile(&picture.chains.len().to_string(), "chains", ""),
+        tile(&configuration.hostgroups.len().to_string(), "hostgroups", ""),
+        tile(&servers.to_string(), "servers", ""),
+        tile(&worst, "patterns evaluated at most", ""),
+        tile(&findings.len().to_string(), "findings", tone),
+    )
+}
+
+pub(super) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    }
+}
+
+fn list_of_findings(set: &RuleSet, findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "<p class=\"empty\">Nothing was found.</p>\n".to_owned();
+    }
+    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    ordered.sort_by_key(|finding| finding.severity);
+    let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
+    for finding in findings {
+        *counts.entry(finding.severity).or_default() += 1;
+    }
+    let mut out = String::from("<div class=\"bar\" data-filter=\"finding\">");
+    for (level, count) in counts {
+        let name = severity(level);
+        put(
+            &mut out,
+            &format!(
+                "<label class=\"{name}\"><input type=\"checkbox\" value=\"{name}\" checked> {count} {name}</label>"
+            ),
+        );
+    }
+    out.push_str("</div>\n");
+    for finding in ordered.iter().take(MAX_FINDINGS) {
+        put(&mut out, &one_finding(set, finding));
+    }
+    if ordered.len() > MAX_FINDINGS {
+        put(
+            &mut out,
+            &format!(
+                "<p class=\"quiet\">and {} more</p>\n",
+                ordered.len() - MAX_FINDINGS
+            ),
+        );
+    }
+    out
+}
+
+fn one_finding(set: &RuleSet, finding: &Finding) -> String {
+    let level = severity(finding.severity);
+    let proof = match finding.proof {
+        Proof::Proved => "proved",
+        Proof::Witnessed => "shown by a statement",
+        Proof::Possible => "possible",
+    };
+    let place = finding
+        .address
+        .as_ref()
+        .map(|address| set.named(address))
+        .unwrap_or_default();
+    let mut lines = String::new();
+    if let Some(witness) = &finding.witness {
+        let schema = match witness.schema.as_str() {
+            "" => String::new(),
+            schema => format!(" schema={}", escaped(schema)),
+        };
+        put(
+            &mut lines,
+            &format!(
+                "<pre><span class=\"quiet\">user={}{schema}</span>  {}</pre>",
+                escaped(&witness.user),
+                escaped(&witness.query)
+            ),
+        );
+    }
+    for note in &finding.notes {
+        put(&mut lines, &format!("<p class=\"quiet\">{}</p>", escaped(note)));
+    }
+    if let Some(help) = &finding.help {
+        put(&mut lines, &format!("<p><b>What to do</b> {}</p>", escaped(help)));
+    }
+    format!(
+        "<article class=\"finding {level}\" data-level=\"{level}\"><h3><code>{}</code> {}</h3>\
+         <p class=\"quiet\">{level} · {proof}{}</p>{lines}</article>\n",
+        finding.code,
+        escaped(&finding.message),
+        match place.as_str() {
+            "" => String::new(),
+            place => format!(" · {}", escaped(place)),
+        }
+    )
+}
+
+fn chains(picture: &Picture) -> String {
+    let most = picture
+        .chains
+        .iter()
+        .filter_map(|chain| chain.worst_evaluations)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let mut out = String::from(
+        "<table class=\"sortable\"><thead><tr><th>chain</th><th>from</th><th class=\"n\">rules</th><th class=\"n\">patterns</th>\
+         <th class=\"n\">evaluated at most from here</th><th>leads to</th></tr></thead><tbody>\n",
+    );
+    for chain in &picture.chains {
+        let worst = chain.worst_evaluations.unwrap_or(0);
+        let mut leads: Vec<String> = picture
+            .edges_of(chain.flag)
+            .take(5)
+            .map(|edge| picture.name(edge.to))
+            .collect();
+        let more = picture.edges_of(chain.flag).count().saturating_sub(leads.len());
+        if more > 0 {
+            leads.push(format!("{more} more"));
+        }
+        put(
+            &mut out,
+            &format!(
+                "<tr><td class=\"n\">{}</td><td class=\"name\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+                 <td class=\"n meter\" data-value=\"{worst}\"><span style=\"width:{}%\"></span>{}</td><td>{}</td></tr>\n",
+                chain.flag,
+                escaped(&chain.address),
+                chain.rules,
+                chain.patterns,
+                u64::from(worst) * 65 / u64::from(most),
+                chain
+                    .worst_evaluations
+                    .map_or("–".to_owned(), |worst| worst.to_string()),
+                escaped(&leads.join(", ")),
+            ),
+        );
+    }
+    out.push_str("</tbody></table>\n");
+    out
+}
+
+fn hostgroups(set: &RuleSet) -> String {
+    let configuration = &set.configuration;
+    let mut out = String::from(
+        "<table class=\"sortable\"><thead><tr><th class=\"n\">hostgroup</th><th>cluster</th><th>role</th><th>server</th>\
+         <th>status</th><th class=\"n\">weight</th><th class=\"n\">connections</th></tr></thead><tbody>\n",
+    );
+    for hostgroup in &configuration.hostgroups {
+        let cluster = configuration
+            .cluster_of(hostgroup.id)
+            .map_or("", |cluster| &cluster.name);
+        if hostgroup.members.is_empty() {
+            put(
+                &mut out,
+                &format!(
+                    "<tr class=\"warning\"><td class=\"n\">{}</td><td>{}</td><td>{}</td><td colspan=\"4\">no server</td></tr>\n",
+                    hostgroup.id,
+                    escaped(cluster),
+                    hostgroup.role
+                ),
+            );
+        }
+        for member in &hostgroup.members {
+            let status = match member.status {
+                MemberStatus::Online => "online",
+                MemberStatus::Draining => "draining",
+                MemberStatus::Offline => "offline",
+            };
+            put(
+                &mut out,
+                &format!(
+                    "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}:{}</td><td><span class=\"dot {status}\"></span>{status}</td>\
+                     <td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+                    hostgroup.id,
+                    escaped(cluster),
+                    hostgroup.role,
+                    escaped(&member.host),
+                    member.port,
+                    member.weight,
+                    member.max_connections
+                ),
+            );
+        }
+    }
+    out.push_str("</tbody></table>\n");
+    out
+}
+
+/// Appends; writing to a text does not fail.
+pub(super) fn put(out: &mut String, text: &str) {
+    write!(out, "{text}").expect("writing to a String does not fail");
+}

@@ -1,0 +1,311 @@
+//! The rule graph drawn: chains in the columns in which statements reach them, and the places where they end at the right.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardwright_analysis::picture::{Node, Picture};
+
+use super::page::{escaped, put};
+
+/// Boxes that are drawn one by one; of larger graphs, chains that came from one object are one box.
+const MAX_BOXES: usize = 90;
+/// Boxes of a column; the rest are one box.
+const MAX_COLUMN: usize = 40;
+const BOX: (i32, i32) = (190, 44);
+const GAP: (i32, i32) = (110, 16);
+
+/// What is drawn as a box.
+#[derive(Clone, Debug, Default)]
+struct Drawn {
+    title: String,
+    detail: String,
+    kind: &'static str,
+    column: usize,
+    row: usize,
+}
+
+/// Boxes and lines, by key.
+#[derive(Default)]
+struct Graph {
+    boxes: BTreeMap<String, Drawn>,
+    lines: BTreeMap<(String, String), usize>,
+}
+
+/// The picture as SVG.
+pub(super) fn drawing(picture: &Picture) -> String {
+    let whole = picture.chains.len() + picture.places.len() <= MAX_BOXES;
+    let mut graph = boxes(picture, whole);
+    columns(&mut graph);
+    rows(&mut graph);
+    let note = match whole {
+        true => String::new(),
+        false => {
+            "<p class=\"quiet\">Chains that came from one object are one box, and so are hostgroups.</p>\n"
+                .to_owned()
+        }
+    };
+    format!("{}{note}", svg(&graph))
+}
+
+fn boxes(picture: &Picture, whole: bool) -> Graph {
+    let mut graph = Graph::default();
+    let group: BTreeMap<u32, &str> = picture
+        .chains
+        .iter()
+        .map(|chain| (chain.flag, chain.address.as_str()))
+        .collect();
+    let key = |node: Node| match node {
+        Node::Chain(0) => "c0".to_owned(),
+        Node::Chain(flag) if whole => format!("c{flag}"),
+        Node::Chain(flag) => format!("g{}", group.get(&flag).copied().unwrap_or("?")),
+        Node::Hostgroup(_) if !whole => "hostgroups".to_owned(),
+        other => picture.name(other),
+    };
+    let mut grouped: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for chain in &picture.chains {
+        let counts = grouped.entry(key(Node::Chain(chain.flag))).or_default();
+        counts.0 += 1;
+        counts.1 += chain.rules;
+        graph.boxes.insert(
+            key(Node::Chain(chain.flag)),
+            Drawn {
+                title: match chain.address.as_str() {
+                    "" => format!("chain {}", chain.flag),
+                    address => address.to_owned(),
+                },
+                detail: format!("chain {} · {} rules", chain.flag, chain.rules),
+                kind: if chain.flag == 0 { "start" } else { "chain" },
+                ..Drawn::default()
+            },
+        );
+    }
+    for (key, (chains, rules)) in grouped {
+        if let Some(drawn) = graph.boxes.get_mut(&key).filter(|_| chains > 1) {
+            drawn.detail = format!("{chains} chains · {rules} rules");
+        }
+    }
+    let hostgroups = picture
+        .places
+        .iter()
+        .filter(|place| matches!(place.node, Node::Hostgroup(_)))
+        .count();
+    for place in &picture.places {
+        let (title, detail) = match place.name.split_once(" (") {
+            _ if matches!(place.node, Node::Hostgroup(_)) && !whole => {
+                ("servers".to_owned(), format!("{hostgroups} hostgroups"))
+            }
+            Some((title, detail)) => (title.to_owned(), detail.trim_end_matches(')').to_owned()),
+            None => (place.name.clone(), String::new()),
+        };
+        let kind = match place.node {
+            Node::Refused => "refused",
+            _ => "place",
+        };
+        graph.boxes.insert(
+            key(place.node),
+            Drawn {
+                title,
+                detail,
+                kind,
+                ..Drawn::default()
+            },
+        );
+    }
+    for edge in &picture.edges {
+        let (from, to) = (key(Node::Chain(edge.from)), key(edge.to));
+        if let Node::Chain(flag) = edge.to {
+            // A jump to a chain without rules.
+            graph.boxes.entry(to.clone()).or_insert_with(|| Drawn {
+                title: format!("chain {flag}"),
+                detail: "no rules".to_owned(),
+                kind: "refused",
+                ..Drawn::default()
+            });
+        }
+        if from != to {
+            *graph.lines.entry((from, to)).or_default() += edge.rules;
+        }
+    }
+    graph
+}
+
+/// A chain stands one column behind the first that leads to it; places stand behind all chains.
+fn columns(graph: &mut Graph) {
+    let mut depth: BTreeMap<String, usize> = BTreeMap::from([("c0".to_owned(), 0)]);
+    let mut open = vec!["c0".to_owned()];
+    let mut at = 0;
+    while let Some(from) = open.get(at).cloned() {
+        at += 1;
+        let next = depth[&from] + 1;
+        for (_, to) in graph.lines.keys().filter(|(begin, _)| *begin == from) {
+            if !depth.contains_key(to) {
+                depth.insert(to.clone(), next);
+                open.push(to.clone());
+            }
+        }
+    }
+    let is_chain = |drawn: &Drawn| matches!(drawn.kind, "start" | "chain");
+    let chains = graph.boxes.iter().filter(|(_, drawn)| is_chain(drawn));
+    let last = chains
+        .map(|(key, _)| depth.get(key).copied().unwrap_or(1))
+        .max()
+        .unwrap_or(0);
+    for (key, drawn) in &mut graph.boxes {
+        drawn.column = if is_chain(drawn) {
+            depth.get(key).copied().unwrap_or(1)
+        } else {
+            last + 1
+        };
+    }
+}
+
+/// Boxes of a column in the order of the boxes that lead to them, so that lines cross less.
+fn rows(graph: &mut Graph) {
+    let last = graph.boxes.values().map(|drawn| drawn.column).max().unwrap_or(0);
+    for column in 0..=last {
+        let mut keys: Vec<(u64, String)> = graph
+            .boxes
+            .iter()
+            .filter(|(_, drawn)| drawn.column == column)
+            .map(|(key, _)| {
+                let before: Vec<u64> = graph
+                    .lines
+                    .keys()
+                    .filter(|(_, to)| to == key)
+                    .filter_map(|(from, _)| graph.boxes.get(from))
+                    .filter(|from| from.column < column)
+                    .map(|from| from.row as u64)
+                    .collect();
+                let sum: u64 = before.iter().sum();
+                (sum * 1000 / before.len().max(1) as u64, key.clone())
+            })
+            .collect();
+        keys.sort();
+        let hidden: BTreeSet<String> = keys.iter().skip(MAX_COLUMN).map(|(_, key)| key.clone()).collect();
+        for (row, (_, key)) in keys.iter().enumerate() {
+            if let Some(drawn) = graph.boxes.get_mut(key) {
+                drawn.row = row.min(MAX_COLUMN);
+            }
+        }
+        if !hidden.is_empty() {
+            fold(graph, &hidden, column);
+        }
+    }
+}
+
+/// Puts boxes for which there is no room into one.
+fn fold(graph: &mut Graph, hidden: &BTreeSet<String>, column: usize) {
+    let key = format!("more{column}");
+    for hidden in hidden {
+        graph.boxes.remove(hidden);
+    }
+    graph.boxes.insert(
+        key.clone(),
+        Drawn {
+            title: format!("{} more", hidden.len()),
+            detail: String::new(),
+            kind: "place",
+            column,
+            row: MAX_COLUMN,
+        },
+    );
+    let lines = std::mem::take(&mut graph.lines);
+    for ((from, to), count) in lines {
+        let folded = |end: String| if hidden.contains(&end) { key.clone() } else { end };
+        *graph.lines.entry((folded(from), folded(to))).or_default() += count;
+    }
+}
+
+fn position(drawn: &Drawn, heights: &BTreeMap<usize, usize>) -> (i32, i32) {
+    let most = heights.values().copied().max().unwrap_or(1);
+    let own = heights.get(&drawn.column).copied().unwrap_or(1);
+    let step = BOX.1 + GAP.1;
+    let lead = (most - own) as i32 * step / 2;
+    (
+        16 + drawn.column as i32 * (BOX.0 + GAP.0),
+        16 + lead + drawn.row as i32 * step,
+    )
+}
+
+fn svg(graph: &Graph) -> String {
+    let mut heights: BTreeMap<usize, usize> = BTreeMap::new();
+    for drawn in graph.boxes.values() {
+        let height = heights.entry(drawn.column).or_default();
+        *height = (*height).max(drawn.row + 1);
+    }
+    let columns = heights.keys().max().copied().unwrap_or(0) as i32 + 1;
+    let rows = heights.values().copied().max().unwrap_or(1) as i32;
+    let width = 32 + columns * BOX.0 + (columns - 1) * GAP.0;
+    let height = 32 + rows * BOX.1 + (rows - 1) * GAP.1;
+    let mut out = format!(
+        "<div class=\"drawing\"><svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
+         aria-label=\"Chains of rules and where they lead\">\n"
+    );
+    for ((from, to), count) in &graph.lines {
+        let (Some(begin), Some(end)) = (graph.boxes.get(from), graph.boxes.get(to)) else {
+            continue;
+        };
+        put(
+            &mut out,
+            &line(
+                position(begin, &heights),
+                position(end, &heights),
+                begin,
+                end,
+                *count,
+            ),
+        );
+    }
+    for drawn in graph.boxes.values() {
+        let (x, y) = position(drawn, &heights);
+        let middle = if drawn.detail.is_empty() { 27 } else { 19 };
+        put(
+            &mut out,
+            &format!(
+                "<g class=\"box {}\"><title>{title} {detail}</title><rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"8\"/>\
+                 <text x=\"{tx}\" y=\"{}\">{}</text><text class=\"detail\" x=\"{tx}\" y=\"{}\">{}</text></g>\n",
+                drawn.kind,
+                BOX.0,
+                BOX.1,
+                y + middle,
+                escaped(&cut(&drawn.title, 23)),
+                y + 35,
+                escaped(&cut(&drawn.detail, 28)),
+                title = escaped(&drawn.title),
+                detail = escaped(&drawn.detail),
+                tx = x + 12,
+            ),
+        );
+    }
+    out.push_str("</svg></div>\n");
+    out
+}
+
+/// A line from the right side of a box to the left side of another; one that leads back goes below.
+fn line(begin: (i32, i32), end: (i32, i32), from: &Drawn, to: &Drawn, count: usize) -> String {
+    let (x1, y1) = (begin.0 + BOX.0, begin.1 + BOX.1 / 2);
+    let (x2, y2) = (end.0, end.1 + BOX.1 / 2);
+    let class = if count == 0 { "line idle" } else { "line" };
+    let bend = if to.column > from.column {
+        (x2 - x1) / 2
+    } else {
+        90
+    };
+    let wide = match count {
+        0 | 1 => 1.2,
+        2..=9 => 1.8,
+        10..=99 => 2.6,
+        _ => 3.6,
+    };
+    format!(
+        "<path class=\"{class}\" style=\"stroke-width:{wide}\" d=\"M{x1} {y1} C{} {y1} {} {y2} {x2} {y2}\"><title>{count} rules</title></path>\n",
+        x1 + bend,
+        x2 - bend
+    )
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,210 @@
+//! What `route` says about one statement, for people and for programs.
+
+use serde::Serialize;
+use shardwright_analysis::Visit;
+use shardwright_rules::{Decision, Outcome};
+
+use crate::rule_set::RuleSet;
+use crate::ui::Ui;
+
+/// Rules that did not match, shown between two that did.
+const MOST_SKIPPED: usize = 6;
+
+/// `route --format json`; keys are only ever added.
+#[derive(Serialize)]
+pub(crate) struct Answer {
+    pub(crate) outcome: &'static str,
+    pub(crate) hostgroup: Option<u32>,
+    cluster: Option<String>,
+    role: Option<String>,
+    shard: Option<String>,
+    pub(crate) query: String,
+    #[serde(skip)]
+    rewritten: bool,
+    backend_schema: Option<String>,
+    delay_ms: u32,
+    multiplex: bool,
+    error: Option<Refused>,
+    evaluations: u32,
+    visits: u32,
+    path: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    code: u16,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct Step {
+    rule_id: u32,
+    address: String,
+    file: Option<String>,
+    line: Option<u32>,
+    matched: bool,
+    why: String,
+    flag_out: Option<u32>,
+}
+
+impl Answer {
+    /// What became of `sql`, with its way through the rules.
+    pub(crate) fn new(set: &RuleSet, sql: &[u8], decision: &Decision, way: &[Visit]) -> Self {
+        let mut answer = Self {
+            outcome: "route",
+            hostgroup: None,
+            cluster: None,
+            role: None,
+            shard: None,
+            query: String::from_utf8_lossy(sql).into_owned(),
+            rewritten: false,
+            backend_schema: None,
+            delay_ms: 0,
+            multiplex: true,
+            error: None,
+            evaluations: decision.evaluations,
+            visits: decision.visits,
+            path: way.iter().map(|visit| Step::new(set, visit)).collect(),
+        };
+        match &decision.outcome {
+            Outcome::Route(route) => {
+                answer.hostgroup = Some(route.hostgroup.0);
+                answer.cluster = route.cluster.as_ref().map(ToString::to_string);
+                answer.role = route.role.map(|role| role.to_string());
+                answer.shard = route.shard.as_ref().map(ToString::to_string);
+                if let Some(text) = &route.rewritten {
+                    answer.query = String::from_utf8_lossy(text).into_owned();
+                    answer.rewritten = text[..] != *sql;
+                }
+                answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
+                answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
+                answer.multiplex = route.effects.multiplex != Some(0);
+            }
+            Outcome::Reject(rejection) => {
+                answer.outcome = "reject";
+                answer.error = Some(Refused {
+                    code: rejection.code,
+                    message: rejection.message.clone(),
+                });
+            }
+            Outcome::Answer { .. } | Outcome::DeferBegin => answer.outcome = "answer",
+        }
+        answer
+    }
+
+    /// Where it goes, in a few words: `shop-02 writer (hostgroup 1004)`.
+    pub(crate) fn place(&self) -> String {
+        match (&self.error, self.hostgroup) {
+            (Some(refused), _) => format!("error {}: {}", refused.code, refused.message),
+            (None, Some(hostgroup)) => match (&self.cluster, &self.role) {
+                (Some(cluster), Some(role)) => format!("{cluster} {role} (hostgroup {hostgroup})"),
+                _ => format!("hostgroup {hostgroup}"),
+            },
+            (None, None) => "by the proxy".to_owned(),
+        }
+    }
+
+    fn headline(&self, ui: &Ui) -> String {
+        let verb = match (&self.error, self.hostgroup) {
+            (Some(_), _) => "refused",
+            (None, Some(_)) => "goes to",
+            (None, None) => "answered",
+        };
+        format!("{} {}", ui.strong(verb), self.place())
+    }
+
+    /// The lines for people.
+    pub(crate) fn lines(&self, ui: &Ui) -> Vec<String> {
+        let mut lines = vec![self.headline(ui)];
+        lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
+        lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
+        let schema = self.backend_schema.as_ref();
+        lines.extend(schema.map(|schema| format!("  in schema {schema}")));
+        lines.extend((self.delay_ms > 0).then(|| format!("  delayed   {} ms", self.delay_ms)));
+        let counts = format!(
+            "  {} patterns evaluated, {} rules visited",
+            self.evaluations, self.visits
+        );
+        lines.push(ui.faint(&counts));
+        lines.push(match (self.path.iter().any(|step| step.matched), &self.error) {
+            (false, None) => "because no rule matched: the user's cluster takes it".to_owned(),
+            (false, Some(_)) => "because it is refused before any rule".to_owned(),
+            (true, _) => "because".to_owned(),
+        });
+        for gap in self.path.chunk_by(|a, b| !a.matched && !b.matched) {
+            lines.extend(shown(gap, ui));
+        }
+        lines
+    }
+}
+
+/// A rule that matched, or the last of those that did not before the next one that did.
+fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
+    let hidden = match ui.is_verbose() {
+        true => 0,
+        false => gap.len().saturating_sub(MOST_SKIPPED),
+    };
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        lines.push(ui.faint(&format!("  - {hidden} rules that do not match (-v shows them)")));
+    }
+    for step in &gap[hidden..] {
+        let place = match (&step.file, step.line) {
+            (Some(file), Some(line)) => format!("  {file}:{line}"),
+            _ => String::new(),
+        };
+        let jump = step
+            .flag_out
+            .map(|flag| format!(" → chain {flag}"))
+            .unwrap_or_default();
+        if step.matched {
+            lines.push(format!(
+                "  rule {} {}{place}\n       {}{jump}",
+                step.rule_id, step.address, step.why
+            ));
+        } else {
+            lines.push(ui.faint(&format!(
+                "  - rule {} {}{place}: {}",
+                step.rule_id, step.address, step.why
+            )));
+        }
+    }
+    lines
+}
+
+impl Step {
+    fn new(set: &RuleSet, visit: &Visit) -> Self {
+        let (rule_id, address, matched, why, flag_out) = match visit {
+            Visit::Matched(step) => (step.rule_id, &step.address, true, &step.why, step.flag_out),
+            Visit::Skipped {
+                rule_id,
+                address,
+                why,
+                ..
+            } => (*rule_id, address, false, why, None),
+        };
+        let place = set.file_and_line(address);
+        Self {
+            rule_id,
+            address: address.to_string(),
+            file: place.as_ref().map(|(file, _)| file.clone()),
+            line: place.map(|(_, line)| line),
+            matched,
+            why: why.clone(),
+            flag_out,
+        }
+    }
+}
+
+impl Answer {
+    /// ` by shard_maps.tenants (topology/shop.yaml:31)`: the last rule that matched.
+    pub(crate) fn decided_by(&self) -> String {
+        let Some(step) = self.path.iter().rev().find(|step| step.matched) else {
+            return String::new();
+        };
+        match (&step.file, step.line) {
+            (Some(file), Some(line)) => format!(", by {} ({file}:{line})", step.address),
+            _ => format!(", by {}", step.address),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `traffic diff`: what of recorded traffic another rule set would send elsewhere.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use shardwright_analysis::traffic::{
+    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, Share, Unread,
+};
+
+use crate::args::{Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project;
+use crate::rule_set::{self, Reference, RuleSet};
+use crate::ui::{Format, Ui};
+
+/// How much of a log is looked at to tell what it is.
+const BEGINNING: usize = 64 << 10;
+/// Lines of each sort that are shown.
+const MOST_SHOWN: usize = 20;
+/// The longest text of an example.
+const MAX_EXAMPLE: usize = 160;
+
+pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let TrafficWhat::Diff(args) = &args.what;
+    let engine = args.engine.as_deref().map(project::engine).transpose()?;
+    let references = [&args.a, &args.b].map(|text| Reference::parse(text));
+    let engine = engine.or(rule_set::common_engine(&[&references[0], &references[1]]));
+    let left = rule_set::open(&args.a, engine, global, ui)?;
+    let right = rule_set::open(&args.b, engine, global, ui)?;
+    let assumed = Assumed {
+        user: args.user.clone().or_else(|| only_user(&left, &right)),
+        schema: args.schema.clone(),
+    };
+    let mut comparison = Comparison::new(left.configuration.clone(), right.configuration.clone(), assumed);
+    let mut unread = Unread::default();
+    for log in &args.log {
+        let found = read(log, args, &mut comparison, ui)?;
+        unread.lines += found.lines;
+        unread.too_long += found.too_long;
+    }
+    let moves = comparison.into_moves();
+    let report = Report::new(&moves, unread, &left, &right);
+    if ui.format() == Format::Json {
+        ui.json(&report)?;
+    } else {
+        ui.data(&report.to_text(&left, &right, ui))?;
+    }
+    Ok(match moves.moved_statements() + moves.altered.statements {
+        0 => Exit::Done,
+        _ => Exit::Changes,
+    })
+}
+
+/// The user whom a log that tells none can only mean.
+fn only_user(left: &RuleSet, right: &RuleSet) -> Option<String> {
+    match (
+        left.configuration.users.as_slice(),
+        right.configuration.users.as_slice(),
+    ) {
+        ([a], [b]) if a.name == b.name => Some(a.name.clone()),
+        ([], []) => Some(String::new()),
+        _ => None,
+    }
+}
+
+fn read(
+    path: &Path,
+    args: &TrafficDiff,
+    comparison: &mut Comparison,
+    ui: &Ui,
+) -> Result<Unread, CommandError> {
+    let failed = |error: &dyn std::fmt::Display| {
+        CommandError::new(
+            Exit::BadDocument,
+            format!("cannot read {}: {error}", path.display()),
+        )
+    };
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let bar = match ui.shows_progress() && std::io::stderr().is_terminal() && length > 0 {
+        true => ProgressBar::new(length).with_style(
+            ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}")
+                .expect("the template is valid"),
+        ),
+        false => ProgressBar::hidden(),
+    };
+    let mut source = BufReader::with_capacity(BEGINNING, bar.wrap_read(file));
+    let format = match args.log_format {
+        LogKind::Auto => traffic::detect(source.fill_buf().map_err(|error| failed(&error))?),
+        LogKind::Digests => LogFormat::Digests,
+        LogKind::DigestDump => LogFormat::DigestDump,
+        LogKind::General => LogFormat::General,
+        LogKind::Slow => LogFormat::Slow,
+        LogKind::Queries => LogFormat::Queries,
+    };
+    ui.detail(|| format!("{} is read as {format:?}", path.display()));
+    let unread =
+        traffic::read(source, format, |record| comparison.add(record)).map_err(|error| failed(&error))?;
+    bar.finish_and_clear();
+    Ok(unread)
+}
+
+/// `traffic diff --format json`; keys are only ever added.
+#[derive(Serialize)]
+struct Report {
+    statements: u64,
+    same: u64,
+    altered: Option<Part>,
+    moved: Vec<Move>,
+    undecided: Vec<Reason>,
+    unread_lines: u64,
+    too_long: u64,
+}
+
+#[derive(Serialize)]
+struct Part {
+    statements: u64,
+    user: String,
+    example: String,
+}
+
+#[derive(Serialize)]
+struct Move {
+    from: String,
+    to: String,
+    #[serde(flatten)]
+    part: Part,
+}
+
+#[derive(Serialize)]
+struct Reason {
+    why: String,
+    #[serde(flatten)]
+    part: Part,
+}
+
+impl Part {
+    fn of(share: &Share) -> Self {
+        Self {
+            statements: share.statements,
+            user: share.user.clone(),
+            example: String::from_utf8_lossy(&share.example).into_owned(),
+        }
+    }
+
+    fn line(&self, of: u64, what: &str, ui: &Ui) -> [String; 2] {
+        let text: String = self
+            .example
+            .chars()
+            .take(MAX_EXAMPLE)
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        [
+            format!(
+                "  {:>8} {:>14}  {what}",
+                percent(self.statements, of),
+                self.statements
+            ),
+            ui.faint(&format!("{:27}e.g. user={}  {text}", "", self.user)),
+        ]
+    }
+}
+
+impl Report {
+    fn new(moves: &Moves, unread: Unread, left: &RuleSet, right: &RuleSet) -> Self {
+        let name = |place: &Destination, set: &RuleSet| place.name(&set.configuration);
+        let mut moved: Vec<Move> = moves
+            .moved
+            .iter()
+            .map(|((from, to), share)| Move {
+                from: name(from, left),
+                to: name(to, right),
+                part: Part::of(share),
+            })
+            .collect();
+        moved.sort_by_key(|one| std::cmp::Reverse(one.part.statements));
+        let mut undecided: Vec<Reason> = moves
+            .undecided
+            .iter()
+            .map(|(why, share)| Reason {
+                why: why.clone(),
+                part: Part::of(share),
+            })
+            .collect();
+        undecided.sort_by_key(|one| std::cmp::Reverse(one.part.statements));
+        Self {
+            statements: moves.statements,
+            same: moves.same,
+            altered: (moves.altered.statements > 0).then(|| Part::of(&moves.altered)),
+            moved,
+            undecided,
+            unread_lines: unread.lines,
+            too_long: unread.too_long,
+        }
+    }
+
+    fn to_text(&self, left: &RuleSet, right: &RuleSet, ui: &Ui) -> String {
+        let all = self.statements;
+        let moved: u64 = self.moved.iter().map(|one| one.part.statements).sum();
+        let undecided: u64 = self.undecided.iter().map(|one| one.part.statements).sum();
+        let mut lines = vec![format!(
+            "{} {all} statements, {} → {}: {} go the same way, {} move, {} undecided",
+            ui.strong("traffic"),
+            left.name,
+            right.name,
+            percent(self.same, all),
+            percent(moved, all),
+            percent(undecided, all)
+        )];
+        section(&mut lines, "moves", self.moved.len(), ui);
+        for one in self.moved.iter().take(MOST_SHOWN) {
+            lines.extend(one.part.line(all, &format!("{} → {}", one.from, one.to), ui));
+        }
+        if let Some(part) = &self.altered {
+            section(&mut lines, "same place, sent otherwise", 1, ui);
+            lines.extend(part.line(all, "another text, schema or effect", ui));
+        }
+        section(&mut lines, "undecided", self.undecided.len(), ui);
+        for one in self.undecided.iter().take(MOST_SHOWN) {
+            lines.extend(one.part.line(all, &one.why, ui));
+        }
+        if self.unread_lines + self.too_long > 0 {
+            lines.push(format!(
+                "not read: {} lines that do not fit the format, {} statements that are too long",
+                self.unread_lines, self.too_long
+            ));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn section(lines: &mut Vec<String>, name: &str, count: usize, ui: &Ui) {
+    if count > MOST_SHOWN {
+        lines.push(ui.strong(&format!("{name} (the first {MOST_SHOWN} of {count})")));
+    } else if count > 0 {
+        lines.push(ui.strong(name));
+    }
+}
+
+/// `0.41 %`
+fn percent(part: u64, of: u64) -> String {
+    if of == 0 {
+        return "0 %".to_owned();
+    }
+    let share = part as f64 * 100.0 / of as f64;
+    match share {
+        share if share == 0.0 || share == 100.0 => format!("{share:.0} %"),
+        share if share < 1.0 => format!("{share:.2} %"),
+        share => format!("{share:.1} %"),
+    }
+}

@@ -1,0 +1,320 @@
+//! Rule sets by name: a file, a project's directory, a revision of it, a plan, or what a target runs.
+
+mod revision;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use shardwright_diagnostics::{Problems, Sources, Span};
+use shardwright_import::{Language, MAX_FILE_BYTES};
+use shardwright_plan::Plan;
+use shardwright_rules::{Address, Configuration, EngineId};
+
+use crate::args::{Global, Selection};
+use crate::commands::live;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::project::{self, Opened};
+use crate::ui::Ui;
+
+/// The engine whose rule sets files hold.
+const ENGINE_OF_FILES: EngineId = EngineId::Proxysql27;
+
+/// Where a rule set is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// Statements, a configuration file, or a configuration as JSON.
+    File(String),
+    /// A project's directory.
+    Project(String),
+    /// The project of -C as a revision has it.
+    Revision(String),
+    /// What a saved plan leads to.
+    Plan(String),
+    /// What a target runs; the project's only one where none is named.
+    Live(Option<String>),
+}
+
+impl Reference {
+    /// Reads `git:REV`, `plan:FILE`, `live`, `live:TARGET`, or a path.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text.split_once(':') {
+            Some(("git", revision)) => return Self::Revision(revision.to_owned()),
+            Some(("plan", file)) => return Self::Plan(file.to_owned()),
+            Some(("live", target)) => return Self::Live(Some(target.to_owned())),
+            _ => {}
+        }
+        match text {
+            "live" => Self::Live(None),
+            path if Path::new(path).is_dir() => Self::Project(path.to_owned()),
+            path => Self::File(path.to_owned()),
+        }
+    }
+
+    /// Whether it holds rows for ProxySQL, whatever a project lists.
+    fn is_of_proxysql(&self) -> bool {
+        matches!(self, Self::File(path) if !path.ends_with(".json"))
+    }
+}
+
+/// The engine of two rule sets that are compared, where none was asked for: that of a file among them.
+pub(crate) fn common_engine(references: &[&Reference]) -> Option<EngineId> {
+    references
+        .iter()
+        .any(|reference| reference.is_of_proxysql())
+        .then_some(ENGINE_OF_FILES)
+}
+
+/// A rule set, and where its objects are written.
+pub(crate) struct RuleSet {
+    /// As the command line named it.
+    pub(crate) name: String,
+    pub(crate) configuration: Arc<Configuration>,
+    /// What keeps answers about it from being certain.
+    pub(crate) unmodelled: Vec<String>,
+    places: Places,
+}
+
+enum Places {
+    Project(Box<Opened>),
+    File(Sources, BTreeMap<String, Span>),
+    None,
+}
+
+impl RuleSet {
+    /// The file and the 1-based line of an object.
+    pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
+        match &self.places {
+            Places::Project(opened) => opened.file_and_line(address),
+            Places::File(sources, origins) => {
+                let span = *origins.get(address.as_str())?;
+                Some((sources.path(span.file).to_owned(), sources.position(span).line))
+            }
+            Places::None => None,
+        }
+    }
+
+    /// `query_rules.legacy (topology/legacy.yaml:3)`
+    pub(crate) fn named(&self, address: &Address) -> String {
+        match self.file_and_line(address) {
+            Some((file, line)) => format!("{} ({file}:{line})", address.short()),
+            None => address.short(),
+        }
+    }
+}
+
+/// The rule set of the project of -C.
+pub(crate) fn of_project(engine: Option<&str>, global: &Global, ui: &Ui) -> Result<RuleSet, CommandError> {
+    let opened = project::open(global, ui)?;
+    let engine = opened.engine(engine)?;
+    built(".".to_owned(), opened, engine, ui)
+}
+
+fn built(name: String, opened: Opened, engine: EngineId, ui: &Ui) -> Result<RuleSet, CommandError> {
+    let configuration = opened.build_to_ask(engine, ui)?.configuration;
+    Ok(RuleSet {
+        name,
+        configuration,
+        unmodelled: Vec::new(),
+        places: Places::Project(Box::new(opened)),
+    })
+}
+
+/// Opens a rule set; what is wrong with it is shown, and ends the command.
+pub(crate) fn open(
+    text: &str,
+    engine: Option<EngineId>,
+    global: &Global,
+    ui: &Ui,
+) -> Result<RuleSet, CommandError> {
+    let name = text.to_owned();
+    let in_directory = |directory: &Path| Global {
+        directory: directory.to_owned(),
+        ..global.clone()
+    };
+    match Reference::parse(text) {
+        Reference::File(path) if path.ends_with(".json") => json(name, &path),
+        Reference::File(path) => {
+            let file = rule_file(&path, engine.unwrap_or(ENGINE_OF_FILES))?;
+            project::show_serious(&file.problems, &file.sources, ui);
+            file.into_rule_set(name)
+        }
+        Reference::Project(directory) => {
+            let opened = project::open(&in_directory(Path::new(&directory)), ui)?;
+            let engine = engine.map_or_else(|| opened.engine(None), Ok)?;
+            built(name, opened, engine, ui)
+        }
+        Reference::Revision(revision) => {
+            let directory = revision::checkout(&global.directory, &revision)?;
+            let opened = project::open(&in_directory(directory.path()), ui)?;
+            let engine = engine.map_or_else(|| opened.engine(None), Ok)?;
+            built(name, opened, engine, ui)
+        }
+        Reference::Plan(path) => of_plan(name, &path, engine),
+        Reference::Live(target) => of_target(name, target, engine, global, ui),
+    }
+}
+
+/// A file that was read as a rule set of ProxySQL.
+pub(crate) struct RuleFile {
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) sources: Sources,
+    pub(crate) origins: BTreeMap<String, Span>,
+    pub(crate) problems: Problems,
+    pub(crate) unmodelled: Vec<String>,
+}
+
+impl RuleFile {
+    /// The rule set; errors end the command.
+    fn into_rule_set(self, name: String) -> Result<RuleSet, CommandError> {
+        if self.problems.has_errors() {
+            return Err(CommandError::shown(Exit::BadDocument));
+        }
+        Ok(RuleSet {
+            name,
+            configuration: self.configuration,
+            unmodelled: self.unmodelled,
+            places: Places::File(self.sources, self.origins),
+        })
+    }
+}
+
+/// Reads SQL or a `proxysql.cnf`.
+pub(crate) fn rule_file(path: &str, engine: EngineId) -> Result<RuleFile, CommandError> {
+    let bytes = read_limited(path, MAX_FILE_BYTES)?;
+    let mut sources = Sources::new();
+    let file = shardwright_import::read(&mut sources, path, &bytes, Language::of_path(path), engine);
+    Ok(RuleFile {
+        configuration: Arc::new(file.configuration),
+        sources,
+        origins: file.origins,
+        problems: file.problems,
+        unmodelled: file.unmodelled,
+    })
+}
+
+fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
+    let bytes = read_limited(path, MAX_FILE_BYTES)?;
+    let configuration: Configuration = serde_json::from_slice(&bytes).map_err(|error| {
+        CommandError::new(Exit::BadDocument, format!("{path} is no configuration: {error}"))
+            .hint("shardwright compile --emit json writes one")
+    })?;
+    Ok(RuleSet {
+        name,
+        configuration: Arc::new(configuration),
+        unmodelled: Vec::new(),
+        places: Places::None,
+    })
+}
+
+/// The bytes of a file, or why they cannot be had.
+fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
+    let unreadable = |error: std::io::Error| {
+        let exit = match error.kind() {
+            std::io::ErrorKind::NotFound => Exit::BadDocument,
+            _ => Exit::Failed,
+        };
+        CommandError::new(exit, format!("cannot read {path}: {error}"))
+    };
+    let mut bytes = Vec::new();
+    // One byte more shows that there is more.
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(CommandError::new(
+            Exit::BadDocument,
+            format!("{path} is larger than {limit} bytes"),
+        ));
+    }
+    Ok(bytes)
+}
+
+fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet, CommandError> {
+    let file = File::open(path)
+        .map_err(|error| CommandError::new(Exit::BadDocument, format!("cannot read {path}: {error}")))?;
+    let plan =
+        Plan::read(file).map_err(|error| CommandError::new(Exit::BadDocument, format!("{path}: {error}")))?;
+    let mut wanted: Vec<&Arc<Configuration>> = plan
+        .configurations
+        .values()
+        .filter(|configuration| engine.is_none_or(|engine| configuration.engine == engine))
+        .collect();
+    let found = wanted.pop();
+    match found {
+        Some(configuration) if wanted.is_empty() => Ok(RuleSet {
+            name,
+            configuration: Arc::clone(configuration),
+            unmodelled: Vec::new(),
+            places: Places::None,
+        }),
+        Some(_) => Err(
+            CommandError::usage(format!("{path} leads to several configurations"))
+                .hint("choose with --engine"),
+        ),
+        None => Err(CommandError::usage(format!(
+            "{path} leads to no configuration of that engine"
+        ))),
+    }
+}
+
+fn of_target(
+    name: String,
+    target: Option<String>,
+    engine: Option<EngineId>,
+    global: &Global,
+    ui: &Ui,
+) -> Result<RuleSet, CommandError> {
+    let opened = project::open(global, ui)?;
+    let selection = Selection {
+        targets: target.into_iter().collect(),
+    };
+    let mut targets = live::targets(&opened, &selection)?;
+    if let Some(engine) = engine {
+        targets.retain(|target| target.engine == engine);
+    }
+    let [target] = targets.as_mut_slice() else {
+        return Err(
+            CommandError::usage(format!("{} targets could be meant by live", targets.len()))
+                .hint("name one: live:NAME"),
+        );
+    };
+    let observed = target
+        .target
+        .observe()
+        .map_err(|error| live::unreachable(&error))?;
+    let configuration = observed.configuration.ok_or_else(|| {
+        CommandError::failed(format!(
+            "target {} runs no configuration yet",
+            target.target.name()
+        ))
+    })?;
+    Ok(RuleSet {
+        name,
+        configuration: Arc::new(configuration),
+        unmodelled: Vec::new(),
+        // Its objects are named as the project names them, where they are still there.
+        places: Places::Project(Box::new(opened)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references() {
+        for (text, expected) in [
+            ("git:HEAD~1", Reference::Revision("HEAD~1".into())),
+            ("plan:change.plan", Reference::Plan("change.plan".into())),
+            ("live", Reference::Live(None)),
+            ("live:px-a1", Reference::Live(Some("px-a1".into()))),
+            ("rules.sql", Reference::File("rules.sql".into())),
+            (".", Reference::Project(".".into())),
+        ] {
+            assert_eq!(Reference::parse(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `graph` and `report`: pictures of rule sets, one of them in a real browser.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::rule_sets::with_rules;
+use crate::support::example;
+
+#[test]
+fn graphs_in_every_form() {
+    let environment = with_rules();
+    let run = |form: &str| {
+        environment
+            .run(["graph", "rules.sql", "--emit", form])
+            .unwrap()
+            .success()
+            .stdout
+    };
+    insta::assert_snapshot!(run("tree"), @r"
+    chain 0: 2 rules, 2 patterns, at most 2 evaluated from here   # mysql_query_rules
+      rule 20 → shop writer (hostgroup 1)
+      rule 10 → shop reader (hostgroup 2)
+      nothing matches → default hostgroup
+    ");
+    insta::assert_snapshot!(run("dot"), @r##"
+    digraph rules {
+      rankdir=LR; node [shape=box, fontname="Helvetica"]; edge [fontname="Helvetica"];
+      c0 [label="chain 0\n2 rules\nmysql_query_rules", style=filled, fillcolor="#e8eefc"];
+      h1 [label="shop writer (hostgroup 1)", shape=ellipse];
+      h2 [label="shop reader (hostgroup 2)", shape=ellipse];
+      fallthrough [label="default hostgroup", shape=ellipse];
+      c0 -> h1;
+      c0 -> h2;
+      c0 -> fallthrough [style=dashed];
+    }
+    "##);
+    insta::assert_snapshot!(run("mermaid"), @r#"
+    flowchart LR
+      c0["chain 0<br/>2 rules<br/>mysql_query_rules"]
+      h1(["shop writer (hostgroup 1)"])
+      h2(["shop reader (hostgroup 2)"])
+      fallthrough(["default hostgroup"])
+      c0 --> h1
+      c0 --> h2
+      c0 -.-> fallthrough
+    "#);
+    let json: Value = serde_json::from_str(&run("json")).unwrap();
+    assert_eq!(json["worst_evaluations"], 2);
+    assert_eq!(json["chains"][0]["rules"], 2);
+}
+
+#[test]
+fn the_graph_of_every_example() {
+    for name in ["tenants", "two-level", "legacy-rules"] {
+        let environment = example(name);
+        for engine in ["bundled", "proxysql-2.7"] {
+            let output = environment.run(["graph", "--engine", engine]).unwrap().success();
+            assert!(
+                output.stdout.starts_with("chain 0"),
+                "{name} {engine}\n{}",
+                output.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let environment = with_rules();
+    let page = environment.run(["report", "rules.sql"]).unwrap().success().stdout;
+    assert_eq!(
+        page,
+        environment.run(["report", "rules.sql"]).unwrap().success().stdout
+    );
+    // Nothing is loaded: no address of anything stands in it.
+    for loaded in ["http:", "https:", "src=", "url(", "@import", "<link", "canary"] {
+        assert!(!page.contains(loaded), "{loaded}");
+    }
+    for part in [
+        "id=\"graph\"",
+        "id=\"findings\"",
+        "id=\"rules\"",
+        "SW201",
+        "db2:3306",
+        "rules.sql:6",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let written = environment
+        .run(["report", "rules.sql", "-o", "report.html"])
+        .unwrap();
+    assert_eq!(written.success().stdout, "");
+    assert_eq!(environment.read("report.html").unwrap(), page);
+}
+
+#[test]
+fn what_people_write_is_text_in_the_page() {
+    let environment = with_rules();
+    let hostile = "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, comment) \
+        VALUES (1, 1, '</code><script>alert(1)</script>', '\"><img>');\n";
+    environment.write("hostile.sql", hostile).unwrap();
+    let page = environment
+        .run(["report", "hostile.sql"])
+        .unwrap()
+        .success()
+        .stdout;
+    assert!(
+        !page.contains("<script>alert") && !page.contains("<img"),
+        "{page}"
+    );
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+}
+
+/// The page's script runs: rows are counted, searched and sorted by it.
+#[test]
+fn a_browser_shows_the_page() {
+    let browser = Path::new("/usr/bin/chromium");
+    assert!(
+        browser.exists(),
+        "scripts/install-test-packages installs chromium"
+    );
+    let environment = with_rules();
+    let page = environment.run(["report", "rules.sql"]).unwrap().success().stdout;
+    // A search as a person would type it, made by the page's own events.
+    let typed = "<script>const s=document.getElementById('search');s.value='for update';\
+        s.dispatchEvent(new Event('input'));</script></body>";
+    environment
+        .write("report.html", page.replace("</body>", typed))
+        .unwrap();
+    let output = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            environment.outside("browser").display()
+        ))
+        .arg(format!(
+            "file://{}",
+            environment.project().join("report.html").display()
+        ))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        dom.contains("1 of 2"),
+        "{dom}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(dom.matches("<tr hidden=\"\">").count(), 1, "{dom}");
+}

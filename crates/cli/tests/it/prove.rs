@@ -1,0 +1,116 @@
+//! `prove equivalent`: three answers, each with its exit code.
+
+use serde_json::Value;
+
+use crate::rule_sets::{committed, with_rules};
+use crate::support::example;
+
+#[test]
+fn equal_rules_are_proved_equal() {
+    let environment = with_rules();
+    let output = environment
+        .run(["prove", "equivalent", "rules.sql", "rules.sql"])
+        .unwrap();
+    assert_eq!(output.code(), Some(0), "{}", output.stderr);
+    insta::assert_snapshot!(output.stdout, @"proved: every statement of every session goes the same way");
+}
+
+#[test]
+fn a_difference_is_shown_by_a_statement() {
+    let environment = with_rules();
+    let output = environment
+        .run(["prove", "equivalent", "rules.sql", "fixed.sql"])
+        .unwrap();
+    assert_eq!(output.code(), Some(3), "{}", output.stderr);
+    insta::assert_snapshot!(output.stdout, @r"
+    refuted: 1 of the statements that go another way
+      user=app schema=shop  SELECTFOR UPDATE
+        rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
+        fixed.sql  shop writer (hostgroup 1), by mysql_query_rules.20 (fixed.sql:6)
+    ");
+    let json = environment
+        .run([
+            "prove",
+            "equivalent",
+            "rules.sql",
+            "fixed.sql",
+            "--format",
+            "json",
+        ])
+        .unwrap();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["answer"], "refuted");
+    let witness = &json["witnesses"][0];
+    assert_eq!(
+        (&witness["a"]["hostgroup"], &witness["b"]["hostgroup"]),
+        (&2.into(), &1.into())
+    );
+}
+
+#[test]
+fn what_is_not_modelled_is_undecided() {
+    let environment = with_rules();
+    let rules = environment.read("rules.sql").unwrap() + "SET mysql-query_digests='false';\n";
+    environment.write("off.sql", rules).unwrap();
+    let output = environment
+        .run(["prove", "equivalent", "off.sql", "off.sql"])
+        .unwrap();
+    assert_eq!(output.code(), Some(8), "{}", output.stderr);
+    insta::assert_snapshot!(output.stdout, @r"
+    undecided: neither proved nor refuted
+    undecided because of
+      off.sql: mysql-query_digests is false: digests are others than those that are analysed
+    ");
+}
+
+#[test]
+fn emitted_sql_means_what_the_project_means() {
+    for name in ["tenants", "schema-per-shard", "legacy-rules"] {
+        let environment = example(name);
+        let sql = [
+            "compile",
+            "--engine",
+            "proxysql-2.7",
+            "--emit",
+            "sql",
+            "-o",
+            "rules.sql",
+        ];
+        assert_eq!(environment.run(sql).unwrap().success().stdout, "");
+        let output = environment
+            .run(["prove", "equivalent", ".", "rules.sql"])
+            .unwrap();
+        assert_eq!(
+            output.code(),
+            Some(0),
+            "{name}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn a_change_since_a_revision() {
+    let environment = example("tenants");
+    committed(&environment);
+    let output = environment.run(["prove", "equivalent", "git:HEAD", "."]).unwrap();
+    assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
+}
+
+#[test]
+fn two_engines_of_one_project() {
+    let environment = example("tenants");
+    let engines = ["--engine", "bundled", "--engine", "proxysql-2.7"];
+    let output = environment
+        .run([&["prove", "equivalent", "."][..], &engines].concat())
+        .unwrap();
+    assert!(
+        matches!(output.code(), Some(3 | 8)),
+        "{}{}",
+        output.stdout,
+        output.stderr
+    );
+    let output = environment.run(["prove", "equivalent", "."]).unwrap();
+    assert_eq!(output.code(), Some(64), "{}", output.stderr);
+}

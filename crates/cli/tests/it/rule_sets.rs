@@ -1,0 +1,233 @@
+//! Rule sets without a project: dumps, configuration files, revisions.
+
+use std::process::Command;
+
+use serde_json::Value;
+use shardwright_testkit::CommandEnvironment;
+
+use crate::support::{PROGRAM, example};
+
+/// Readers before the lock: the classic mistake.
+const RULES: &str = "\
+INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'db1'), (2, 'db2');
+INSERT INTO mysql_replication_hostgroups VALUES (1, 2, 'read_only', 'shop');
+INSERT INTO mysql_users (username, password, default_hostgroup, default_schema) VALUES ('app', 'canary', 1, 'shop');
+INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES
+  (10, 1, '^SELECT', 2, 1),
+  (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
+LOAD MYSQL QUERY RULES TO RUNTIME;
+";
+
+pub(crate) fn with_rules() -> CommandEnvironment {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.write("rules.sql", RULES).unwrap();
+    let fixed = RULES.replace("(10, 1, '^SELECT', 2, 1)", "(30, 1, '^SELECT', 2, 1)");
+    environment.write("fixed.sql", fixed).unwrap();
+    environment
+}
+
+/// A command in the project's directory that must succeed.
+pub(crate) fn git(environment: &CommandEnvironment, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(arguments)
+        .current_dir(environment.project())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The project's files as the first commit of a repository.
+pub(crate) fn committed(environment: &CommandEnvironment) {
+    git(environment, &["init", "-q", "-b", "main"]);
+    git(environment, &["add", "."]);
+    git(environment, &["commit", "-q", "-m", "first"]);
+}
+
+#[test]
+fn lint_of_a_dump_points_at_its_lines() {
+    let environment = with_rules();
+    let output = environment.run(["lint", "rules.sql"]).unwrap();
+    assert_eq!(output.code(), Some(3), "{}", output.stderr);
+    assert!(!output.stdout.contains("canary"), "{}", output.stdout);
+    insta::assert_snapshot!(output.stdout, @r"
+    error[SW201]: rule 20 never matches: rule 10 takes all of its statements
+      ╭▸ rules.sql:6:3
+      │
+    6 │   (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
+      │   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ behind rule 10
+      │
+      ├ note: rule 10 takes this statement
+      ├ help: move rule 20 before rule 10, or narrow what stands before it
+      ╰ more: shardwright explain SW201
+
+    info[SW164]: LOAD and SAVE are not run: the tables are taken for what runs
+      ╭▸ rules.sql:7:1
+      │
+    7 │ LOAD MYSQL QUERY RULES TO RUNTIME;
+      │ ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ the first of them
+      │
+      ╰ more: shardwright explain SW164
+    ");
+    let output = environment
+        .run(["lint", "fixed.sql", "--fail-on", "warning"])
+        .unwrap();
+    assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
+    let json = environment
+        .run(["lint", "rules.sql", "--format", "json", "--select", "SW2"])
+        .unwrap();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    let finding = &json["findings"][0];
+    assert_eq!(
+        (&finding["code"], &finding["file"], &finding["line"]),
+        (&"SW201".into(), &"rules.sql".into(), &6.into())
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_65() {
+    let environment = with_rules();
+    environment
+        .write(
+            "bad.sql",
+            "INSERT INTO mysql_query_rules (rule_id, cache_ttl) VALUES (1, 0);",
+        )
+        .unwrap();
+    environment.write("bad.cnf", "mysql_query_rules = ( {").unwrap();
+    environment.write("bad.json", "{}").unwrap();
+    for arguments in [
+        &["lint", "bad.sql"][..],
+        &["lint", "absent.sql"],
+        &["route", "--rules", "bad.cnf", "SELECT 1"],
+        &["prove", "equivalent", "bad.json", "rules.sql"],
+        &["traffic", "diff", "rules.sql", "fixed.sql", "--log", "absent.log"],
+        &["graph", "bad.sql"],
+        &["report", "bad.sql"],
+    ] {
+        let output = environment.run(arguments).unwrap();
+        assert_eq!(
+            output.code(),
+            Some(65),
+            "{arguments:?}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn route_through_a_dump_says_why_rules_are_skipped() {
+    let environment = with_rules();
+    let output = environment
+        .run(["route", "--rules", "fixed.sql", "SELECT 1 FROM t"])
+        .unwrap()
+        .success();
+    insta::assert_snapshot!(output.stdout, @r"
+    goes to shop reader (hostgroup 2)
+      2 patterns evaluated, 2 rules visited
+    because
+      - rule 20 mysql_query_rules.20  fixed.sql:6: match_digest does not match: ^SELECT.*FOR UPDATE$
+      rule 30 mysql_query_rules.30  fixed.sql:5
+           match_digest ^SELECT
+    ");
+    let script = "BEGIN; SELECT 1 FROM t; COMMIT; SELECT 2 FROM t";
+    let output = environment
+        .run(["route", "--rules", "fixed.sql", "--format", "json", script])
+        .unwrap()
+        .success();
+    let answers: Value = serde_json::from_str(&output.stdout).unwrap();
+    let seen: Vec<(u64, Option<u64>)> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| {
+            (
+                answer["hostgroup"].as_u64().unwrap(),
+                answer["session"]["transaction_hostgroup"].as_u64(),
+            )
+        })
+        .collect();
+    assert_eq!(seen, [(1, None), (1, Some(1)), (1, Some(1)), (2, None)]);
+    let skipped = &answers[3]["path"][0];
+    assert_eq!(
+        (&skipped["rule_id"], &skipped["matched"]),
+        (&20.into(), &false.into())
+    );
+    environment
+        .write("session.sql", "-- a comment\nSELECT 1 FROM t;\n")
+        .unwrap();
+    let output = environment
+        .run([
+            "route",
+            "--rules",
+            "rules.sql",
+            "--against",
+            "fixed.sql",
+            "--file",
+            "session.sql",
+        ])
+        .unwrap()
+        .success();
+    assert!(output.stdout.contains("fixed.sql: the same"), "{}", output.stdout);
+    let sql = "SELECT 1 FROM t FOR UPDATE";
+    let output = environment
+        .run(["route", "--rules", "rules.sql", "--against", "fixed.sql", sql])
+        .unwrap()
+        .success();
+    insta::assert_snapshot!(output.stdout, @r"
+    goes to shop reader (hostgroup 2)
+      1 patterns evaluated, 1 rules visited
+    because
+      rule 10 mysql_query_rules.10  rules.sql:5
+           match_digest ^SELECT
+    fixed.sql:
+      goes to shop writer (hostgroup 1)
+        1 patterns evaluated, 1 rules visited
+      because
+        rule 20 mysql_query_rules.20  fixed.sql:6
+           match_digest ^SELECT.*FOR UPDATE$
+    ");
+}
+
+#[test]
+fn a_client_that_removes_comments_loses_its_key() {
+    let environment = example("tenants");
+    let sql = "/* tenant=17 */ SELECT 1 FROM t";
+    let plain = environment
+        .run(["route", "--user", "app", sql])
+        .unwrap()
+        .success();
+    assert!(plain.stdout.starts_with("goes to"), "{}", plain.stdout);
+    let arguments = ["route", "--user", "app", "--client-profile", "mysql-command", sql];
+    let stripped = environment.run(arguments).unwrap().success();
+    assert!(stripped.stdout.starts_with("refused"), "{}", stripped.stdout);
+}
+
+#[test]
+fn a_revision_is_a_rule_set() {
+    let environment = example("tenants");
+    committed(&environment);
+    let sql = "/* tenant=17 */ SELECT 1 FROM t";
+    let output = environment
+        .run(["route", "--user", "app", "--against", "git:HEAD", sql])
+        .unwrap()
+        .success();
+    assert!(output.stdout.contains("git:HEAD: the same"), "{}", output.stdout);
+    let output = environment
+        .run(["route", "--user", "app", "--against", "git:nosuch", sql])
+        .unwrap();
+    assert_eq!(output.code(), Some(64), "{}", output.stderr);
+}
