@@ -1,6 +1,11 @@
-//! What the text of a pattern shows without an automaton: a text that it matches, and one that every match must hold.
+//! What a pattern shows without an automaton: a text that it matches, texts that every match holds, groups that match
+//! anything, shapes that backtrack.
 
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::ast::{Ast, RepetitionKind, RepetitionRange};
 use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::front::MAX_DEPTH;
 
 /// Longest sample, bytes.
 const MOST_SAMPLE: usize = 4096;
@@ -147,5 +152,71 @@ fn one_letter(class: &Class) -> Option<u8> {
         [byte] if few => Some(byte),
         [upper, lower] if few && lower != upper && upper.to_ascii_lowercase() == lower => Some(lower),
         _ => None,
+    }
+}
+
+/// Numbers of the capturing groups that can match text of any length.
+pub(crate) fn open_groups(hir: &Hir) -> Vec<usize> {
+    let mut groups = Vec::new();
+    add_open_groups(hir, &mut groups);
+    groups
+}
+
+fn add_open_groups(hir: &Hir, groups: &mut Vec<usize>) {
+    match hir.kind() {
+        HirKind::Capture(capture) => {
+            if capture.sub.properties().maximum_len().is_none() {
+                groups.push(capture.index as usize);
+            }
+            add_open_groups(&capture.sub, groups);
+        }
+        HirKind::Repetition(repetition) => add_open_groups(&repetition.sub, groups),
+        HirKind::Concat(subs) | HirKind::Alternation(subs) => {
+            subs.iter().for_each(|sub| add_open_groups(sub, groups));
+        }
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+    }
+}
+
+/// What makes a backtracking engine try very many ways, if the pattern has such a shape.
+pub(crate) fn backtracking(regular: &str) -> Option<&'static str> {
+    let ast = ParserBuilder::new()
+        .nest_limit(MAX_DEPTH * 4)
+        .build()
+        .parse(regular)
+        .ok()?;
+    shape(&ast)
+}
+
+fn shape(ast: &Ast) -> Option<&'static str> {
+    match ast {
+        Ast::Repetition(repetition) => {
+            let unbounded = match &repetition.op.kind {
+                RepetitionKind::ZeroOrMore | RepetitionKind::OneOrMore => true,
+                RepetitionKind::Range(range) => matches!(range, RepetitionRange::AtLeast(_)),
+                RepetitionKind::ZeroOrOne => false,
+            };
+            let inner = inside(&repetition.ast);
+            match inner {
+                Ast::Alternation(_) if unbounded => Some("a repeated alternative"),
+                Ast::Repetition(inner)
+                    if unbounded && !matches!(inner.op.kind, RepetitionKind::ZeroOrOne) =>
+                {
+                    Some("a repeated repetition")
+                }
+                _ => shape(inner),
+            }
+        }
+        Ast::Group(group) => shape(&group.ast),
+        Ast::Alternation(alternation) => alternation.asts.iter().find_map(shape),
+        Ast::Concat(concat) => concat.asts.iter().find_map(shape),
+        _ => None,
+    }
+}
+
+fn inside(ast: &Ast) -> &Ast {
+    match ast {
+        Ast::Group(group) => inside(&group.ast),
+        other => other,
     }
 }

@@ -188,6 +188,16 @@ impl Pattern {
         self.hir.as_ref().map(literals::needles).unwrap_or_default()
     }
 
+    /// Numbers of the capturing groups that can match text of any length; none for an opaque pattern.
+    pub fn open_groups(&self) -> Vec<usize> {
+        self.hir.as_ref().map(literals::open_groups).unwrap_or_default()
+    }
+
+    /// What makes a backtracking engine try very many ways, if the pattern has such a shape.
+    pub fn backtracking(&self) -> Option<&'static str> {
+        literals::backtracking(&self.translation.regular)
+    }
+
     /// The syntax options that [`Pattern::regular_text`] is written for.
     pub fn syntax() -> syntax::Config {
         syntax::Config::new().utf8(false).nest_limit(front::MAX_DEPTH * 4)

@@ -191,6 +191,49 @@ fn text() -> impl Strategy<Value = String> {
     "[abAB \n.]{0,7}"
 }
 
+/// Every text of at most `longest` bytes of a small alphabet, shortest first.
+fn all_texts(longest: usize) -> Vec<Vec<u8>> {
+    let mut texts = vec![Vec::new()];
+    let mut from = 0;
+    for _ in 0..longest {
+        let until = texts.len();
+        for at in from..until {
+            for byte in *b"ab\n" {
+                let longer = [texts[at].as_slice(), &[byte]].concat();
+                texts.push(longer);
+            }
+        }
+        from = until;
+    }
+    texts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    /// A slow oracle for what the automata answer: every text up to a length, asked of the matchers.
+    #[test]
+    fn every_short_text_agrees(a in pattern(), b in pattern(), signs: [bool; 2]) {
+        let compile = |text: &str| Pattern::compile(text, Flags { caseless: false, global: false }, Dialect::Pcre).unwrap();
+        let (first, second) = (compile(&a), compile(&b));
+        let limits = Limits::default();
+        let automata = [&first, &second].map(|pattern| Automaton::of(pattern, &limits).unwrap());
+        let literals = [0, 1].map(|at| Literal { automaton: &automata[at], positive: signs[at] });
+        let found = witness(&literals, &limits).unwrap();
+        let texts = all_texts(6);
+        let holds = |text: &[u8]| first.is_match(text) == signs[0] && second.is_match(text) == signs[1];
+        let shortest = texts.iter().find(|text| holds(text));
+        match (&found, shortest) {
+            (None, Some(text)) => prop_assert!(false, "{:?} was said not to be", String::from_utf8_lossy(text)),
+            (Some(found), Some(text)) => prop_assert!(holds(found) && found.len() <= text.len()),
+            (Some(found), None) => prop_assert!(holds(found)),
+            (None, None) => {}
+        }
+        for text in &texts {
+            prop_assert_eq!(automata[0].accepts(text), first.is_match(text));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn matching_agrees_with_the_oracle(pattern in pattern(), texts in prop::collection::vec(text(), 8), caseless: bool) {
