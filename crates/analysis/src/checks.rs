@@ -2,17 +2,31 @@
 
 mod backward;
 mod broken_pattern;
+mod cost;
 pub(crate) mod cycles;
 mod dangling;
 mod dead_chain;
+mod digests;
+mod effects;
 mod fall_through;
 mod fast_routing;
+mod fast_rows;
+mod forms;
 mod hostgroups;
 mod iterations;
+mod jumps;
+mod keys;
 mod messages;
 mod overwritten;
+mod reader_groups;
+mod reader_traffic;
+mod refusals;
+mod rewrites;
 mod self_loop;
+mod sessions;
+mod split_transaction;
 mod takes_everything;
+pub(crate) mod trials;
 mod undecided;
 mod unknown_user;
 mod unreachable;
@@ -21,12 +35,15 @@ use crate::Finding;
 use crate::reach::Reach;
 use crate::rule_set::RuleSet;
 use crate::structure::Structure;
+use trials::Trial;
 
 /// What checks go by.
 pub(crate) struct Known<'k, 'c> {
     pub(crate) set: &'k RuleSet<'c>,
     pub(crate) structure: &'k Structure,
     pub(crate) reach: &'k Reach,
+    /// Ordinary statements and what becomes of them.
+    pub(crate) trials: Vec<Trial>,
 }
 
 type Check = fn(&Known<'_, '_>, &mut Vec<Finding>);
@@ -49,6 +66,31 @@ const CHECKS: &[Check] = &[
     fast_routing::check,
     messages::check,
     hostgroups::check,
+    jumps::check,
+    digests::settings,
+    digests::literals,
+    digests::original,
+    forms::escapes,
+    forms::as_written,
+    sessions::annotations,
+    sessions::no_way_back,
+    sessions::conditions,
+    refusals::sticking,
+    refusals::special,
+    fast_rows::check,
+    reader_traffic::check,
+    split_transaction::check,
+    split_transaction::variables,
+    reader_groups::empty,
+    reader_groups::lag,
+    reader_groups::nobody,
+    reader_groups::shared,
+    rewrites::check,
+    effects::misplaced,
+    effects::columns,
+    effects::mirror_overridden,
+    keys::check,
+    cost::check,
 ];
 
 /// The findings of every check.

@@ -41,10 +41,11 @@ const NEVER_IN_DIGESTS: &str = r##"['"#\t\n\r\x0b\x0c]|/\*|\A |  |[(,] | [),]"##
 /// Digits that stand alone become `?`, and blanks and semicolons at the end go, but for a text that is cut off.
 const RARE_IN_DIGESTS: &str = r"(?:\A|[^0-9A-Za-z_$\x80-\xff])[0-9]+(?:[^0-9A-Za-z_$\x80-\xff]|\z)|--|[ ;]\z";
 
-/// Small enough that the hardest pattern gives up within milliseconds.
+/// Small enough that the hardest pattern gives up within a tenth of a second; guards over a comment of several keys need
+/// some ten thousand states.
 const LIMITS: Limits = Limits {
-    bytes: 2 << 20,
-    states: 4_000,
+    bytes: 16 << 20,
+    states: 40_000,
     tuples: 30_000,
 };
 

@@ -39,8 +39,19 @@ use crate::reach::Reach;
 use crate::rule_set::RuleSet;
 use crate::structure::Structure;
 
-/// Everything that the analysis finds, in the order of codes and rules.
-pub fn analyse(configuration: &Configuration) -> Vec<Finding> {
+/// What an analysis came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// In the order of codes and rules.
+    pub findings: Vec<Finding>,
+    /// Rules of which it was asked whether a statement can match them.
+    pub asked: usize,
+    /// Those for which a statement was found, or a proof that there is none.
+    pub decided: usize,
+}
+
+/// Everything that the analysis finds, and how much of what it asked it could decide.
+pub fn analysis(configuration: &Configuration) -> Analysis {
     let set = RuleSet::of(configuration);
     let structure = Structure::with_restarts(&set, set.iterations());
     let reach = Reach::of(&set, &structure);
@@ -48,10 +59,22 @@ pub fn analyse(configuration: &Configuration) -> Vec<Finding> {
         set: &set,
         structure: &structure,
         reach: &reach,
+        trials: checks::trials::all(&set),
     };
     let mut findings = checks::all(&known);
     findings.sort_by(|a, b| {
         (a.code, &a.rule_ids, &a.address, &a.message).cmp(&(b.code, &b.rule_ids, &b.address, &b.message))
     });
-    findings
+    Analysis {
+        findings,
+        asked: set.len(),
+        decided: (0..set.len())
+            .filter(|&position| reach.is_decided(position))
+            .count(),
+    }
+}
+
+/// Everything that the analysis finds, in the order of codes and rules.
+pub fn analyse(configuration: &Configuration) -> Vec<Finding> {
+    analysis(configuration).findings
 }

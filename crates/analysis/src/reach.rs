@@ -96,6 +96,11 @@ impl Reach {
         }
     }
 
+    /// Whether it is known if the rule can match.
+    pub(crate) fn is_decided(&self, position: usize) -> bool {
+        !matches!(self.verdicts[position], Verdict::Undecided(_))
+    }
+
     /// Whether the rule is known to match nothing.
     pub(crate) fn is_dead(&self, position: usize) -> bool {
         matches!(self.verdicts[position], Verdict::Never(_) | Verdict::NotAsked)

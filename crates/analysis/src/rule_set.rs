@@ -152,6 +152,19 @@ impl<'c> RuleSet<'c> {
         *self.cyclic.get_or_init(find)
     }
 
+    /// Whether the rule was written by hand, and is not compiled from what a topology says.
+    pub(crate) fn is_written(&self, position: usize) -> bool {
+        let address = self.configuration.graph.rules[position].address.as_str();
+        address.starts_with("query_rules.") || address.starts_with("mysql_query_rules.")
+    }
+
+    /// The engine rules that were written by hand.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (usize, &'c EngineRule)> {
+        (0..self.len())
+            .filter_map(|position| Some((position, self.row(position)?)))
+            .filter(|(position, _)| self.is_written(*position))
+    }
+
     /// What the evaluator says.
     pub(crate) fn decide(&self, session: &Session, text: &[u8]) -> Decision {
         self.lookup.decide_quickly(&session.view(), text)

@@ -113,7 +113,7 @@ fn start_flags(configuration: &Configuration) -> BTreeSet<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(common::cases(600))]
     #[test]
     fn claims_hold_on_the_evaluator(
         configuration in rules(),

@@ -226,7 +226,7 @@ fn routes_alike(left: &Outcome, right: &Outcome) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(common::cases(400))]
     #[test]
     fn claims_hold_on_both_evaluators(
         rules in prop::collection::vec(rule(), 1..8),
@@ -267,6 +267,24 @@ proptest! {
             Equivalence::Undecided { constructs } => prop_assert!(!constructs.is_empty()),
         }
     }
+}
+
+/// L73: a chain that is taken away is missed by the sessions that begin there.
+#[test]
+fn a_flag_that_sessions_hold_is_compared() {
+    let left = r#"rules:
+  - {rule_id: 10, match_digest: "^BEGIN", destination_hostgroup: 20, next_query_flagIN: 7, apply: 1}
+  - {rule_id: 20, flagIN: 7, destination_hostgroup: 30, apply: 1}"#;
+    let right = r#"rules:
+  - {rule_id: 10, match_digest: "^BEGIN", destination_hostgroup: 20, next_query_flagIN: 7, apply: 1}"#;
+    let Equivalence::Refuted { differences, .. } = equivalence(&configuration(left), &configuration(right))
+    else {
+        panic!("the chain is gone");
+    };
+    assert_eq!(
+        (differences[0].session.flag, shown(&differences[0]).as_str()),
+        (7, "app ``: 30 or 10")
+    );
 }
 
 /// Revisions of a large set that differ in one place.

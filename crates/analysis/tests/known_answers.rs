@@ -12,7 +12,7 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT.*FOR UPDATE$", destination_hostgroup: 10, apply: 1}
   - {rule_id: 20, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &[],
+        &["SW401 warning witnessed 20", "SW406 info witnessed 20"],
     ),
     (
         "L01 a jump back",
@@ -47,7 +47,7 @@ rules:
         r#"rules:
   - {rule_id: 10, match_digest: "^BEGIN", destination_hostgroup: 20, next_query_flagIN: 7, apply: 1}
   - {rule_id: 20, flagIN: 7, destination_hostgroup: 20, apply: 1}"#,
-        &[],
+        &["SW232 warning proved 10"],
     ),
     (
         "L03 a jump to nowhere",
@@ -59,7 +59,11 @@ rules:
         "L03 with a destination",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, flagOUT: 9}"#,
-        &["SW203 warning witnessed 10"],
+        &[
+            "SW203 warning witnessed 10",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "L04 a chain without an end",
@@ -81,7 +85,7 @@ rules:
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "t1", destination_hostgroup: 20, apply: 1}"#,
-        &[],
+        &["SW401 error witnessed 10", "SW406 info witnessed 10"],
     ),
     (
         "L04 where the patterns of the chain cover the jump's",
@@ -89,14 +93,18 @@ rules:
   - {rule_id: 10, match_digest: "^(SELECT|UPDATE)", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "^SEL", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, match_digest: "^UPD", destination_hostgroup: 21, apply: 1}"#,
-        &[],
+        &["SW401 error witnessed 30"],
     ),
     (
         "shards without an end",
         r#"rules:
   - {rule_id: 10, match_pattern: "shard=1\\b", destination_hostgroup: 20, apply: 1}
   - {rule_id: 20, match_pattern: "shard=2\\b", destination_hostgroup: 30, apply: 1}"#,
-        &["SW204 info witnessed 20"],
+        &[
+            "SW204 info witnessed 20",
+            "SW312 info witnessed 10",
+            "SW312 info witnessed 20",
+        ],
     ),
     (
         "shards with an end",
@@ -104,7 +112,7 @@ rules:
   - {rule_id: 10, match_pattern: "shard=1\\b", destination_hostgroup: 20, apply: 1}
   - {rule_id: 20, match_pattern: "shard=2\\b", destination_hostgroup: 30, apply: 1}
   - {rule_id: 30, error_msg: "no shard", apply: 1}"#,
-        &[],
+        &["SW312 info witnessed 10", "SW312 info witnessed 20"],
     ),
     (
         "L05 apply and flagOUT",
@@ -117,14 +125,18 @@ rules:
         r#"iterations: 3
 rules:
   - {rule_id: 10, match_pattern: "t1", replace_pattern: "t11", flagOUT: 0}"#,
-        &["SW211 warning witnessed 10"],
+        &[
+            "SW211 warning witnessed 10",
+            "SW502 warning witnessed 10",
+            "SW504 warning witnessed 10",
+        ],
     ),
     (
         "a self-loop that ends by itself",
         r#"iterations: 3
 rules:
   - {rule_id: 10, match_pattern: "old", replace_pattern: "new", flagOUT: 0}"#,
-        &[],
+        &["SW502 warning witnessed 10"],
     ),
     (
         "L07 a circle",
@@ -139,14 +151,22 @@ rules:
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}
   - {rule_id: 20, match_digest: "^SELECT.*FOR UPDATE", destination_hostgroup: 10, apply: 1}"#,
-        &["SW201 error proved 20"],
+        &[
+            "SW201 error proved 20",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "a redundant rule",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}
   - {rule_id: 20, match_digest: "^SELECT a", destination_hostgroup: 11, apply: 1}"#,
-        &["SW201 warning proved 20"],
+        &[
+            "SW201 warning proved 20",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "a rule that three take together",
@@ -155,7 +175,11 @@ rules:
   - {rule_id: 11, match_digest: "^SHOW", destination_hostgroup: 11, apply: 1}
   - {rule_id: 12, match_digest: "^SELECT [n-z]", destination_hostgroup: 20, apply: 1}
   - {rule_id: 20, match_digest: "^SELECT [b-y]{2}", destination_hostgroup: 21, apply: 1}"#,
-        &["SW201 error proved 20"],
+        &[
+            "SW201 error proved 20",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "a rule that users share",
@@ -163,7 +187,12 @@ rules:
   - {rule_id: 10, username: app, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}
   - {rule_id: 20, username: geo, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, username: app, match_digest: "^SELECT a", destination_hostgroup: 20, apply: 1}"#,
-        &["SW201 error proved 30"],
+        &[
+            "SW201 error proved 30",
+            "SW228 info witnessed 10",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "conditions of a chain that exclude those of its entrance",
@@ -179,7 +208,11 @@ rules:
   - {rule_id: 10, match_digest: "^SELECT", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "^UPDATE", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, destination_hostgroup: 21, apply: 1}"#,
-        &["SW201 error proved 20"],
+        &[
+            "SW201 error proved 20",
+            "SW401 error witnessed 30",
+            "SW406 info witnessed 30",
+        ],
     ),
     (
         "prefixes of addresses",
@@ -187,7 +220,7 @@ rules:
   - {rule_id: 10, client_addr: "10.%", destination_hostgroup: 11, apply: 1}
   - {rule_id: 20, client_addr: "10.1.%", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, client_addr: "192.168.%", destination_hostgroup: 30, apply: 1}"#,
-        &["SW201 error proved 20"],
+        &["SW201 error proved 20", "SW401 error witnessed 10"],
     ),
     (
         "L09 no condition, not last",
@@ -202,14 +235,14 @@ rules:
         r#"rules:
   - {rule_id: 10, schemaname: shop, destination_hostgroup: 20}
   - {rule_id: 90, destination_hostgroup: 10, apply: 1}"#,
-        &["SW208 error proved 10,90"],
+        &["SW208 error proved 10,90", "SW241 info witnessed 10"],
     ),
     (
         "a placement that only some statements lose",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11}
   - {rule_id: 90, match_digest: "FOR UPDATE$", destination_hostgroup: 10, apply: 1}"#,
-        &[],
+        &["SW401 warning witnessed 10", "SW406 info witnessed 10"],
     ),
     (
         "L12 an answer beats a refusal",
@@ -257,19 +290,19 @@ rules:
         "L29 look-ahead on PCRE",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT (?!.*FOR UPDATE)", destination_hostgroup: 11, apply: 1}"#,
-        &[],
+        &["SW401 warning witnessed 10", "SW406 info witnessed 10"],
     ),
     (
         "quotes never stand in a digest",
         r#"rules:
   - {rule_id: 10, match_digest: "name='x'", destination_hostgroup: 11, apply: 1}"#,
-        &["SW201 error proved 10"],
+        &["SW201 error proved 10", "SW226 warning possible 10"],
     ),
     (
         "nor do comments",
         r#"rules:
   - {rule_id: 10, match_digest: "/\\* shard=1 \\*/", destination_hostgroup: 20, apply: 1}"#,
-        &["SW201 error proved 10"],
+        &["SW201 error proved 10", "SW226 warning possible 10"],
     ),
     (
         "a rewrite can make what a later rule matches",
@@ -298,7 +331,7 @@ rules:
   - {rule_id: 10, match_digest: "^SELECT", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_pattern: "/\\* hot \\*/", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, destination_hostgroup: 30, apply: 1}"#,
-        &[],
+        &["SW311 warning witnessed 20"],
     ),
     (
         "a user who is none",
@@ -326,14 +359,22 @@ rules:
         r#"hostgroups: {11: {status: draining}}
 rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &["SW701 warning proved 10"],
+        &[
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+            "SW701 warning proved 10",
+        ],
     ),
     (
         "weights of 0",
         r#"hostgroups: {11: {weight: 0}}
 rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &["SW702 error proved 10"],
+        &[
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+            "SW702 error proved 10",
+        ],
     ),
     (
         "steps of the bundled engine",

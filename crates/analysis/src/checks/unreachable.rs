@@ -37,8 +37,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 /// Whether a compiled rule does nothing but hand statements to the next chain: a net behind what users wrote, which
 /// nobody can move.
 fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
-    let address = set.configuration.graph.rules[position].address.as_str();
-    let Some(row) = set.row(position).filter(|_| !address.starts_with("query_rules.")) else {
+    let Some(row) = set.row(position).filter(|_| !set.is_written(position)) else {
         return false;
     };
     let next = EngineRule {

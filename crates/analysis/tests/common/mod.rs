@@ -5,14 +5,24 @@ use serde_json::{Map, Value, json};
 use shardwright_analysis::{Finding, analyse};
 use shardwright_rules::Configuration;
 
-/// Reads `engine`, `iterations`, `regex`, `fast_routing`, `hostgroups` (what differs of their one server), `users` and
-/// `rules`. There are clusters a (hostgroups 10 and 11), b (20 and 21) and c (30), and users app and geo on a.
+/// So many cases, or as many as `PROPTEST_CASES` says: each of them asks hundreds of statements and sessions.
+pub fn cases(usual: u32) -> proptest::prelude::ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    proptest::prelude::ProptestConfig::with_cases(asked.unwrap_or(usual))
+}
+
+/// Reads `engine`, `iterations`, `regex`, `variables`, `listeners`, `fast_routing`, `clusters` and `user` (what differs),
+/// `hostgroups` (what differs of their one server), `users` and `rules`. There are clusters a (hostgroups 10 and 11), b (20 and 21) and c (30), and users app and geo on a.
 pub fn configuration(yaml: &str) -> Configuration {
     let page: Value = serde_yaml::from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
     let given = |key: &str, default: Value| page.get(key).cloned().unwrap_or(default);
     let cluster = |name: &str, writer: u32, reader: Option<u32>| {
-        json!({"name": name, "address": format!("clusters.{name}"), "kind": {"type": "single"},
-               "writer": writer, "reader": reader, "writer_serves_reads": "last_resort"})
+        let mut cluster = json!({"name": name, "address": format!("clusters.{name}"), "kind": {"type": "single"},
+               "writer": writer, "reader": reader, "writer_serves_reads": "last_resort"});
+        overlay(&mut cluster, page.pointer(&format!("/clusters/{name}")));
+        cluster
     };
     let hostgroups: Vec<Value> = [("a", 10), ("a", 11), ("b", 20), ("b", 21), ("c", 30)]
         .into_iter()
@@ -22,9 +32,11 @@ pub fn configuration(yaml: &str) -> Configuration {
         .expect("a list of names")
         .into_iter()
         .map(|name| {
-            json!({"name": name, "address": format!("users.{name}"), "password": null, "default_hostgroup": 10,
-                   "default_schema": "shop", "max_connections": 100, "transaction_persistent": true,
-                   "annotations_allowed": false})
+            let mut user = json!({"name": name, "address": format!("users.{name}"), "password": null,
+                   "default_hostgroup": 10, "default_schema": "shop", "max_connections": 100,
+                   "transaction_persistent": true, "annotations_allowed": false});
+            overlay(&mut user, page.get("user"));
+            user
         })
         .collect();
     let fast: Vec<Value> = rows(&given("fast_routing", json!([])))
@@ -33,15 +45,25 @@ pub fn configuration(yaml: &str) -> Configuration {
                    "hostgroup": row["destination_hostgroup"], "address": "fast"})
         })
         .collect();
+    let listeners: Vec<Value> = rows(&given("listeners", json!([])))
+        .map(|row| json!({"name": "l", "address": "listeners.l", "bind": row["bind"], "port": row["port"]}))
+        .collect();
     let rules: Vec<Value> = rows(&given("rules", json!([]))).map(rule).collect();
     serde_json::from_value(json!({
         "format": 1, "engine": given("engine", json!("proxysql-2.7")),
         "settings": {"query_processor_iterations": given("iterations", json!(0)), "regex": given("regex", json!("pcre"))},
         "clusters": [cluster("a", 10, Some(11)), cluster("b", 20, Some(21)), cluster("c", 30, None)],
+        "variables": given("variables", json!({})), "listeners": listeners,
         "hostgroups": hostgroups, "users": users,
         "graph": {"rules": rules, "fast_routing": fast}
     }))
     .unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+}
+
+fn overlay(value: &mut Value, other: Option<&Value>) {
+    for (key, given) in other.and_then(Value::as_object).into_iter().flatten() {
+        value[key] = given.clone();
+    }
 }
 
 fn rows(list: &Value) -> impl Iterator<Item = &Value> {
@@ -51,9 +73,7 @@ fn rows(list: &Value) -> impl Iterator<Item = &Value> {
 fn hostgroup(cluster: &str, id: u32, other: Option<&Value>) -> Value {
     let mut member = json!({"server": format!("clusters.{cluster}.servers.s{id}"), "host": format!("s{id}"), "port": 3306,
         "weight": 1, "tier": 0, "max_connections": 100, "max_replication_lag_s": 0, "use_tls": false, "status": "online"});
-    for (key, value) in other.and_then(Value::as_object).into_iter().flatten() {
-        member[key] = value.clone();
-    }
+    overlay(&mut member, other);
     let role = if id % 10 == 1 { "reader" } else { "writer" };
     json!({"id": id, "cluster": format!("clusters.{cluster}"), "role": role, "members": [member]})
 }

@@ -1,0 +1,55 @@
+//! SW703: a statement that asks very many patterns.
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::Outcome;
+
+use super::Known;
+use crate::Finding;
+use crate::codes::MANY_EVALUATIONS;
+use crate::example::{Example, ORDINARY, sessions};
+
+/// Patterns that a statement may ask: half a microsecond each on engines that ask them one by one.
+const BUDGET: u32 = 200;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    if set.len() <= BUDGET as usize || set.configuration.engine.profile().prices.visit_ns == 0.0 {
+        return;
+    }
+    let mut worst: Option<(u32, Example, Option<u32>)> = None;
+    for session in sessions(set).into_iter().take(2) {
+        for text in ORDINARY.iter().take(3) {
+            let decision = set.lookup.decide(&session.view(), text.as_bytes());
+            let last = decision.hits.last().copied();
+            let routed = matches!(decision.outcome, Outcome::Route(_));
+            if worst
+                .as_ref()
+                .is_none_or(|(most, ..)| decision.evaluations > *most)
+                && routed
+            {
+                let example = Example {
+                    session: session.clone(),
+                    text: text.as_bytes().to_vec(),
+                };
+                worst = Some((decision.evaluations, example, last));
+            }
+        }
+    }
+    let Some((evaluations, example, _)) = worst.filter(|(evaluations, ..)| *evaluations > BUDGET) else {
+        return;
+    };
+    let message = format!(
+        "one statement asks {evaluations} patterns, more than {BUDGET}: each costs the engine about {} ns",
+        set.configuration
+            .engine
+            .profile()
+            .prices
+            .evaluation_ns(set.configuration.settings.regex)
+    );
+    let last: Vec<usize> = set.len().checked_sub(1).into_iter().collect();
+    let finding = Finding::new(MANY_EVALUATIONS, Severity::Info, Proof::Witnessed, message)
+        .about(set, &last, "behind all the others")
+        .shown_by(set, &example);
+    findings
+        .push(finding.help("lay the rules out as a tree of chains (flagOUT), as shard maps are compiled"));
+}

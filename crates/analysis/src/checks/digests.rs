@@ -1,0 +1,142 @@
+//! SW224: digests are switched off; SW225: digests are made otherwise; SW226: a pattern asks a digest for a literal; SW227:
+//! a pattern asks the digest for rewritten text.
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::decide::Index;
+use shardwright_sql::Digest;
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{DIGEST_OF_ORIGINAL, DIGEST_OPTIONS, DIGESTS_OFF, LITERAL_IN_DIGEST};
+use crate::reach::Verdict;
+
+/// Variables that change digest texts, with their defaults.
+const OPTIONS: [(&str, &str); 5] = [
+    ("mysql-query_digests_lowercase", "false"),
+    ("mysql-query_digests_no_digits", "false"),
+    ("mysql-query_digests_keep_comment", "false"),
+    ("mysql-query_digests_replace_null", "false"),
+    ("mysql-query_digests_grouping_limit", "3"),
+];
+
+pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let variables = &set.configuration.variables;
+    let off = variables
+        .get("mysql-query_digests")
+        .is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "off"));
+    let reading = |hash_only: bool| -> Vec<usize> {
+        let rules = (0..set.len()).filter(|&position| {
+            set.row(position)
+                .is_some_and(|row| row.digest.is_some() || (!hash_only && row.match_digest.is_some()))
+        });
+        rules.collect()
+    };
+    let rules = reading(false);
+    if off && !rules.is_empty() {
+        let message = format!(
+            "mysql-query_digests is off, so conditions on digests are skipped and rule {} matches every statement",
+            set.id(rules[0])
+        );
+        let finding = Finding::new(DIGESTS_OFF, Severity::Error, Proof::Proved, message).about(
+            set,
+            &rules,
+            "its condition is skipped",
+        );
+        findings.push(finding.help("leave mysql-query_digests on"));
+    }
+    let changed = OPTIONS
+        .iter()
+        .find(|(name, usual)| variables.get(*name).is_some_and(|value| value != usual));
+    let rules = reading(true);
+    if let Some((name, usual)) = changed.filter(|_| !rules.is_empty()) {
+        let message = format!(
+            "{name} is not {usual}, so digests have other hashes than those that rule {} was written for",
+            set.id(rules[0])
+        );
+        let finding = Finding::new(DIGEST_OPTIONS, Severity::Warning, Proof::Possible, message).about(
+            set,
+            &rules,
+            "asks for a hash",
+        );
+        findings.push(
+            finding.help("take the hashes from an engine with the same settings, or use `match_digest`"),
+        );
+    }
+}
+
+pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    for (position, row) in set.written() {
+        let undecided = match known.reach.verdict(position) {
+            Verdict::Undecided(_) => true,
+            Verdict::Never(takers) => takers.is_empty(),
+            Verdict::Reached(_) | Verdict::NotAsked | Verdict::SafetyNet => false,
+        };
+        if !undecided || row.negate_match_pattern {
+            continue;
+        }
+        let patterns = set.lookup.patterns(position);
+        let Some(Ok(pattern)) = patterns.of_digest().first() else {
+            continue;
+        };
+        let Some(sample) = pattern.sample().filter(|sample| pattern.is_match(sample)) else {
+            continue;
+        };
+        let digest = Digest::of(&sample).text;
+        if pattern.is_match(&digest) {
+            continue;
+        }
+        let message = format!(
+            "rule {} searches digests for `{}`, of which a digest shows `{}`: literals are `?` there, and comments are gone",
+            set.id(position),
+            String::from_utf8_lossy(&sample),
+            String::from_utf8_lossy(&digest)
+        );
+        let finding = Finding::new(LITERAL_IN_DIGEST, Severity::Warning, Proof::Possible, message).about(
+            set,
+            &[position],
+            "no digest shows this",
+        );
+        findings.push(finding.help("search the statement: `match_pattern`"));
+    }
+}
+
+pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let later: Vec<usize> = set
+        .written()
+        .filter(|(_, row)| row.match_digest.is_some() && !row.negate_match_pattern)
+        .map(|(position, _)| position)
+        .collect();
+    for (position, row) in set.written() {
+        let (Some(replacement), Some(example)) = (&row.replace_pattern, known.reach.example(position)) else {
+            continue;
+        };
+        let patterns = set.lookup.patterns(position);
+        let Some(Ok(pattern)) = patterns.of_text().first() else {
+            continue;
+        };
+        let Some(rewritten) = pattern.rewrite(&example.text, replacement.as_bytes()) else {
+            continue;
+        };
+        let (before, after) = (Digest::of(&example.text).text, Digest::of(&rewritten).text);
+        let waiting = later.iter().copied().find(|&other| {
+            let of_digest = set.lookup.patterns(other).of_digest().first();
+            let asks = |text: &[u8]| matches!(of_digest, Some(Ok(pattern)) if pattern.is_match(text));
+            other > position && asks(&after) && !asks(&before)
+        });
+        if let Some(other) = waiting {
+            let message = format!(
+                "rule {} asks the digest for what rule {} writes, and digests are those of the client's text: it does \
+                 not match what was rewritten",
+                set.id(other),
+                set.id(position)
+            );
+            let finding = Finding::new(DIGEST_OF_ORIGINAL, Severity::Warning, Proof::Witnessed, message)
+                .about(set, &[other, position], "the digest is not rewritten")
+                .shown_by(set, example);
+            findings.push(finding.help("use `match_pattern`, which reads the rewritten text"));
+        }
+    }
+}

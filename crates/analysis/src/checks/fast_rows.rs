@@ -1,0 +1,91 @@
+//! SW238: fast routing that replaces what a rule decided; SW239: rows of fast routing that no statement comes to.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::{Proof, Severity};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{FAST_ROUTING_REPLACES, ROWS_NEVER_ASKED};
+use crate::example::{Example, ORDINARY};
+use crate::session::Session;
+
+/// Rows whose sessions are tried.
+const MOST_ROWS: usize = 16;
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    replaced(known, findings);
+    let set = known.set;
+    for &flag in &set.fast_flags {
+        let mut entrances = set.entrances(flag).iter();
+        if set.start_flags.contains(&flag) || entrances.any(|&jump| !known.reach.is_dead(jump)) {
+            continue;
+        }
+        let rows = &set.configuration.graph.fast_routing;
+        let Some(first) = rows.iter().find(|row| row.flag_in == flag) else {
+            continue;
+        };
+        let message = format!(
+            "fast routing of schema {} is for flag {flag}, at which no statement ends: the row is never found",
+            first.schemaname
+        );
+        let finding = Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)
+            .at(&first.address, format!("no jump leads to flag {flag}"));
+        findings.push(finding.help("write the flag at which the rules end: 0 where none jumps"));
+    }
+}
+
+fn replaced(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let mut said = BTreeSet::new();
+    for row in set.configuration.graph.fast_routing.iter().take(MOST_ROWS) {
+        let usual = set
+            .configuration
+            .users
+            .first()
+            .map_or("another", |user| user.name.as_str());
+        let user = if row.username.is_empty() {
+            usual
+        } else {
+            &row.username
+        };
+        let session = Session {
+            schema: Some(row.schemaname.clone()),
+            ..Session::of_user(set.configuration, user)
+        };
+        for text in ORDINARY {
+            let decision = set.decide(&session, text.as_bytes());
+            if decision.path.last().is_none_or(|step| step.rule_id != 0) {
+                continue;
+            }
+            let placed = decision.hits.iter().rev().map(|&hit| hit as usize).find(|&hit| {
+                set.row(hit)
+                    .and_then(|row| row.destination_hostgroup)
+                    .is_some_and(|to| to != row.hostgroup.0)
+            });
+            let Some(rule) = placed.filter(|&rule| set.is_written(rule)) else {
+                continue;
+            };
+            if said.insert(rule) {
+                let message = format!(
+                    "rule {} places without apply, and fast routing then replaces its hostgroup by {}",
+                    set.id(rule),
+                    row.hostgroup
+                );
+                let example = Example {
+                    session: session.clone(),
+                    text: text.as_bytes().to_vec(),
+                };
+                let finding = Finding::new(
+                    FAST_ROUTING_REPLACES,
+                    Severity::Warning,
+                    Proof::Witnessed,
+                    message,
+                )
+                .about(set, &[rule], "replaced by fast routing")
+                .shown_by(set, &example);
+                findings.push(finding.help(format!("give rule {} `apply: 1`", set.id(rule))));
+            }
+        }
+    }
+}

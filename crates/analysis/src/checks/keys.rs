@@ -1,0 +1,180 @@
+//! SW311: a hint that a literal can give as well; SW312: a key that prepared statements do not show; SW313: two keys in one
+//! statement; SW330: a key whose end is open.
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_patterns::Pattern;
+use shardwright_rules::decide::Index;
+use shardwright_rules::{EngineRule, Outcome};
+use shardwright_sql::Digest;
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{KEY_IN_LITERAL, KEY_NOT_PREPARED, OPEN_KEY, TWO_KEYS};
+use crate::example::Example;
+use crate::session::Session;
+
+/// Rules with a key that are put beside each other.
+const MOST_BESIDE: usize = 8;
+
+/// A written rule that places statements by a text in them.
+struct Keyed<'k> {
+    position: usize,
+    row: &'k EngineRule,
+    pattern: &'k Pattern,
+    session: Session,
+    sample: Vec<u8>,
+}
+
+impl Keyed<'_> {
+    fn is_hint(&self) -> bool {
+        self.sample.starts_with(b"/*")
+    }
+
+    /// The sample as a comment of its own.
+    fn hint(&self) -> Vec<u8> {
+        let closed = self.sample.ends_with(b"*/");
+        [&self.sample[..], if closed { b"" } else { b" */" }].concat()
+    }
+}
+
+fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
+    let set = known.set;
+    let rules = set.written().filter_map(|(position, row)| {
+        row.destination_hostgroup?;
+        let plain = row.replace_pattern.is_none() && !row.negate_match_pattern && row.match_digest.is_none();
+        let pattern = set
+            .lookup
+            .patterns(position)
+            .of_text()
+            .first()
+            .filter(|_| plain)?;
+        let pattern = pattern.as_ref().ok()?;
+        let sample = pattern
+            .sample()
+            .filter(|sample| pattern.is_match(sample) && !sample.is_empty())?;
+        let session = known.reach.example(position)?.session.clone();
+        Some(Keyed {
+            position,
+            row,
+            pattern,
+            session,
+            sample,
+        })
+    });
+    rules.collect()
+}
+
+/// Whether a statement is placed by the rule.
+fn placed(known: &Known<'_, '_>, key: &Keyed<'_>, text: &[u8]) -> bool {
+    let decision = known.set.decide(&key.session, text);
+    let there = matches!(&decision.outcome, Outcome::Route(route) if Some(route.hostgroup.0) == key.row.destination_hostgroup);
+    there && decision.hits.contains(&(key.position as u32))
+}
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let keys = keyed(known);
+    for key in &keys {
+        findings.extend(in_literal(known, key));
+        findings.extend(not_prepared(known, key));
+        findings.extend(open(known, key));
+    }
+    two(known, &keys, findings);
+}
+
+fn shown(known: &Known<'_, '_>, key: &Keyed<'_>, finding: Finding, text: Vec<u8>) -> Finding {
+    let example = Example {
+        session: key.session.clone(),
+        text,
+    };
+    finding
+        .about(known.set, &[key.position], "places by this text")
+        .shown_by(known.set, &example)
+}
+
+fn in_literal(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
+    if !key.is_hint() || key.sample.iter().any(|byte| b"'\\\n".contains(byte)) {
+        return None;
+    }
+    let text = [b"SELECT '", key.hint().as_slice(), b"' FROM t"].concat();
+    placed(known, key, &text).then(|| {
+        let message = format!(
+            "rule {} takes a hint from a string literal as well: data of a client decides where its statement goes",
+            known.set.id(key.position)
+        );
+        let finding = Finding::new(KEY_IN_LITERAL, Severity::Warning, Proof::Witnessed, message);
+        shown(known, key, finding, text).help("anchor the hint at the beginning of the statement, or place by a shard map")
+    })
+}
+
+fn not_prepared(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
+    let digest = Digest::of(&key.sample).text;
+    let literal = !key.sample.windows(2).any(|pair| pair == b"/*") && !digest.is_empty();
+    let gone = literal && digest != key.sample && !key.pattern.is_match(&digest);
+    (gone && placed(known, key, &key.sample)).then(|| {
+        let message = format!(
+            "rule {} places by a literal, and a prepared statement has `?` there: it goes elsewhere",
+            known.set.id(key.position)
+        );
+        let finding = Finding::new(KEY_NOT_PREPARED, Severity::Info, Proof::Witnessed, message);
+        shown(known, key, finding, key.sample.clone())
+            .help("carry the key in a comment, or in the session's schema or user")
+    })
+}
+
+fn open(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
+    let written = key.row.match_pattern.as_deref().unwrap_or_default();
+    let ends_in_digit =
+        written.ends_with(|last: char| last.is_ascii_digit()) && key.sample.last()?.is_ascii_digit();
+    let longer = [key.sample.as_slice(), b"0"].concat();
+    let text = if key.is_hint() {
+        [&longer, b" */ SELECT 1".as_slice()].concat()
+    } else {
+        longer
+    };
+    (ends_in_digit && placed(known, key, &text)).then(|| {
+        let message = format!(
+            "the key of rule {} has no end: a longer number that begins with it goes the same way",
+            known.set.id(key.position)
+        );
+        let finding = Finding::new(OPEN_KEY, Severity::Warning, Proof::Witnessed, message);
+        shown(known, key, finding, text)
+            .help("end the pattern with `\\b`, or with what stands behind the key")
+    })
+}
+
+fn two(known: &Known<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Finding>) {
+    let hints: Vec<&Keyed<'_>> = keys
+        .iter()
+        .filter(|key| key.is_hint())
+        .take(MOST_BESIDE)
+        .collect();
+    for (at, first) in hints.iter().enumerate() {
+        for second in &hints[at + 1..] {
+            if first.row.destination_hostgroup == second.row.destination_hostgroup
+                || first.session != second.session
+            {
+                continue;
+            }
+            let text = [second.hint().as_slice(), b" ", &first.hint(), b" SELECT 1"].concat();
+            let taker = [first, second].into_iter().find(|key| placed(known, key, &text));
+            let Some(taker) =
+                taker.filter(|_| first.pattern.is_match(&text) && second.pattern.is_match(&text))
+            else {
+                continue;
+            };
+            let message = format!(
+                "a statement with the keys of rules {} and {} goes where rule {} sends it: nobody says that it belongs \
+                 to two shards",
+                known.set.id(first.position),
+                known.set.id(second.position),
+                known.set.id(taker.position)
+            );
+            let finding = Finding::new(TWO_KEYS, Severity::Info, Proof::Witnessed, message);
+            findings.push(
+                shown(known, taker, finding, text)
+                    .help("refuse statements with two keys in a rule before, as compiled shard maps do"),
+            );
+            return;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! SW228: annotations that lead around rules for users; SW232: a session that never leaves a flag; SW234, SW235, SW241:
+//! conditions on a session that mean something else.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::{Annotations, Outcome};
+
+use super::Known;
+use crate::Finding;
+use crate::codes::{ADDRESS_AS_TEXT, ANNOTATIONS_OVERRIDE, NO_LISTENER, NO_WAY_BACK, SESSION_SCHEMA_ONLY};
+use crate::example::Example;
+use crate::session::given;
+
+pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    if set.configuration.engine.profile().annotations != Annotations::AfterRules {
+        return;
+    }
+    let own = |position: usize| {
+        let row = set.row(position)?;
+        given(&row.username)
+            .and(row.destination_hostgroup)
+            .filter(|_| row.apply)
+    };
+    let places: BTreeSet<u32> = set.written().filter_map(|(position, _)| own(position)).collect();
+    for (position, _) in set.written() {
+        let (Some(mine), Some(example)) = (own(position), known.reach.example(position)) else {
+            continue;
+        };
+        let Some(other) = places.iter().copied().find(|&other| other != mine) else {
+            return;
+        };
+        let text = [format!("/* hostgroup={other} */ ").as_bytes(), &example.text].concat();
+        let decision = set.decide(&example.session, &text);
+        if !matches!(&decision.outcome, Outcome::Route(route) if route.hostgroup.0 == other) {
+            continue;
+        }
+        let message = format!(
+            "rules keep users apart, and any client leaves its hostgroup {mine} by a comment: annotations override what \
+             rule {} decided",
+            set.id(position)
+        );
+        let example = Example {
+            session: example.session.clone(),
+            text,
+        };
+        let finding = Finding::new(ANNOTATIONS_OVERRIDE, Severity::Info, Proof::Witnessed, message)
+            .about(set, &[position], "a comment overrides this")
+            .shown_by(set, &example);
+        findings.push(
+            finding.help(
+                "refuse statements whose first comment holds an annotation, in a rule before all others",
+            ),
+        );
+        return;
+    }
+}
+
+pub(crate) fn no_way_back(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    for (position, row) in set.written() {
+        let Some(flag) = row.next_query_flag_in.filter(|&flag| flag != 0) else {
+            continue;
+        };
+        if set.chain(flag).is_empty() || known.reach.is_dead(position) {
+            continue;
+        }
+        let (mut seen, mut open) = (BTreeSet::from([flag]), vec![flag]);
+        let mut leaves = false;
+        while let Some(at) = open.pop() {
+            for &rule in set.chain(at) {
+                let next = set.row(rule).and_then(|row| row.next_query_flag_in);
+                leaves |= next.is_some_and(|next| next != flag) && !known.reach.is_dead(rule);
+                open.extend(set.jumps(rule).into_iter().filter(|&to| seen.insert(to)));
+            }
+        }
+        if leaves {
+            continue;
+        }
+        let message = format!(
+            "rule {} sets `next_query_flagIN: {flag}`, and no rule there sets another: the session begins at flag {flag} \
+             until it ends, also when a pool hands it on",
+            set.id(position)
+        );
+        let finding = Finding::new(NO_WAY_BACK, Severity::Warning, Proof::Proved, message).about(
+            set,
+            &[position],
+            "no way back",
+        );
+        findings.push(finding.help(format!("let a rule of flag {flag} set `next_query_flagIN: 0`")));
+    }
+}
+
+pub(crate) fn conditions(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let listeners = &set.configuration.listeners;
+    for (position, row) in set.written() {
+        let id = set.id(position);
+        let address = given(&row.client_addr);
+        let said = match address {
+            Some(address) if address.contains('/') => Some((
+                Severity::Error,
+                format!(
+                    "client_addr `{address}` of rule {id} is compared as text: networks are not understood, and it never matches"
+                ),
+            )),
+            Some(address) if address.starts_with('%') => Some((
+                Severity::Warning,
+                format!("client_addr `{address}` of rule {id} is true for every client"),
+            )),
+            _ => None,
+        };
+        if let Some((severity, message)) = said {
+            let finding = Finding::new(ADDRESS_AS_TEXT, severity, Proof::Proved, message).about(
+                set,
+                &[position],
+                "is compared as text",
+            );
+            findings.push(finding.help("write an address, or a prefix that ends in `%`"));
+        }
+        let bound = |matches: &dyn Fn(&shardwright_rules::Listener) -> bool| {
+            listeners.is_empty() || listeners.iter().any(matches)
+        };
+        let port = row
+            .proxy_port
+            .filter(|&port| !bound(&|listener| listener.port == port));
+        let proxy = given(&row.proxy_addr).filter(|address| !bound(&|listener| listener.bind == **address));
+        if port.is_some() || proxy.is_some() {
+            let what = match (port, proxy) {
+                (Some(port), _) => format!("proxy_port {port}"),
+                (None, proxy) => format!("proxy_addr {}", proxy.unwrap_or_default()),
+            };
+            let message =
+                format!("rule {id} asks for {what}, and no listener is configured so: it never matches");
+            let finding = Finding::new(NO_LISTENER, Severity::Warning, Proof::Proved, message).about(
+                set,
+                &[position],
+                "no such listener",
+            );
+            findings.push(finding.help(
+                "addresses are compared with the listener as it is configured: `0.0.0.0` is only itself",
+            ));
+        }
+    }
+    schemas(known, findings);
+}
+
+fn schemas(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let placing = |position: usize| {
+        set.row(position)
+            .is_some_and(|row| given(&row.schemaname).is_some() && row.destination_hostgroup.is_some())
+            && set.is_written(position)
+    };
+    let trial = known.trials.iter().find_map(|trial| {
+        let foreign = trial.example.text == b"SELECT a FROM other.t WHERE id=1";
+        let rule = trial.hits().find(|&hit| placing(hit)).filter(|_| foreign)?;
+        Some((trial, rule))
+    });
+    let Some((trial, rule)) = trial else { return };
+    let message = format!(
+        "rule {} goes by the schema of the session: a statement that names another schema goes the same way",
+        set.id(rule)
+    );
+    let finding = Finding::new(SESSION_SCHEMA_ONLY, Severity::Info, Proof::Witnessed, message)
+        .about(set, &[rule], "names in the statement do not count")
+        .shown_by(set, &trial.example);
+    findings
+        .push(finding.help("a shard map by `schema` refuses statements that name another shard's schema"));
+}

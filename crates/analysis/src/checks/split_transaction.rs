@@ -1,0 +1,94 @@
+//! SW402: a user whose open transaction does not keep its statements together; SW406: a split that loses user variables.
+
+use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::{Outcome, Role, SessionView, Transaction};
+
+use super::Known;
+use super::trials::Kind;
+use crate::Finding;
+use crate::codes::{SPLIT_TRANSACTION, VARIABLES_APART};
+use crate::example::{Example, sessions};
+
+pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    if !set.configuration.engine.profile().transactions_ignore_rules {
+        return;
+    }
+    for session in sessions(set) {
+        let Some(user) = set
+            .configuration
+            .user(&session.user)
+            .filter(|user| !user.transaction_persistent)
+        else {
+            continue;
+        };
+        let place = |text: &str| {
+            let view = SessionView {
+                transaction: Some(Transaction {
+                    hostgroup: user.default_hostgroup,
+                }),
+                ..session.view()
+            };
+            match set.lookup.decide(&view, text.as_bytes()).outcome {
+                Outcome::Route(route) => Some(route.hostgroup),
+                _ => None,
+            }
+        };
+        let write = place("UPDATE t SET a=1 WHERE id=1");
+        let text = "SELECT a FROM t WHERE id=1";
+        let (Some(write), Some(read)) = (write, place(text)) else {
+            continue;
+        };
+        if write != read {
+            let message = format!(
+                "user {} has no `transaction_persistent`: inside one transaction writes go to hostgroup {write} and \
+                 reads to hostgroup {read}",
+                user.name
+            );
+            let example = Example {
+                session,
+                text: text.as_bytes().to_vec(),
+            };
+            let finding = Finding::new(SPLIT_TRANSACTION, Severity::Error, Proof::Witnessed, message)
+                .at(&user.address, "transactions are not kept together")
+                .shown_by(set, &example);
+            findings.push(finding.help("set `transaction_persistent: true`"));
+        }
+    }
+}
+
+/// SW406: user variables lock a session to one hostgroup, and reads that rules send elsewhere then fail with 9006.
+pub(crate) fn variables(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    if !set.configuration.engine.profile().transactions_ignore_rules {
+        return;
+    }
+    for trial in known.trials.iter().filter(|trial| trial.kind == Kind::Read) {
+        let Some(rule) = trial.said_by(set, |row| row.destination_hostgroup.is_some()) else {
+            continue;
+        };
+        let setting = known.trials.iter().find(|other| {
+            other.example.text == b"SET @a=1" && other.example.session == trial.example.session
+        });
+        let there = setting
+            .and_then(|setting| setting.route())
+            .map(|route| route.hostgroup);
+        let (Some(there), Some(route)) = (there, trial.route()) else {
+            continue;
+        };
+        if there == route.hostgroup || route.role != Some(Role::Reader) || !set.is_written(rule) {
+            continue;
+        }
+        let message = format!(
+            "rule {} sends reads to hostgroup {}, and `SET @a=1` goes to hostgroup {there}: a session that has set a \
+             user variable is locked to {there}, and its reads fail with error 9006",
+            set.id(rule),
+            route.hostgroup
+        );
+        let finding = Finding::new(VARIABLES_APART, Severity::Info, Proof::Witnessed, message)
+            .about(set, &[rule], "leaves the hostgroup of user variables")
+            .shown_by(set, &trial.example);
+        findings.push(finding.help("keep the reads of applications that use user variables on the writer"));
+        return;
+    }
+}
