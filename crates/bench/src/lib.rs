@@ -16,6 +16,7 @@ pub mod shards;
 mod statistics;
 mod sysbench;
 pub mod test_time;
+pub mod traffic_rate;
 pub mod validate_time;
 
 pub use cpu_time::{cpu_time_of_children, cpu_time_of_group, processes_of_group};

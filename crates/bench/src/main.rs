@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shardwright_bench::{BenchError, Report, compile_time, decisions, lint_time, test_time, validate_time};
+use shardwright_bench::{
+    BenchError, Report, compile_time, decisions, lint_time, test_time, traffic_rate, validate_time,
+};
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
@@ -38,6 +40,8 @@ enum Benchmark {
     Lint,
     /// Time of 1,000 and 100,000 route tests, whole process.
     Test,
+    /// Statements of a log that are compared in a second, on one core.
+    Traffic,
 }
 
 impl Benchmark {
@@ -48,6 +52,7 @@ impl Benchmark {
             Self::Decisions,
             Self::Lint,
             Self::Test,
+            Self::Traffic,
             Self::Proxy(proxy_bench::Arguments::default()),
         ]
     }
@@ -60,6 +65,7 @@ impl Benchmark {
             Self::Decisions => Ok(decisions::run(progress)),
             Self::Lint => Ok(lint_time::run(progress)),
             Self::Test => test_time::run(&beside("shardwright")?, progress),
+            Self::Traffic => traffic_rate::run(progress),
         }
     }
 }

@@ -60,7 +60,11 @@ pub fn run(program: &Path, most: u32, mut progress: impl FnMut(&str)) -> Result<
         let directory = project(form, shards)?;
         let mut times = Vec::new();
         for _ in 0..repeats {
-            times.push(whole_process(program, &["validate", "--quiet"], directory.path())?);
+            times.push(whole_process(
+                program,
+                &["validate", "--quiet"],
+                directory.path(),
+            )?);
         }
         let peak_kib = children_peak_kib();
         let middle = Summary::of(times.iter().copied()).expect("there are repeats");
@@ -151,7 +155,12 @@ pub(crate) fn whole_process(program: &Path, arguments: &[&str], directory: &Path
         return Ok(ms);
     }
     Err(BenchError::Output {
-        what: format!("{} {} ended with {}", program.display(), arguments.join(" "), output.status),
+        what: format!(
+            "{} {} ended with {}",
+            program.display(),
+            arguments.join(" "),
+            output.status
+        ),
         output: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
