@@ -39,6 +39,7 @@ query_rules:
   blocked:
     rules:
       - {rule_id: 100, digest: "0x4D7DCFF87DD1A927", error_msg: "not now", apply: 1}
+listeners: {main: {port: 6033}}
 "#,
         )
         .unwrap();
@@ -129,6 +130,7 @@ fn the_unknown_is_told_with_what_is_known() {
         ("hostgruop:10", "did you mean hostgroup:?"),
         ("thing:10", "kinds: hostgroup:, rule:, server:, digest:, error:"),
         ("users.ap", "did you mean users.app?"),
+        ("listeners.main", "validate --show resolved listeners.main"),
         ("SW999", "there is no code SW999"),
     ] {
         let output = project.run(["explain", what]).unwrap();

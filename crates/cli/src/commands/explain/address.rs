@@ -32,8 +32,10 @@ pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
         return server::find(&asked, address.as_str())?.on(engine).show(ui);
     }
     let explained = built.compiled.explain(address.as_str()).ok_or_else(|| {
-        CommandError::usage(format!("{address} compiles to nothing for {engine}"))
-            .hint("explain shard maps, shards, clusters, users, policies or rules")
+        let place = opened.origin(&address).unwrap_or_default();
+        CommandError::usage(format!("{address}, at {place}, has no rules on {engine}")).hint(format!(
+            "shardwright validate --show resolved {address} prints what holds there"
+        ))
     })?;
     if ui.format() == Format::Json {
         ui.json(&explained)?;
