@@ -1,6 +1,7 @@
 //! ProxySQL: everything in engine rules. Sections are chains; what a section does not decide it hands to the next.
 
 mod classes;
+mod column_map;
 mod comment_map;
 mod conditions;
 mod effects;
@@ -83,6 +84,8 @@ pub(crate) struct Lowering<'a, 'r> {
     placed: Target,
     map_chains: HashMap<MapKey, ChainRef>,
     rewrites: HashMap<(String, String, Target), ChainRef>,
+    /// Chains that take the predicate out, by the name of the map and what follows.
+    predicates: HashMap<(String, Target), ChainRef>,
     /// Effects that rules can express, by place in the program.
     effects: Vec<usize>,
     /// The effects on a cluster, where that has been asked.
@@ -144,6 +147,7 @@ impl<'a, 'r> Lowering<'a, 'r> {
             placed: Target::Stop,
             map_chains: HashMap::new(),
             rewrites: HashMap::new(),
+            predicates: HashMap::new(),
             effects: Vec::new(),
             cluster_effects: HashMap::new(),
             effect_chains: HashMap::new(),

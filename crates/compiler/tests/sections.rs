@@ -370,7 +370,7 @@ fn what_an_engine_cannot_do_is_told() {
     proxysql-2.7
       SW325: this rule places statements and neither applies nor jumps, so the sections that follow place them again; add `apply: 1` or a `flagOUT`
       SW320: proxysql-2.7 cannot open a transaction where its first statement with a key goes; the bundled engine can
-      SW320: proxysql-2.7 cannot find a key in predicates on column tenant; the bundled engine can
+      SW320: proxysql-2.7 cannot find a key in predicates on `tenant` of ``: its patterns spell ASCII letters, digits and _; the bundled engine can
       SW320: proxysql-2.7 cannot keep a session's reads on the writer after a write; bundled can; `on_unsupported: approximate` or `skip` accepts that a session that has just written may read an older state from a reader
     ");
 }

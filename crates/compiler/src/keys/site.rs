@@ -15,6 +15,8 @@ use super::integer::Writing;
 use super::once::Once;
 use super::text;
 
+pub(crate) mod column;
+
 /// Blanks, commas and semicolons: what separates the pairs of a comment.
 const SEPARATOR: &str = r"[\t-\r ,;]";
 /// What `SEPARATOR` holds, for use inside a class.

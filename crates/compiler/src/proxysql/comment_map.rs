@@ -6,7 +6,7 @@ use shardwright_rules::{Conflict, EngineRule, MapStep, refusal};
 
 use super::classes::Class;
 use super::conditions::{self, Conditions};
-use super::tree::TreeKey;
+use super::tree::{KeyPlace, TreeKey};
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::KeySite;
@@ -55,7 +55,11 @@ impl Lowering<'_, '_> {
                 message,
             );
         }
+        let column = reading
+            .column
+            .map(|column| self.column_chain(map, class, &column, next, leaf));
         let chain = match (reading.comment, reading.schema, reading.user) {
+            (None, ..) if column.is_some() => column.expect("asked in the guard"),
             (None, Some(template), _) => self.schema_chain(map, &template, class, next, leaf),
             (None, None, Some(template)) => self.user_chain(map, &template, class, next, leaf),
             (None, None, None) => unreachable!("a reading reads something"),
@@ -75,8 +79,11 @@ impl Lowering<'_, '_> {
                     Some(_) if section.step.conflict == Conflict::Reject => Some(class.schemas.clone()),
                     _ => None,
                 };
-                let without =
-                    schema.map(|template| Target::Jump(self.schema_chain(map, &template, class, next, leaf)));
+                let without = match schema {
+                    Some(template) => Some(self.schema_chain(map, &template, class, next, leaf)),
+                    None => column,
+                };
+                let without = without.map(Target::Jump);
                 self.comment_chain(map, class, &site, (next, without), leaf, schemas)
             }
         };
@@ -120,7 +127,24 @@ impl Lowering<'_, '_> {
             self.refuse(found, "repeated", address, rule, message);
         }
         self.other_maps_key(found, section);
+        self.column_beside_comment(found, map);
         self.rewrite_guards(found, section, site);
+        self.place_by_trees(found, map, class, leaf, (KeyPlace::Comment, schemas));
+        first
+    }
+
+    /// From statements that have a key to the tree that places them; two trees where reads are sent elsewhere.
+    pub(super) fn place_by_trees(
+        &mut self,
+        found: ChainRef,
+        map: usize,
+        class: &Class,
+        leaf: Target,
+        (place, schemas): (KeyPlace, Option<Vec<String>>),
+    ) {
+        let program = self.program;
+        let section = &program.maps[map];
+        let (step, address) = (&*section.step, &section.address);
         let places_cluster = step.shards.iter().any(|shard| shard.cluster.is_some());
         let readers = if places_cluster {
             self.policies_of(section, &class.policies)
@@ -129,6 +153,7 @@ impl Lowering<'_, '_> {
         };
         let tree = |readers: Vec<usize>| TreeKey {
             map,
+            place,
             readers,
             leaf,
             schemas: schemas.clone(),
@@ -138,7 +163,10 @@ impl Lowering<'_, '_> {
             None => writers,
             Some(&policy) => {
                 let readers = self.tree(tree(readers.clone()));
-                let name = format!("{address}.role");
+                let name = match place {
+                    KeyPlace::Comment => format!("{address}.role"),
+                    KeyPlace::Column => format!("{address}.column.role"),
+                };
                 self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers))
             }
         };
@@ -149,7 +177,6 @@ impl Lowering<'_, '_> {
             EngineRule::default(),
             Target::Jump(target),
         );
-        first
     }
 
     /// Hands statements with a key on to `found`, and the others where they belong. ProxySQL asks for the key word before

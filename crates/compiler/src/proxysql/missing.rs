@@ -34,6 +34,28 @@ impl Lowering<'_, '_> {
             return self.go(chain, "otherwise", &section.address, EngineRule::default(), next);
         }
         let statements = self.action(step, &step.missing.statements, next);
+        self.missing_classes(chain, section, next, statements);
+    }
+
+    /// The same where a statement that is no session setup may have a key that is not seen: it is refused.
+    pub(super) fn missing_or(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        next: Target,
+        message: String,
+    ) {
+        self.missing_classes(chain, section, next, Action::Refuse(message));
+    }
+
+    fn missing_classes(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        next: Target,
+        statements: Action,
+    ) {
+        let step = &*section.step;
         let setup = self.action(step, &step.missing.session_setup, next);
         let begin = match step.missing.begin {
             MissingBegin::Allow => Action::Go(next),

@@ -8,8 +8,10 @@ mod weigh;
 use shardwright_rules::{CommentForm, Finder, KeyTemplate, KeyValue, MapStep, MissingBegin, Unqualified};
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
+use super::column_map;
 use super::conditions::Conditions;
 use crate::ids::lock::Lock;
+use crate::keys::site::column::ColumnSite;
 use crate::keys::site::{self, KeySite};
 use crate::layout::choice::Candidate;
 use crate::layout::cost::Price;
@@ -57,10 +59,20 @@ pub(crate) struct MapPlan {
 pub(crate) struct Reading {
     /// In a comment.
     pub comment: Option<KeySite>,
+    /// In a column; never together with a name.
+    pub column: Option<ColumnSite>,
     /// In the name of the session's schema.
     pub schema: Option<KeyTemplate>,
     /// In the name of the user; never together with `schema`.
     pub user: Option<KeyTemplate>,
+}
+
+impl Reading {
+    /// The site that tells which keys can be read in statements.
+    fn of_statements(&self) -> Option<&KeySite> {
+        let column = self.column.as_ref().map(|column| &column.site);
+        self.comment.as_ref().or(column)
+    }
 }
 
 /// A plan for every map of the program.
@@ -94,7 +106,7 @@ pub(super) fn plan(
     let step = &*section.step;
     check(section, program, report);
     let reading = reading(section.origin, step, report);
-    let Some(site) = reading.as_ref().and_then(|reading| reading.comment.as_ref()) else {
+    let Some(site) = reading.as_ref().and_then(Reading::of_statements) else {
         let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());
         let layout = weigh::layout_of_names(section.origin, map.rule_layout, by_user, report);
         return MapPlan {
@@ -159,7 +171,8 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report
             }
         }
     }
-    if step.logical_schema.is_some() && step.unqualified == Unqualified::Qualify {
+    let writes_schemas = step.shards.iter().any(|shard| shard.schema.is_some());
+    if step.logical_schema.is_some() && writes_schemas && step.unqualified == Unqualified::Qualify {
         report.unsupported(
             origin,
             "unqualified",
@@ -193,6 +206,7 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report
 fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<Reading> {
     let mut reading = Reading {
         comment: None,
+        column: None,
         schema: None,
         user: None,
     };
@@ -232,15 +246,36 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
                 let what = "compare the keys of users with those of schemas";
                 report.unsupported(origin, &field, what);
             }
+            Finder::User { .. } | Finder::Schema { .. } if reading.column.is_some() => {
+                report.unsupported(origin, &field, "compare the keys of names with those of columns");
+            }
             Finder::User { template } => reading.user = Some(template.clone()),
             Finder::Schema { template } => reading.schema = Some(template.clone()),
-            Finder::Column { column, .. } => {
-                let what = format!("find a key in predicates on column {column}");
-                report.unsupported(origin, &field, &what);
+            Finder::Column { .. } if reading.column.is_some() => {
+                report.unsupported(origin, &field, "compare the keys of two columns");
+            }
+            Finder::Column { .. } if reading.schema.is_some() || reading.user.is_some() => {
+                report.unsupported(origin, &field, "compare the keys of names with those of columns");
+            }
+            Finder::Column { .. } if step.otherwise.is_some() => {
+                let what = "hand statements on to another map from one that finds its key in a column";
+                report.unsupported(origin, "otherwise", what);
+            }
+            Finder::Column { column, in_shards } => {
+                let schema = step.logical_schema.as_deref().unwrap_or_default();
+                reading.column = ColumnSite::new(column, schema, step.kind, *in_shards);
+                if reading.column.is_some() {
+                    column_map::report_shapes(origin, &field, column, *in_shards, report);
+                } else {
+                    let what = format!(
+                        "find a key in predicates on `{column}` of `{schema}`: its patterns spell ASCII letters, digits and _"
+                    );
+                    report.unsupported(origin, &field, &what);
+                }
             }
         }
     }
-    let reads = reading.comment.is_some() || reading.schema.is_some() || reading.user.is_some();
+    let reads = reading.of_statements().is_some() || reading.schema.is_some() || reading.user.is_some();
     reads.then_some(reading)
 }
 

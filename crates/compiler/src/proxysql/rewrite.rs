@@ -35,6 +35,17 @@ impl Lowering<'_, '_> {
             rule,
             Refusal::NotOneShard.message(&what),
         );
+        self.refuse_logical_sessions(chain, section, logical);
+    }
+
+    /// Where tables without a schema may be the logical one's: its sessions cannot tell them.
+    pub(super) fn refuse_logical_sessions(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        logical: &str,
+    ) {
+        let step = &*section.step;
         if step.unqualified != Unqualified::SessionSchema {
             let what = format!(
                 "shard map {}: the session is in {logical}, and tables named without a schema cannot be told; connect with \

@@ -1,10 +1,11 @@
-//! The tree of a comment map: chains that narrow the key down, leaves that place the statement.
+//! The tree of a map whose key stands in the statement: chains that narrow the key down, leaves that place the statement.
 
 mod patterns;
 
 use shardwright_rules::refusal;
-use shardwright_rules::{EngineRule, HostgroupId, KeyValue, MapStep, Shard, UnknownKey};
+use shardwright_rules::{EngineRule, HostgroupId, InShards, KeyValue, MapStep, Shard, UnknownKey};
 
+use super::column_map::holds_one_key;
 use super::plan::{Entry, Values};
 use super::{Lowering, MapTree, Target, text_rule};
 use crate::draft::{ChainRef, DraftRule};
@@ -16,11 +17,20 @@ use crate::native::Section;
 /// Shards that the refusal of an unknown key names.
 const MOST_NAMED: usize = 8;
 
+/// Where the key of a tree stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum KeyPlace {
+    Comment,
+    Column,
+}
+
 /// What a tree depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TreeKey {
     /// Place of the map.
     pub map: usize,
+    /// Where the key stands.
+    pub place: KeyPlace,
     /// The policies that send to readers; none: everything goes to writers.
     pub readers: Vec<usize>,
     /// Where placed statements go on.
@@ -34,6 +44,8 @@ struct Builder<'p> {
     key: TreeKey,
     section: &'p Section<Box<MapStep>>,
     site: KeySite,
+    /// The predicate that the shards cannot answer.
+    removed: Option<String>,
     name: String,
     /// What a key of no shard is told; every chain ends with it.
     unknown: String,
@@ -53,13 +65,27 @@ impl Lowering<'_, '_> {
         let program = self.program;
         let section = &program.maps[key.map];
         let reading = self.plans[key.map].reading.clone();
-        let site = reading
-            .and_then(|reading| reading.comment)
-            .expect("only maps with a comment have trees");
+        let reading = reading.expect("only maps that can be read are laid out");
+        let has_comment = reading.comment.is_some();
+        let (site, column) = match key.place {
+            KeyPlace::Comment => (reading.comment, None),
+            KeyPlace::Column => match reading.column {
+                Some(column) => (Some(column.site.clone()), Some(column)),
+                None => (None, None),
+            },
+        };
+        let site = site.expect("only maps with a comment or a column have trees");
         let role = if key.readers.is_empty() {
             "writers"
         } else {
             "readers"
+        };
+        // The lock knows the tree of a comment and the only tree of a map by this name.
+        let is_second = key.place == KeyPlace::Column && has_comment;
+        let role = if is_second {
+            format!("column.{role}")
+        } else {
+            role.to_owned()
         };
         let root = self.draft.chain(&format!("{}.{role}", section.address));
         let name = self.draft.get(root).name.clone();
@@ -79,6 +105,9 @@ impl Lowering<'_, '_> {
             section,
             once: self.asks_once(&site),
             site,
+            removed: column
+                .filter(|column| column.in_shards == InShards::Absent)
+                .map(|column| column.predicate),
             name,
             chains: Vec::new(),
             leaves: Vec::new(),
@@ -100,10 +129,12 @@ impl Lowering<'_, '_> {
         self.draft.tree(root, order);
         self.plans[key.map].entries = entries;
         self.plans[key.map].shape = shape;
-        self.tree_leaves.push(MapTree {
-            map: key.map,
-            leaves: builder.leaves,
-        });
+        if !is_second {
+            self.tree_leaves.push(MapTree {
+                map: key.map,
+                leaves: builder.leaves,
+            });
+        }
         self.trees.insert(key, root);
         root
     }
@@ -212,6 +243,18 @@ impl Lowering<'_, '_> {
         let step = &*builder.section.step;
         let shard = &step.shards[entry.shard];
         let pattern = builder.pattern(patterns::entry(&builder.site, entry), is_root);
+        if builder.removed.is_some() && !holds_one_key(shard) {
+            let what = format!(
+                "cannot be placed on one shard: shard map {}: shard {} holds several keys, and its tables cannot tell their rows apart",
+                step.map,
+                shard.address.short()
+            );
+            let at = self.draft.get(chain).rules.len() as u32;
+            builder.leaves.push((chain, at, place));
+            let name = format!("#{}", entry.name());
+            let message = refusal::Refusal::NotOneShard.message(&what);
+            return self.refuse(chain, &name, &shard.address, text_rule(pattern), message);
+        }
         let rule = EngineRule {
             destination_hostgroup: self
                 .destination(&builder.key.readers, shard)
@@ -219,6 +262,9 @@ impl Lowering<'_, '_> {
             ..text_rule(pattern)
         };
         let mut target = self.behind_shard(shard, builder.key.leaf);
+        if let Some(predicate) = &builder.removed {
+            target = Target::Jump(self.without_predicate(builder.section, predicate, target));
+        }
         if let (Some(logical), Some(own)) = (&step.logical_schema, &shard.schema) {
             target = Target::Jump(self.rewrite_chain(&builder.section.address, logical, own, target));
         }

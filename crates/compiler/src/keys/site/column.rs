@@ -1,0 +1,237 @@
+//! The place of a key in a predicate: a closed list of statement shapes, each matched from its first byte to its last.
+//!
+//! What a pattern does not read to the end it cannot place: an OR behind the predicate, a join, a second statement. So
+//! `accepts` describes whole statements on one table whose conditions are comparisons joined by AND, and every other
+//! statement that may concern the map is refused. Repeats have bounds: PCRE 8 takes stack for every turn of a group.
+
+use shardwright_rules::{InShards, KeyKind};
+
+use super::{KeySite, Quotable, any_case};
+use crate::keys::integer::Writing;
+use crate::keys::text;
+
+/// A blank, as the server's lexer has it.
+const BLANK: &str = r"[\t-\r ]";
+/// An identifier in ASCII, with or without backquotes.
+const NAME: &str = r"(?:[A-Za-z_][0-9A-Za-z_$]*|`[0-9A-Za-z_$]+`)";
+/// A literal that no quote or backslash can end early.
+const LITERAL: &str = r"(?:-?[0-9]+(?:\.[0-9]+)?|'[^'\\]*')";
+/// Conditions that may stand on either side of the key's.
+const MOST_CONDITIONS: u8 = 6;
+/// Columns of a select list, assignments, columns of an INSERT behind the first.
+const MOST_COLUMNS: u8 = 24;
+
+/// The key in a column of the tables of a logical schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ColumnSite {
+    /// The patterns around the value; `accepts` is for tables written with their schema.
+    pub site: KeySite,
+    /// The same for sessions in the logical schema, where tables may stand without it.
+    pub accepts_in_schema: String,
+    /// Matches where the logical schema is named, however it is written.
+    pub mentions_schema: String,
+    /// Matches where the column is named, however it is written.
+    pub mentions_column: String,
+    /// The logical schema is named twice.
+    pub repeats_schema: String,
+    /// Shapes that are accepted and mean something else: the key would be found in a literal, or there is no table.
+    pub ambiguous: String,
+    /// The predicate alone, where it is to be replaced.
+    pub predicate: String,
+    pub in_shards: InShards,
+}
+
+impl ColumnSite {
+    /// The site of `column` in tables of `schema`; `None` where a name holds what the patterns cannot spell.
+    pub(crate) fn new(column: &str, schema: &str, kind: KeyKind, in_shards: InShards) -> Option<Self> {
+        let plain = |name: &str| {
+            let begins = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+            name.bytes().next().is_some_and(begins)
+                && name.bytes().all(|byte| begins(byte) || byte.is_ascii_digit())
+        };
+        if !plain(column) || !plain(schema) {
+            return None;
+        }
+        let key = any_case(column);
+        let literal = match kind {
+            KeyKind::Integer => r"(?:-?[0-9]{1,19}|'(?:0|-?[1-9][0-9]{0,18})')",
+            KeyKind::Text => r"'[^'\\]*'",
+        };
+        let (quote, after, quotable) = match kind {
+            KeyKind::Integer => ("", r"(?:[\t-\r ),;]|\z)", Quotable::Simple),
+            KeyKind::Text => ("'", "'", Quotable::No),
+        };
+        let predicate = format!("(?:\\b{key}|`{key}`){BLANK}*={BLANK}*{literal}");
+        let schema_pattern = text::escaped(schema);
+        let qualified = format!(r"(?:{schema_pattern}|`{schema_pattern}`){BLANK}*\.{BLANK}*{NAME}");
+        let in_schema = format!(r"(?:(?:{schema_pattern}|`{schema_pattern}`){BLANK}*\.{BLANK}*)?{NAME}");
+        let values = format!("{}{BLANK}*\\(", any_case("VALUES"));
+        let assigned = format!("\\b{key}`?{BLANK}*=");
+        let any_schema = any_case(schema);
+        let shapes = Shapes {
+            key: &key,
+            literal,
+            predicate: &predicate,
+            in_shards,
+        };
+        let site = KeySite {
+            word: format!(r"\b{key}\b"),
+            once: None,
+            accepts: shapes.any(&qualified),
+            repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
+            doubtful: format!(r"\b{key}\b"),
+            before: format!("(?:\\b{key}`?{BLANK}*={BLANK}*|{values}{BLANK}*){quote}"),
+            after: after.to_owned(),
+            keyed: predicate.clone(),
+            quotable,
+            writing: Writing::Free,
+        };
+        Some(Self {
+            site,
+            accepts_in_schema: shapes.any(&in_schema),
+            mentions_schema: format!(r"\b{any_schema}\b"),
+            mentions_column: format!(r"\b{key}\b"),
+            repeats_schema: format!(r"\b{any_schema}\b(?s:.*)\b{any_schema}\b"),
+            ambiguous: format!(
+                "{assigned}(?s:.*){values}|{values}(?s:.*){assigned}|{}{BLANK}+`?{}\\b",
+                any_case("FROM"),
+                any_case("DUAL")
+            ),
+            predicate,
+            in_shards,
+        })
+    }
+}
+
+/// The statements that can be placed, but for the way their table is written.
+struct Shapes<'s> {
+    key: &'s str,
+    literal: &'s str,
+    predicate: &'s str,
+    in_shards: InShards,
+}
+
+impl Shapes<'_> {
+    fn any(&self, table: &str) -> String {
+        let mut shapes = vec![self.select(table), self.update(table), self.delete(table)];
+        // A shard without the column cannot take its value.
+        if self.in_shards == InShards::Present {
+            shapes.push(self.insert(table));
+        }
+        let comments = format!(r"(?:/\*(?:[^*!+M][^*]*)?\*/{BLANK}*){{0,2}}");
+        format!(
+            r"\A{BLANK}*{comments}(?:{}){BLANK}*;?{BLANK}*\z",
+            shapes.join("|")
+        )
+    }
+
+    fn select(&self, table: &str) -> String {
+        let word = |word| any_case(word);
+        let star = match self.in_shards {
+            InShards::Present => format!(r"\*|{NAME}\.\*|"),
+            InShards::Absent => String::new(),
+        };
+        let functions = ["COUNT", "SUM", "MIN", "MAX", "AVG"].map(any_case).join("|");
+        let called = format!(
+            r"(?:{functions})\({BLANK}*(?:{}{BLANK}+)?(?:\*|{}){BLANK}*\)",
+            word("DISTINCT"),
+            column()
+        );
+        let item = format!(
+            r"(?:{star}(?:{called}|[0-9]+|{})(?:{BLANK}+{}{BLANK}+{NAME})?)",
+            column(),
+            word("AS")
+        );
+        let ordered = format!("{}(?:{BLANK}+(?:{}|{}))?", column(), word("ASC"), word("DESC"));
+        let grouped = format!("{BLANK}+{}{BLANK}+{}{BLANK}+", word("GROUP"), word("BY"));
+        let order = format!("{BLANK}+{}{BLANK}+{}{BLANK}+", word("ORDER"), word("BY"));
+        let locked = format!("{BLANK}+{}{BLANK}+{}", word("FOR"), word("UPDATE"));
+        format!(
+            "{}{BLANK}+(?:{}{BLANK}+)?{}{BLANK}+{}{BLANK}+{table}(?:{BLANK}+(?:{}{BLANK}+)?{NAME})?{}(?:{grouped}{})?\
+             (?:{order}{})?{}(?:{locked})?",
+            word("SELECT"),
+            word("DISTINCT"),
+            list(&item, MOST_COLUMNS),
+            word("FROM"),
+            word("AS"),
+            self.condition(),
+            list(&column(), MOST_CONDITIONS),
+            list(&ordered, MOST_CONDITIONS),
+            limit(),
+        )
+    }
+
+    fn update(&self, table: &str) -> String {
+        let value = format!("(?:{LITERAL}|{}(?:{BLANK}*[+-]{BLANK}*[0-9]+)?)", column());
+        let assignment = format!("{NAME}{BLANK}*={BLANK}*{value}");
+        format!(
+            "{}{BLANK}+{table}{BLANK}+{}{BLANK}+{}{}{}",
+            any_case("UPDATE"),
+            any_case("SET"),
+            list(&assignment, MOST_COLUMNS),
+            self.condition(),
+            limit()
+        )
+    }
+
+    fn delete(&self, table: &str) -> String {
+        format!(
+            "{}{BLANK}+{}{BLANK}+{table}{}{}",
+            any_case("DELETE"),
+            any_case("FROM"),
+            self.condition(),
+            limit()
+        )
+    }
+
+    /// One row, the key column first.
+    fn insert(&self, table: &str) -> String {
+        let (key, literal) = (self.key, self.literal);
+        let value = format!("(?:{LITERAL}|{})", any_case("NULL"));
+        let more = |item: &str| format!("(?:{BLANK}*,{BLANK}*{item}){{0,{MOST_COLUMNS}}}");
+        format!(
+            "(?:{}(?:{BLANK}+{})?|{}){BLANK}+{}{BLANK}+{table}{BLANK}*\\({BLANK}*(?:{key}|`{key}`){}{BLANK}*\\){BLANK}*{}\
+             {BLANK}*\\({BLANK}*{literal}{}{BLANK}*\\)",
+            any_case("INSERT"),
+            any_case("IGNORE"),
+            any_case("REPLACE"),
+            any_case("INTO"),
+            more(NAME),
+            any_case("VALUES"),
+            more(&value),
+        )
+    }
+
+    /// WHERE and comparisons joined by AND, one of them the key's.
+    fn condition(&self) -> String {
+        let (and, like, is) = (any_case("AND"), any_case("LIKE"), any_case("IS"));
+        let other = format!(
+            r"{}(?:{BLANK}*(?:=|<>|!=|<=|>=|<|>){BLANK}*{LITERAL}|{BLANK}+{like}{BLANK}+'[^'\\]*'|{BLANK}+{is}{BLANK}+(?:{}{BLANK}+)?{})",
+            column(),
+            any_case("NOT"),
+            any_case("NULL")
+        );
+        format!(
+            "{BLANK}+{}{BLANK}+(?:{other}{BLANK}+{and}{BLANK}+){{0,{MOST_CONDITIONS}}}{}(?:{BLANK}+{and}{BLANK}+{other}){{0,{MOST_CONDITIONS}}}",
+            any_case("WHERE"),
+            self.predicate
+        )
+    }
+}
+
+/// A column, with its table or without.
+fn column() -> String {
+    format!(r"{NAME}(?:\.{NAME})?")
+}
+
+fn list(item: &str, more: u8) -> String {
+    format!("{item}(?:{BLANK}*,{BLANK}*{item}){{0,{more}}}")
+}
+
+fn limit() -> String {
+    let offset = any_case("OFFSET");
+    format!(
+        "(?:{BLANK}+{}{BLANK}+[0-9]+(?:{BLANK}*,{BLANK}*[0-9]+|{BLANK}+{offset}{BLANK}+[0-9]+)?)?",
+        any_case("LIMIT")
+    )
+}

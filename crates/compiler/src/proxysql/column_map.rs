@@ -1,0 +1,172 @@
+//! The chains of a map whose key stands in a column: what can be placed, what must be refused, and what has no key.
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{EngineRule, InShards, MapStep, Modifiers, Shard};
+use shardwright_topology::model::OriginId;
+
+use super::classes::Class;
+use super::tree::KeyPlace;
+use super::{Lowering, Target, text_rule};
+use crate::draft::{ChainRef, DraftRule};
+use crate::keys::site::column::ColumnSite;
+use crate::native::Section;
+use crate::report::{DIFFERENCE, Report};
+
+/// What a statement must look like, as refusals and diagnostics say it.
+pub(super) const SHAPES: &str = "one table, comparisons joined by AND, no OR, IN, join, subquery, double quote, backslash, \
+                                 placeholder or comment behind the verb";
+
+/// Tells which statements the engine will not place.
+pub(super) fn report_shapes(
+    origin: OriginId,
+    field: &str,
+    column: &str,
+    in_shards: InShards,
+    report: &mut Report<'_>,
+) {
+    let inserts = match in_shards {
+        InShards::Present => format!("; and single-row INSERTs that list {column} first"),
+        InShards::Absent => "; INSERTs and `SELECT *`".to_owned(),
+    };
+    let (placed, refused) = match in_shards {
+        InShards::Present => (inserts.as_str(), ""),
+        InShards::Absent => ("", inserts.as_str()),
+    };
+    let message = format!(
+        "on {}, a key in column {column} is found in SELECT, UPDATE and DELETE with `{column} = literal` and of this shape: \
+         {SHAPES}{placed}. Other statements of the logical schema are refused{refused}, prepared statements too",
+        report.engine
+    );
+    report.add(Severity::Warning, DIFFERENCE, origin, field, message);
+}
+
+impl Lowering<'_, '_> {
+    /// The first chain of a column map; `next` takes statements without a key.
+    pub(super) fn column_chain(
+        &mut self,
+        map: usize,
+        class: &Class,
+        column: &ColumnSite,
+        next: Target,
+        leaf: Target,
+    ) -> ChainRef {
+        let program = self.program;
+        let section = &program.maps[map];
+        let (step, address) = (&*section.step, &section.address);
+        let logical = step
+            .logical_schema
+            .as_deref()
+            .expect("a column finder has a logical schema; the topology checks it");
+        let first = self.draft.chain(&format!("{address}.column"));
+        let found = self.draft.chain(&format!("{address}.column.found"));
+        let accepted = text_rule(column.site.accepts.clone());
+        self.go(first, "found", address, accepted, Target::Jump(found));
+        let in_schema = |rule: EngineRule| EngineRule {
+            schemaname: Some(logical.to_owned()),
+            ..rule
+        };
+        if !writes_schemas(step) {
+            let accepted = in_schema(text_rule(column.accepts_in_schema.clone()));
+            self.go(first, "found_in_schema", address, accepted, Target::Jump(found));
+        }
+        let message = Refusal::NotOneShard.message(&format!(
+            "cannot be placed on one shard: shard map {}: the statement is about {logical}, and no `{} = literal` is found in it; \
+             this engine reads it where the statement has {SHAPES}",
+            step.map, step.key
+        ));
+        let mention = text_rule(column.mentions_schema.clone());
+        self.refuse(first, "mentioned", address, mention, message.clone());
+        let inside = self.draft.chain(&format!("{address}.column.in_schema"));
+        self.missing_or(inside, section, next, message);
+        let rule = in_schema(EngineRule::default());
+        self.go(first, "in_schema", address, rule, Target::Jump(inside));
+        self.missing(first, section, next);
+
+        self.column_guards(found, section, column, logical);
+        self.place_by_trees(found, map, class, leaf, (KeyPlace::Column, None));
+        first
+    }
+
+    /// Refuses what has an accepted shape and still cannot be placed.
+    fn column_guards(
+        &mut self,
+        found: ChainRef,
+        section: &Section<Box<MapStep>>,
+        column: &ColumnSite,
+        logical: &str,
+    ) {
+        let (step, address) = (&*section.step, &section.address);
+        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        let repeated = text_rule(column.site.repeats.clone());
+        self.refuse(found, "repeated", address, repeated, message);
+        let doubt = |what: &str| {
+            let what = format!("cannot be placed on one shard: shard map {}: {what}", step.map);
+            Refusal::NotOneShard.message(&what)
+        };
+        let ambiguous = text_rule(column.ambiguous.clone());
+        let message = doubt("what looks like its key may be a literal, or it reads no table");
+        self.refuse(found, "ambiguous", address, ambiguous, message);
+        if !writes_schemas(step) {
+            return;
+        }
+        let message = doubt(&format!("{logical} stands in it twice"));
+        let twice = text_rule(column.repeats_schema.clone());
+        self.refuse(found, "schema", address, twice, message);
+        self.refuse_logical_sessions(found, section, logical);
+    }
+
+    /// Refuses a statement whose key stands in a comment and that names the key column too: they may differ.
+    pub(super) fn column_beside_comment(&mut self, found: ChainRef, map: usize) {
+        let program = self.program;
+        let section = &program.maps[map];
+        let reading = self.plans[map].reading.as_ref();
+        let Some(mentions) = reading
+            .and_then(|reading| reading.column.as_ref())
+            .map(|column| column.mentions_column.clone())
+        else {
+            return;
+        };
+        let step = &*section.step;
+        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        self.refuse(found, "column", &section.address, text_rule(mentions), message);
+    }
+
+    /// Where the shards lack the column: a chain that writes `1=1` for the predicate and goes on.
+    pub(super) fn without_predicate(
+        &mut self,
+        section: &Section<Box<MapStep>>,
+        predicate: &str,
+        target: Target,
+    ) -> ChainRef {
+        let key = (section.step.map.clone(), target);
+        if let Some(&chain) = self.predicates.get(&key) {
+            return chain;
+        }
+        let address = &section.address;
+        let chain = self.draft.chain(&format!("{address}.column.predicate"));
+        let rule = EngineRule {
+            replace_pattern: Some("1=1".to_owned()),
+            re_modifiers: Modifiers {
+                caseless: false,
+                global: false,
+            },
+            ..text_rule(predicate.to_owned())
+        };
+        let name = format!("{}/removed", self.draft.get(chain).name);
+        self.draft.push(chain, DraftRule::engine(name, address, rule));
+        self.go(chain, "end", address, EngineRule::default(), target);
+        self.predicates.insert(key, chain);
+        chain
+    }
+}
+
+/// Whether statements get the schema of their shard.
+fn writes_schemas(step: &MapStep) -> bool {
+    step.shards.iter().any(|shard| shard.schema.is_some())
+}
+
+/// Whether a shard answers for one key alone, so that a statement without its predicate still asks for that key.
+pub(super) fn holds_one_key(shard: &Shard) -> bool {
+    shard.ranges.is_empty() && shard.keys.len() == 1
+}
