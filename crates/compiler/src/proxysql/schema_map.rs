@@ -41,6 +41,8 @@ impl Lowering<'_, '_> {
         if flat || leaf != Target::Stop {
             self.flat_schemas(entry, map, &rows, &policies, leaf);
             self.unknown_schemas(section);
+            let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
+            self.report.difference(section.origin, "key_from", what);
             self.missing(entry, section, next);
             return entry;
         }
