@@ -34,7 +34,7 @@ enum Benchmark {
         #[arg(long, default_value_t = 1_000_000)]
         most: u32,
     },
-    /// Time to decide one statement at 10, 200, 1,000 and 10,000 shards.
+    /// Time to decide one statement at 10 to 100,000 shards.
     Decisions,
     /// Time of the analysis: compiled trees, lists written by hand, two revisions compared.
     Lint,
