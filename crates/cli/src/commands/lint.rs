@@ -5,7 +5,7 @@ mod rule_file;
 
 use std::collections::HashMap;
 
-use shardwright_analysis::Finding;
+use shardwright_analysis::{Analysis, Finding};
 use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
 use shardwright_rules::EngineId;
 
@@ -45,7 +45,9 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
         for diagnostic in built.compiled.problems.sorted() {
             keep(&mut problems, diagnostic.clone(), args, &opened);
         }
-        for finding in shardwright_analysis::analyse(&built.configuration) {
+        let analysis = shardwright_analysis::analysis(&built.configuration);
+        ui.status(&share(*engine, &analysis));
+        for finding in analysis.findings {
             found.add(finding, *engine);
         }
     }
@@ -59,6 +61,18 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     } else {
         Exit::Done
     })
+}
+
+/// How much of what was asked could be decided.
+fn share(engine: EngineId, analysis: &Analysis) -> String {
+    let percent = 100.0 * analysis.decided as f64 / analysis.asked.max(1) as f64;
+    let (decided, asked) = (analysis.decided, analysis.asked);
+    if asked == 0 {
+        return format!("{engine}: no rules");
+    }
+    format!(
+        "{engine}: decided for {decided} of {asked} rules ({percent:.1} %) whether a statement can match them"
+    )
 }
 
 fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &Opened) {
