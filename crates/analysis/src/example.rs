@@ -15,7 +15,7 @@ pub(crate) struct Example {
 }
 
 /// Statements as they are seen every day.
-pub(crate) const ORDINARY: [&str; 16] = [
+pub(crate) const ORDINARY: [&str; 18] = [
     "SELECT a FROM t WHERE id=1",
     "SELECT 1",
     "SELECT a FROM t WHERE id=1 FOR UPDATE",
@@ -32,6 +32,8 @@ pub(crate) const ORDINARY: [&str; 16] = [
     "CREATE TABLE t (id INT)",
     "DROP TABLE t",
     "CALL p(1)",
+    "DELETE FROM t",
+    "UPDATE t SET a=1",
 ];
 
 /// Users whose sessions are tried with ordinary statements.

@@ -75,9 +75,9 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let keys = keyed(known);
     for key in &keys {
         findings.extend(in_literal(known, key));
-        findings.extend(not_prepared(known, key));
         findings.extend(open(known, key));
     }
+    findings.extend(not_prepared(known, &keys));
     two(known, &keys, findings);
 }
 
@@ -106,19 +106,30 @@ fn in_literal(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
     })
 }
 
-fn not_prepared(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
-    let digest = Digest::of(&key.sample).text;
-    let literal = !key.sample.windows(2).any(|pair| pair == b"/*") && !digest.is_empty();
-    let gone = literal && digest != key.sample && !key.pattern.is_match(&digest);
-    (gone && placed(known, key, &key.sample)).then(|| {
-        let message = format!(
-            "rule {} places by a literal, and a prepared statement has `?` there: it goes elsewhere",
-            known.set.id(key.position)
-        );
-        let finding = Finding::new(KEY_NOT_PREPARED, Severity::Info, Proof::Witnessed, message);
-        shown(known, key, finding, key.sample.clone())
-            .help("carry the key in a comment, or in the session's schema or user")
-    })
+/// Rules that place by a value that no comment can carry for them.
+fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
+    let marks = |text: &[u8]| text.iter().filter(|&&byte| byte == b'?').count();
+    let lost = |key: &&Keyed<'_>| {
+        let digest = Digest::of(&key.sample).text;
+        let literal = !key.is_hint() && marks(&digest) > marks(&key.sample) && !key.pattern.is_match(&digest);
+        let commented = [b"/* ", key.sample.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat();
+        literal && !placed(known, key, &commented) && placed(known, key, &key.sample)
+    };
+    let lost: Vec<&Keyed<'_>> = keys.iter().filter(lost).collect();
+    let first = lost.first()?;
+    let positions: Vec<usize> = lost.iter().map(|key| key.position).collect();
+    let message = format!(
+        "rule {} places by a literal, and a prepared statement has `?` there: it goes elsewhere",
+        known.set.id(first.position)
+    );
+    let example = Example {
+        session: first.session.clone(),
+        text: first.sample.clone(),
+    };
+    let finding = Finding::new(KEY_NOT_PREPARED, Severity::Info, Proof::Witnessed, message)
+        .about(known.set, &positions, "places by a literal")
+        .shown_by(known.set, &example);
+    Some(finding.help("carry the key in a comment, or in the session's schema or user"))
 }
 
 fn open(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
