@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use shardwright_compiler::{Compiled, Lock, Options, compile};
+use shardwright_compiler::{Compiled, Lock, Options, compile, tree};
 use shardwright_diagnostics::{Severity, render};
 use shardwright_rules::EngineId;
 use shardwright_topology::model::Project;
@@ -166,3 +166,64 @@ fn a_fleet_in_a_few_lines() {
         assert_eq!(decider.short(user, None, statement), expected, "{statement}");
     }
 }
+
+/// Chains and rules without their patterns, which the tests of statements are about.
+fn graph(compiled: &Compiled) -> String {
+    let mut text = String::new();
+    for line in tree::render(compiled).lines() {
+        let line = line.split("   # ").next().unwrap_or(line);
+        let words = line.split(" -> ").collect::<Vec<_>>();
+        let shown = match words.as_slice() {
+            [conditions, .., action] => {
+                let kinds = [
+                    "text~",
+                    "digest~",
+                    "schema=",
+                    "user=",
+                    "client=",
+                    "listener=",
+                    "port=",
+                ];
+                let has = kinds.into_iter().filter(|kind| conditions.contains(kind));
+                let id = conditions.split_whitespace().next().unwrap_or_default();
+                let asks = has
+                    .map(|kind| kind.trim_end_matches(['~', '=']))
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                format!("  {id} {asks} -> {action}")
+            }
+            _ => line.to_owned(),
+        };
+        text.push_str(&shown);
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn the_graph_of_every_example() {
+    let names = std::fs::read_dir(directory("")).expect("the examples");
+    let mut names: Vec<String> = names
+        .filter_map(|entry| {
+            let entry = entry.expect("an entry");
+            let is_project = entry.path().join("shardwright.yaml").exists();
+            is_project.then(|| entry.file_name().into_string().expect("a name"))
+        })
+        .collect();
+    names.sort();
+    for name in names {
+        let loaded = read_project(&directory(&name), &shardwright_topology::Options::default());
+        let Some(project) = loaded.project else { continue };
+        for entry in &project.file.engines {
+            let engine = EngineId::from_name(entry.name.as_str()).expect("an engine");
+            let compiled = compile(&project, engine, &Lock::default(), &Options::default());
+            let text = graph(&compiled);
+            if text.lines().count() <= MOST_LINES {
+                insta::assert_snapshot!(format!("graph_{name}_{engine}"), text);
+            }
+        }
+    }
+}
+
+/// Larger graphs are not read by anybody; what they mean and what they cost is tested.
+const MOST_LINES: usize = 200;

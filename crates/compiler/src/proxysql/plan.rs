@@ -109,13 +109,12 @@ pub(super) fn plan(
     let Some(site) = reading.as_ref().and_then(Reading::of_statements) else {
         let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());
         let layout = weigh::layout_of_names(section.origin, map.rule_layout, by_user, report);
+        let candidates = weigh::candidates_of_names(step, layout, by_user, choosing.price);
         return MapPlan {
             reading,
-            entries: Vec::new(),
-            weights: EntryWeights::default(),
-            shape: Vec::new(),
             layout,
-            candidates: Vec::new(),
+            candidates,
+            ..MapPlan::default()
         };
     };
     let memory = Memory::of(section, choosing, report.engine);

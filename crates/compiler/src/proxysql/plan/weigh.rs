@@ -8,7 +8,7 @@ use super::hits;
 use super::memory::Memory;
 use super::{Choosing, Entry};
 use crate::layout::choice::{self, Candidate};
-use crate::layout::cost::{Weights, cost};
+use crate::layout::cost::{Cost, Price, Weights, cost};
 use crate::layout::shape::Item;
 use crate::native::Section;
 use crate::report::{COSTLY, DRIFTED, LAYOUT, NO_TRAFFIC, Report};
@@ -97,6 +97,42 @@ pub(super) fn layout_of_names(
     } else {
         "fast_routing"
     }
+}
+
+/// What the layouts of a map cost whose keys stand in names of schemas or users, the one that was taken first. Names are
+/// compared, not searched, so there are no evaluations.
+pub(super) fn candidates_of_names(
+    step: &MapStep,
+    layout: &str,
+    by_user: bool,
+    price: Price,
+) -> Vec<Candidate> {
+    let keys = |shard: &shardwright_rules::Shard| {
+        let ranges = shard
+            .ranges
+            .iter()
+            .map(|&(low, high)| i128::from(high) - i128::from(low) + 1);
+        shard.keys.len() as f64 + ranges.map(|keys| keys as f64).sum::<f64>()
+    };
+    let names: f64 = step.shards.iter().map(keys).sum();
+    let candidate = |name: &str, visits: f64, lookups: f64, rules: f64| Candidate {
+        name: name.to_owned(),
+        shape: Vec::new(),
+        cost: Cost {
+            mean_visits: visits,
+            mean_ns: price.ns(0.0, visits, lookups),
+            rules: rules as usize,
+            chains: 1,
+            depth: 1,
+            ..Cost::default()
+        },
+    };
+    let mut candidates = vec![candidate("flat", (names + 1.0) / 2.0, 0.0, names)];
+    if !by_user {
+        candidates.push(candidate("fast_routing", 0.0, 1.0, 0.0));
+    }
+    candidates.sort_by_key(|candidate| candidate.name != layout);
+    candidates
 }
 
 /// A layout and what it was compared with.
