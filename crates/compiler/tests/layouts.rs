@@ -195,7 +195,7 @@ fn written() -> impl Strategy<Value = Keys> {
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 12 } else { 400 })
+        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 6 } else { 400 })
     })]
 
     #[test]
@@ -254,7 +254,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 3_000 } else { 100_000 })
+        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 1_000 } else { 100_000 })
     })]
 
     /// Layouts of one engine's rules answer alike. A search by patterns refuses what it cannot tell, where a look-up of the
