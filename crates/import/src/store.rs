@@ -14,8 +14,8 @@ use crate::tables::{TABLES, Table};
 
 /// The longest statement and the longest text that a row may hold, in bytes.
 const MAX_STATEMENT_BYTES: i32 = 64 << 20;
-/// How much work one statement may be, in thousands of virtual machine instructions: enough to insert a million rows.
-const MAX_WORK: u32 = 200_000;
+/// How much work one statement may be, in thousands of virtual machine instructions: enough to insert half a million rows.
+const MAX_WORK: u32 = 50_000;
 
 /// Why a statement did not run; the reason is SQLite's.
 #[derive(Debug, Error)]

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use shardwright_diagnostics::Sources;
+use shardwright_diagnostics::{Severity, Sources, Span};
 use shardwright_import::{Language, read};
 use shardwright_rules::{Body, Configuration, EngineId};
 use shardwright_targets::emit::{self, Cell, Table};
@@ -68,41 +69,68 @@ fn meaning(configuration: &Configuration) -> Vec<(u32, u32, String)> {
     rules.collect()
 }
 
+/// Reads what was emitted and compares; `same` makes texts equal that only the emitted form tells apart.
+fn reads_back(
+    name: &str,
+    configuration: &Configuration,
+    path: &str,
+    text: &str,
+    same: fn(&str) -> String,
+) -> Read {
+    let mut sources = Sources::new();
+    let language = Language::of_path(path);
+    let file = read(
+        &mut sources,
+        path,
+        text.as_bytes(),
+        language,
+        EngineId::Proxysql27,
+    );
+    let serious: Vec<_> = file
+        .problems
+        .sorted()
+        .into_iter()
+        .filter(|problem| problem.severity != Severity::Info)
+        .collect();
+    assert!(serious.is_empty(), "{name}: {serious:?}");
+    assert!(file.unmodelled.is_empty(), "{name}: {:?}", file.unmodelled);
+    let read = &file.configuration;
+    let comparable = |configuration| {
+        let rules = meaning(configuration).into_iter();
+        rules
+            .map(|(id, flag, rule)| (id, flag, same(&rule)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(comparable(read), comparable(configuration), "{name}");
+    assert_eq!(read.settings, configuration.settings, "{name}");
+    assert_eq!(read.variables, configuration.variables, "{name}");
+    assert_eq!(read.firewall.len(), configuration.firewall.len(), "{name}");
+    (file.configuration, file.origins, sources)
+}
+
+type Read = (Configuration, BTreeMap<String, Span>, Sources);
+
 #[test]
-fn emitted_sql_is_read_back() {
+fn emitted_files_are_read_back() {
     let examples = examples();
     assert!(examples.len() >= 5, "{}", examples.len());
+    let mut files = 0;
     for (name, configuration) in examples {
         let sql = emit::sql(&configuration).unwrap();
-        let mut sources = Sources::new();
-        let file = read(
-            &mut sources,
-            "rules.sql",
-            sql.as_bytes(),
-            Language::Sql,
-            EngineId::Proxysql27,
-        );
-        let serious: Vec<_> = file
-            .problems
-            .sorted()
-            .into_iter()
-            .filter(|problem| problem.severity != shardwright_diagnostics::Severity::Info)
-            .collect();
-        assert!(serious.is_empty(), "{name}: {serious:?}");
-        assert!(file.unmodelled.is_empty(), "{name}: {:?}", file.unmodelled);
-        let read = &file.configuration;
-        assert_eq!(meaning(read), meaning(&configuration), "{name}");
-        assert_eq!(read.settings, configuration.settings, "{name}");
-        assert_eq!(read.variables, configuration.variables, "{name}");
-        assert_eq!(read.firewall.len(), configuration.firewall.len(), "{name}");
-        assert_eq!(rows(read), rows(&configuration), "{name}");
+        let (read, origins, sources) = reads_back(&name, &configuration, "rules.sql", &sql, str::to_owned);
+        assert_eq!(rows(&read), rows(&configuration), "{name}");
         for rule in &read.graph.rules {
-            let span = file.origins[rule.address.as_str()];
-            assert!(
-                sources.slice(span).starts_with(&format!("({}, ", rule.id)),
-                "{name}: {}",
-                sources.slice(span)
-            );
+            let place = sources.slice(origins[rule.address.as_str()]);
+            assert!(place.starts_with(&format!("({}, ", rule.id)), "{name}: {place}");
         }
+        // Not everything can stand in a configuration file.
+        let Ok(cnf) = emit::cnf(&configuration) else {
+            continue;
+        };
+        let quotes = |rule: &str| rule.replace("\\\"", "\\\\x22");
+        let (read, ..) = reads_back(&name, &configuration, "proxysql.cnf", &cnf, quotes);
+        assert_eq!(rows(&read).len(), rows(&configuration).len(), "{name}");
+        files += 1;
     }
+    assert!(files >= 3, "{files}");
 }
