@@ -10,6 +10,9 @@ use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, St
 
 use crate::lookup::Lookup;
 
+/// Rules that share a needle: what more of them need tells them apart no better than their chains do.
+const MOST_SHARING: usize = 64;
+
 /// Rules by what a statement must hold to match them.
 #[derive(Debug)]
 pub(crate) struct Filter {
@@ -61,7 +64,7 @@ impl Filter {
             let all = sides.flat_map(|(side, needles)| needles.into_iter().map(move |needle| (side, needle)));
             // The one that the fewest rules share tells the most.
             let best = all.min_by_key(|key| (shared.get(key).copied(), usize::MAX - key.1.len()));
-            match best {
+            match best.filter(|key| shared.get(key).is_some_and(|&rules| rules <= MOST_SHARING)) {
                 Some((side, needle)) => chosen[side].entry(needle).or_insert_with(Vec::new).push(position),
                 None => always.entry(rules[position].flag_in).or_default().push(position),
             }
