@@ -207,6 +207,21 @@ pub(crate) struct Lint {
     /// The least severity that makes the command exit 3
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
+    /// Edit the files where that puts a finding right and is proved not to change where statements go
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// With --fix, also where it is not; what changes is told
+    #[arg(long, requires = "fix")]
+    pub(crate) unsafe_fixes: bool,
+    /// Leave out the findings that this file holds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the findings to the file of --baseline
+    #[arg(long, requires = "baseline")]
+    pub(crate) update_baseline: bool,
+    /// The day that comments with `until` are compared with; today when absent
+    #[arg(long, value_name = "DAY", value_parser = crate::commands::lint::day)]
+    pub(crate) today: Option<jiff::civil::Date>,
 }
 
 /// `--fail-on`

@@ -9,7 +9,7 @@ pub(crate) mod explain;
 mod fmt;
 mod graph;
 mod init;
-mod lint;
+pub(crate) mod lint;
 pub(crate) mod live;
 mod lsp;
 mod plan;

@@ -238,6 +238,11 @@ impl Opened {
         self.build_as(engine, &shardwright_compiler::Options::default())
     }
 
+    /// Compiles another state of this project, such as one with edits, with this one's lock.
+    pub(crate) fn build_of(&self, project: &Project, engine: EngineId) -> Compiled {
+        shardwright_compiler::compile(project, engine, &self.lock, &Default::default())
+    }
+
     /// Compiles for one engine as asked for; errors are shown and end it, warnings are shown.
     pub(crate) fn build_with(
         &self,

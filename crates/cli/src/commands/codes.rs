@@ -13,6 +13,8 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_analysis::CODES,
         shardwright_import::CODES,
         &[lint::comments_only::PAGE, test::PAGE],
+        &lint::SUPPRESSION_PAGES,
+        &lint::TEAM_PAGES,
         &test::PROPERTY_PAGES,
         &test::COVERAGE_PAGES,
         &[test::MUTANT_PAGE],

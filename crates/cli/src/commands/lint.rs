@@ -1,25 +1,40 @@
 //! `lint`: what the analysis finds in the compiled rules of each engine.
 
+mod baseline;
 pub(crate) mod comments_only;
+mod fixes;
 mod rule_file;
+mod settings;
+mod suppressions;
+mod team;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
-use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
-use shardwright_rules::EngineId;
+use shardwright_diagnostics::{Diagnostic, Problems, Proof, Severity, render};
+use shardwright_rules::{Configuration, EngineId};
 
 use crate::args::{FailOn, Global, Lint};
+use crate::commands::{codes, live};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
+use baseline::Baseline;
+use settings::Settings;
+use suppressions::Suppressions;
+
+pub(crate) use suppressions::PAGES as SUPPRESSION_PAGES;
+pub(crate) use team::PAGES as TEAM_PAGES;
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let Some(rules) = &args.rules {
         return rule_file::run(rules, args, ui);
     }
-    let opened = project::open_for_findings(global, ui)?;
+    let mut opened = project::open_for_findings(global, ui)?;
     let engines: Vec<EngineId> = if args.engine.is_empty() {
         opened.engines().collect()
     } else {
@@ -28,32 +43,28 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
             .map(|name| project::engine(name))
             .collect::<Result<_, _>>()?
     };
-    let mut problems = Problems::new();
-    let mut found = Found::default();
-    for diagnostic in opened.problems.sorted() {
-        keep(&mut problems, diagnostic.clone(), args, &opened);
+    let (all, built) = find(&opened, &engines, ui)?;
+    let mut problems = counted(all, args, &opened);
+    if args.fix && fix(&problems, args, global, &built, &opened, ui)? {
+        opened = project::open_for_findings(global, ui)?;
+        let (left, _) = find(&opened, &engines, ui)?;
+        problems = counted(left, args, &opened);
     }
-    for diagnostic in comments_only::check(&opened) {
-        keep(&mut problems, diagnostic, args, &opened);
-    }
-    for engine in &engines {
-        let built = opened.build_quietly(*engine);
-        if built.compiled.problems.has_errors() {
-            project::report(&built.compiled.problems, &opened.sources, ui)?;
-            return Err(CommandError::shown(Exit::BadDocument));
+    if let Some(path) = &args.baseline {
+        if args.update_baseline {
+            let baseline = Baseline::of(&problems, &opened.sources);
+            baseline.write(path)?;
+            ui.status(&format!("{} findings are in {}", baseline.len(), path.display()));
+            return Ok(Exit::Done);
         }
-        for diagnostic in built.compiled.problems.sorted() {
-            keep(&mut problems, diagnostic.clone(), args, &opened);
+        let (new, gone) = Baseline::read(path)?.new_ones(&problems, &opened.sources);
+        if gone > 0 {
+            ui.status(&format!(
+                "{gone} findings of {} are no more: --update-baseline",
+                path.display()
+            ));
         }
-        let analysis = shardwright_analysis::analysis(&built.configuration);
-        ui.status(&share(*engine, &analysis));
-        for finding in analysis.findings {
-            found.add(finding, *engine);
-        }
-    }
-    for (finding, on) in found.findings {
-        let only = (on.len() < engines.len()).then_some(on.as_slice());
-        keep(&mut problems, located(&opened, finding, only), args, &opened);
+        problems = new;
     }
     report(&opened, &problems, &engines, ui)?;
     Ok(if fails(&problems, args.fail_on) {
@@ -75,25 +86,91 @@ fn share(engine: EngineId, analysis: &Analysis) -> String {
     )
 }
 
-fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint, opened: &Opened) {
-    let settings = &opened.project.file.lint;
-    let code = diagnostic.code.as_str();
-    let among = |given: &[String], configured: &[std::sync::Arc<str>]| {
-        let listed: Vec<&str> = if given.is_empty() {
-            configured.iter().map(|prefix| &**prefix).collect()
-        } else {
-            given.iter().map(String::as_str).collect()
-        };
-        (
-            listed.is_empty(),
-            listed.iter().any(|prefix| code.starts_with(prefix)),
-        )
-    };
-    let (selects_all, selected) = among(&args.select, &settings.select);
-    let (_, ignored) = among(&args.ignore, &settings.ignore);
-    if (selects_all || selected) && !ignored {
-        problems.push(diagnostic);
+type Built = Vec<(EngineId, Arc<Configuration>)>;
+
+/// Everything that there is to find, and what each engine runs.
+fn find(opened: &Opened, engines: &[EngineId], ui: &Ui) -> Result<(Vec<Diagnostic>, Built), CommandError> {
+    let mut all: Vec<Diagnostic> = opened.problems.sorted().into_iter().cloned().collect();
+    all.extend(comments_only::check(opened));
+    all.extend(team::wrong_rules(opened));
+    let mut found = Found::default();
+    let mut configurations = Vec::new();
+    for engine in engines {
+        let built = opened.build_quietly(*engine);
+        if built.compiled.problems.has_errors() {
+            project::report(&built.compiled.problems, &opened.sources, ui)?;
+            return Err(CommandError::shown(Exit::BadDocument));
+        }
+        all.extend(built.compiled.problems.sorted().into_iter().cloned());
+        let analysis = shardwright_analysis::analysis(&built.configuration);
+        ui.status(&share(*engine, &analysis));
+        for finding in analysis.findings {
+            found.add(finding, *engine);
+        }
+        configurations.push((*engine, built.configuration));
     }
+    for (finding, on) in found.findings {
+        let everywhere = on.len() == engines.len();
+        let never_matches = finding.code.as_str() == "SW201" && finding.proof == Proof::Proved;
+        let mut diagnostic = located(opened, finding, (!everywhere).then_some(on.as_slice()));
+        if never_matches {
+            diagnostic = fixes::without_rule(diagnostic, everywhere, opened);
+        }
+        all.push(diagnostic);
+    }
+    all.extend(team::check(&configurations, opened));
+    Ok((all, configurations))
+}
+
+/// The findings that count, without those that comments allow, and with what is wrong with the comments.
+fn counted(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Problems {
+    let settings = Settings {
+        args,
+        project: &opened.project.file.lint,
+    };
+    let today = args
+        .today
+        .unwrap_or_else(|| live::now().to_zoned(TimeZone::UTC).date());
+    let mut suppressions = Suppressions::of(opened, today, &codes::pages());
+    let mut problems = Problems::new();
+    for diagnostic in all {
+        if let Some(diagnostic) = settings.graded(diagnostic, &opened.sources)
+            && !suppressions.allow(&diagnostic)
+        {
+            problems.push(diagnostic);
+        }
+    }
+    for diagnostic in suppressions.findings(&opened.sources, |code| settings.looks_for(code)) {
+        problems.extend(settings.graded(diagnostic, &opened.sources));
+    }
+    problems
+}
+
+/// Applies fixes; whether there were any.
+fn fix(
+    problems: &Problems,
+    args: &Lint,
+    global: &Global,
+    built: &Built,
+    opened: &Opened,
+    ui: &Ui,
+) -> Result<bool, CommandError> {
+    let options = project::options(global)?;
+    let applied = fixes::apply(problems, args.unsafe_fixes, built, &options, opened)?;
+    for line in &applied.changed {
+        ui.message(&format!("changed: {line}"));
+    }
+    for line in &applied.left {
+        ui.status(&format!("not fixed: {line}"));
+    }
+    ui.status(&format!("{} fixed", applied.fixed));
+    Ok(applied.fixed > 0)
+}
+
+/// The day of `--today`.
+pub(crate) fn day(text: &str) -> Result<Date, String> {
+    text.parse::<Date>()
+        .map_err(|_| "a day such as 2027-03-31".to_owned())
 }
 
 /// What makes findings of several engines one: code, severity, message and address.

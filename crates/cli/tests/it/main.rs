@@ -16,6 +16,7 @@ mod findings;
 mod generator;
 mod language_pages;
 mod language_server;
+mod lint;
 mod more_cases;
 mod mutants;
 mod objects;

@@ -5,6 +5,7 @@
 mod cluster;
 mod effects;
 mod key;
+mod lint;
 mod moves;
 mod origins;
 mod policy;
@@ -27,12 +28,15 @@ pub use effects::{Allowed, Cache, Firewall, FirewallMode, Mirror, Multiplex, Poo
 pub use key::{
     HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
 };
+pub use lint::{
+    FieldCondition, FieldTest, LintPath, LintSettings, LintSeverity, TeamItems, TeamRule, TeamTest, TeamValue,
+};
 pub use moves::{Move, OpenTransactions};
 pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, LintSettings, Manage, ProjectFile,
-    RegexDialect, Safety, StateSettings, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, ProjectFile, RegexDialect, Safety,
+    StateSettings, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{NamePattern, OriginId, SecretSource, Table};
+use super::{LintSettings, NamePattern, OriginId, SecretSource, Table};
 
 /// What `shardwright.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -192,17 +192,6 @@ pub struct Safety {
     pub plan_expiry_ms: Option<u64>,
     /// Whether targets that cannot be reached are left out.
     pub skip_unreachable: bool,
-}
-
-/// Which findings count.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LintSettings {
-    /// Codes, or beginnings of codes; empty for all.
-    pub select: Vec<Arc<str>>,
-    /// Codes, or beginnings of codes, that do not count.
-    pub ignore: Vec<Arc<str>>,
-    /// Whether a suppression needs a reason.
-    pub require_reason: bool,
 }
 
 /// An environment; its overlay is `env/NAME.yaml`.

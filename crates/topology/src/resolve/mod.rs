@@ -6,6 +6,7 @@ mod engine_settings;
 mod finder;
 mod firewall;
 mod instances;
+mod lint;
 mod listener;
 mod monitor;
 mod moves;

@@ -12,8 +12,8 @@ use crate::codes::{BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_SUPPORTED, UNKNOWN
 use crate::context::Context;
 use crate::environment::Environment as Bindings;
 use crate::model::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, LintSettings, Manage, NamePattern, OriginId,
-    ProjectFile, RegexDialect, Safety, StateSettings, Table, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, NamePattern, OriginId, ProjectFile,
+    RegexDialect, Safety, StateSettings, Table, Target, Unmanaged, Wave,
 };
 use crate::units;
 use crate::view::{Field, View};
@@ -56,7 +56,7 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         gates: gates(&object, context),
         state: state(&object, context),
         safety: safety(&object, context),
-        lint: lint(&object, context),
+        lint: super::lint::lint(&object, context),
         environments: texts(&object, "environments", context)
             .into_iter()
             .map(|name| Environment { name })
@@ -355,16 +355,5 @@ fn safety(object: &Object<'_, '_>, context: &mut Context<'_>) -> Safety {
         skip_unreachable: part
             .word("unreachable", &[("fail", false), ("skip", true)], context)
             .unwrap_or(false),
-    }
-}
-
-fn lint(object: &Object<'_, '_>, context: &mut Context<'_>) -> LintSettings {
-    let Some(part) = object.part("lint", context) else {
-        return LintSettings::default();
-    };
-    LintSettings {
-        select: texts(&part, "select", context),
-        ignore: texts(&part, "ignore", context),
-        require_reason: part.boolean("require_reason", context).unwrap_or(false),
     }
 }

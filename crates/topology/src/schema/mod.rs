@@ -8,6 +8,7 @@ mod defaults;
 mod details;
 mod effects;
 mod environment;
+mod lint;
 mod policies;
 mod project;
 mod query_rules;

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{
-    EXPECTS, boolean, count, described, duration, int, list, map, object, text, texts, word,
-};
+use super::shapes::{EXPECTS, count, described, duration, int, list, map, object, text, texts, word};
 use super::version;
 
 const ENGINES: [&str; 2] = ["bundled", "proxysql-2.7"];
@@ -56,7 +54,7 @@ pub(super) fn project() -> Value {
             ),
             ("state", state()),
             ("safety", safety()),
-            ("lint", lint()),
+            ("lint", super::lint::lint()),
             (
                 "environments",
                 texts(
@@ -103,32 +101,6 @@ fn manage() -> Value {
             (
                 "clusters",
                 all_or_names("Names of clusters that are ours, globs allowed; or `all`."),
-            ),
-        ],
-    )
-}
-
-fn lint() -> Value {
-    object(
-        "Which findings of the linter count.",
-        &[
-            (
-                "select",
-                texts(
-                    "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
-                    "a list of codes",
-                ),
-            ),
-            (
-                "ignore",
-                texts(
-                    "Codes, or beginnings of codes, that do not count.",
-                    "a list of codes",
-                ),
-            ),
-            (
-                "require_reason",
-                boolean("Whether a suppression needs a reason; false where not given."),
             ),
         ],
     )

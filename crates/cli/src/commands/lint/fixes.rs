@@ -1,0 +1,207 @@
+//! `--fix`: edits that put findings right, applied where it is proved that no statement goes elsewhere afterwards.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use shardwright_analysis::equivalence::{Equivalence, equivalence};
+use shardwright_diagnostics::{Applicability, Diagnostic, Edit, Problems, Sources, Span};
+use shardwright_documents::{Document, Node};
+use shardwright_rules::{Configuration, EngineId};
+use shardwright_topology::{Options, read_project_with};
+
+use crate::error::CommandError;
+use crate::project::{Opened, replace_file};
+
+/// Fixes that one run applies.
+const MOST_FIXES: usize = 1_000;
+
+/// What became of the fixes of a run.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    pub(super) fixed: usize,
+    /// Why others were not applied, for people.
+    pub(super) left: Vec<String>,
+    /// What changed with those that are not safe, for people.
+    pub(super) changed: Vec<String>,
+}
+
+/// The fix of a rule of the user's own list that can never match: its lines go. Safe where it is so on every engine.
+pub(super) fn without_rule(diagnostic: Diagnostic, on_every_engine: bool, opened: &Opened) -> Diagnostic {
+    let is_raw = diagnostic
+        .address
+        .as_deref()
+        .is_some_and(|address| address.starts_with("query_rules.") && address.ends_with(']'));
+    let (Some(primary), true) = (&diagnostic.primary, is_raw) else {
+        return diagnostic;
+    };
+    let at = primary.span;
+    let item = opened
+        .documents
+        .all()
+        .find(|document| document.file == at.file)
+        .and_then(|document| item_lines(document, at, &opened.sources));
+    let Some(span) = item.filter(|_| diagnostic.instance.is_none()) else {
+        return diagnostic;
+    };
+    let applicability = if on_every_engine {
+        Applicability::Safe
+    } else {
+        Applicability::Unsafe
+    };
+    let text = String::new();
+    diagnostic.fix(applicability, vec![Edit { span, text }])
+}
+
+/// The lines of the innermost item of a list of several that holds a place, where nothing else stands on them.
+fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> {
+    let mut item: Option<&Node> = None;
+    let mut node = document.root.as_ref()?;
+    loop {
+        let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
+        let next = match node.as_mapping() {
+            Some(mapping) => mapping.into_iter().map(|entry| &entry.value).find(inside),
+            None => {
+                let items = node.as_sequence().unwrap_or_default();
+                let found = items.iter().find(inside);
+                if found.is_some() {
+                    item = found.filter(|_| items.len() > 1);
+                }
+                found
+            }
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    let item = item?;
+    let text = sources.text(at.file);
+    let range = item.span.range();
+    let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[range.end..]
+        .find('\n')
+        .map_or(text.len(), |end| range.end + end + 1);
+    let alone = text[start..range.start].trim() == "-" && text[range.end..end].trim().is_empty();
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    alone.then(|| Span::new(at.file, offset(start), offset(end)))
+}
+
+/// Applies the fixes of findings to the files; those that are not safe only where `unsafe_too`.
+pub(super) fn apply(
+    problems: &Problems,
+    unsafe_too: bool,
+    before: &[(EngineId, Arc<Configuration>)],
+    options: &Options,
+    opened: &Opened,
+) -> Result<Applied, CommandError> {
+    let mut applied = Applied::default();
+    let mut taken: Vec<Edit> = Vec::new();
+    let findings = problems.sorted();
+    let fixes = findings
+        .iter()
+        .filter_map(|finding| Some((finding, finding.fix.as_ref()?)));
+    for (finding, fix) in fixes.take(MOST_FIXES) {
+        if overlap(&taken, &fix.edits) {
+            applied
+                .left
+                .push(format!("{}: another fix changes the same lines", finding.message));
+            continue;
+        }
+        let edits = [taken.clone(), fix.edits.clone()].concat();
+        let texts = edited(&edits, &opened.sources);
+        match difference(before, &texts, options, opened) {
+            Ok(None) => {}
+            Ok(Some(shown)) if unsafe_too => applied.changed.push(format!("{}: {shown}", finding.message)),
+            Ok(Some(shown)) => {
+                applied.left.push(format!("{}: {shown}", finding.message));
+                continue;
+            }
+            Err(why) => {
+                applied.left.push(format!("{}: {why}", finding.message));
+                continue;
+            }
+        }
+        taken = edits;
+        applied.fixed += 1;
+    }
+    for (path, text) in edited(&taken, &opened.sources) {
+        replace_file(&opened.directory.join(path), text.as_bytes())?;
+    }
+    Ok(applied)
+}
+
+fn overlap(taken: &[Edit], edits: &[Edit]) -> bool {
+    taken.iter().any(|one| {
+        edits.iter().any(|other| {
+            one.span.file == other.span.file
+                && one.span.start < other.span.end
+                && other.span.start < one.span.end
+        })
+    })
+}
+
+/// The texts of files with edits made, by path.
+fn edited(edits: &[Edit], sources: &Sources) -> BTreeMap<String, String> {
+    let mut of_files: BTreeMap<String, Vec<(Range<usize>, &str)>> = BTreeMap::new();
+    let mut texts = BTreeMap::new();
+    for edit in edits {
+        let path = sources.path(edit.span.file).to_owned();
+        texts
+            .entry(path.clone())
+            .or_insert_with(|| sources.text(edit.span.file).to_owned());
+        of_files
+            .entry(path)
+            .or_default()
+            .push((edit.span.range(), &edit.text));
+    }
+    for (path, mut edits) in of_files {
+        edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+        if let Some(text) = texts.get_mut(&path) {
+            for (range, new) in edits {
+                text.replace_range(range, new);
+            }
+        }
+    }
+    texts
+}
+
+/// What routes otherwise with the files as edited, or that it cannot be told; none where it is proved that nothing does.
+fn difference(
+    before: &[(EngineId, Arc<Configuration>)],
+    texts: &BTreeMap<String, String>,
+    options: &Options,
+    opened: &Opened,
+) -> Result<Option<String>, String> {
+    let loaded = read_project_with(&opened.directory, options, texts);
+    let Some(project) = loaded.project else {
+        return Err("the project could not be read afterwards".to_owned());
+    };
+    for (engine, usual) in before {
+        let after = opened.build_of(&project, *engine);
+        if after.problems.has_errors() {
+            return Err(format!(
+                "the project could not be compiled for {engine} afterwards"
+            ));
+        }
+        if **usual == *after.configuration {
+            continue;
+        }
+        match equivalence(usual, &after.configuration) {
+            Equivalence::Proved => {}
+            Equivalence::Refuted { differences, .. } => {
+                let shown = differences.first().map_or_else(String::new, |difference| {
+                    let statement = String::from_utf8_lossy(&difference.statement);
+                    format!(", such as `{statement}` of user {}", difference.session.user)
+                });
+                return Ok(Some(format!("statements go elsewhere on {engine}{shown}")));
+            }
+            Equivalence::Undecided { .. } => {
+                return Ok(Some(format!(
+                    "it is not proved that statements go as before on {engine}"
+                )));
+            }
+        }
+    }
+    Ok(None)
+}

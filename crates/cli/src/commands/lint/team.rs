@@ -1,0 +1,331 @@
+//! The team's own rules (`lint.rules`): SW820 for what does not satisfy one, SW821 for one whose tests do not hold.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Proof, Severity};
+use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, MemberStatus, NativeStep, Role, Rule};
+use shardwright_topology::model::{
+    FieldCondition, FieldTest, LintSeverity, TeamItems, TeamRule, TeamTest, TeamValue,
+};
+
+use crate::project::Opened;
+
+const BROKEN: Code = Code::new("SW820");
+const WRONG: Code = Code::new("SW821");
+
+/// Their pages.
+pub(crate) const PAGES: [CodeDoc; 2] = [
+    CodeDoc {
+        code: BROKEN,
+        title: "a rule of the team is not satisfied",
+        page: include_str!("../../../../../docs/rules/SW820.md"),
+    },
+    CodeDoc {
+        code: WRONG,
+        title: "a test of a team's rule does not hold",
+        page: include_str!("../../../../../docs/rules/SW821.md"),
+    },
+];
+
+/// An item of a configuration: its fields, and the object that it belongs to.
+struct Item {
+    fields: Map<String, Value>,
+    /// How a message calls it.
+    named: String,
+    address: Option<String>,
+    rule_id: Option<u32>,
+}
+
+/// What the tests of the rules show to be wrong with them.
+pub(super) fn wrong_rules(opened: &Opened) -> Vec<Diagnostic> {
+    let rules = &opened.project.file.lint.rules;
+    rules
+        .iter()
+        .flat_map(|rule| {
+            rule.tests
+                .iter()
+                .filter_map(move |test| wrong(rule, test, opened))
+        })
+        .collect()
+}
+
+fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic> {
+    let fields: Map<String, Value> = test
+        .item
+        .iter()
+        .map(|(field, value)| (field.to_string(), as_json(value)))
+        .collect();
+    let passes = !holds_all(&rule.wanted, &fields) || holds_all(&rule.required, &fields);
+    if passes == test.passes {
+        return None;
+    }
+    let said = |passes| if passes { "passes" } else { "does not pass" };
+    let message = format!(
+        "test {} of lint rule {} does not hold: the item {}, and is said to be one that {}",
+        test.index + 1,
+        rule.name,
+        said(passes),
+        said(test.passes)
+    );
+    let origins = &opened.project.origins;
+    let span = origins.field(rule.origin, &format!("tests[{}]", test.index));
+    Some(
+        Diagnostic::error(WRONG, message)
+            .at(span, "this one")
+            .address(origins.address(rule.origin)),
+    )
+}
+
+/// What does not satisfy a rule; the engines that have it are named.
+pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened: &Opened) -> Vec<Diagnostic> {
+    let mut found: BTreeMap<(usize, String), (Diagnostic, Vec<EngineId>)> = BTreeMap::new();
+    for (engine, configuration) in built {
+        for (position, rule) in opened.project.file.lint.rules.iter().enumerate() {
+            for item in items(rule.items, configuration) {
+                if !holds_all(&rule.wanted, &item.fields) || holds_all(&rule.required, &item.fields) {
+                    continue;
+                }
+                let (_, engines) = found
+                    .entry((position, item.named.clone()))
+                    .or_insert_with(|| (broken(rule, &item, opened), Vec::new()));
+                engines.push(*engine);
+            }
+        }
+    }
+    let all = built.len();
+    found
+        .into_values()
+        .map(|(diagnostic, engines)| {
+            if engines.len() == all {
+                return diagnostic;
+            }
+            let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+            diagnostic.note(format!("on {}", names.join(", ")))
+        })
+        .collect()
+}
+
+fn broken(rule: &TeamRule, item: &Item, opened: &Opened) -> Diagnostic {
+    let message = format!("{}: {}", item.named, rule.message);
+    let origins = &opened.project.origins;
+    let mut diagnostic = Diagnostic::new(severity(rule.severity), BROKEN, message).proof(Proof::Proved);
+    let rule_at = origins.span(rule.origin);
+    match item.address.as_deref().and_then(|address| opened.find(address)) {
+        Some(origin) => {
+            diagnostic = origins
+                .mark(origin, diagnostic.at(origins.span(origin), ""))
+                .also(rule_at, "by this rule");
+        }
+        None => diagnostic = diagnostic.at(rule_at, "by this rule"),
+    }
+    if let Some(address) = &item.address {
+        diagnostic = diagnostic.address(address.clone());
+    }
+    let unmet = rule
+        .required
+        .iter()
+        .filter(|condition| !holds(condition, &item.fields));
+    for condition in unmet {
+        let value = item
+            .fields
+            .get(&*condition.field)
+            .filter(|value| !value.is_null());
+        let value = value.map_or_else(|| "none".to_owned(), Value::to_string);
+        diagnostic = diagnostic.note(format!("{} is {value}", condition.field));
+    }
+    if let Some(help) = &rule.help {
+        diagnostic = diagnostic.help(&**help);
+    }
+    diagnostic.rule_ids(item.rule_id)
+}
+
+/// A severity of the language.
+pub(super) const fn severity(severity: LintSeverity) -> Severity {
+    match severity {
+        LintSeverity::Error => Severity::Error,
+        LintSeverity::Warning => Severity::Warning,
+        LintSeverity::Info => Severity::Info,
+    }
+}
+
+fn as_json(value: &TeamValue) -> Value {
+    match value {
+        TeamValue::Bool(value) => json!(value),
+        TeamValue::Integer(value) => json!(value),
+        TeamValue::Text(text) => json!(&**text),
+    }
+}
+
+fn holds_all(conditions: &[FieldCondition], fields: &Map<String, Value>) -> bool {
+    conditions.iter().all(|condition| holds(condition, fields))
+}
+
+fn holds(condition: &FieldCondition, fields: &Map<String, Value>) -> bool {
+    let value = fields.get(&*condition.field).filter(|value| !value.is_null());
+    let is_among =
+        |wanted: &[TeamValue]| value.is_some_and(|value| wanted.iter().any(|one| as_json(one) == *value));
+    condition.tests.iter().all(|test| match test {
+        FieldTest::OneOf(wanted) => is_among(wanted),
+        FieldTest::NoneOf(unwanted) => !is_among(unwanted),
+        FieldTest::Like(globs) => {
+            let text = value.and_then(Value::as_str);
+            text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
+        }
+        FieldTest::AtLeast(least) => value.and_then(Value::as_i64).is_some_and(|value| value >= *least),
+        FieldTest::AtMost(most) => value.and_then(Value::as_i64).is_some_and(|value| value <= *most),
+        FieldTest::Present(wanted) => value.is_some() == *wanted,
+    })
+}
+
+fn items(kind: TeamItems, configuration: &Configuration) -> Vec<Item> {
+    match kind {
+        TeamItems::Rules => {
+            let rules = configuration.graph.rules.iter();
+            rules.map(|rule| of_rule(rule, configuration)).collect()
+        }
+        TeamItems::Hostgroups => hostgroups(configuration),
+        TeamItems::Servers => servers(configuration),
+        TeamItems::Users => users(configuration),
+        TeamItems::Clusters => clusters(configuration),
+    }
+}
+
+fn item(fields: Value, named: String, address: Option<String>) -> Item {
+    let Value::Object(fields) = fields else {
+        unreachable!("items are written as objects");
+    };
+    Item {
+        fields,
+        named,
+        address,
+        rule_id: None,
+    }
+}
+
+fn of_rule(rule: &Rule, configuration: &Configuration) -> Item {
+    let place = |hostgroup: Option<u32>| {
+        let cluster = hostgroup.and_then(|id| configuration.cluster_of(HostgroupId(id)))?;
+        let role = if Some(cluster.writer.0) == hostgroup {
+            Role::Writer
+        } else {
+            Role::Reader
+        };
+        Some((cluster.name.to_string(), role.to_string()))
+    };
+    let fields = match &rule.body {
+        Body::Engine(row) => {
+            let (cluster, role) = place(row.destination_hostgroup).unzip();
+            json!({
+                "rule_id": rule.id, "address": rule.address.as_str(), "flagIN": rule.flag_in,
+                "username": row.username, "schemaname": row.schemaname, "client_addr": row.client_addr,
+                "proxy_addr": row.proxy_addr, "proxy_port": row.proxy_port,
+                "digest": row.digest.map(|digest| format!("0x{digest:016X}")),
+                "match_digest": row.match_digest, "match_pattern": row.match_pattern,
+                "negate_match_pattern": row.negate_match_pattern, "flagOUT": row.flag_out,
+                "replace_pattern": row.replace_pattern, "destination_hostgroup": row.destination_hostgroup,
+                "cluster": cluster, "role": role, "cache_ttl": row.cache_ttl_ms, "timeout": row.timeout_ms,
+                "retries": row.retries, "delay": row.delay_ms, "next_query_flagIN": row.next_query_flag_in,
+                "mirror_hostgroup": row.mirror_hostgroup, "error_msg": row.error_msg, "OK_msg": row.ok_msg,
+                "multiplex": row.multiplex, "log": row.log, "apply": row.apply, "comment": row.comment,
+            })
+        }
+        Body::Native { step, .. } => {
+            let step = match step {
+                NativeStep::Map(_) => "map",
+                NativeStep::Role(_) => "role",
+                NativeStep::Delay(_) => "delay",
+                NativeStep::NoMultiplex => "no_multiplex",
+                NativeStep::StopIfPlaced => "stop_if_placed",
+            };
+            json!({"rule_id": rule.id, "address": rule.address.as_str(), "flagIN": rule.flag_in, "step": step})
+        }
+    };
+    let address = rule.address.to_string();
+    Item {
+        rule_id: Some(rule.id),
+        ..item(fields, format!("rule {}", rule.id), Some(address))
+    }
+}
+
+fn hostgroups(configuration: &Configuration) -> Vec<Item> {
+    let groups = configuration.hostgroups.iter();
+    groups
+        .map(|group| {
+            let online: Vec<_> = group
+                .members
+                .iter()
+                .filter(|member| member.status == MemberStatus::Online)
+                .collect();
+            let fields = json!({
+                "id": group.id.0, "address": group.cluster.as_str(), "cluster": last(group.cluster.as_str()),
+                "role": group.role.to_string(), "servers": online.len(),
+                "weight": online.iter().map(|member| u64::from(member.weight)).sum::<u64>(),
+                "max_connections": online.iter().map(|member| u64::from(member.max_connections)).sum::<u64>(),
+            });
+            item(
+                fields,
+                format!("hostgroup {}", group.id),
+                Some(group.cluster.to_string()),
+            )
+        })
+        .collect()
+}
+
+fn servers(configuration: &Configuration) -> Vec<Item> {
+    let groups = configuration.hostgroups.iter();
+    groups
+        .flat_map(|group| group.members.iter().map(move |member| (group, member)))
+        .map(|(group, member)| {
+            let mut fields = serde_json::to_value(member).unwrap_or_else(|_| json!({}));
+            fields["server"] = json!(last(member.server.as_str()));
+            fields["cluster"] = json!(last(group.cluster.as_str()));
+            fields["hostgroup"] = json!(group.id.0);
+            fields["role"] = json!(group.role.to_string());
+            let named = format!(
+                "server {} in hostgroup {}",
+                last(member.server.as_str()),
+                group.id
+            );
+            item(fields, named, Some(member.server.to_string()))
+        })
+        .collect()
+}
+
+fn users(configuration: &Configuration) -> Vec<Item> {
+    let users = configuration.users.iter();
+    users
+        .map(|user| {
+            let cluster = configuration.cluster_of(user.default_hostgroup).map(|cluster| cluster.name.to_string());
+            let fields = json!({
+                "name": user.name, "address": user.address.as_str(), "cluster": cluster,
+                "default_schema": user.default_schema, "max_connections": user.max_connections,
+                "transaction_persistent": user.transaction_persistent, "annotations_allowed": user.annotations_allowed,
+                "password": user.password.is_some(),
+            });
+            item(fields, format!("user {}", user.name), Some(user.address.to_string()))
+        })
+        .collect()
+}
+
+fn clusters(configuration: &Configuration) -> Vec<Item> {
+    let clusters = configuration.clusters.iter();
+    clusters
+        .map(|cluster| {
+            let groups = configuration.hostgroups.iter().filter(|group| cluster.owns(group.id));
+            let servers: std::collections::BTreeSet<&str> =
+                groups.flat_map(|group| &group.members).map(|member| member.server.as_str()).collect();
+            let kind = serde_json::to_value(&cluster.kind).ok().and_then(|kind| kind.get("type").cloned());
+            let fields = json!({
+                "name": &*cluster.name, "address": cluster.address.as_str(), "type": kind, "writer": cluster.writer.0,
+                "reader": cluster.reader.map(|id| id.0), "servers": servers.len(),
+            });
+            item(fields, format!("cluster {}", cluster.name), Some(cluster.address.to_string()))
+        })
+        .collect()
+}
+
+/// The name at the end of an address.
+fn last(address: &str) -> &str {
+    address.rsplit_once('.').map_or(address, |(_, name)| name)
+}

@@ -1,0 +1,215 @@
+//! `lint` of the project file: which findings count and how much, and the team's own rules.
+
+use std::sync::Arc;
+
+use super::{NamePattern, OriginId};
+
+/// Which findings count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LintSettings {
+    /// Codes, or beginnings of codes; empty for all.
+    pub select: Vec<Arc<str>>,
+    /// Codes, or beginnings of codes, that do not count.
+    pub ignore: Vec<Arc<str>>,
+    /// Whether a suppression needs a reason.
+    pub require_reason: bool,
+    /// How grave findings are, by code or its beginning; the longest beginning counts.
+    pub severity: Vec<(Arc<str>, LintSeverity)>,
+    /// What differs for some files; of several that are about a file, the last counts.
+    pub paths: Vec<LintPath>,
+    /// The team's own rules.
+    pub rules: Vec<TeamRule>,
+}
+
+/// What differs for some files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LintPath {
+    /// Paths below the project's directory; `*` stands for any characters, `/` among them.
+    pub path: NamePattern,
+    /// Codes that count, in place of the project's; empty for those.
+    pub select: Vec<Arc<str>>,
+    /// Codes that do not count, beside the project's.
+    pub ignore: Vec<Arc<str>>,
+    /// How grave findings are, before the project's word.
+    pub severity: Vec<(Arc<str>, LintSeverity)>,
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LintSeverity {
+    /// It must not be.
+    Error,
+    /// It should not be.
+    Warning,
+    /// It may be of interest.
+    Info,
+}
+
+/// A rule of the team about what compiled configurations hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TeamRule {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it was written.
+    pub origin: OriginId,
+    /// What it is about.
+    pub items: TeamItems,
+    /// Which of them: all that satisfy these.
+    pub wanted: Vec<FieldCondition>,
+    /// What those must satisfy.
+    pub required: Vec<FieldCondition>,
+    /// What is said of one that does not.
+    pub message: Arc<str>,
+    /// What to do about it.
+    pub help: Option<Arc<str>>,
+    /// How grave it is.
+    pub severity: LintSeverity,
+    /// Items with what the rule says of them.
+    pub tests: Vec<TeamTest>,
+}
+
+/// Things of a compiled configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeamItems {
+    /// Rows of `mysql_query_rules`, and the bundled engine's steps.
+    Rules,
+    /// Hostgroups.
+    Hostgroups,
+    /// Servers of hostgroups.
+    Servers,
+    /// Users.
+    Users,
+    /// Clusters.
+    Clusters,
+}
+
+impl TeamItems {
+    /// Every kind with its word.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("rules", Self::Rules),
+        ("hostgroups", Self::Hostgroups),
+        ("servers", Self::Servers),
+        ("users", Self::Users),
+        ("clusters", Self::Clusters),
+    ];
+
+    /// The fields that one of them has.
+    #[must_use]
+    pub const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Rules => &[
+                "rule_id",
+                "address",
+                "flagIN",
+                "step",
+                "username",
+                "schemaname",
+                "client_addr",
+                "proxy_addr",
+                "proxy_port",
+                "digest",
+                "match_digest",
+                "match_pattern",
+                "negate_match_pattern",
+                "flagOUT",
+                "replace_pattern",
+                "destination_hostgroup",
+                "cluster",
+                "role",
+                "cache_ttl",
+                "timeout",
+                "retries",
+                "delay",
+                "next_query_flagIN",
+                "mirror_hostgroup",
+                "error_msg",
+                "OK_msg",
+                "multiplex",
+                "log",
+                "apply",
+                "comment",
+            ],
+            Self::Hostgroups => &[
+                "id",
+                "address",
+                "cluster",
+                "role",
+                "servers",
+                "weight",
+                "max_connections",
+            ],
+            Self::Servers => &[
+                "server",
+                "cluster",
+                "hostgroup",
+                "role",
+                "host",
+                "port",
+                "weight",
+                "max_connections",
+                "max_replication_lag_s",
+                "use_tls",
+                "status",
+            ],
+            Self::Users => &[
+                "name",
+                "address",
+                "cluster",
+                "default_schema",
+                "max_connections",
+                "transaction_persistent",
+                "annotations_allowed",
+                "password",
+            ],
+            Self::Clusters => &["name", "address", "type", "writer", "reader", "servers"],
+        }
+    }
+}
+
+/// A condition on a field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldCondition {
+    /// The field; one of [`TeamItems::fields`].
+    pub field: Arc<str>,
+    /// All that must hold of it.
+    pub tests: Vec<FieldTest>,
+}
+
+/// What must hold of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldTest {
+    /// It is one of these.
+    OneOf(Vec<TeamValue>),
+    /// It is none of these.
+    NoneOf(Vec<TeamValue>),
+    /// It is a text that one of these globs fits.
+    Like(Vec<NamePattern>),
+    /// It is a number, at least this.
+    AtLeast(i64),
+    /// It is a number, at most this.
+    AtMost(i64),
+    /// There is one, or there is none.
+    Present(bool),
+}
+
+/// A value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeamValue {
+    /// true or false
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Text.
+    Text(Arc<str>),
+}
+
+/// An item with what the rule says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TeamTest {
+    /// Its place in the list.
+    pub index: u32,
+    /// Its fields; those that are absent have no value.
+    pub item: Vec<(Arc<str>, TeamValue)>,
+    /// Whether the rule says nothing of it.
+    pub passes: bool,
+}
