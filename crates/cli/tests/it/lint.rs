@@ -250,7 +250,7 @@ lint:
     let environment = project(rules, TOPOLOGY);
     let output = environment.run(["lint"]).unwrap();
     assert_eq!(output.code(), Some(3), "{output}");
-    insta::assert_snapshot!(output);
+    insta::assert_snapshot!(output.stdout);
 }
 
 #[test]
