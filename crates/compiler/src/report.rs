@@ -8,7 +8,7 @@ macro_rules! codes {
     ($($name:ident = $code:literal: $title:literal;)+) => {
         $(#[doc = $title] pub(crate) const $name: Code = Code::new($code);)+
 
-        /// The pages of `explain` for what the compiler reports: SW320 to SW332.
+        /// The pages of `explain` for what the compiler reports: SW320 to SW333.
         pub(crate) const CODES: &[CodeDoc] = &[$(CodeDoc {
             code: $name,
             title: $title,
@@ -28,7 +28,7 @@ codes! {
     LAYOUT = "SW327": "a forced rule layout does not fit the map";
     MAPS_MEET = "SW328": "two shard maps take the same statements";
     NOTHING = "SW329": "a scope that means no statement";
-    DRIFTED = "SW330": "a remembered tree costs much more than the best one";
+    DRIFTED = "SW333": "a remembered tree costs much more than the best one";
     COSTLY = "SW331": "a forced rule layout costs much more than the best one";
     NO_TRAFFIC = "SW332": "the traffic has no key of a shard map";
 }
