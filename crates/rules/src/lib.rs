@@ -13,6 +13,7 @@ mod evaluator;
 mod firewall;
 mod graph;
 mod hostgroups;
+mod key;
 mod map;
 mod profile;
 pub mod refusal;
@@ -35,9 +36,10 @@ pub use hostgroups::{
     Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
     RolesBy, WriterServesReads,
 };
+pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
 pub use map::{
-    CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, KeyValue, MapStep, MissingAction,
-    MissingBegin, MissingKey, Remainder, Shard, UnknownKey, Unqualified,
+    CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
+    Shard, UnknownKey, Unqualified,
 };
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
