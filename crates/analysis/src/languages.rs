@@ -1,6 +1,6 @@
 //! The languages of the patterns of a rule set: automata made at most once, and conjunctions of them.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
 use memchr::memmem::Finder;
@@ -10,7 +10,7 @@ use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, 
 pub(crate) type LanguageId = usize;
 
 /// A pattern that must match, or must not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Lit {
     pub(crate) language: LanguageId,
     pub(crate) positive: bool,
@@ -26,7 +26,7 @@ impl Lit {
 }
 
 /// Which texts are asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Domain {
     /// Any statement.
     Text,
@@ -45,9 +45,14 @@ const RARE_IN_DIGESTS: &str = r"(?:\A|[^0-9A-Za-z_$\x80-\xff])[0-9]+(?:[^0-9A-Za
 /// some ten thousand states.
 const LIMITS: Limits = Limits {
     bytes: 16 << 20,
-    states: 40_000,
+    states: 4_000,
     tuples: 30_000,
 };
+
+/// Questions of one rule set that may go to the limit on tuples. Each takes a tenth of a second; those that come later have
+/// the lower limit, so that a set of thousands of rules that all ask too much ends too.
+const MOST_LARGE: usize = 24;
+const LATE_TUPLES: usize = 2_000;
 
 #[derive(Debug)]
 struct Language {
@@ -79,7 +84,13 @@ pub(crate) struct Languages {
     by_text: HashMap<(String, Flags, Dialect), LanguageId>,
     never_in_digests: Lit,
     rare_in_digests: Lit,
+    /// What was asked before: rules of one chain share what leads to it.
+    answers: RefCell<HashMap<(Vec<Lit>, Domain), Shortest>>,
+    /// Questions that went to the limit.
+    large: Cell<usize>,
 }
+
+type Shortest = Result<Option<Vec<u8>>, Undecided>;
 
 impl Languages {
     pub(crate) fn new() -> Self {
@@ -94,6 +105,8 @@ impl Languages {
                 language: 1,
                 positive: false,
             },
+            answers: RefCell::default(),
+            large: Cell::new(0),
         };
         for text in [NEVER_IN_DIGESTS, RARE_IN_DIGESTS] {
             let flags = Flags {
@@ -165,20 +178,35 @@ impl Languages {
     ///
     /// # Errors
     /// Beyond the limits.
-    pub(crate) fn shortest(&self, lits: &[Lit], domain: Domain) -> Result<Option<Vec<u8>>, Undecided> {
-        witness(&self.literals(lits, domain), &LIMITS)
+    pub(crate) fn shortest(&self, lits: &[Lit], domain: Domain) -> Shortest {
+        let mut lits = lits.to_vec();
+        lits.sort_unstable();
+        lits.dedup();
+        if let Some(known) = self.answers.borrow().get(&(lits.clone(), domain)) {
+            return known.clone();
+        }
+        let answer = self.walk(&self.literals(&lits, domain));
+        self.answers.borrow_mut().insert((lits, domain), answer.clone());
+        answer
+    }
+
+    fn walk(&self, literals: &[Literal<'_>]) -> Shortest {
+        let tuples = match self.large.get() < MOST_LARGE {
+            true => LIMITS.tuples,
+            false => LATE_TUPLES,
+        };
+        let answer = witness(literals, &Limits { tuples, ..LIMITS });
+        if let Err(Undecided::TooManyTuples(_)) = answer {
+            self.large.set(self.large.get() + 1);
+        }
+        answer
     }
 
     /// As [`Languages::shortest`], outside of every one of `excluded` as well. Exact in `excluded` only if it is `Ok`.
     ///
     /// # Errors
     /// Beyond the limits, or where the language of an excluded pattern is unknown.
-    pub(crate) fn shortest_outside(
-        &self,
-        lits: &[Lit],
-        excluded: &[LanguageId],
-        domain: Domain,
-    ) -> Result<Option<Vec<u8>>, Undecided> {
+    pub(crate) fn shortest_outside(&self, lits: &[Lit], excluded: &[LanguageId], domain: Domain) -> Shortest {
         let patterns: Vec<&Pattern> = excluded.iter().map(|&id| &self.languages[id].pattern).collect();
         let limits = Limits {
             bytes: 16 << 20,
@@ -191,7 +219,7 @@ impl Languages {
             automaton: &union,
             positive: false,
         });
-        witness(&literals, &LIMITS)
+        self.walk(&literals)
     }
 
     fn literals(&self, lits: &[Lit], domain: Domain) -> Vec<Literal<'_>> {

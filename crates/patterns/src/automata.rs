@@ -58,6 +58,10 @@ pub struct Automaton {
     /// `next[state * width + class]`; state 0 is the start.
     next: Vec<u32>,
     accepting: Vec<bool>,
+    /// The state behind which nothing matches, and the one behind which everything does: a minimal automaton has one of
+    /// each at most.
+    dead: Option<u32>,
+    full: Option<u32>,
 }
 
 impl Automaton {
@@ -89,17 +93,11 @@ impl Automaton {
         self.next[state as usize * self.width + usize::from(self.classes[usize::from(byte)])]
     }
 
-    fn loops(&self, state: u32) -> bool {
-        let row = state as usize * self.width;
-        self.next[row..row + self.width].iter().all(|&next| next == state)
-    }
-
-    /// A minimal automaton has one such state at most.
     fn is_dead(&self, state: u32) -> bool {
-        !self.accepting[state as usize] && self.loops(state)
+        self.dead == Some(state)
     }
 
     fn is_full(&self, state: u32) -> bool {
-        self.accepting[state as usize] && self.loops(state)
+        self.full == Some(state)
     }
 }

@@ -4,7 +4,7 @@
 //! that it placed, and one for those that it left alone, which raw rules at the end still take.
 
 use shardwright_diagnostics::Problems;
-use shardwright_rules::{Address, EngineRule};
+use shardwright_rules::{Address, EngineRule, Finder, MapStep};
 use shardwright_topology::model::{BlockPlace, OriginId, Origins, RuleLayout, Topology};
 
 use super::classes::Class;
@@ -39,7 +39,10 @@ pub(crate) fn plans(
         });
         let mut scratch = report.scratch();
         let plan = plan::plan(section, map, program, choosing, &mut scratch);
-        let fails = scratch.problems.has_errors() || shares_users || blocks_behind(program, at);
+        let fails = scratch.problems.has_errors()
+            || shares_users
+            || blocks_behind(program, at)
+            || sees_more_than_rules(&section.step);
         if fails && !is_wrong(&scratch.problems) {
             report.difference(
                 section.origin,
@@ -53,6 +56,13 @@ pub(crate) fn plans(
         plans.push((!fails).then_some(plan));
     }
     plans
+}
+
+/// Dispatch reads the names in a statement, and refuses those of another shard; rules see the session's schema only.
+/// Whoever asks for a layout asks for no other meaning.
+fn sees_more_than_rules(step: &MapStep) -> bool {
+    let is_comment = |finder: &Finder| matches!(finder, Finder::Comment { .. });
+    !step.finders.iter().all(is_comment) || step.shards.iter().any(|shard| shard.schema.is_some())
 }
 
 fn is_wrong(problems: &Problems) -> bool {

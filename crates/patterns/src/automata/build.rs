@@ -185,9 +185,18 @@ impl Raw {
                 }));
             }
         }
+        let width = kept.len();
+        let forever = |accepts: bool| {
+            let rows = accepting.iter().zip(next.chunks(width)).zip(0..);
+            rows.filter(|&((&accepting, _), _)| accepting == accepts)
+                .find(|((_, row), state)| row.iter().all(|next| next == state))
+                .map(|(_, state)| state)
+        };
         Automaton {
+            dead: forever(false),
+            full: forever(true),
             classes,
-            width: kept.len(),
+            width,
             next,
             accepting,
         }

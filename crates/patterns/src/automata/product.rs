@@ -1,9 +1,8 @@
 //! Walks several automata in step: inclusion, intersection, conjunctions, with shortest readable witnesses.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::{Automaton, Limits, Undecided};
 
@@ -14,6 +13,16 @@ pub struct Literal<'a> {
     pub automaton: &'a Automaton,
     /// False for the texts without a match: `negate_match_pattern`.
     pub positive: bool,
+}
+
+impl Literal<'_> {
+    /// True if no text behind `state` can satisfy it.
+    fn is_hopeless(&self, state: u32) -> bool {
+        match self.positive {
+            true => self.automaton.is_dead(state),
+            false => self.automaton.is_full(state),
+        }
+    }
 }
 
 /// Whether one language lies within another.
@@ -68,54 +77,49 @@ pub fn intersects(a: &Automaton, b: &Automaton, limits: &Limits) -> Result<Optio
 pub fn witness(literals: &[Literal<'_>], limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
     let alphabet = alphabet(literals);
     let start: Box<[u32]> = vec![0; literals.len()].into();
-    if is_hopeless(literals, &start) {
+    if literals.iter().any(|literal| literal.is_hopeless(0)) {
         return Ok(None);
     }
     let mut tuples = vec![start.clone()];
     let mut came_from: Vec<(usize, u8)> = vec![(0, 0)];
-    let mut numbers: FxHashMap<Box<[u32]>, usize> = FxHashMap::from_iter([(start, 0)]);
+    let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::from_iter([start.clone()]);
     let mut queue = VecDeque::from([0]);
+    let mut next = start.clone();
     while let Some(at) = queue.pop_front() {
         if satisfies(literals, &tuples[at]) {
             return Ok(Some(path(&came_from, at)));
         }
         for &byte in &alphabet {
-            let next: Box<[u32]> = literals
-                .iter()
-                .zip(&tuples[at])
-                .map(|(literal, &state)| literal.automaton.step(state, byte))
-                .collect();
-            if is_hopeless(literals, &next) {
+            if !steps(literals, &tuples[at], byte, &mut next) || seen.contains(&next) {
                 continue;
             }
-            if let Entry::Vacant(entry) = numbers.entry(next) {
-                if tuples.len() >= limits.tuples {
-                    return Err(Undecided::TooManyTuples(limits.tuples));
-                }
-                tuples.push(entry.key().clone());
-                came_from.push((at, byte));
-                queue.push_back(tuples.len() - 1);
-                entry.insert(tuples.len() - 1);
+            if tuples.len() >= limits.tuples {
+                return Err(Undecided::TooManyTuples(limits.tuples));
             }
+            tuples.push(next.clone());
+            came_from.push((at, byte));
+            queue.push_back(tuples.len() - 1);
+            seen.insert(next.clone());
         }
     }
     Ok(None)
 }
 
-fn satisfies(literals: &[Literal<'_>], tuple: &[u32]) -> bool {
-    let mut pairs = literals.iter().zip(tuple);
-    pairs.all(|(literal, &state)| literal.automaton.accepting[state as usize] == literal.positive)
-}
-
-/// True if no text behind `tuple` can satisfy every literal.
-fn is_hopeless(literals: &[Literal<'_>], tuple: &[u32]) -> bool {
+/// Writes the tuple behind `byte` to `next`; false, and `next` unfinished, if no text behind it can satisfy every literal.
+fn steps(literals: &[Literal<'_>], tuple: &[u32], byte: u8, next: &mut [u32]) -> bool {
     literals
         .iter()
         .zip(tuple)
-        .any(|(literal, &state)| match literal.positive {
-            true => literal.automaton.is_dead(state),
-            false => literal.automaton.is_full(state),
+        .zip(next)
+        .all(|((literal, &state), next)| {
+            *next = literal.automaton.step(state, byte);
+            !literal.is_hopeless(*next)
         })
+}
+
+fn satisfies(literals: &[Literal<'_>], tuple: &[u32]) -> bool {
+    let mut pairs = literals.iter().zip(tuple);
+    pairs.all(|(literal, &state)| literal.automaton.accepting[state as usize] == literal.positive)
 }
 
 fn path(came_from: &[(usize, u8)], mut at: usize) -> Vec<u8> {
