@@ -1,21 +1,6 @@
 //! The codes SW201 to SW703 that are found in configurations, each with its page.
 
-use shardwright_diagnostics::{Code, CodeDoc};
-
-macro_rules! codes {
-    ($($name:ident = $code:literal: $title:literal;)*) => {
-        $(pub(crate) const $name: Code = Code::new($code);)*
-
-        /// The pages of this crate's codes.
-        pub const CODES: &[CodeDoc] = &[$(CodeDoc {
-            code: $name,
-            title: $title,
-            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
-        }),*];
-    };
-}
-
-codes! {
+shardwright_diagnostics::codes! {
     UNREACHABLE = "SW201": "a rule can never match";
     DEAD_CHAIN = "SW202": "no jump enters a chain";
     DANGLING_JUMP = "SW203": "a jump leads to no rule";

@@ -1,23 +1,10 @@
 //! Problems of a compilation, each at the line of the object it is about.
 
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems, Severity};
+use shardwright_diagnostics::{Code, Diagnostic, Problems, Severity};
 use shardwright_rules::{Address, EngineId};
 use shardwright_topology::model::{OnUnsupported, OriginId, Origins};
 
-macro_rules! codes {
-    ($($name:ident = $code:literal: $title:literal;)+) => {
-        $(#[doc = $title] pub(crate) const $name: Code = Code::new($code);)+
-
-        /// The pages of `explain` for what the compiler reports: SW320 to SW333.
-        pub(crate) const CODES: &[CodeDoc] = &[$(CodeDoc {
-            code: $name,
-            title: $title,
-            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
-        },)+];
-    };
-}
-
-codes! {
+shardwright_diagnostics::codes! {
     UNSUPPORTED = "SW320": "an engine cannot do what is asked for";
     APPROXIMATED = "SW321": "an engine does without what is asked for";
     DIFFERENCE = "SW322": "an engine does this differently";

@@ -39,3 +39,19 @@ pub struct CodeDoc {
     /// The page in Markdown: what it means, an example, how to put it right.
     pub page: &'static str,
 }
+
+/// Defines the codes of a crate and `CODES`, the page of each: `NAME = "SW201": "title";` for every file
+/// `docs/rules/SW201.md`. To be invoked in a file of `crates/NAME/src`, from where pages are found.
+#[macro_export]
+macro_rules! codes {
+    ($($name:ident = $code:literal: $title:literal;)+) => {
+        $(#[doc = $title] pub(crate) const $name: $crate::Code = $crate::Code::new($code);)+
+
+        /// The pages of the codes that this crate reports.
+        pub const CODES: &[$crate::CodeDoc] = &[$($crate::CodeDoc {
+            code: $name,
+            title: $title,
+            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
+        }),+];
+    };
+}

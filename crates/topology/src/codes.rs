@@ -1,21 +1,6 @@
 //! The codes SW110 to SW199 and SW300 to SW319: what can be wrong with what users write.
 
-use shardwright_diagnostics::{Code, CodeDoc};
-
-macro_rules! codes {
-    ($($name:ident = $code:literal: $title:literal;)+) => {
-        $(pub(crate) const $name: Code = Code::new($code);)+
-
-        /// The problems that this crate reports.
-        pub const CODES: &[CodeDoc] = &[$(CodeDoc {
-            code: $name,
-            title: $title,
-            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
-        },)+];
-    };
-}
-
-codes! {
+shardwright_diagnostics::codes! {
     NO_PROJECT_FILE = "SW110": "the directory holds no project file";
     NO_TOPOLOGY = "SW111": "the project holds no topology";
     UNKNOWN_KEY = "SW112": "a key that the language does not have";
