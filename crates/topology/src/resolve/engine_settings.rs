@@ -39,15 +39,7 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
         }
         let definition = instances::define(&engine, context);
         let name = context.intern(name);
-        let object = Object {
-            view: engine.value.clone(),
-            key: engine.key.span,
-            origin: context
-                .origins
-                .add_named(Some(parent), name.clone(), definition, None),
-            name,
-            environment: &environment,
-        };
+        let object = Object::of_field(&engine, name, (parent, definition), &environment, context);
         settings.push(variables(&object, family, context));
     }
     settings

@@ -84,24 +84,13 @@ pub(super) fn read_all<'a, T>(
                         (field, definition)
                     }
                 };
-                let origin = context.origins.add_named(
-                    Some(parent),
-                    name.clone(),
-                    definition,
-                    environment.instance().cloned(),
-                );
+                let object =
+                    Object::of_field(&field, name.clone(), (parent, definition), environment, context);
                 if let Some(first) = origins.get(&name) {
-                    report_two(&name, origin, *first, context);
+                    report_two(&name, object.origin, *first, context);
                     return None;
                 }
-                origins.insert(name.clone(), origin);
-                let object = Object {
-                    view: field.value.clone(),
-                    key: field.key.span,
-                    name: name.clone(),
-                    origin,
-                    environment,
-                };
+                origins.insert(name.clone(), object.origin);
                 let value = read(&object, context);
                 objects.push((name, value));
                 Some(())

@@ -103,16 +103,7 @@ fn rules(lint: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<TeamRule> {
         let environment = Environment::default();
         let definition = instances::define(&field, context);
         let name = context.intern(&field.key.text);
-        let origin = context
-            .origins
-            .add_named(Some(parent), name.clone(), definition, None);
-        let object = Object {
-            view: field.value.clone(),
-            key: field.key.span,
-            name,
-            origin,
-            environment: &environment,
-        };
+        let object = Object::of_field(&field, name, (parent, definition), &environment, context);
         rules.extend(rule(&object, context));
     }
     rules

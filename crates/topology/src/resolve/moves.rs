@@ -39,16 +39,7 @@ pub(super) fn moves(
             continue;
         };
         let name: Arc<str> = context.intern(&name);
-        let origin = context
-            .origins
-            .add_named(Some(parent), name.clone(), definition, None);
-        let object = Object {
-            view: field.value.clone(),
-            key: field.key.span,
-            name,
-            origin,
-            environment: &environment,
-        };
+        let object = Object::of_field(&field, name, (parent, definition), &environment, context);
         moves.extend(one(&object, topology, known, context));
     }
     moves

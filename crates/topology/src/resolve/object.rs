@@ -10,11 +10,11 @@ use shardwright_documents::Node;
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_WORD, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::OriginId;
+use crate::model::{DefinitionId, OriginId};
 use crate::structure::{one_of, shown};
 use crate::template::is_template;
 use crate::units::duration_ms;
-use crate::view::View;
+use crate::view::{Field, View};
 
 /// One object in one generator instance.
 pub(super) struct Object<'a, 'e> {
@@ -27,6 +27,27 @@ pub(super) struct Object<'a, 'e> {
 }
 
 impl<'a, 'e> Object<'a, 'e> {
+    /// The object that a field of a map holds; its origin is an instance of `definition` below `parent`.
+    pub(super) fn of_field(
+        field: &Field<'a>,
+        name: Arc<str>,
+        (parent, definition): (OriginId, DefinitionId),
+        environment: &'e Environment,
+        context: &mut Context<'_>,
+    ) -> Self {
+        let instance = environment.instance().cloned();
+        let origin = context
+            .origins
+            .add_named(Some(parent), name.clone(), definition, instance);
+        Object {
+            view: field.value.clone(),
+            key: field.key.span,
+            name,
+            origin,
+            environment,
+        }
+    }
+
     /// An object inside this one, such as `key`; none where it is absent or no map.
     pub(super) fn part(&self, field: &str, context: &mut Context<'_>) -> Option<Object<'a, 'e>> {
         let field = self.view.get(field)?;

@@ -75,7 +75,21 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn file(&mut self, root: &View<'_>, context: &mut Context<'_>) {
-        let Some(section) = root.get("route_tests").filter(|section| section.value.is_map()) else {
+        self.each(root, "route_tests", context, |reader, object, context| {
+            let session = reader.file_session(root, object.origin, object.environment, context);
+            reader.test(object, &session, context)
+        });
+    }
+
+    /// Reads every instance of the objects of a section, if it is there.
+    fn each(
+        &mut self,
+        root: &View<'_>,
+        section: &str,
+        context: &mut Context<'_>,
+        mut read: impl FnMut(&mut Self, &Object<'_, '_>, &mut Context<'_>) -> Option<()>,
+    ) {
+        let Some(section) = root.get(section).filter(|section| section.value.is_map()) else {
             return;
         };
         let parent = section_origin(&section, context);
@@ -86,19 +100,8 @@ impl<'t> Reader<'t> {
             let definition = instances::define(&field, context);
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
                 let name = self.name(&field, environment, context)?;
-                let instance = environment.instance().cloned();
-                let origin = context
-                    .origins
-                    .add_named(Some(parent), name.clone(), definition, instance);
-                let session = self.file_session(root, origin, environment, context);
-                let object = Object {
-                    view: field.value.clone(),
-                    key: field.key.span,
-                    name,
-                    origin,
-                    environment,
-                };
-                self.test(&object, &session, context)
+                let object = Object::of_field(&field, name, (parent, definition), environment, context);
+                read(self, &object, context)
             };
             instances::run(&field.value, &Environment::default(), context, &mut one);
         }

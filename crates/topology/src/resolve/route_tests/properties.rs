@@ -3,42 +3,15 @@
 use super::{Reader, engines};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::model::{Property, PropertyClaim, PropertyDomain};
 use crate::resolve::object::Object;
 use crate::resolve::scope::statements;
-use crate::resolve::{instances, section_origin};
 use crate::view::View;
 
 impl Reader<'_> {
     /// Reads the properties of one file.
     pub(super) fn properties_of(&mut self, root: &View<'_>, context: &mut Context<'_>) {
-        let Some(section) = root.get("properties").filter(|section| section.value.is_map()) else {
-            return;
-        };
-        let parent = section_origin(&section, context);
-        for field in section.value.fields() {
-            if !field.value.is_map() {
-                continue;
-            }
-            let definition = instances::define(&field, context);
-            let mut one = |environment: &Environment, context: &mut Context<'_>| {
-                let name = self.name(&field, environment, context)?;
-                let instance = environment.instance().cloned();
-                let origin = context
-                    .origins
-                    .add_named(Some(parent), name.clone(), definition, instance);
-                let object = Object {
-                    view: field.value.clone(),
-                    key: field.key.span,
-                    name,
-                    origin,
-                    environment,
-                };
-                self.property(&object, context)
-            };
-            instances::run(&field.value, &Environment::default(), context, &mut one);
-        }
+        self.each(root, "properties", context, Self::property);
     }
 
     fn property(&mut self, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<()> {
