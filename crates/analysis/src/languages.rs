@@ -182,11 +182,12 @@ impl Languages {
         let mut lits = lits.to_vec();
         lits.sort_unstable();
         lits.dedup();
-        if let Some(known) = self.answers.borrow().get(&(lits.clone(), domain)) {
+        let question = (lits, domain);
+        if let Some(known) = self.answers.borrow().get(&question) {
             return known.clone();
         }
-        let answer = self.walk(&self.literals(&lits, domain));
-        self.answers.borrow_mut().insert((lits, domain), answer.clone());
+        let answer = self.walk(&self.literals(&question.0, domain));
+        self.answers.borrow_mut().insert(question, answer.clone());
         answer
     }
 

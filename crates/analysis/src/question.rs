@@ -1,6 +1,6 @@
 //! A way turned into a question: which rules must match, and which must not.
 
-use crate::condition::{Side, Term};
+use crate::condition::{Condition, Side, Term};
 use crate::languages::Lit;
 use crate::paths::Way;
 use crate::rule_set::RuleSet;
@@ -8,6 +8,8 @@ use crate::session::Session;
 
 /// Rewriting rules on one way that are told apart.
 const MOST_REWRITERS: usize = 6;
+/// Why a pattern over the statement is left out.
+const REWRITTEN: &str = "a rewrite before it";
 
 /// What the statement that is sought shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,77 @@ pub(crate) struct Question {
     pub(crate) blockers: Vec<Blocker>,
     /// What the literals leave out, if anything.
     pub(crate) left_out: Option<String>,
+    /// The hash of the digest that a rule asks for.
+    hash: Option<u64>,
+}
+
+impl Question {
+    /// Any statement of this session.
+    pub(crate) fn of(session: Session) -> Self {
+        Self {
+            session,
+            digest: Vec::new(),
+            text: Vec::new(),
+            blockers: Vec::new(),
+            left_out: None,
+            hash: None,
+        }
+    }
+
+    fn leaves_out(&mut self, what: impl Into<String>) {
+        self.left_out.get_or_insert_with(|| what.into());
+    }
+
+    /// Adds a rule that the statement must match; false if nothing can.
+    pub(crate) fn require(&mut self, condition: &Condition<'_>, text_known: bool) -> bool {
+        if let Some(wanted) = condition.row.digest {
+            if *self.hash.get_or_insert(wanted) != wanted {
+                return false;
+            }
+            self.leaves_out(format!("which statements have the digest 0x{wanted:016X}"));
+        }
+        for (side, term) in &condition.terms {
+            match (side, term) {
+                (_, Term::Always) => {}
+                (_, Term::Never) => return false,
+                (_, Term::Unknown(reason)) => self.leaves_out(reason.clone()),
+                (Side::Text, Term::Lit(_)) if !text_known => self.leaves_out(REWRITTEN),
+                (Side::Text, Term::Lit(lit)) => self.text.push(*lit),
+                (Side::Digest, Term::Lit(lit)) => self.digest.push(*lit),
+            }
+        }
+        true
+    }
+
+    /// Adds a rule that the statement must not match, once all that it must match are there; false if everything matches.
+    pub(crate) fn exclude(&mut self, condition: &Condition<'_>, position: usize, text_known: bool) -> bool {
+        if !self.session.satisfies(condition.row)
+            || condition.is_never()
+            || condition.row.digest.is_some_and(|other| self.hash != Some(other))
+        {
+            return true;
+        }
+        let mut lits = Vec::new();
+        for (side, term) in &condition.terms {
+            match (side, term) {
+                (_, Term::Always | Term::Never) => {}
+                (_, Term::Unknown(reason)) => {
+                    self.leaves_out(reason.clone());
+                    return true;
+                }
+                (Side::Text, Term::Lit(_)) if !text_known => {
+                    self.leaves_out(REWRITTEN);
+                    return true;
+                }
+                (side, Term::Lit(lit)) => lits.push((*side, *lit)),
+            }
+        }
+        if lits.is_empty() {
+            return false;
+        }
+        self.blockers.push(Blocker { position, lits });
+        true
+    }
 }
 
 /// A way either has a question or is refuted at once.
@@ -167,103 +240,24 @@ fn pose(set: &RuleSet<'_>, way: &Way, must: &[Member], must_not: &[Member]) -> P
     } else {
         0
     };
-    let mut question = Question {
-        session,
-        digest: Vec::new(),
-        text: Vec::new(),
-        blockers: Vec::new(),
-        left_out: way.cut.then(|| "restarts that are used up in a cycle".to_owned()),
-    };
-    let mut hash = None;
+    let mut question = Question::of(session);
+    question.left_out = way.cut.then(|| "restarts that are used up in a cycle".to_owned());
     for member in must {
-        if !require(set, *member, &mut question, &mut hash) {
+        let Some(condition) = &set.conditions[member.position] else {
+            question.leaves_out("a step of the bundled engine");
+            continue;
+        };
+        if !question.require(condition, member.text_known) {
             return Posed::Empty(Vec::new());
         }
     }
     for member in must_not {
-        match blocker(set, *member, &question.session, hash) {
-            Block::Never => {}
-            Block::Sometimes(blocker) => question.blockers.push(blocker),
-            Block::Unknown(reason) => {
-                question.left_out.get_or_insert(reason);
-            }
-            Block::Always => return Posed::Empty(vec![member.position]),
+        let Some(condition) = &set.conditions[member.position] else {
+            continue;
+        };
+        if !question.exclude(condition, member.position, member.text_known) {
+            return Posed::Empty(vec![member.position]);
         }
     }
     Posed::Question(Box::new(question))
-}
-
-/// Adds a rule's conditions; false if nothing can satisfy them.
-fn require(set: &RuleSet<'_>, member: Member, question: &mut Question, hash: &mut Option<u64>) -> bool {
-    let Some(condition) = &set.conditions[member.position] else {
-        question
-            .left_out
-            .get_or_insert("a step of the bundled engine".to_owned());
-        return true;
-    };
-    if let Some(wanted) = condition.row.digest {
-        if hash.is_some_and(|other| other != wanted) {
-            return false;
-        }
-        *hash = Some(wanted);
-        question
-            .left_out
-            .get_or_insert(format!("which statements have the digest 0x{wanted:016X}"));
-    }
-    for (side, term) in &condition.terms {
-        match (side, term) {
-            (_, Term::Always) => {}
-            (_, Term::Never) => return false,
-            (_, Term::Unknown(reason)) => {
-                question.left_out.get_or_insert(reason.clone());
-            }
-            (Side::Text, Term::Lit(_)) if !member.text_known => {
-                question.left_out.get_or_insert("a rewrite before it".to_owned());
-            }
-            (Side::Text, Term::Lit(lit)) => question.text.push(*lit),
-            (Side::Digest, Term::Lit(lit)) => question.digest.push(*lit),
-        }
-    }
-    true
-}
-
-enum Block {
-    Never,
-    Sometimes(Blocker),
-    Unknown(String),
-    Always,
-}
-
-fn blocker(set: &RuleSet<'_>, member: Member, session: &Session, hash: Option<u64>) -> Block {
-    let Some(condition) = &set.conditions[member.position] else {
-        return Block::Never;
-    };
-    if !session.satisfies(condition.row) {
-        return Block::Never;
-    }
-    match (condition.row.digest, hash) {
-        (Some(mine), Some(wanted)) if mine != wanted => return Block::Never,
-        (Some(_), None) => return Block::Never,
-        _ => {}
-    }
-    let mut lits = Vec::new();
-    for (side, term) in &condition.terms {
-        match term {
-            Term::Always => {}
-            Term::Never => return Block::Never,
-            Term::Unknown(reason) => return Block::Unknown(reason.clone()),
-            Term::Lit(_) if *side == Side::Text && !member.text_known => {
-                return Block::Unknown("a rewrite before it".to_owned());
-            }
-            Term::Lit(lit) => lits.push((*side, *lit)),
-        }
-    }
-    if lits.is_empty() {
-        Block::Always
-    } else {
-        Block::Sometimes(Blocker {
-            position: member.position,
-            lits,
-        })
-    }
 }

@@ -8,10 +8,10 @@ use shardwright_rules::{Configuration, EngineRule};
 
 use super::Pair;
 use super::graph::{Graph, RowId};
-use crate::condition::{Condition, Side, Term};
+use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
-use crate::question::{Blocker, Question};
+use crate::question::Question;
 use crate::session::{Mentioned, Session, given};
 use crate::solver::{Answer, Hunt, hunt_for};
 
@@ -203,70 +203,15 @@ impl<'c> Conditions<'c> {
 
 /// The conditions on the statement; `None` if they contradict each other at once.
 fn question(conditions: &[(Test, &Condition<'_>)], session: Session) -> Option<Question> {
-    let mut question = Question {
-        session,
-        digest: Vec::new(),
-        text: Vec::new(),
-        blockers: Vec::new(),
-        left_out: None,
-    };
-    let hash = conditions
-        .iter()
-        .filter(|(test, _)| test.met)
-        .find_map(|(_, condition)| condition.row.digest);
-    for (at, (test, condition)) in conditions.iter().enumerate() {
-        let known_text = test.text == 0;
-        if test.met {
-            if let Some(wanted) = condition.row.digest {
-                if hash != Some(wanted) {
-                    return None;
-                }
-                question
-                    .left_out
-                    .get_or_insert(format!("which statements have the digest 0x{wanted:016X}"));
-            }
-            for (side, term) in &condition.terms {
-                match (side, term) {
-                    (_, Term::Always) => {}
-                    (_, Term::Never) => return None,
-                    (_, Term::Unknown(reason)) => {
-                        question.left_out.get_or_insert(reason.clone());
-                    }
-                    (Side::Text, Term::Lit(_)) if !known_text => {
-                        question.left_out.get_or_insert("a rewrite before it".to_owned());
-                    }
-                    (Side::Text, Term::Lit(lit)) => question.text.push(*lit),
-                    (Side::Digest, Term::Lit(lit)) => question.digest.push(*lit),
-                }
-            }
-            continue;
+    let mut question = Question::of(session);
+    for (test, condition) in conditions.iter().filter(|(test, _)| test.met) {
+        if !question.require(condition, test.text == 0) {
+            return None;
         }
-        if !question.session.satisfies(condition.row)
-            || condition.is_never()
-            || condition.row.digest.is_some_and(|other| hash != Some(other))
-        {
-            continue;
-        }
-        let mut lits = Vec::new();
-        let mut told = true;
-        for (side, term) in &condition.terms {
-            match term {
-                Term::Always | Term::Never => {}
-                Term::Unknown(reason) => {
-                    told = false;
-                    question.left_out.get_or_insert(reason.clone());
-                }
-                Term::Lit(_) if *side == Side::Text && !known_text => {
-                    told = false;
-                    question.left_out.get_or_insert("a rewrite before it".to_owned());
-                }
-                Term::Lit(lit) => lits.push((*side, *lit)),
-            }
-        }
-        match (told, lits.is_empty()) {
-            (true, true) => return None,
-            (true, false) => question.blockers.push(Blocker { position: at, lits }),
-            (false, _) => {}
+    }
+    for (at, (test, condition)) in conditions.iter().enumerate().filter(|(_, (test, _))| !test.met) {
+        if !question.exclude(condition, at, test.text == 0) {
+            return None;
         }
     }
     Some(question)
