@@ -189,7 +189,7 @@ impl Lowering<'_, '_> {
         found: ChainRef,
         (next, without): (Target, Option<Target>),
     ) -> ChainRef {
-        let (step, address) = (&*section.step, &section.address);
+        let address = &section.address;
         let first = self.draft.chain(&address.to_string());
         let rest = match without {
             Some(target) => target,
@@ -209,25 +209,30 @@ impl Lowering<'_, '_> {
         };
         let rule = text_rule(site.accepts.clone());
         self.go(worded, "found", address, rule, Target::Jump(found));
+        self.doubtful(worded, section, site);
+        self.go(worded, "rest", address, EngineRule::default(), rest);
+        if worded != first {
+            self.go(first, "rest", address, EngineRule::default(), rest);
+        }
+        first
+    }
+
+    /// Refuses statements in which the key's word stands where no pattern can tell a comment from other text.
+    pub(super) fn doubtful(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>, site: &KeySite) {
+        let step = &*section.step;
         let what = format!(
             "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
             step.map,
             step.key,
             refusal::accepted_forms(&step.key, &step.finders)
         );
-        let rule = text_rule(site.doubtful.clone());
         self.refuse(
-            worded,
+            chain,
             "doubtful",
-            address,
-            rule,
+            &section.address,
+            text_rule(site.doubtful.clone()),
             Refusal::MissingKey.message(&what),
         );
-        self.go(worded, "rest", address, EngineRule::default(), rest);
-        if worded != first {
-            self.go(first, "rest", address, EngineRule::default(), rest);
-        }
-        first
     }
 
     /// A statement with keys of this map and of the one that takes its other statements is refused.

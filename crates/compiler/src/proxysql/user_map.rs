@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::refusal;
 use shardwright_rules::{Conflict, EngineRule, Finder, KeyTemplate, KeyValue, MapStep, UnknownKey};
 
 use super::classes::Class;
@@ -117,20 +117,7 @@ impl Lowering<'_, '_> {
         let found = self.draft.chain(&format!("{address}.users.{}.found", user.user));
         let rule = text_rule(site.accepts.clone());
         self.go(chain, "found", address, rule, Target::Jump(found));
-        let what = format!(
-            "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
-            step.map,
-            step.key,
-            refusal::accepted_forms(&step.key, &step.finders)
-        );
-        let rule = text_rule(site.doubtful.clone());
-        self.refuse(
-            chain,
-            "doubtful",
-            address,
-            rule,
-            Refusal::MissingKey.message(&what),
-        );
+        self.doubtful(chain, section, site);
         self.user_rule(chain, map, user, class, leaf);
 
         let several = refusal::conflicting_keys(&step.map, &step.key, &[]);
