@@ -5,6 +5,7 @@ mod support;
 use proptest::prelude::*;
 use shardwright_rules::{EngineId, RegexEngine};
 use shardwright_topology::model::*;
+use support::hostile::hostile;
 use support::*;
 
 /// Statements around a key that must not be taken for it, and what they are.
@@ -179,48 +180,6 @@ fn figures_at_ten_thousand_shards() {
         .map(|candidate| candidate.mean_cost_ns)
         .fold(f64::MAX, f64::min);
     assert_eq!(explanation.candidates[0].mean_cost_ns, cheapest);
-}
-
-/// Pieces that fit together in ways that tell readers of statements apart.
-fn hostile() -> impl Strategy<Value = String> {
-    let pieces = vec![
-        "tenant=1",
-        "tenant=2",
-        "tenant=17",
-        "tenant='2'",
-        "TENANT=02",
-        "xtenant=1",
-        "tenant=1a",
-        "tenant",
-        "=",
-        " ",
-        " ",
-        ",",
-        ";",
-        "/* ",
-        " */",
-        "/*",
-        "*/",
-        "*",
-        "/",
-        "-- ",
-        "--",
-        "#",
-        "\n",
-        "'",
-        "\"",
-        "`",
-        "!",
-        "+",
-        "M!",
-        "a='x'",
-        "SELECT 1 FROM t ",
-        "BEGIN",
-        "SET a=1",
-        "COMMIT",
-        "hostgroup=1",
-    ];
-    prop::collection::vec(prop::sample::select(pieces), 0..12).prop_map(|pieces| pieces.concat())
 }
 
 fn text_keys() -> impl Strategy<Value = Vec<String>> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shardwright_testkit::CommandEnvironment;
 
-use crate::support::PROGRAM;
+use crate::support;
 
 const TOPOLOGY: &str = "\
 version: 1
@@ -36,13 +36,10 @@ route_tests:
 ";
 
 fn project(engine: &str, tests: &str) -> CommandEnvironment {
-    let environment = CommandEnvironment::new(PROGRAM).unwrap();
-    environment
-        .write("shardwright.yaml", format!("version: 1\nengines: [{engine}]\n"))
-        .unwrap();
-    environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
-    environment.write("tests/routes.yaml", tests).unwrap();
-    environment
+    support::project(
+        engine,
+        &[("topology/shop.yaml", TOPOLOGY), ("tests/routes.yaml", tests)],
+    )
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shardwright_testkit::CommandEnvironment;
 
-use crate::support::{PROGRAM, example};
+use crate::support::{self, example};
 
 const TOPOLOGY: &str = "\
 version: 1
@@ -25,13 +25,10 @@ read_write_policies:
 ";
 
 fn project(engines: &str, topology: &str, tests: &str) -> CommandEnvironment {
-    let environment = CommandEnvironment::new(PROGRAM).unwrap();
-    environment
-        .write("shardwright.yaml", format!("version: 1\nengines: [{engines}]\n"))
-        .unwrap();
-    environment.write("topology/shop.yaml", topology).unwrap();
-    environment.write("tests/properties.yaml", tests).unwrap();
-    environment
+    support::project(
+        engines,
+        &[("topology/shop.yaml", topology), ("tests/properties.yaml", tests)],
+    )
 }
 
 const PROPERTIES: &str = "\

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shardwright_testkit::CommandEnvironment;
 
-use crate::support::{PROGRAM, example, examples};
+use crate::support::{self, example, examples};
 
 const TOPOLOGY: &str = "\
 version: 1
@@ -26,13 +26,10 @@ read_write_policies:
 ";
 
 fn project(engines: &str, tests: &str) -> CommandEnvironment {
-    let environment = CommandEnvironment::new(PROGRAM).unwrap();
-    environment
-        .write("shardwright.yaml", format!("version: 1\nengines: [{engines}]\n"))
-        .unwrap();
-    environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
-    environment.write("tests/routes.yaml", tests).unwrap();
-    environment
+    support::project(
+        engines,
+        &[("topology/shop.yaml", TOPOLOGY), ("tests/routes.yaml", tests)],
+    )
 }
 
 #[test]

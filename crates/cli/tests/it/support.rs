@@ -40,6 +40,18 @@ pub(crate) fn example(name: &str) -> CommandEnvironment {
     environment
 }
 
+/// A project for these engines with these files.
+pub(crate) fn project(engines: &str, files: &[(&str, &str)]) -> CommandEnvironment {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment
+        .write("shardwright.yaml", format!("version: 1\nengines: [{engines}]\n"))
+        .unwrap();
+    for (path, text) in files {
+        environment.write(path, text).unwrap();
+    }
+    environment
+}
+
 fn copy(directory: &Path, below: &str, environment: &CommandEnvironment) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
