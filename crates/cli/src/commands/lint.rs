@@ -204,11 +204,11 @@ impl Found {
 /// A finding about rules, at the line that the rules came from; `only` are the engines that have it, if not all do.
 fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diagnostic {
     let mut diagnostic =
-        Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
+        Diagnostic::new(finding.severity, finding.code, finding.message.clone()).proof(finding.proof);
     if let Some(address) = &finding.address {
         let origins = &opened.project.origins;
         if let Some(origin) = opened.find(address.as_str()) {
-            diagnostic = origins.mark(origin, diagnostic.at(origins.span(origin), finding.label));
+            diagnostic = origins.mark(origin, diagnostic.at(origins.span(origin), finding.label.clone()));
         }
         diagnostic = diagnostic.address(address.as_str());
     }
@@ -216,6 +216,11 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
         let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
         diagnostic = diagnostic.note(format!("on {}", names.join(", ")));
     }
+    told(diagnostic, finding)
+}
+
+/// What a finding says wherever it stands.
+fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
     for note in finding.notes {
         diagnostic = diagnostic.note(note);
     }

@@ -4,7 +4,7 @@ use shardwright_analysis::Finding;
 use shardwright_diagnostics::{Diagnostic, Problems, render};
 use shardwright_rules::EngineId;
 
-use super::fails;
+use super::{fails, told};
 use crate::args::Lint;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -61,21 +61,12 @@ fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint) {
 /// A finding at the row that it is about.
 fn located(file: &RuleFile, finding: Finding) -> Diagnostic {
     let mut diagnostic =
-        Diagnostic::new(finding.severity, finding.code, finding.message).proof(finding.proof);
+        Diagnostic::new(finding.severity, finding.code, finding.message.clone()).proof(finding.proof);
     if let Some(address) = &finding.address {
         if let Some(span) = file.origins.get(address.as_str()) {
-            diagnostic = diagnostic.at(*span, finding.label);
+            diagnostic = diagnostic.at(*span, finding.label.clone());
         }
         diagnostic = diagnostic.address(address.as_str());
     }
-    for note in finding.notes {
-        diagnostic = diagnostic.note(note);
-    }
-    if let Some(help) = finding.help {
-        diagnostic = diagnostic.help(help);
-    }
-    if let Some(witness) = finding.witness {
-        diagnostic = diagnostic.witness(witness);
-    }
-    diagnostic.rule_ids(finding.rule_ids)
+    told(diagnostic, finding)
 }
