@@ -46,6 +46,16 @@ pub(crate) fn looks_like_range(text: &str) -> bool {
         .is_some_and(|(first, last)| integer(first) && integer(last))
 }
 
+/// Whether a text is an integer or a range of integers, of which one has no room in 64 bits with a sign.
+pub(crate) fn is_beyond_keys(text: &str) -> bool {
+    let mut ends = text.split("..").map(str::trim);
+    let is_number = |end: &str| {
+        let digits = end.strip_prefix('-').unwrap_or(end);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    ends.clone().all(is_number) && ends.any(|end| crate::model::parse_integer_key(end).is_none())
+}
+
 /// A range of ids: `1000-2999`, both ends included.
 pub(crate) fn id_range(text: &str) -> Option<RangeInclusive<u32>> {
     let (first, last) = text.split_once('-')?;

@@ -11,7 +11,7 @@ use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
 use crate::context::Context;
 use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard, parse_integer_key};
 use crate::structure::shown;
-use crate::units::{key_range, looks_like_range};
+use crate::units::{is_beyond_keys, key_range, looks_like_range};
 
 pub(super) fn shard(
     object: &Object<'_, '_>,
@@ -99,8 +99,7 @@ fn integer_keys(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>)
     if let Some(value) = node.as_integer() {
         let value = i64::try_from(value).ok();
         if value.is_none() {
-            let message = format!("the key {} does not fit 64 bits", shown(node));
-            object.error(BAD_VALUE, message, node.span, context);
+            object.error(BAD_VALUE, beyond_keys(&shown(node)), node.span, context);
         }
         return value.map(|value| KeyRange {
             first: value,
@@ -113,6 +112,14 @@ fn integer_keys(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>)
         return None;
     }
     range(object, node, true, context)
+}
+
+fn beyond_keys(found: &str) -> String {
+    format!(
+        "keys are integers from {} to {}, found {found}",
+        i64::MIN,
+        i64::MAX
+    )
 }
 
 fn text_key(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Option<KeyValue> {
@@ -178,6 +185,8 @@ pub(super) fn range(
     if range.is_none() {
         let message = if looks_like_range(&text) {
             format!("the range `{text}` is empty: it ends before it starts")
+        } else if is_beyond_keys(&text) {
+            beyond_keys(&format!("`{text}`"))
         } else {
             let expected = match or_single {
                 true => "an integer, or a range such as 1..200",
