@@ -135,13 +135,24 @@ impl Span {
                 (a, b) => text.push_str(&format!("[{}-{}]", char::from(a), char::from(b))),
             }
         }
-        match any {
-            0 => {}
-            1 => text.push_str("[0-9]"),
-            2 => text.push_str("[0-9][0-9]"),
-            many => text.push_str(&format!("[0-9]{{{many}}}")),
-        }
-        text
+        text + &any_digits(any, any)
+    }
+
+    /// Whether these are all the numbers of one length.
+    fn is_decade(&self) -> bool {
+        let is_first = self.low.to_string().trim_end_matches('0') == "1";
+        is_first && self.low.checked_mul(10).is_some_and(|next| next - 1 == self.high)
+    }
+}
+
+/// At least `low` and at most `high` digits.
+fn any_digits(low: usize, high: usize) -> String {
+    match (low, high) {
+        (0, 0) => String::new(),
+        (1, 1) => "[0-9]".to_owned(),
+        (2, 2) => "[0-9][0-9]".to_owned(),
+        (low, high) if low == high => format!("[0-9]{{{low}}}"),
+        (low, high) => format!("[0-9]{{{low},{high}}}"),
     }
 }
 
@@ -179,8 +190,18 @@ fn spans(low: u64, high: u64, into: &mut Vec<Span>) {
     }
 }
 
+/// One text a span, and one for decades that follow each other.
 fn texts(spans: &[Span]) -> Vec<String> {
-    spans.iter().map(Span::text).collect()
+    spans
+        .chunk_by(|one, next| {
+            one.is_decade() && next.is_decade() && one.high.checked_add(1) == Some(next.low)
+        })
+        .map(|chunk| match chunk {
+            [first, .., last] => format!("[1-9]{}", any_digits(first.digits() - 1, last.digits() - 1)),
+            [one] => one.text(),
+            [] => String::new(),
+        })
+        .collect()
 }
 
 fn any_of(parts: &[String]) -> String {
@@ -205,10 +226,12 @@ mod tests {
         for (ranges, writing, expected) in [
             (&[(17, 17)][..], Writing::Free, r"\+?0*17"),
             (&[(100, 149)], Writing::Free, r"\+?0*1[0-4][0-9]"),
+            (&[(0, 999)], Writing::Plain, "(?:[0-9]|[1-9][0-9]{1,2})"),
+            (&[(1, 99_999)], Writing::Plain, "[1-9][0-9]{0,4}"),
             (
-                &[(0, 999)],
+                &[(5, 1_234)],
                 Writing::Plain,
-                "(?:[0-9]|[1-9][0-9]|[1-9][0-9][0-9])",
+                "(?:[5-9]|[1-9][0-9]{1,2}|1[01][0-9][0-9]|12[0-2][0-9]|123[0-4])",
             ),
             (&[(7, 12)], Writing::Padded(3), "(?:00[7-9]|01[0-2])"),
             (&[(-3, 0)], Writing::Free, r"(?:\+?0*0|-0*[1-3]|-0+)"),
