@@ -244,12 +244,7 @@ impl Languages {
 
 /// A pattern as a message shows it.
 pub(crate) fn shortened(text: &str) -> String {
-    const LIMIT: usize = 60;
-    if text.chars().count() <= LIMIT {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(LIMIT).collect();
-    format!("{head}…")
+    shardwright_diagnostics::shortened(text, 60).into_owned()
 }
 
 #[cfg(test)]

@@ -152,8 +152,12 @@ impl Columns {
         };
         let number = |at: usize, what: &str| {
             let text = cell(at)?.trim();
-            text.parse::<u64>()
-                .map_err(|_| format!("{what} `{}` is no number from 0 on", shortened(text)))
+            text.parse::<u64>().map_err(|_| {
+                format!(
+                    "{what} `{}` is no number from 0 on",
+                    shardwright_diagnostics::shortened(text, 40)
+                )
+            })
         };
         Ok(match *self {
             Columns::Keys { key, count } => (Seen::Key(cell(key)?.clone()), number(count, "the count")?),
@@ -182,10 +186,6 @@ impl Columns {
             }
         })
     }
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 /// The columns of a line; quotes inside a quoted value are doubled.

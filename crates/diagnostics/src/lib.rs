@@ -9,6 +9,7 @@ mod diagnostic;
 mod problems;
 pub mod render;
 mod report;
+mod shortened;
 mod source;
 mod suggest;
 
@@ -16,5 +17,6 @@ pub use code::{Code, CodeDoc};
 pub use diagnostic::{Applicability, Diagnostic, Edit, Fix, Label, Note, NoteKind, Proof, Severity, Witness};
 pub use problems::{Counts, MAX_KEPT, Problems};
 pub use report::{Case, CaseOutcome, Finding, Place, PlacedFix, Report, Tool};
+pub use shortened::shortened;
 pub use source::{FileId, Position, Sources, Span};
 pub use suggest::did_you_mean;

@@ -385,9 +385,5 @@ fn element(row: &[shardwright_sql::Token], wanted: usize) -> (usize, usize) {
 
 /// Text of the file in a message: short, and without what a terminal would obey.
 fn shortened(text: &str) -> String {
-    let shown = text
-        .chars()
-        .take(40)
-        .map(|c| if c.is_control() { ' ' } else { c });
-    shown.collect()
+    shardwright_diagnostics::shortened(text, 40).replace(char::is_control, " ")
 }

@@ -1,5 +1,6 @@
 //! What was expected of a statement against what became of it.
 
+use shardwright_diagnostics::shortened;
 use shardwright_rules::{Decision, HostgroupId, Outcome, Route, Statement};
 
 use super::session::Simulated;
@@ -253,8 +254,8 @@ impl Found {
     fn push(&mut self, field: Option<&'static str>, expected: impl AsRef<str>, actual: impl AsRef<str>) {
         self.mismatches.push(Mismatch {
             field,
-            expected: shortened(expected.as_ref()),
-            actual: shortened(actual.as_ref()),
+            expected: shortened(expected.as_ref(), SHOWN).into_owned(),
+            actual: shortened(actual.as_ref(), SHOWN).into_owned(),
         });
     }
 
@@ -269,12 +270,5 @@ impl Found {
             let actual = actual.map_or_else(|| "none".to_owned(), |actual| format!("{actual}{unit}"));
             self.push(Some(field), format!("{expected}{unit}"), actual);
         }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

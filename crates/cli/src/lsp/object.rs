@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use shardwright_compiler::{Compiled, tree};
+use shardwright_diagnostics::shortened;
 use shardwright_rules::EngineId;
 use shardwright_topology::model::{Cluster, ClusterKind, Placement, Project, Server, Shard, ShardMap, User};
 use shardwright_topology::symbols::Symbol;
@@ -153,9 +154,8 @@ fn rules(engine: EngineId, compiled: &Compiled, address: &str) -> Option<String>
     lines.extend(shown.filter_map(|reference| {
         let rule = graph.rules.iter().find(|rule| rule.id == reference.id)?;
         let what = tree::describe(compiled, rule);
-        let short: String = what.chars().take(MAX_RULE_CHARACTERS).collect();
-        let cut = if short.len() < what.len() { "…" } else { "" };
-        Some(format!("rule {} flag {}: {short}{cut}", rule.id, rule.flag_in))
+        let short = shortened(&what, MAX_RULE_CHARACTERS);
+        Some(format!("rule {} flag {}: {short}", rule.id, rule.flag_in))
     }));
     if let Some(more) = explained
         .rules

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_analysis::picture::{Node, Picture};
+use shardwright_diagnostics::shortened;
 
 use super::page::{escaped, put};
 
@@ -267,9 +268,9 @@ fn svg(graph: &Graph) -> String {
                 BOX.0,
                 BOX.1,
                 y + middle,
-                escaped(&cut(&drawn.title, 23)),
+                escaped(&shortened(&drawn.title, 23)),
                 y + 35,
-                escaped(&cut(&drawn.detail, 28)),
+                escaped(&shortened(&drawn.detail, 28)),
                 title = escaped(&drawn.title),
                 detail = escaped(&drawn.detail),
                 tx = x + 12,
@@ -301,11 +302,4 @@ fn line(begin: (i32, i32), end: (i32, i32), from: &Drawn, to: &Drawn, count: usi
         x1 + bend,
         x2 - bend
     )
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }

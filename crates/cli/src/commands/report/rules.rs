@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use shardwright_analysis::Finding;
+use shardwright_diagnostics::shortened;
 use shardwright_rules::{Body, EngineRule, NativeStep, Rule};
 
 use super::page::{escaped, put, severity};
@@ -48,8 +49,8 @@ pub(super) fn table(set: &RuleSet, findings: &[Finding]) -> String {
                 "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"quiet\">{}</td><td>{}</td></tr>\n",
                 rule.id,
                 rule.flag_in,
-                escaped(&shortened(&asks)),
-                escaped(&shortened(&does)),
+                escaped(&shortened(&asks, MAX_CELL)),
+                escaped(&shortened(&does, MAX_CELL)),
                 escaped(&set.named(&rule.address)),
                 badges.join(" ")
             ),
@@ -66,13 +67,6 @@ pub(super) fn table(set: &RuleSet, findings: &[Finding]) -> String {
         );
     }
     out
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_CELL) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 /// What a rule asks, and what it does.

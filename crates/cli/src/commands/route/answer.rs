@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use shardwright_analysis::Visit;
+use shardwright_diagnostics::shortened;
 use shardwright_rules::{Decision, Outcome};
 
 use crate::rule_set::RuleSet;
@@ -9,6 +10,9 @@ use crate::ui::Ui;
 
 /// Rules that did not match, shown between two that did.
 const MOST_SKIPPED: usize = 6;
+
+/// Characters of a rule's conditions; compiled patterns have thousands.
+const MOST_OF_WHY: usize = 160;
 
 /// `route --format json`; keys are only ever added.
 #[derive(Serialize)]
@@ -140,9 +144,9 @@ impl Answer {
 
 /// A rule that matched, or the last of those that did not before the next one that did.
 fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
-    let hidden = match ui.is_verbose() {
-        true => 0,
-        false => gap.len().saturating_sub(MOST_SKIPPED),
+    let (hidden, most) = match ui.is_verbose() {
+        true => (0, usize::MAX),
+        false => (gap.len().saturating_sub(MOST_SKIPPED), MOST_OF_WHY),
     };
     let mut lines = Vec::new();
     if hidden > 0 {
@@ -157,15 +161,16 @@ fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
             .flag_out
             .map(|flag| format!(" → chain {flag}"))
             .unwrap_or_default();
+        let why = shortened(&step.why, most);
         if step.matched {
             lines.push(format!(
-                "  rule {} {}{place}\n       {}{jump}",
-                step.rule_id, step.address, step.why
+                "  rule {} {}{place}\n       {why}{jump}",
+                step.rule_id, step.address
             ));
         } else {
             lines.push(ui.faint(&format!(
-                "  - rule {} {}{place}: {}",
-                step.rule_id, step.address, step.why
+                "  - rule {} {}{place}: {why}",
+                step.rule_id, step.address
             )));
         }
     }

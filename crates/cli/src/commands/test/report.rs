@@ -1,7 +1,7 @@
 //! SW801: a statement of which something else became than a route test says, with the rule that decided.
 
 use shardwright_analysis::route_tests::Failure;
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
 use shardwright_rules::{Decision, EngineId, Outcome};
 use shardwright_topology::model::RouteTest;
 
@@ -95,18 +95,9 @@ fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened
     match opened.find(step.address.as_str()) {
         Some(origin) => diagnostic.also(
             origins.span(origin),
-            format!("decided here: {}", shortened(&step.why)),
+            format!("decided here: {}", shortened(&one_line(&step.why), LABEL)),
         ),
         None => diagnostic,
-    }
-}
-
-/// Compiled patterns can be long.
-fn shortened(text: &str) -> String {
-    let text = one_line(text);
-    match text.char_indices().nth(LABEL) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 
