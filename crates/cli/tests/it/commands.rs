@@ -144,6 +144,8 @@ fn explain_knows_codes_and_addresses() {
         .success()
         .stdout;
     assert!(shard.contains("shard-137"), "{shard}");
+    let bare = environment.run(["explain", "t137"]).unwrap().success().stdout;
+    assert_eq!(bare, shard, "a name that one thing has");
     assert_eq!(
         environment.run(["explain", "tenants/t999"]).unwrap().code(),
         Some(64)

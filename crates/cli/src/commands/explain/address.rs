@@ -133,7 +133,7 @@ pub(crate) fn places(configuration: &Configuration, address: &Address) -> Vec<St
     lines
 }
 
-/// The address that people mean: in full, or `map/shard`.
+/// The address that people mean: in full, `map/shard`, or a name that one thing has.
 fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
     let long = match what.split_once('/') {
         Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
@@ -143,6 +143,18 @@ fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
         return Ok(Address::new(long));
     }
     let known: Vec<String> = opened.addresses().collect();
+    let named: Vec<&String> = known
+        .iter()
+        .filter(|address| address.rsplit_once('.').is_some_and(|(_, name)| name == what))
+        .collect();
+    match named[..] {
+        [] => {}
+        [one] => return Ok(Address::new(one.as_str())),
+        [one, other, ..] => {
+            let error = CommandError::usage(format!("{} things have the name {what}", named.len()));
+            return Err(error.hint(format!("say which: {one}, or {other}")));
+        }
+    }
     let error = CommandError::usage(format!("nothing has the address {what}"));
     Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean {near}?")),
