@@ -1,4 +1,4 @@
-//! The codes SW110 to SW199 and SW300 to SW319: what can be wrong with what users write.
+//! The codes SW110 to SW199 and SW300 to SW319, SW601, SW602, SW704: what can be wrong with what users write.
 
 shardwright_diagnostics::codes! {
     NO_PROJECT_FILE = "SW110": "the directory holds no project file";
@@ -42,4 +42,7 @@ shardwright_diagnostics::codes! {
     BAD_MOVE = "SW317": "a move that cannot be made";
     KEPT_VARIABLE = "SW318": "an engine variable that belongs to another part of the project";
     NO_SUCH_VARIABLE = "SW319": "a variable that the engine does not have";
+    NO_HYSTERESIS = "SW601": "a throttle that starts and stops at one value";
+    TOO_MANY_CONNECTIONS = "SW704": "proxies may open more connections than a server takes";
+    STARVES_SIGNAL = "SW602": "a throttle that keeps its own signal from recovering";
 }

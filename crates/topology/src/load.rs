@@ -228,6 +228,7 @@ fn resolve(
     context.allow_files = allow_files;
     let file = project_settings(&layers, &mut context);
     let topology = resolve::topology(layers.topology().as_ref(), &mut context);
+    resolve::capacity::check(&file, &topology, &mut context);
     if let Some(overlay) = &layers.overlay {
         let mut scratch = layers.context(sources, Report::default(), tables.clone());
         let report = &mut context.report;

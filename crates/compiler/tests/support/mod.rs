@@ -79,6 +79,7 @@ impl Build {
                     weight: 1,
                     read_weight: None,
                     max_connections: 1_000,
+                    server_max_connections: None,
                     max_replication_lag_ms: None,
                     state: ServerState::Online,
                     until: None,

@@ -147,6 +147,8 @@ pub struct Server {
     pub read_weight: Option<u32>,
     /// Most connections of one proxy to it; 1000 where not said.
     pub max_connections: u32,
+    /// The server's own `max_connections`, where it is said.
+    pub server_max_connections: Option<u32>,
     /// Replicas further behind take no reads, in milliseconds.
     pub max_replication_lag_ms: Option<u64>,
     /// Whether it takes traffic.

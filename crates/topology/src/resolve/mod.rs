@@ -1,5 +1,6 @@
 //! From merged trees to typed objects: generators run, templates expand, references are looked up.
 
+pub(crate) mod capacity;
 mod cluster;
 mod effects;
 mod engine_settings;

@@ -90,7 +90,8 @@ fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> 
         port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(3306),
         weight: weight("weight", context).unwrap_or(1),
         read_weight: weight("read_weight", context),
-        max_connections: max_connections(object, context).unwrap_or(MAX_CONNECTIONS),
+        max_connections: most_connections(object, "max_connections", context).unwrap_or(MAX_CONNECTIONS),
+        server_max_connections: most_connections(object, "server_max_connections", context),
         max_replication_lag_ms: lag(object, context),
         state: object.word("state", &STATES, context).unwrap_or_default(),
         until: object.text("until", context),
@@ -100,11 +101,11 @@ fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> 
     Some(server)
 }
 
-fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {
-    let most = object.count("max_connections", context)?;
+fn most_connections(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<u32> {
+    let most = object.count(field, context)?;
     if most == 0 {
         let diagnostic = Diagnostic::error(BAD_VALUE, "with 0 connections the server takes no statements")
-            .at(object.span("max_connections"), "")
+            .at(object.span(field), "")
             .help("`state: offline` takes it out");
         object.push(diagnostic, context);
         return None;

@@ -1,5 +1,8 @@
 //! Throttles.
 
+mod hysteresis;
+mod recovery;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -42,6 +45,10 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
         .word("on_unsupported", &ON_UNSUPPORTED, context)
         .unwrap_or_default();
     let (until, reason, ended) = expiry(object, context);
+    if let Some(signal) = &signal {
+        hysteresis::check(object, signal, hold_ms, context);
+        recovery::check(object, signal, &applies_to, context);
+    }
     if !object.has("signal") {
         for field in ["hold", "on_unknown"] {
             if object.has(field) {

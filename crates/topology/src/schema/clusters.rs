@@ -141,6 +141,13 @@ pub(super) fn server() -> Value {
                 count("Most connections that one proxy opens to it, per hostgroup; 1000 where not given."),
             ),
             (
+                "server_max_connections",
+                count(
+                    "The server's own `max_connections`. Where it is given, what all proxies together may open to it is \
+                     compared with it.",
+                ),
+            ),
+            (
                 "max_replication_lag",
                 duration(
                     "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit \

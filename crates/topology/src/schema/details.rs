@@ -15,6 +15,7 @@ const TOPOLOGY_EXAMPLES: Details = &[
     ("$server.host", r#"["db1.internal", "10.0.0.7"]"#),
     ("$server.read_weight", "[1, 100]"),
     ("$server.max_connections", "[400]"),
+    ("$server.server_max_connections", "[2000]"),
     ("$server.until", r#"["2027-01-10T06:00:00Z"]"#),
     ("$server.reason", r#"["CHG-77"]"#),
     ("$secret.env", r#"["APP_PASSWORD"]"#),
