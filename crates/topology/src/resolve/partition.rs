@@ -68,26 +68,36 @@ fn claims(key: &Key, shards: &[Shard]) -> Vec<Claim> {
 }
 
 fn check_overlaps(claims: &[Claim], shards: &[Shard], context: &mut Context<'_>) {
-    let mut reported = 0;
+    let mut found = 0;
     let mut widest: Option<Claim> = None;
     for claim in claims {
         if let Some(earlier) = widest
             && claim.range.first <= earlier.range.last
         {
-            let last = claim.range.last.min(earlier.range.last);
-            let both = KeyRange {
-                first: claim.range.first,
-                last,
-            };
-            report_overlap(&both.to_string(), earlier.shard, claim.shard, shards, context);
-            reported += 1;
-            if reported == MAX_REPORTED {
-                return;
+            found += 1;
+            if found <= MAX_REPORTED {
+                let last = claim.range.last.min(earlier.range.last);
+                let both = KeyRange {
+                    first: claim.range.first,
+                    last,
+                };
+                report_overlap(&both.to_string(), earlier.shard, claim.shard, shards, context);
             }
         }
         if widest.is_none_or(|earlier| claim.range.last > earlier.range.last) {
             widest = Some(*claim);
         }
+    }
+    report_more_overlaps(found, claims.last().map(|claim| claim.shard), shards, context);
+}
+
+/// Says how many overlaps were not reported one by one.
+fn report_more_overlaps(found: usize, shard: Option<u32>, shards: &[Shard], context: &mut Context<'_>) {
+    if let (Some(more), Some(shard)) = (found.checked_sub(MAX_REPORTED).filter(|more| *more > 0), shard) {
+        let message = format!("{more} more keys or ranges are those of a shard before them");
+        let here = keys_span(&shards[shard as usize], context);
+        let diagnostic = Diagnostic::error(KEY_OVERLAP, message).at(here, "");
+        context.report.push_at_cell(diagnostic);
     }
 }
 
@@ -100,10 +110,11 @@ fn check_texts(shards: &[Shard], context: &mut Context<'_>) {
         }));
     }
     texts.sort_unstable();
-    let twice = texts.windows(2).filter(|pair| pair[0].0 == pair[1].0);
-    for pair in twice.take(MAX_REPORTED) {
+    let twice = || texts.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    for pair in twice().take(MAX_REPORTED) {
         report_overlap(pair[0].0, pair[0].1, pair[1].1, shards, context);
     }
+    report_more_overlaps(twice().count(), texts.last().map(|(_, shard)| *shard), shards, context);
 }
 
 fn report_overlap(keys: &str, first: u32, second: u32, shards: &[Shard], context: &mut Context<'_>) {
