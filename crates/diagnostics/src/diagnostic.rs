@@ -1,5 +1,7 @@
 //! One problem: what, where, why, and what would put it right.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::{Code, Span};
@@ -87,6 +89,20 @@ pub struct Witness {
     pub schema: String,
     /// The statement.
     pub query: String,
+}
+
+/// On one line, as notes show it: `user=app schema=shop  SELECT 1`.
+impl fmt::Display for Witness {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "user={}", self.user)?;
+        if !self.schema.is_empty() {
+            write!(formatter, " schema={}", self.schema)?;
+        }
+        write!(formatter, " ")?;
+        self.query
+            .split_whitespace()
+            .try_for_each(|word| write!(formatter, " {word}"))
+    }
 }
 
 /// Whether a fix may be made without asking.
@@ -266,9 +282,10 @@ impl Diagnostic {
         self
     }
 
-    /// A statement that shows it.
+    /// A statement that shows it; a note repeats it for people.
     #[must_use]
     pub fn witness(mut self, witness: Witness) -> Self {
+        self = self.with_note(NoteKind::Example, witness.to_string());
         self.witness = Some(witness);
         self
     }

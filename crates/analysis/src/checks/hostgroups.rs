@@ -62,7 +62,7 @@ fn problem(members: Option<&[Member]>) -> Option<(Code, Severity, &'static str, 
             NO_SERVERS,
             Severity::Error,
             "has no server",
-            "name a cluster that exists, or give this one servers",
+            "give it servers, or send the statements elsewhere",
         ));
     };
     let online: Vec<&Member> = members

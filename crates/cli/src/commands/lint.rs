@@ -221,14 +221,14 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
 
 /// What a finding says wherever it stands.
 fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
+    if let Some(witness) = finding.witness {
+        diagnostic = diagnostic.witness(witness);
+    }
     for note in finding.notes {
         diagnostic = diagnostic.note(note);
     }
     if let Some(help) = finding.help {
         diagnostic = diagnostic.help(help);
-    }
-    if let Some(witness) = finding.witness {
-        diagnostic = diagnostic.witness(witness);
     }
     diagnostic.rule_ids(finding.rule_ids)
 }

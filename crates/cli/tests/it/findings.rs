@@ -62,8 +62,8 @@ fn a_finding_names_its_engine_only_where_another_has_it_not() {
     let text = rules(2);
     let (_, shadowed) = text.split_once("[SW201]").unwrap();
     let (shadowed, looping) = shadowed.split_once("[SW211]").unwrap();
-    assert!(!shadowed.contains("note: on "), "{shadowed}");
-    assert!(looping.contains("note: on proxysql-2.7\n"), "{looping}");
+    assert!(!shadowed.contains(" on proxysql-2.7\n"), "{shadowed}");
+    assert!(looping.contains(" on proxysql-2.7\n"), "{looping}");
 }
 
 #[test]

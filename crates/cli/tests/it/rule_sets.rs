@@ -70,8 +70,9 @@ fn lint_of_a_dump_points_at_its_lines() {
     5 │   (10, 1, '^SELECT', 2, 1),
       │   ━━━━━━━━━━━━━━━━━━━━━━━━ places on readers
       │
-      ├ help: put a rule before it that keeps such statements on the writer, or use a read/write policy, which sends only provable reads to readers
-      ╰ more: shardwright explain SW401
+      ├ example: user=app schema=shop  SELECT a FROM t WHERE id=1 FOR UPDATE
+      ├ help:    put a rule before it that keeps such statements on the writer, or use a read/write policy, which sends only provable reads to readers
+      ╰ more:    shardwright explain SW401
 
     info[SW406]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: a session that has set a user variable is locked to 1, and its reads fail with error 9006
       ╭▸ rules.sql:5:3
@@ -79,8 +80,9 @@ fn lint_of_a_dump_points_at_its_lines() {
     5 │   (10, 1, '^SELECT', 2, 1),
       │   ━━━━━━━━━━━━━━━━━━━━━━━━ leaves the hostgroup of user variables
       │
-      ├ help: keep the reads of applications that use user variables on the writer
-      ╰ more: shardwright explain SW406
+      ├ example: user=app schema=shop  SELECT a FROM t WHERE id=1
+      ├ help:    keep the reads of applications that use user variables on the writer
+      ╰ more:    shardwright explain SW406
 
     error[SW201]: rule 20 never matches: rule 10 takes all of its statements
       ╭▸ rules.sql:6:3
@@ -88,9 +90,11 @@ fn lint_of_a_dump_points_at_its_lines() {
     6 │   (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
       │   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ behind rule 10
       │
-      ├ note: rule 10 takes this statement
-      ├ help: move rule 20 before rule 10, or narrow what stands before it
-      ╰ more: shardwright explain SW201
+      ├ example: user=app schema=shop  SELECTFOR UPDATE
+      ├ note:    rule 10 takes this statement
+      ├ help:    move rule 20 before rule 10, or narrow what stands before it
+      ├ claim:   proved
+      ╰ more:    shardwright explain SW201
 
     info[SW164]: LOAD and SAVE are not run: the tables are taken for what runs
       ╭▸ rules.sql:7:1

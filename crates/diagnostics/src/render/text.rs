@@ -4,7 +4,10 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 
 use super::excerpt::excerpts;
-use crate::{Diagnostic, NoteKind, Problems, Severity, Sources};
+use crate::{Diagnostic, NoteKind, Problems, Proof, Severity, Sources};
+
+/// Before the ground that a claim stands on, where no example shows it.
+const CLAIM: &str = "claim";
 
 /// All kept problems in file order, a blank line between them, and a closing line where more were found than kept.
 #[must_use]
@@ -66,6 +69,11 @@ fn note_lines(diagnostic: &Diagnostic) -> Vec<(&'static str, String)> {
             more => format!("in instance {instance} and {more} more"),
         };
         lines.push((NoteKind::Note.name(), text));
+    }
+    match diagnostic.proof {
+        Some(Proof::Proved) => lines.push((CLAIM, "proved".to_owned())),
+        Some(Proof::Possible) => lines.push((CLAIM, "possible: neither proved nor ruled out".to_owned())),
+        Some(Proof::Witnessed) | None => {}
     }
     lines.push((
         NoteKind::More.name(),

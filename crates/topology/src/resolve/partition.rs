@@ -114,7 +114,12 @@ fn check_texts(shards: &[Shard], context: &mut Context<'_>) {
     for pair in twice().take(MAX_REPORTED) {
         report_overlap(pair[0].0, pair[0].1, pair[1].1, shards, context);
     }
-    report_more_overlaps(twice().count(), texts.last().map(|(_, shard)| *shard), shards, context);
+    report_more_overlaps(
+        twice().count(),
+        texts.last().map(|(_, shard)| *shard),
+        shards,
+        context,
+    );
 }
 
 fn report_overlap(keys: &str, first: u32, second: u32, shards: &[Shard], context: &mut Context<'_>) {

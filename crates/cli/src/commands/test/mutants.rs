@@ -7,14 +7,13 @@ use serde::Serialize;
 use shardwright_analysis::properties::{Answer, Prover, Trial};
 use shardwright_analysis::route_tests::mutants::{Mutant, Survivor, mutants};
 use shardwright_analysis::route_tests::{Case, Runner};
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems, Proof, Witness};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_topology::model::Property;
 
 use super::coverage::{placed, too_little};
 use super::properties::{asked, maps};
-use super::report::one_line;
 use crate::project::Opened;
 use crate::ui::Ui;
 
@@ -168,17 +167,11 @@ fn survivor(mutant: &Mutant, trial: Option<Trial>, engine: EngineId, opened: &Op
     let diagnostic = Diagnostic::warning(SURVIVED, message).rule_ids(mutant.rule_ids.iter().copied());
     let diagnostic = placed(diagnostic, mutant.address.as_str(), opened);
     let Some(Trial { user, schema, query }) = trial else {
-        return diagnostic
-            .proof(Proof::Possible)
-            .note("it is not known whether a statement would show it");
+        return diagnostic.proof(Proof::Possible);
     };
     let schema = schema.unwrap_or_default();
     diagnostic
         .proof(Proof::Witnessed)
-        .with_note(
-            NoteKind::Example,
-            format!("user={user} schema={schema}  {}", one_line(&query)),
-        )
-        .help("a test with this statement would notice")
         .witness(Witness { user, schema, query })
+        .help("a test with this statement would notice")
 }

@@ -159,17 +159,11 @@ fn refuted(
     }
     for shown in &example.statements {
         diagnostic = diagnostic
-            .with_note(NoteKind::Example, said(shown))
+            .witness(witness(shown))
             .with_note(NoteKind::GoesTo, goes_to(&shown.decision, opened));
     }
     if let Some(shown) = example.statements.last() {
-        diagnostic = diagnostic
-            .rule_ids(shown.decision.path.iter().map(|step| step.rule_id))
-            .witness(Witness {
-                user: shown.user.clone(),
-                schema: shown.schema.clone().unwrap_or_default(),
-                query: shown.query.clone(),
-            });
+        diagnostic = diagnostic.rule_ids(shown.decision.path.iter().map(|step| step.rule_id));
     }
     marked(diagnostic, property, opened)
 }
@@ -203,7 +197,10 @@ fn marked(diagnostic: Diagnostic, property: &model::Property, opened: &Opened) -
     diagnostic.address(origins.address(property.origin))
 }
 
-fn said(shown: &Shown) -> String {
-    let schema = shown.schema.as_deref().unwrap_or_default();
-    format!("user={} schema={schema}  {}", shown.user, one_line(&shown.query))
+fn witness(shown: &Shown) -> Witness {
+    Witness {
+        user: shown.user.clone(),
+        schema: shown.schema.clone().unwrap_or_default(),
+        query: shown.query.clone(),
+    }
 }

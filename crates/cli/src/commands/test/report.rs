@@ -50,21 +50,18 @@ pub(super) fn diagnostic(
     }
     let schema = failure.schema.clone().unwrap_or_default();
     let user = step.session.user.as_deref().unwrap_or_default();
-    diagnostic = diagnostic.with_note(
-        NoteKind::Example,
-        format!("user={user} schema={schema}  {}", one_line(&step.query)),
-    );
+    diagnostic = diagnostic.witness(Witness {
+        user: user.to_owned(),
+        schema,
+        query: step.query.to_string(),
+    });
     diagnostic = diagnostic.with_note(NoteKind::GoesTo, goes_to(&failure.decision, opened));
     diagnostic = at_deciding_rule(diagnostic, &failure.decision, opened)
         .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));
     if let Some(instance) = origins.instance(test.origin) {
         diagnostic = diagnostic.instance(instance);
     }
-    diagnostic.address(origins.address(test.origin)).witness(Witness {
-        user: user.to_owned(),
-        schema,
-        query: step.query.to_string(),
-    })
+    diagnostic.address(origins.address(test.origin))
 }
 
 /// Where the statement went, and by which object.
