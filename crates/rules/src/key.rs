@@ -48,15 +48,8 @@ impl<'a> KeyRef<'a> {
     pub fn parse(kind: KeyKind, text: Cow<'a, str>) -> Option<Self> {
         match kind {
             KeyKind::Text => Some(KeyRef::Text(text)),
-            KeyKind::Integer => {
-                let digits = text.strip_prefix(['-', '+']).unwrap_or(&text);
-                let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-                if decimal {
-                    text.parse().ok().map(KeyRef::Integer)
-                } else {
-                    None
-                }
-            }
+            // The standard library reads just this form: one sign at most, decimal ASCII digits, nothing else.
+            KeyKind::Integer => text.parse().ok().map(KeyRef::Integer),
         }
     }
 

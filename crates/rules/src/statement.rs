@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use shardwright_sql::class::{called_functions, has_several};
+use shardwright_sql::class::called_functions;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
@@ -16,7 +16,6 @@ pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
     skim: OnceCell<Skim>,
-    several: OnceCell<bool>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
 }
@@ -28,7 +27,6 @@ impl<'a> Statement<'a> {
             text,
             mode,
             skim: OnceCell::new(),
-            several: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
         }
@@ -66,6 +64,14 @@ impl<'a> Statement<'a> {
             Comments::Unread => comment_keys(self.text, self.mode, key)
                 .map(|(value, _)| value)
                 .for_each(take),
+        }
+    }
+
+    /// The body of its only comment, where that stands before everything else.
+    pub fn lone_comment(&self) -> Option<&'a [u8]> {
+        match self.skim().comments {
+            Comments::Lone(body) => Some(body.of(self.text)),
+            Comments::None | Comments::Unread => None,
         }
     }
 
@@ -113,10 +119,7 @@ impl<'a> Statement<'a> {
 
     /// There is a second statement behind a semicolon.
     pub fn has_several(&self) -> bool {
-        *self.several.get_or_init(|| match self.shape.get() {
-            Some(shape) => shape.several,
-            None => has_several(self.text, self.mode),
-        })
+        self.skim().may_be_several && self.shape().several
     }
 
     /// Provably a read, so that it may leave the writer. With `session_functions`, reads of session state count too.

@@ -24,6 +24,11 @@ impl Annotation<'_> {
         self.key.eq_ignore_ascii_case(name.as_bytes())
     }
 
+    /// True if the key is one of [`KNOWN_KEYS`].
+    pub fn is_known(&self) -> bool {
+        KNOWN_KEYS.iter().any(|key| self.is(key))
+    }
+
     /// The value as ProxySQL reads numbers: it must begin with a digit, and what follows the digits is ignored.
     /// Saturates.
     pub fn number(&self) -> Option<u64> {

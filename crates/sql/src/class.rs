@@ -7,7 +7,7 @@ mod shape;
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;
 pub(crate) use keywords::classify_from;
-pub use shape::{Shape, called_functions, has_several};
+pub use shape::{Shape, called_functions};
 
 /// The kind of a statement, from its leading keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

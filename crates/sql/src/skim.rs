@@ -15,6 +15,8 @@ pub struct Skim {
     pub class: StatementClass,
     /// Its comments.
     pub comments: Comments,
+    /// Something may stand behind a semicolon: only a reading of all tokens can tell.
+    pub may_be_several: bool,
 }
 
 /// The comments of a statement, as far as its beginning tells.
@@ -32,25 +34,62 @@ impl Skim {
     /// Reads the beginning of `text`.
     pub fn of(text: &[u8], mode: LexMode) -> Self {
         let start = blanks_end(text, 0);
-        if text.get(start) == Some(&b'/')
-            && let Some((body, end)) = plain_comment(text, start)
-        {
-            let class = classify_from(text, mode, blanks_end(text, end));
-            let comments = match opener(&text[end..]) {
-                None => Comments::Lone(body),
-                Some(_) => Comments::Unread,
+        let opens = text.get(start) == Some(&b'/');
+        if opens && let Some((body, end)) = plain_comment(text, start) {
+            let rest = Marks::of(&text[end..]);
+            return Skim {
+                class: classify_from(text, mode, blanks_end(text, end)),
+                comments: if rest.opener {
+                    Comments::Unread
+                } else {
+                    Comments::Lone(body)
+                },
+                may_be_several: rest.separates,
             };
-            return Skim { class, comments };
         }
-        let comments = match opener(text) {
-            None => Comments::None,
-            Some(_) => Comments::Unread,
-        };
-        let class = match text.get(start) {
-            Some(b'/') => classify(text, mode),
-            _ => classify_from(text, mode, start),
-        };
-        Skim { class, comments }
+        let all = Marks::of(text);
+        Skim {
+            class: if opens {
+                classify(text, mode)
+            } else {
+                classify_from(text, mode, start)
+            },
+            comments: if all.opener {
+                Comments::Unread
+            } else {
+                Comments::None
+            },
+            may_be_several: all.separates,
+        }
+    }
+}
+
+/// What one search of a text finds, in quotes and outside.
+#[derive(Default)]
+struct Marks {
+    /// There is a `/*`.
+    opener: bool,
+    /// There is a semicolon, and behind it more than blanks and semicolons.
+    separates: bool,
+}
+
+impl Marks {
+    fn of(text: &[u8]) -> Self {
+        let mut marks = Self::default();
+        let mut has_semicolon = false;
+        for at in memchr::memchr2_iter(b'/', b';', text) {
+            if text[at] == b'/' {
+                marks.opener |= text.get(at + 1) == Some(&b'*');
+            } else if !has_semicolon {
+                has_semicolon = true;
+                let ends = |&byte: &u8| byte == b';' || is_blank(byte);
+                marks.separates = !text[at + 1..].iter().all(ends);
+            }
+            if marks.opener && has_semicolon {
+                break;
+            }
+        }
+        marks
     }
 }
 
@@ -95,9 +134,4 @@ fn plain_comment(text: &[u8], start: usize) -> Option<(Span, usize)> {
         at += 1;
     }
     None
-}
-
-/// Where the first `/*` of a text stands.
-fn opener(text: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'/', text).find(|&at| text.get(at + 1) == Some(&b'*'))
 }

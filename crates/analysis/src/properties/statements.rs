@@ -35,7 +35,7 @@ pub(super) fn is_plain(statement: &Statement<'_>) -> bool {
     !comments.into_iter().any(holds)
         && !statement.shape().unterminated
         && !statement.has_several()
-        && !annotation::annotations(text).any(|found| annotation::KNOWN_KEYS.iter().any(|key| found.is(key)))
+        && !annotation::annotations(text).any(|found| found.is_known())
 }
 
 /// What carries the key of a shard.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use shardwright_sql::annotation;
+use shardwright_sql::annotation::Annotation;
 
 use crate::decide::Index;
 use crate::decide::walk::Walk;
@@ -140,9 +140,7 @@ pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
     if user.is_some_and(|user| user.annotations_allowed) {
         return None;
     }
-    let known =
-        |annotation: &annotation::Annotation<'_>| annotation::KNOWN_KEYS.iter().any(|key| annotation.is(key));
-    let denied = walk.statement.annotations().find(known)?;
+    let denied = walk.statement.annotations().find(Annotation::is_known)?;
     let key = String::from_utf8_lossy(denied.key).to_ascii_lowercase();
     let what = format!(
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",

@@ -25,11 +25,6 @@ pub struct Shape {
     pub effects: SessionEffects,
 }
 
-/// Whether there is a token behind a semicolon, without reading a text that holds no semicolon.
-pub fn has_several(text: &[u8], mode: LexMode) -> bool {
-    memchr::memchr(b';', text).is_some() && Shape::of(text, mode).several
-}
-
 impl Shape {
     /// Reads `text` once.
     pub fn of(text: &[u8], mode: LexMode) -> Self {
