@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Decision, Transaction};
+use shardwright_rules::{Dispatch, Transaction};
 
 use crate::backend::Names;
 
@@ -83,7 +83,7 @@ pub(crate) struct SessionStatement {
     /// Pieces of parameters that wait for the execution: parameter and bytes.
     pub(crate) long_data: Vec<(u16, Vec<u8>)>,
     /// The last decision, and what it depended on.
-    pub(crate) decided: Option<(Circumstances, Rc<Decision>)>,
+    pub(crate) decided: Option<(Circumstances, Rc<Dispatch>)>,
 }
 
 /// What a decision about a prepared statement depends on, besides its text, its schema and its user.

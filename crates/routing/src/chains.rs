@@ -51,4 +51,9 @@ impl Chains {
             .get(chain.partition_point(|&position| position < from))
             .copied()
     }
+
+    /// The rules of flag 0, in order.
+    pub(crate) fn of_flag_0(&self) -> impl Iterator<Item = usize> {
+        self.by_flag.get(&0).into_iter().flatten().copied()
+    }
 }

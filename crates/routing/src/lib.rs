@@ -2,9 +2,11 @@
 //!
 //! The walk is [`shardwright_rules::decide`]'s own; what differs is how it looks things up. Chains are indexed by flag,
 //! shards by key, users, clusters and fast routing by name, so that a decision costs the same at 10 shards and at
-//! 100,000.
+//! 100,000. What a proxy asks of every statement, [`RoutingTable::dispatch`], goes a shorter way still where it can.
 
 mod chains;
+mod direct;
+mod integers;
 mod shards;
 
 use std::sync::Arc;
@@ -12,10 +14,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_rules::decide::{Index, Place, RulePatterns, decide};
 use shardwright_rules::{
-    Cluster, Configuration, Decision, FastRoute, HostgroupId, KeyRef, SessionView, Shard, Statement, User,
+    Cluster, Configuration, Decision, Dispatch, FastRoute, HostgroupId, KeyRef, SessionView, Shard,
+    Statement, User,
 };
 
 use crate::chains::Chains;
+use crate::direct::Direct;
 use crate::shards::{Owner, ShardIndex};
 
 /// A configuration prepared for deciding.
@@ -26,11 +30,18 @@ pub struct RoutingTable {
     chains: Chains,
     /// By position of the map's rule.
     shards: Vec<Option<Box<ShardIndex>>>,
-    users: FxHashMap<String, usize>,
+    users: FxHashMap<String, KnownUser>,
     clusters: FxHashMap<Arc<str>, usize>,
     cluster_of: FxHashMap<HostgroupId, usize>,
     /// By schema and flag, then by user.
     fast_routes: FxHashMap<(String, u32), FxHashMap<String, usize>>,
+}
+
+#[derive(Debug)]
+struct KnownUser {
+    /// Position in [`Configuration::users`].
+    position: usize,
+    direct: Option<Box<Direct>>,
 }
 
 impl RoutingTable {
@@ -86,11 +97,19 @@ impl RoutingTable {
                 .or_default();
             rows.entry(row.username.clone()).or_insert(position);
         }
+        let chains = Chains::of(&configuration.graph);
+        let mut users = FxHashMap::default();
+        for (position, user) in configuration.users.iter().enumerate() {
+            users.entry(user.name.clone()).or_insert_with(|| KnownUser {
+                position,
+                direct: Direct::of(&configuration, &shards, chains.of_flag_0(), &user.name).map(Box::new),
+            });
+        }
         Self {
             patterns,
-            chains: Chains::of(&configuration.graph),
+            chains,
             shards,
-            users: first_positions(configuration.users.iter().map(|user| user.name.clone())),
+            users,
             clusters,
             cluster_of,
             fast_routes,
@@ -101,6 +120,20 @@ impl RoutingTable {
     /// Where `statement` of `session` goes; the path for people stays empty.
     pub fn decide(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
         decide(self, session, statement, false)
+    }
+
+    /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
+    pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
+        match self.directly(session, statement) {
+            Some(dispatch) => dispatch,
+            None => self.decide(session, statement).into(),
+        }
+    }
+
+    fn directly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Dispatch> {
+        let direct = self.users.get(session.user)?.direct.as_deref()?;
+        let shards = self.shards.get(direct.map)?.as_deref()?;
+        direct.dispatch(self.map(direct.map)?, shards, session, statement)
     }
 
     /// Where `statement` of `session` goes, and why.
@@ -134,7 +167,7 @@ impl Index for RoutingTable {
     fn user(&self, name: &str) -> Option<&User> {
         self.users
             .get(name)
-            .map(|&position| &self.configuration.users[position])
+            .map(|known| &self.configuration.users[known.position])
     }
 
     fn cluster(&self, name: &str) -> Option<&Cluster> {

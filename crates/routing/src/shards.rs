@@ -6,10 +6,12 @@ use rustc_hash::FxHashMap;
 use shardwright_rules::decide::{Place, remainder};
 use shardwright_rules::{Body, HostgroupId, KeyRef, KeyValue, MapStep, NativeStep, Remainder, RuleGraph};
 
+use crate::integers::Integers;
+
 /// Where a map's shards are found.
 #[derive(Debug)]
 pub(crate) struct ShardIndex {
-    integers: FxHashMap<i64, Spot>,
+    integers: Integers<Spot>,
     texts: FxHashMap<String, Spot>,
     /// First, last, shard; ascending and disjoint.
     ranges: Vec<(i64, i64, Spot)>,
@@ -22,10 +24,16 @@ pub(crate) struct ShardIndex {
 
 /// A shard as it stands in the tables: what a statement needs of it lies beside the key, in one line of the cache.
 #[derive(Clone, Copy, Debug)]
-struct Spot {
+pub(crate) struct Spot {
     /// Position in [`MapStep::shards`].
     shard: u32,
     writer: Option<Writer>,
+}
+
+impl Spot {
+    fn writer(self) -> Option<HostgroupId> {
+        self.writer.map(|writer| HostgroupId(writer.get() - 1))
+    }
 }
 
 /// A hostgroup's id plus one, so that having none takes no room. The highest id of all has none.
@@ -66,13 +74,14 @@ pub(crate) fn indexes(
 impl ShardIndex {
     fn of(step: &MapStep, owner: &impl Fn(&str) -> Option<Owner>) -> Self {
         let mut index = Self {
-            integers: FxHashMap::default(),
+            integers: Integers::default(),
             texts: FxHashMap::default(),
             ranges: Vec::new(),
             remainders: step.remainder.map(|by| (by, FxHashMap::default())),
             schemas: FxHashMap::default(),
             are_sole_owners: true,
         };
+        let mut integers: Vec<(i64, Spot)> = Vec::new();
         for (position, shard) in step.shards.iter().enumerate() {
             let position = u32::try_from(position).expect("a configuration holds fewer than 2^32 shards");
             let owner = shard.cluster.as_deref().and_then(owner);
@@ -84,9 +93,11 @@ impl ShardIndex {
             };
             for key in &shard.keys {
                 match key {
-                    KeyValue::Integer(n) => index.integers.entry(*n).or_insert(spot),
-                    KeyValue::Text(text) => index.texts.entry(text.clone()).or_insert(spot),
-                };
+                    KeyValue::Integer(n) => integers.push((*n, spot)),
+                    KeyValue::Text(text) => {
+                        index.texts.entry(text.clone()).or_insert(spot);
+                    }
+                }
             }
             index
                 .ranges
@@ -100,6 +111,7 @@ impl ShardIndex {
                 index.schemas.entry(schema.clone()).or_insert(position);
             }
         }
+        index.integers = Integers::of(integers);
         index
             .ranges
             .sort_unstable_by_key(|&(first, last, spot)| (first, last, spot.shard));
@@ -108,20 +120,34 @@ impl ShardIndex {
 
     /// The writer is left out where it is not written down beside the key.
     pub(crate) fn of_key<'c>(&self, key: &KeyRef<'_>, step: &'c MapStep) -> Option<Place<'c>> {
+        let spot = self.spot(key)?;
+        Some(Place {
+            shard: step.shards.get(spot.shard as usize)?,
+            writer: spot.writer(),
+            is_sole_owner: self.are_sole_owners,
+        })
+    }
+
+    /// The writer of the shard that holds `key`, where it is written down beside the key.
+    pub(crate) fn writer(&self, key: &KeyRef<'_>) -> Option<HostgroupId> {
+        self.spot(key)?.writer()
+    }
+
+    /// Whether a shard has a schema of its own.
+    pub(crate) fn has_schemas(&self) -> bool {
+        !self.schemas.is_empty()
+    }
+
+    fn spot(&self, key: &KeyRef<'_>) -> Option<Spot> {
         let by_value = match key {
-            KeyRef::Integer(n) => self.integers.get(n).copied().or_else(|| self.of_range(*n)),
+            KeyRef::Integer(n) => self.integers.get(*n).or_else(|| self.of_range(*n)),
             KeyRef::Text(text) => self.texts.get(&**text).copied(),
         };
         let by_remainder = || {
             let (by, remainders) = self.remainders.as_ref()?;
             remainders.get(&remainder(by, key)).copied()
         };
-        let spot = by_value.or_else(by_remainder)?;
-        Some(Place {
-            shard: step.shards.get(spot.shard as usize)?,
-            writer: spot.writer.map(|writer| HostgroupId(writer.get() - 1)),
-            is_sole_owner: self.are_sole_owners,
-        })
+        by_value.or_else(by_remainder)
     }
 
     fn of_range(&self, n: i64) -> Option<Spot> {

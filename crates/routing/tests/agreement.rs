@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Evaluator, HostgroupId, SessionView, Statement, Transaction};
+use shardwright_rules::{
+    Configuration, Dispatch, Evaluator, HostgroupId, SessionView, Statement, Transaction,
+};
 
 const PATTERNS: [&str; 8] = [
     "^SELECT", "t1", "tenant=1", "FROM", "^$", "(broken", "a|b", "UPDATE",
@@ -205,6 +207,7 @@ proptest! {
             let mut quick = expected;
             quick.path.clear();
             prop_assert_eq!(&table.decide(&session, &ask()), &quick, "{}", text);
+            prop_assert_eq!(&table.dispatch(&session, &ask()), &Dispatch::from(quick), "{}", text);
         }
     }
 }

@@ -25,12 +25,21 @@ pub struct Decision {
     pub path: Vec<Step>,
 }
 
+/// A decision as a proxy obeys it: without what only people want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispatch {
+    /// What happens to the statement.
+    pub outcome: Outcome<Destination>,
+    /// As in [`Decision::hits`].
+    pub hits: Hits,
+}
+
 /// What happens to a statement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
-pub enum Outcome {
+pub enum Outcome<R = Route> {
     /// It is sent to a hostgroup.
-    Route(Route),
+    Route(R),
     /// The client gets an error.
     Reject(Rejection),
     /// The client gets OK with this text.
@@ -60,6 +69,48 @@ pub struct Route {
     pub backend_schema: Option<Arc<str>>,
     /// What else the rules ask for.
     pub effects: Effects,
+}
+
+/// A route without names: as much of it as a statement needs on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Destination {
+    /// The hostgroup.
+    pub hostgroup: HostgroupId,
+    /// A map placed it on a shard.
+    pub is_on_shard: bool,
+    /// As in [`Route::rewritten`].
+    pub rewritten: Option<Vec<u8>>,
+    /// As in [`Route::backend_schema`].
+    pub backend_schema: Option<Arc<str>>,
+    /// As in [`Route::effects`].
+    pub effects: Effects,
+}
+
+impl From<Route> for Destination {
+    fn from(route: Route) -> Self {
+        Self {
+            hostgroup: route.hostgroup,
+            is_on_shard: route.shard.is_some(),
+            rewritten: route.rewritten,
+            backend_schema: route.backend_schema,
+            effects: route.effects,
+        }
+    }
+}
+
+impl From<Decision> for Dispatch {
+    fn from(decision: Decision) -> Self {
+        let outcome = match decision.outcome {
+            Outcome::Route(route) => Outcome::Route(route.into()),
+            Outcome::Reject(rejection) => Outcome::Reject(rejection),
+            Outcome::Answer { message } => Outcome::Answer { message },
+            Outcome::DeferBegin => Outcome::DeferBegin,
+        };
+        Self {
+            outcome,
+            hits: decision.hits,
+        }
+    }
 }
 
 /// Effects on a statement that is sent; `None` where no rule said anything.

@@ -58,6 +58,11 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Whether there is no condition besides the user.
+    pub fn takes_all_of_its_users(&self) -> bool {
+        self.takes_every_statement() && self.takes_every_session_of_its_users()
+    }
+
     /// Whether there is no condition on the statement.
     pub(crate) fn takes_every_statement(&self) -> bool {
         let session = Scope {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use shardwright_rules::{Decision, Outcome as Decided, Route, Statement};
+use shardwright_rules::{Destination, Dispatch, Outcome as Decided, Statement};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Decides an execution; what a decision of before depended on is compared first.
-    fn decide_prepared(&mut self, id: u32, statement: &Statement<'_>) -> Rc<Decision> {
+    fn decide_prepared(&mut self, id: u32, statement: &Statement<'_>) -> Rc<Dispatch> {
         let circumstances = Circumstances {
             generation: self.snapshot.generation,
             transaction: self.transaction(),
@@ -233,7 +233,7 @@ impl Session {
         &mut self,
         held: &mut Held,
         statement: &Statement<'_>,
-        route: &Route,
+        route: &Destination,
     ) -> Result<u32, Trouble> {
         let sent = route.rewritten.as_deref().unwrap_or(statement.text());
         let key = PreparedText::new(

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use shardwright_rules::{Decision, Effects, HostgroupId, Outcome as Decided, Rejection, Route, Statement};
+use shardwright_rules::{
+    Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
+};
 use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
@@ -62,8 +64,8 @@ impl Session {
     }
 
     /// Asks the router, and counts its answer.
-    pub(super) fn decide(&mut self, statement: &Statement<'_>) -> Decision {
-        let decision = self.snapshot.router.decide(&self.view(), statement);
+    pub(super) fn decide(&mut self, statement: &Statement<'_>) -> Dispatch {
+        let decision = self.snapshot.router.dispatch(&self.view(), statement);
         self.worker.counters.hits(&self.snapshot, &decision.hits);
         decision
     }
@@ -98,14 +100,12 @@ impl Session {
     }
 
     /// A question about an earlier statement goes where that ran, even where a key is missing.
-    fn place_of_question(&self, statement: &Statement<'_>, rejection: &Rejection) -> Option<Route> {
+    fn place_of_question(&self, statement: &Statement<'_>, rejection: &Rejection) -> Option<Destination> {
         let is_missing_key = rejection.message.starts_with("SW351");
         let previous = self.previous.filter(|_| is_missing_key && asks(statement))?;
-        Some(Route {
+        Some(Destination {
             hostgroup: previous.hostgroup,
-            cluster: None,
-            role: None,
-            shard: None,
+            is_on_shard: false,
             rewritten: None,
             backend_schema: None,
             effects: Effects::default(),
@@ -115,7 +115,7 @@ impl Session {
     async fn routed(
         &mut self,
         statement: &Statement<'_>,
-        route: Route,
+        route: Destination,
         set: Option<SetPlan>,
         frame: &Frame,
     ) -> Flow {
@@ -173,7 +173,7 @@ impl Session {
     pub(super) fn run_of<'a>(
         &self,
         statement: &'a Statement<'a>,
-        route: &Route,
+        route: &Destination,
         set: Option<SetPlan>,
     ) -> Run<'a> {
         let shape = statement.shape();
@@ -185,9 +185,9 @@ impl Session {
             .filter(|schema| !self.is_logical(Some(schema)))
             .cloned();
         let schema = route.backend_schema.clone().or(own_schema);
-        let is_work = route.shard.is_some() || !statement.is_session_setup();
+        let is_work = route.is_on_shard || !statement.is_session_setup();
         let mut hostgroup = route.hostgroup;
-        if asks && route.shard.is_none() && statement.is_session_setup() {
+        if asks && !route.is_on_shard && statement.is_session_setup() {
             hostgroup = self.home_of_question(shape).unwrap_or(hostgroup);
         }
         Run {

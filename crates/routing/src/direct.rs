@@ -1,0 +1,255 @@
+//! The short way of most statements: one map that finds its key in their only comment, and nothing before or behind it
+//! that would ask anything else.
+//!
+//! What the walk over the rules would come to is worked out once for each user. The short way answers only where every
+//! question of the walk has its usual answer; everything else, every refusal too, is left to the walk.
+
+use std::borrow::Cow;
+
+use shardwright_rules::{
+    Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyRef,
+    MapStep, NativeStep, Outcome, SessionView, Statement,
+};
+use shardwright_sql::annotation::{MAX_COMMENT_BYTES, annotations_in};
+use shardwright_sql::comment::{self, CommentKey, values_in};
+
+use crate::shards::ShardIndex;
+
+/// Rules that are looked at for one user.
+const MOST_RULES: usize = 64;
+
+/// What becomes of a user's statements that hold the key in their only comment.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    /// Position of the map's rule.
+    pub(crate) map: usize,
+    effects: Effects,
+    hits: Hits,
+}
+
+impl Direct {
+    /// The short way of `user`; `None` where the rules ask more of every statement. `chain` gives the positions of the
+    /// rules of flag 0, in order.
+    pub(crate) fn of(
+        configuration: &Configuration,
+        shards: &[Option<Box<ShardIndex>>],
+        chain: impl Iterator<Item = usize>,
+        user: &str,
+    ) -> Option<Self> {
+        if !configuration.firewall.is_empty() || !configuration.graph.fast_routing.is_empty() {
+            return None;
+        }
+        let mut map = None;
+        let (mut effects, mut hits) = (Effects::default(), Hits::new());
+        for (looked_at, position) in chain.enumerate() {
+            if looked_at == MOST_RULES {
+                return None;
+            }
+            let Body::Native { scope, step } = &configuration.graph.rules[position].body else {
+                return None;
+            };
+            if !scope.users.contains(user) {
+                continue;
+            }
+            if !scope.takes_all_of_its_users() {
+                return None;
+            }
+            match step {
+                NativeStep::Map(step) if map.is_none() => {
+                    let shards = shards.get(position)?.as_deref()?;
+                    map = asks_one_comment(step, shards).then_some(position);
+                    map?;
+                }
+                NativeStep::Delay(step) => effects.delay_ms = effects.delay_ms.max(Some(step.delay_ms)),
+                NativeStep::NoMultiplex => effects.multiplex = Some(0),
+                NativeStep::StopIfPlaced if map.is_some() => break,
+                NativeStep::StopIfPlaced => continue,
+                NativeStep::Map(_) | NativeStep::Role(_) => return None,
+            }
+            hits.push(u32::try_from(position).ok()?);
+        }
+        map.map(|map| Self { map, effects, hits })
+    }
+
+    /// Where `statement` goes; `None` where the walk must tell.
+    pub(crate) fn dispatch(
+        &self,
+        step: &MapStep,
+        shards: &ShardIndex,
+        session: &SessionView<'_>,
+        statement: &Statement<'_>,
+    ) -> Option<Dispatch> {
+        let is_usual = session.transaction.is_none()
+            && !session.transaction_pending
+            && matches!(session.next_query_flag_in, None | Some(0));
+        if !is_usual {
+            return None;
+        }
+        let comment = statement.lone_comment()?;
+        if statement.class().is_transaction_control() || statement.has_several() {
+            return None;
+        }
+        let writer = shards.writer(&lone_key(step, comment)?)?;
+        let read_by_engine = &comment[..comment.len().min(MAX_COMMENT_BYTES)];
+        if annotations_in(read_by_engine).any(|annotation| annotation.is_known()) {
+            return None;
+        }
+        Some(Dispatch {
+            outcome: Outcome::Route(self.to(writer)),
+            hits: Hits::from_slice(&self.hits),
+        })
+    }
+
+    fn to(&self, hostgroup: HostgroupId) -> Destination {
+        Destination {
+            hostgroup,
+            is_on_shard: true,
+            rewritten: None,
+            backend_schema: None,
+            effects: self.effects.clone(),
+        }
+    }
+}
+
+/// Whether a statement's place on a shard of this map follows from one comment alone, and leaves its text as it is.
+fn asks_one_comment(step: &MapStep, shards: &ShardIndex) -> bool {
+    let one_comment = matches!(
+        step.finders.as_slice(),
+        [Finder::Comment {
+            form: CommentForm::Pairs | CommentForm::Sqlcommenter,
+            ..
+        }]
+    );
+    let by_cluster = step.logical_schema.is_none() && !shards.has_schemas();
+    one_comment && by_cluster && step.otherwise.is_none()
+}
+
+/// The value of the map's key in a comment that holds just one.
+fn lone_key<'a>(step: &MapStep, comment: &'a [u8]) -> Option<KeyRef<'a>> {
+    let [Finder::Comment { word, form }] = step.finders.as_slice() else {
+        return None;
+    };
+    let form = match form {
+        CommentForm::Pairs => comment::CommentForm::Pairs,
+        CommentForm::Sqlcommenter => comment::CommentForm::Sqlcommenter,
+        CommentForm::Exact(_) => return None,
+    };
+    let mut values = values_in(comment, CommentKey { name: word, form });
+    let Cow::Borrowed(value) = values.next()? else {
+        return None;
+    };
+    if values.next().is_some() {
+        return None;
+    }
+    KeyRef::parse(step.kind, Cow::Borrowed(std::str::from_utf8(value).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+    use shardwright_rules::{Configuration, SessionView, Statement, Transaction};
+
+    use crate::RoutingTable;
+
+    fn table(behind: Vec<Value>) -> RoutingTable {
+        let map = json!({"map": {"map": "m", "key": "tenant", "kind": "integer",
+            "finders": [{"comment": {"word": "tenant", "form": "pairs"}}], "conflict": "reject",
+            "unqualified": "reject", "unknown": "reject",
+            "shards": [{"address": "shard_maps.m.shards.t17", "cluster": "a", "keys": [17]}],
+            "missing": {"statements": "reject", "session_setup": "allow", "begin": "reject"}}});
+        let steps = [json!({"users": {"any_of": ["geo"]}}), json!({})]
+            .into_iter()
+            .zip([json!("no_multiplex"), map]);
+        let native = steps.map(|(scope, step)| json!({"native": {"scope": scope, "step": step}}));
+        let rules: Vec<Value> = native
+            .chain(behind)
+            .zip(1_u32..)
+            .map(|(body, id)| json!({"id": id, "address": format!("rule.{id}"), "flag_in": 0, "body": body}))
+            .collect();
+        let user = json!({"name": "app", "address": "users.app", "password": null, "default_hostgroup": 10,
+            "default_schema": null, "max_connections": 1, "transaction_persistent": true,
+            "annotations_allowed": false});
+        let configuration: Configuration = serde_json::from_value(json!({
+            "format": 1, "engine": "bundled", "settings": {"query_processor_iterations": 0, "regex": "pcre"},
+            "clusters": [{"name": "a", "address": "clusters.a", "kind": {"type": "single"}, "writer": 10,
+                "reader": null, "writer_serves_reads": "never"}],
+            "hostgroups": [], "users": [user], "graph": {"rules": rules, "fast_routing": []}}))
+        .unwrap();
+        RoutingTable::new(Arc::new(configuration))
+    }
+
+    fn is_direct(table: &RoutingTable, session: &SessionView<'_>, text: &str) -> bool {
+        let statement = Statement::new(text.as_bytes(), Default::default());
+        table.directly(session, &statement).is_some()
+    }
+
+    const SESSION: SessionView<'_> = SessionView {
+        user: "app",
+        schema: None,
+        client_addr: None,
+        listener: None,
+        transaction: None,
+        transaction_pending: false,
+        next_query_flag_in: None,
+        since_write_ms: None,
+    };
+
+    #[test]
+    fn the_common_statement_goes_the_short_way() {
+        let native = |step: Value| json!({"native": {"scope": {}, "step": step}});
+        let behind = vec![
+            native(json!({"delay": {"delay_ms": 5}})),
+            native(json!("stop_if_placed")),
+        ];
+        for table in [table(vec![]), table(behind)] {
+            for (text, expected) in [
+                ("/* tenant=17 */ SELECT id FROM t WHERE id=1", true),
+                ("/*tenant=017*/\r\nUPDATE t SET a='x;y' WHERE b=4/2;", true),
+                ("/* app=web; tenant='17' */ INSERT INTO t VALUES (1);\n", true),
+                ("/* tenant=18 */ SELECT 1", false),
+                ("/* tenant=17 */ SELECT 1; SELECT 2", false),
+                ("/* tenant=17 */ COMMIT", false),
+                ("/* tenant=17; hostgroup=10 */ SELECT 1", false),
+                ("SELECT /* tenant=17 */ 1", false),
+                ("SELECT 1", false),
+            ] {
+                assert_eq!(is_direct(&table, &SESSION, text), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_asks_more_of_a_statement_or_a_session_is_walked() {
+        let sql = "/* tenant=17 */ SELECT id FROM t WHERE id=1";
+        for behind in [
+            json!({"native": {"scope": {}, "step": {"role": {"reads": "all"}}}}),
+            json!({"native": {"scope": {"statements": ["select"]}, "step": "no_multiplex"}}),
+            json!({"engine": {"destination_hostgroup": 77}}),
+        ] {
+            assert!(!is_direct(&table(vec![behind]), &SESSION, sql));
+        }
+        let hostgroup = shardwright_rules::HostgroupId(10);
+        for session in [
+            SessionView {
+                user: "nobody",
+                ..SESSION
+            },
+            SessionView {
+                transaction: Some(Transaction { hostgroup }),
+                ..SESSION
+            },
+            SessionView {
+                transaction_pending: true,
+                ..SESSION
+            },
+            SessionView {
+                next_query_flag_in: Some(1),
+                ..SESSION
+            },
+        ] {
+            assert!(!is_direct(&table(vec![]), &session, sql), "{session:?}");
+        }
+    }
+}
