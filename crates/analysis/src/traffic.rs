@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Decision, Outcome, SessionView, Statement};
+use shardwright_rules::{Configuration, Dispatch, Outcome, SessionView, Statement};
 use shardwright_sql::LexMode;
 
 use crate::visits::ChainPositions;
@@ -49,7 +49,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    fn of(decision: &Decision) -> Self {
+    fn of(decision: &Dispatch) -> Self {
         match &decision.outcome {
             Outcome::Route(route) => Self::Hostgroup(route.hostgroup.0),
             Outcome::Reject(rejection) => Self::Refused(rejection.code),
@@ -250,7 +250,7 @@ impl Comparison {
     fn place_of_one(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
         let session = self.session(record, speaker, side);
-        Destination::of(&self.sides[side].table.decide(&session, &statement))
+        Destination::of(&self.sides[side].table.dispatch(&session, &statement))
     }
 
     fn add_statement(&mut self, record: &Record<'_>, speaker: &Speaker) {
@@ -258,7 +258,7 @@ impl Comparison {
         let statement = Statement::new(record.text, LexMode::default());
         let decisions = [0, 1].map(|side: usize| {
             let session = self.session(record, speaker, side);
-            self.sides[side].table.decide(&session, &statement)
+            self.sides[side].table.dispatch(&session, &statement)
         });
         self.count(record, &speaker.user, &decisions);
     }
@@ -281,7 +281,7 @@ impl Comparison {
                     faithful,
                 );
             }
-            decision
+            decision.into()
         });
         match reason {
             Some(reason) => self.undecided(&reason, record, &speaker.user),
@@ -289,7 +289,7 @@ impl Comparison {
         }
     }
 
-    fn count(&mut self, record: &Record<'_>, user: &str, decisions: &[Decision; 2]) {
+    fn count(&mut self, record: &Record<'_>, user: &str, decisions: &[Dispatch; 2]) {
         let [left, right] = decisions;
         let places = (Destination::of(left), Destination::of(right));
         if places.0 != places.1 {

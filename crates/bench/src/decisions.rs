@@ -8,13 +8,15 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Decision, EngineId, Evaluator, Outcome, SessionView, Statement};
+use shardwright_rules::{
+    Configuration, Decision, Dispatch, EngineId, Evaluator, Outcome, SessionView, Statement,
+};
 
 use crate::shards::compiled;
 use crate::{Report, Summary, Table};
 
 /// The numbers of shards that are measured.
-const SHARDS: [u32; 5] = [10, 200, 1_000, 10_000, 100_000];
+const SHARDS: [u32; 6] = [10, 200, 1_000, 10_000, 100_000, 1_000_000];
 /// The most of them for ProxySQL, whose rules the evaluator goes through one by one.
 const MOST_RULES: u32 = 10_000;
 /// Repeats; the evaluator and the table take turns.
@@ -22,11 +24,11 @@ const REPEATS: usize = 7;
 /// Statements that one repeat decides, at most; the evaluator of many shards gets fewer.
 const STATEMENTS: u32 = 200_000;
 
-/// Measures both engines' configurations.
+/// Measures both engines' configurations, of `most` shards at most.
 ///
 /// # Panics
 /// When a statement is not routed, which is a defect.
-pub fn run(mut progress: impl FnMut(&str)) -> Report {
+pub fn run(most: u32, mut progress: impl FnMut(&str)) -> Report {
     let mut table = Table::new([
         "engine, shards",
         "evaluator ns",
@@ -39,7 +41,7 @@ pub fn run(mut progress: impl FnMut(&str)) -> Report {
         let is_list = engine != EngineId::Bundled;
         for shards in SHARDS
             .into_iter()
-            .filter(|&shards| !is_list || shards <= MOST_RULES)
+            .filter(|&shards| shards <= if is_list { most.min(MOST_RULES) } else { most })
         {
             progress(&format!("decisions: {engine}, {shards} shards"));
             let configuration = compiled(shards, engine).configuration;
@@ -103,9 +105,7 @@ fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
         measured
             .evaluator_ns
             .push(timed(&slow, |sql| decide(&evaluator, sql)));
-        measured.table_ns.push(timed(&fast, |sql| {
-            table.decide(&session(), &Statement::new(sql, Default::default()))
-        }));
+        measured.table_ns.push(timed(&fast, |sql| dispatch(&table, sql)));
     }
     measured
 }
@@ -128,6 +128,11 @@ fn decide(evaluator: &Evaluator, sql: &[u8]) -> Decision {
     decision
 }
 
+/// What a proxy asks of every statement.
+fn dispatch(table: &RoutingTable, sql: &[u8]) -> Dispatch {
+    table.dispatch(&session(), &Statement::new(sql, Default::default()))
+}
+
 /// Statements with keys spread over all shards in no order that a cache could learn.
 fn statements(shards: u32, count: u32) -> Vec<Vec<u8>> {
     let key = |n: u32| (u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % u64::from(shards) + 1;
@@ -137,7 +142,7 @@ fn statements(shards: u32, count: u32) -> Vec<Vec<u8>> {
 }
 
 /// Nanoseconds on the processor for each statement, whatever else runs on the machine.
-fn timed(statements: &[Vec<u8>], mut decide: impl FnMut(&[u8]) -> Decision) -> f64 {
+fn timed<D>(statements: &[Vec<u8>], mut decide: impl FnMut(&[u8]) -> D) -> f64 {
     let start = thread_time();
     for sql in statements {
         black_box(decide(black_box(sql)));

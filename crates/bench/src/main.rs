@@ -34,8 +34,12 @@ enum Benchmark {
         #[arg(long, default_value_t = 1_000_000)]
         most: u32,
     },
-    /// Time to decide one statement at 10 to 100,000 shards.
-    Decisions,
+    /// Time to decide one statement at 10 to 1,000,000 shards.
+    Decisions {
+        /// Larger configurations are left out.
+        #[arg(long, default_value_t = 100_000)]
+        most: u32,
+    },
     /// Time of the analysis: compiled trees, lists written by hand, two revisions compared.
     Lint,
     /// Time of 1,000 and 100,000 route tests, whole process.
@@ -49,7 +53,7 @@ impl Benchmark {
         vec![
             Self::Compile,
             Self::Validate { most: 10_000 },
-            Self::Decisions,
+            Self::Decisions { most: 100_000 },
             Self::Lint,
             Self::Test,
             Self::Traffic,
@@ -62,7 +66,7 @@ impl Benchmark {
             Self::Proxy(options) => proxy_bench::run(options, progress),
             Self::Compile => compile_time::run(&beside("shardwright")?, progress),
             Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress),
-            Self::Decisions => Ok(decisions::run(progress)),
+            Self::Decisions { most } => Ok(decisions::run(*most, progress)),
             Self::Lint => Ok(lint_time::run(progress)),
             Self::Test => test_time::run(&beside("shardwright")?, progress),
             Self::Traffic => traffic_rate::run(progress),
