@@ -21,7 +21,7 @@ pub struct Picture {
     pub iterations: u32,
     /// By flag.
     pub chains: Vec<Chain>,
-    /// By where they begin and end.
+    /// By where they begin, in the order of their first rules.
     pub edges: Vec<Edge>,
     /// Every place that an edge leads to and that is no chain.
     pub places: Vec<Place>,
@@ -119,15 +119,7 @@ impl Picture {
                 .into_iter()
                 .map(|(flag, rules)| chain(flag, &rules, &costs))
                 .collect(),
-            edges: edges
-                .into_iter()
-                .map(|((from, to), (rules, first))| Edge {
-                    from,
-                    to,
-                    rules,
-                    first,
-                })
-                .collect(),
+            edges: in_order(edges),
             places: places
                 .into_iter()
                 .filter(|node| !matches!(node, Node::Chain(_)))
@@ -158,6 +150,19 @@ impl Picture {
             .iter()
             .take_while(move |edge| edge.from == flag)
     }
+}
+
+/// As a statement meets the rules; what nothing takes comes last.
+fn in_order(edges: BTreeMap<(u32, Node), (usize, u32)>) -> Vec<Edge> {
+    let edges = edges.into_iter().map(|((from, to), (rules, first))| Edge {
+        from,
+        to,
+        rules,
+        first,
+    });
+    let mut edges: Vec<Edge> = edges.collect();
+    edges.sort_by_key(|edge| (edge.from, edge.to == Node::Default, edge.first));
+    edges
 }
 
 fn chain(flag: u32, rules: &[&Rule], costs: &cost::Costs) -> Chain {
