@@ -85,15 +85,28 @@ fn same_place(one: &Outcome, other: &Outcome) -> bool {
     }
 }
 
+/// Whether an unescaped `?` stands where a digest has one for a literal: behind a comparison, a comma, or a blank that ends
+/// a word. An optional blank, as in `COUNT ?\(`, is none: in a digest no name and no parenthesis follows on a literal.
+fn has_placeholder(pattern: &str) -> bool {
+    let bytes = pattern.as_bytes();
+    bytes.windows(2).enumerate().any(|(at, two)| match two {
+        b"=?" | b",?" | b"<?" | b">?" => true,
+        b" ?" => {
+            let behind = &bytes[at + 2..];
+            !behind.starts_with(b"\\(")
+                && !matches!(behind.first(), Some(b'(' | b'[' | b'_' | b'`'))
+                && !behind.first().is_some_and(u8::is_ascii_alphanumeric)
+        }
+        _ => false,
+    })
+}
+
 pub(crate) fn as_written(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     for (position, row) in set.written() {
         let id = set.id(position);
         let text = row.match_digest.as_deref().unwrap_or_default();
-        if ["=?", ",?", " ?", "<?", ">?"]
-            .iter()
-            .any(|shape| text.contains(shape))
-        {
+        if has_placeholder(text) {
             let message = format!(
                 "match_digest of rule {id} has an unescaped `?`, which makes what stands before it optional and does not \
                  stand for a literal"

@@ -27,17 +27,22 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let broken = set.conditions[position]
             .as_ref()
             .is_some_and(|condition| condition.is_never());
-        if broken || said_elsewhere.contains(&position) || only_leads_on(set, position) {
+        let leads_on = only_leads_on(set, position);
+        // Nobody can move a net that was compiled.
+        if broken || said_elsewhere.contains(&position) || (leads_on && !set.is_written(position)) {
             continue;
         }
-        findings.push(finding(known, position, takers));
+        let mut finding = finding(known, position, takers);
+        if leads_on && !takers.is_empty() && has_no_condition(set, position) {
+            finding.severity = Severity::Info;
+        }
+        findings.push(finding);
     }
 }
 
-/// Whether a compiled rule does nothing but hand statements to the next chain: a net behind what users wrote, which
-/// nobody can move.
+/// Whether a rule does nothing but hand statements to the next chain: a net behind the rules before it.
 fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
-    let Some(row) = set.row(position).filter(|_| !set.is_written(position)) else {
+    let Some(row) = set.row(position) else {
         return false;
     };
     let next = EngineRule {
@@ -45,6 +50,17 @@ fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
         ..EngineRule::default()
     };
     row.flag_out.is_some() && effect(row) == next
+}
+
+/// Whether a rule asks nothing: at the end of a chain it is a net, whether anything falls into it or not.
+fn has_no_condition(set: &RuleSet<'_>, position: usize) -> bool {
+    set.row(position).is_some_and(|row| {
+        effect(row)
+            == EngineRule {
+                comment: None,
+                ..row.clone()
+            }
+    })
 }
 
 fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding {
