@@ -94,7 +94,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             forced = plans.iter().map(Option::is_some).collect();
             proxysql::forced::lower(&program, origins, plans, &mut report)
         }
-        EngineId::Proxysql27 => proxysql::lower(
+        EngineId::Proxysql27 | EngineId::Proxysql30 => proxysql::lower(
             &program,
             topology,
             origins,
@@ -183,6 +183,7 @@ fn settings(project: &Project, engine: EngineId) -> EngineSettings {
     let name = match engine {
         EngineId::Bundled => EngineName::Bundled,
         EngineId::Proxysql27 => EngineName::ProxySql27,
+        EngineId::Proxysql30 => EngineName::ProxySql30,
     };
     let mut settings = engine.profile().default_settings();
     if let Some(entry) = project.file.engines.iter().find(|entry| entry.name == name) {

@@ -351,7 +351,7 @@ read_write_policies:
         pxc("")
     );
     let project = loaded(&topology);
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = compiled(&project, engine);
         let evaluator = Evaluator::new(compiled.configuration);
         let to = |port: u16| {
@@ -374,7 +374,7 @@ read_write_policies:
 #[test]
 fn a_user_whose_statements_go_to_the_readers() {
     let topology = pxc("").replace("cluster: pxc}", "cluster: pxc, role: reader}");
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = compiled(&loaded(&topology), engine);
         assert_eq!(
             compiled.configuration.users[0].default_hostgroup.0, 101,

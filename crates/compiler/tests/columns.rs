@@ -15,7 +15,7 @@ use generator::{Random, statement};
 use proptest::prelude::*;
 use proptest::sample::select;
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{EngineId, Outcome, Route};
+use shardwright_rules::{Outcome, Route};
 use support::*;
 
 const STATEMENTS: usize = 5_000;
@@ -61,7 +61,7 @@ struct Both([Decider; 2]);
 impl Both {
     fn of(map: &str, finders: &str) -> Self {
         let project = loaded(&format!("{CLUSTERS}{}", map.replace("FINDERS", finders)));
-        Self(EngineId::ALL.map(|engine| {
+        Self(BOTH.map(|engine| {
             let compiled = compiled(&project, engine);
             assert_eq!(problems(&compiled, Severity::Error), Vec::<String>::new());
             Decider::new(&compiled)

@@ -39,7 +39,7 @@ throttles:
   every: {applies_to: {statements: [delete]}, delay: 3ms}
 "#
     );
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = of(&topology, engine);
         for (statement, expected) in [
             ("/* tenant=4 */ DELETE FROM t", Some(7)),
@@ -146,7 +146,7 @@ fn what_ended_slows_nothing() {
         (Some(end), false),
     ] {
         let project = loaded_at(&format!("{SERVERS}{topology}"), now);
-        for engine in EngineId::ALL {
+        for engine in BOTH {
             let compiled = compiled(&project, engine);
             assert_eq!(
                 effects(&compiled, None, "SELECT 1").delay_ms.is_some(),
@@ -259,7 +259,7 @@ caches: {rates: {match: {match_digest: rates}, ttl: 2s}}
 mirrors: {canary: {match: {statements: [select]}, to: {cluster: shard-9}}}
 firewall: {app: {mode: protecting, allow: {statements: [SELECT 1]}}}
 "#;
-    let report = EngineId::ALL.map(|engine| format!("{engine}\n{}", told(topology, engine, Severity::Error)));
+    let report = BOTH.map(|engine| format!("{engine}\n{}", told(topology, engine, Severity::Error)));
     insta::assert_snapshot!(report.join("\n"), @r"
     bundled
     SW320: bundled cannot regulate a delay by a signal, and neither can another engine yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
@@ -281,7 +281,7 @@ throttles:
   running: {signal: {threads_running: {start_above: 50, stop_below: 20}}, delay: 5ms, on_unsupported: skip}
 caches: {rates: {match: {match_digest: rates}, ttl: 2s, on_unsupported: skip}}
 "#;
-    let report = EngineId::ALL.map(|engine| {
+    let report = BOTH.map(|engine| {
         let told = told(approximate, engine, Severity::Info);
         let lost: Vec<&str> = told.lines().filter(|line| line.starts_with("SW321")).collect();
         format!("{engine}\n{}", lost.join("\n"))

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use cases::{CASES, CLUSTERS, Case};
 use proptest::prelude::*;
 use proptest::sample::select;
-use shardwright_rules::{Decision, EngineId, Outcome, Role, Route};
+use shardwright_rules::{Decision, Outcome, Role, Route};
 use statements::{AROUND, BODIES};
 use support::*;
 
@@ -103,7 +103,7 @@ fn deciders() -> &'static [[Decider; 2]] {
     DECIDERS.get_or_init(|| {
         let both = |case: &Case| {
             let project = loaded(&format!("{CLUSTERS}{}", case.topology));
-            EngineId::ALL.map(|engine| Decider::new(&compiled(&project, engine)))
+            BOTH.map(|engine| Decider::new(&compiled(&project, engine)))
         };
         CASES.iter().map(both).collect()
     })

@@ -26,7 +26,7 @@ fn shard_ids(compiled: &Compiled) -> HashMap<Address, u32> {
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     let project = tenants(1..=60, 2).finish();
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let (a, b) = (compiled(&project, engine), compiled(&project, engine));
         assert_eq!(a.configuration.to_json(), b.configuration.to_json());
         assert_eq!(a.lock.to_string(), b.lock.to_string());
@@ -39,8 +39,7 @@ fn the_same_input_gives_the_same_bytes() {
 #[test]
 fn hostgroups_are_the_same_on_every_engine() {
     let project = tenants(1..=60, 2).finish();
-    let [bundled, proxysql] =
-        EngineId::ALL.map(|engine| compiled(&project, engine).configuration.clusters.clone());
+    let [bundled, proxysql] = BOTH.map(|engine| compiled(&project, engine).configuration.clusters.clone());
     assert_eq!(bundled, proxysql);
 }
 
@@ -256,7 +255,7 @@ fn every_key_is_placed(compiled: &Compiled, keys: &BTreeMap<i64, u8>) {
 
 #[test]
 fn edits_change_few_rules_and_renumber_none() {
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         walk(200, 60, engine);
     }
     walk(1_000, 20, EngineId::Proxysql27);
@@ -265,7 +264,7 @@ fn edits_change_few_rules_and_renumber_none() {
 #[cfg(not(debug_assertions))]
 #[test]
 fn ten_thousand_edits() {
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         walk(200, 10_000, engine);
         walk(10_000, 200, engine);
         walk(100_000, 20, engine);

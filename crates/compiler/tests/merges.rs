@@ -6,7 +6,7 @@ use std::process::Command;
 
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_diagnostics::Severity;
-use shardwright_rules::EngineId;
+
 use shardwright_topology::model::Project;
 use support::*;
 
@@ -19,9 +19,7 @@ fn project(keys: &[i64]) -> Project {
 /// The lock after compiling for both engines.
 fn locked(project: &Project, lock: &Lock) -> Lock {
     let engine = |lock: &Lock, engine| compile(project, engine, lock, &Options::default()).lock;
-    EngineId::ALL
-        .into_iter()
-        .fold(lock.clone(), |lock, id| engine(&lock, id))
+    BOTH.into_iter().fold(lock.clone(), |lock, id| engine(&lock, id))
 }
 
 /// What git makes of two versions of a file; none: a conflict.
@@ -58,7 +56,7 @@ fn check(added: (i64, i64), options: &[&str], is_clean: bool) {
     assert_eq!(merged.is_some(), is_clean, "{added:?} {options:?}");
     let Some(merged) = merged else { return };
     let both = with(&[added.0, added.1]);
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = compile(&both, engine, &merged, &Options::default());
         assert_eq!(problems(&compiled, Severity::Error), Vec::<String>::new());
         let found = leaves(&compiled);

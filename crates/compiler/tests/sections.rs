@@ -205,7 +205,7 @@ fn reads_go_to_readers_when_they_provably_are() {
         word: "primary".into(),
     });
     let project = build.finish();
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = compiled(&project, engine);
         let decider = Decider::new(&compiled);
         for key in 1..=12 {
@@ -256,7 +256,7 @@ fn only_listed_reads_and_users_without_a_map() {
     };
     build.policy("default", &[], ReadSelection::Only(vec![only]));
     let project = build.finish();
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let decider = Decider::new(&compiled(&project, engine));
         cases(
             &decider,
@@ -299,7 +299,7 @@ fn raw_rules_stand_before_and_after() {
     };
     build.block("last", BlockPlace::AfterAll, vec![last]);
     let project = build.finish();
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let compiled = compiled(&project, engine);
         assert!(
             compiled
@@ -357,7 +357,7 @@ fn what_an_engine_cannot_do_is_told() {
         }],
     );
     let project = build.finish();
-    let report = EngineId::ALL.map(|engine| {
+    let report = BOTH.map(|engine| {
         let compiled = compile(&project, engine, &Lock::default(), &Options::default());
         format!(
             "{engine}\n  {}",

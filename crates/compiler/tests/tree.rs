@@ -108,7 +108,7 @@ fn figures_are_what_the_evaluator_counts() {
 #[test]
 fn transactions_and_session_setup_without_a_key() {
     let project = tenants(1..=3, 1).finish();
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let decider = Decider::new(&compiled(&project, engine));
         for (statement, expected) in [
             ("SET NAMES utf8mb4", "home writer"),
@@ -144,7 +144,7 @@ fn unknown_and_missing_keys_can_have_a_cluster() {
     maps[0].unknown_key = UnknownKey::Cluster(spare);
     maps[0].missing_key.statements = MissingAction::Allow;
     project.topology.shard_maps = Table::new(maps);
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let decider = Decider::new(&compiled(&project, engine));
         for (statement, expected) in [
             ("/* tenant=7 */ SELECT 1 FROM t", "shard-007 writer"),
@@ -194,13 +194,13 @@ fn text_keys() -> impl Strategy<Value = Vec<String>> {
 
 /// Two shards, and whatever has no key is left to the user's cluster, where a lost key would be silent.
 fn both_engines() -> &'static [Decider; 2] {
-    static BOTH: std::sync::OnceLock<[Decider; 2]> = std::sync::OnceLock::new();
-    BOTH.get_or_init(|| {
+    static DECIDERS: std::sync::OnceLock<[Decider; 2]> = std::sync::OnceLock::new();
+    DECIDERS.get_or_init(|| {
         let mut project = tenants(1..=2, 1).finish();
         let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
         maps[0].missing_key.statements = MissingAction::Allow;
         project.topology.shard_maps = Table::new(maps);
-        EngineId::ALL.map(|engine| Decider::new(&compiled(&project, engine)))
+        BOTH.map(|engine| Decider::new(&compiled(&project, engine)))
     })
 }
 
@@ -264,7 +264,7 @@ proptest! {
         });
         build.shards(shards.collect());
         let project = build.finish();
-        let [bundled, proxysql] = EngineId::ALL.map(|engine| Decider::new(&compiled(&project, engine)));
+        let [bundled, proxysql] = BOTH.map(|engine| Decider::new(&compiled(&project, engine)));
         for probe in keys.iter().chain(&probes) {
             for value in [format!("'{probe}'"), probe.clone(), probe.to_uppercase(), format!("{probe}x")] {
                 let statement = format!("/* region={value} */ SELECT 1 FROM t");

@@ -26,7 +26,7 @@ read_write_policies:
 
 fn check(key_from: &str, table: &[(&str, &str, &str)]) {
     let project = loaded(&TOPOLOGY.replace("KEY_FROM", key_from));
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let decider = Decider::new(&compiled(&project, engine));
         for (user, statement, expected) in table {
             assert_eq!(

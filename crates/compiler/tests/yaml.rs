@@ -20,7 +20,7 @@ users:
 /// Decides on both engines; `expected` is one answer, or `BUNDLED | PROXYSQL` where they differ.
 fn check(topology: &str, cases: &[(Option<&str>, &str, &str)]) {
     let project = loaded(&format!("{SERVERS}{topology}"));
-    for (at, engine) in EngineId::ALL.into_iter().enumerate() {
+    for (at, engine) in BOTH.into_iter().enumerate() {
         let decider = Decider::new(&compiled(&project, engine));
         for (schema, statement, expected) in cases {
             let expected = expected
@@ -136,7 +136,7 @@ shard_maps:
 #[test]
 fn annotations_only_for_those_who_may() {
     let project = loaded(SERVERS);
-    for engine in EngineId::ALL {
+    for engine in BOTH {
         let decider = Decider::new(&compiled(&project, engine));
         for statement in [
             "/* hostgroup=1 */ SELECT 1",

@@ -13,11 +13,14 @@ pub enum EngineId {
     /// ProxySQL 2.7.
     #[serde(rename = "proxysql-2.7")]
     Proxysql27,
+    /// ProxySQL 3.0, from 3.0.9 on.
+    #[serde(rename = "proxysql-3.0")]
+    Proxysql30,
 }
 
 impl EngineId {
     /// Every engine, in the order in which they are listed to people.
-    pub const ALL: [EngineId; 2] = [EngineId::Bundled, EngineId::Proxysql27];
+    pub const ALL: [EngineId; 3] = [EngineId::Bundled, EngineId::Proxysql27, EngineId::Proxysql30];
 
     /// The name in project files and on the command line.
     pub fn name(self) -> &'static str {
@@ -34,7 +37,13 @@ impl EngineId {
         match self {
             EngineId::Bundled => &BUNDLED,
             EngineId::Proxysql27 => &PROXYSQL_27,
+            EngineId::Proxysql30 => &PROXYSQL_30,
         }
+    }
+
+    /// Whether it is a version of ProxySQL: its rules are rows, and its monitor moves servers.
+    pub fn is_proxysql(self) -> bool {
+        matches!(self, EngineId::Proxysql27 | EngineId::Proxysql30)
     }
 }
 
@@ -45,7 +54,7 @@ impl fmt::Display for EngineId {
 }
 
 /// The facts about an engine that the compiler, the evaluator and the analyser need.
-/// Sources: `docs/engines.md` and the ProxySQL 2.7.1 behaviour described there.
+/// Sources: `docs/engines.md` and the behaviour of ProxySQL 2.7.1 and 3.0.9 described there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineProfile {
     /// The engine.
@@ -56,10 +65,16 @@ pub struct EngineProfile {
     pub native_steps: bool,
     /// When first-comment annotations are read.
     pub annotations: Annotations,
-    /// Fast routing is skipped when the highest rule has `apply = 1`, matched or not (ProxySQL #5620).
+    /// Fast routing is skipped when the highest rule has `apply = 1`, matched or not (ProxySQL #5620, put right by
+    /// #5763).
     pub trailing_apply_skips_fast_routing: bool,
     /// Whether an open transaction keeps its hostgroup whatever rules say (`transaction_persistent`).
     pub transactions_ignore_rules: bool,
+    /// Whether lag is asked for in the way that servers from MySQL 8.4 on know (ProxySQL #4908).
+    pub asks_replica_status: bool,
+    /// The variable that says when annotations are read: 0 never, 1 before the rules, 2 behind them, 3 both (ProxySQL
+    /// #5384); `None` where that is fixed.
+    pub annotations_variable: Option<&'static str>,
     /// The highest rule id; larger numbers wrap at load.
     pub max_rule_id: u32,
     /// Cost of the parts of a decision.
@@ -135,6 +150,8 @@ static BUNDLED: EngineProfile = EngineProfile {
     annotations: Annotations::PerUser,
     trailing_apply_skips_fast_routing: false,
     transactions_ignore_rules: false,
+    asks_replica_status: true,
+    annotations_variable: None,
     max_rule_id: i32::MAX as u32,
     prices: Prices {
         pcre_evaluation_ns: 40.0,
@@ -151,6 +168,8 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     annotations: Annotations::AfterRules,
     trailing_apply_skips_fast_routing: true,
     transactions_ignore_rules: true,
+    asks_replica_status: false,
+    annotations_variable: None,
     max_rule_id: i32::MAX as u32,
     prices: Prices {
         pcre_evaluation_ns: 46.5,
@@ -158,4 +177,18 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
         visit_ns: 4.5,
         lookup_ns: 40.0,
     },
+};
+
+static PROXYSQL_30: EngineProfile = EngineProfile {
+    id: EngineId::Proxysql30,
+    name: "proxysql-3.0",
+    native_steps: false,
+    annotations: Annotations::AfterRules,
+    trailing_apply_skips_fast_routing: false,
+    transactions_ignore_rules: true,
+    asks_replica_status: true,
+    annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
+    max_rule_id: i32::MAX as u32,
+    // Rules are scanned as in 2.7.
+    prices: PROXYSQL_27.prices,
 };

@@ -138,13 +138,13 @@ fn messages_refuse_and_answer() {
 
 #[test]
 fn fast_routing_is_skipped_behind_a_trailing_apply() {
-    let fast = |trailing_apply: bool| {
+    let fast_on = |engine: &str, trailing_apply: bool| {
         let rules = json!([rule(
             1,
             0,
             json!({"match_digest": "^NEVER", "apply": trailing_apply})
         )]);
-        let mut configuration = configuration("proxysql-2.7", rules);
+        let mut configuration = configuration(engine, rules);
         configuration.graph.fast_routing = serde_json::from_value(json!([
             {"username": "", "schemaname": "app", "flag_in": 0, "hostgroup": 20, "address": "m"},
             {"username": "geo", "schemaname": "app", "flag_in": 0, "hostgroup": 30, "address": "m"},
@@ -152,7 +152,9 @@ fn fast_routing_is_skipped_behind_a_trailing_apply() {
         .unwrap();
         World::new(configuration)
     };
+    let fast = |trailing_apply: bool| fast_on("proxysql-2.7", trailing_apply);
     check(&fast(true), &[("SELECT 1", "10")]);
+    check(&fast_on("proxysql-3.0", true), &[("SELECT 1", "20")]);
     check(&fast(false), &[("SELECT 1", "20")]);
     check(
         &World {

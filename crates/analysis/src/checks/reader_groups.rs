@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::{ClusterKind, EngineId, HostgroupId, MemberStatus, Role, WriterServesReads};
+use shardwright_rules::{ClusterKind, HostgroupId, MemberStatus, Role, WriterServesReads};
 
 use super::Known;
 use crate::Finding;
@@ -65,7 +65,8 @@ pub(crate) fn lag(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         .variables
         .get("mysql-server_version")
         .is_some_and(|version| version.starts_with("8.4") || version.starts_with('9'));
-    let proxysql = configuration.engine == EngineId::Proxysql27;
+    let proxysql = configuration.engine.is_proxysql();
+    let asks_replica_status = configuration.engine.profile().asks_replica_status;
     for member in configuration
         .hostgroups
         .iter()
@@ -85,7 +86,7 @@ pub(crate) fn lag(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                 "set the limit below {substitute} s, or mysql-monitor_slave_lag_when_null above it"
             )));
         }
-        if limit > 0 && new_server {
+        if limit > 0 && new_server && !asks_replica_status {
             let message = format!(
                 "the lag of {}:{} is asked for with SHOW SLAVE STATUS, which servers from 8.4 on no longer know",
                 member.host, member.port

@@ -14,7 +14,12 @@ use crate::session::given;
 
 pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    if set.configuration.engine.profile().annotations != Annotations::AfterRules {
+    let profile = set.configuration.engine.profile();
+    let never = profile
+        .annotations_variable
+        .and_then(|variable| set.configuration.variables.get(variable))
+        .is_some_and(|value| value == "0");
+    if profile.annotations != Annotations::AfterRules || never {
         return;
     }
     let own = |position: usize| {

@@ -173,7 +173,7 @@ mod tests {
         let engines = Schema::of(PROJECT_FILE);
         assert_eq!(
             engines.at(&[Step::Key("engines"), Step::Item]).words(),
-            ["bundled", "proxysql-2.7"]
+            ["bundled", "proxysql-2.7", "proxysql-3.0"]
         );
     }
 }

@@ -114,3 +114,44 @@ fn two_engines_of_one_project() {
     let output = environment.run(["prove", "equivalent", "."]).unwrap();
     assert_eq!(output.code(), Some(64), "{}", output.stderr);
 }
+
+#[test]
+fn one_rule_set_on_two_versions_of_an_engine() {
+    let environment = with_rules();
+    let compared = |file: &str| {
+        let versions = ["--engine", "proxysql-2.7", "--engine", "proxysql-3.0"];
+        environment
+            .run([&["prove", "equivalent", file], &versions[..]].concat())
+            .unwrap()
+    };
+    let same = compared("rules.sql");
+    assert_eq!(same.code(), Some(0), "{}{}", same.stdout, same.stderr);
+    // The last rule applies, which switches fast routing off up to 3.0.8.
+    let fast = environment.read("rules.sql").unwrap()
+        + "INSERT INTO mysql_query_rules_fast_routing (username, schemaname, flagIN, destination_hostgroup, comment) \
+           VALUES ('app', 'shop', 0, 2, '');\n";
+    environment.write("fast.sql", fast).unwrap();
+    let refuted = compared("fast.sql");
+    assert_eq!(refuted.code(), Some(3), "{}{}", refuted.stdout, refuted.stderr);
+    assert!(
+        refuted.stdout.contains("user=app schema=shop"),
+        "{}",
+        refuted.stdout
+    );
+    let set =
+        environment.read("rules.sql").unwrap() + "SET mysql-query_processor_first_comment_parsing='1';\n";
+    environment.write("early.sql", set).unwrap();
+    let undecided = compared("early.sql");
+    assert_eq!(
+        undecided.code(),
+        Some(8),
+        "{}{}",
+        undecided.stdout,
+        undecided.stderr
+    );
+    assert!(
+        undecided.stdout.contains("read at another time"),
+        "{}",
+        undecided.stdout
+    );
+}

@@ -148,7 +148,7 @@ fn engine_has(
     (what, lost): (&str, &str),
     report: &mut Report<'_>,
 ) -> bool {
-    if report.engine == EngineId::Proxysql27 {
+    if report.engine.is_proxysql() {
         return true;
     }
     let choice = match choice {

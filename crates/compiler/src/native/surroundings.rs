@@ -37,7 +37,7 @@ fn listeners(topology: &Topology, report: &mut Report<'_>) -> Vec<Listener> {
             EngineId::Bundled => {
                 "a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port"
             }
-            EngineId::Proxysql27 => {
+            EngineId::Proxysql27 | EngineId::Proxysql30 => {
                 "ports are opened when ProxySQL starts: a change of them waits for a restart"
             }
         };
@@ -76,7 +76,7 @@ fn monitor(topology: &Topology, report: &mut Report<'_>) -> Option<Monitor> {
 fn variables(topology: &Topology, report: &mut Report<'_>) -> BTreeMap<String, String> {
     let family = match report.engine {
         EngineId::Bundled => EngineFamily::Bundled,
-        EngineId::Proxysql27 => EngineFamily::ProxySql,
+        EngineId::Proxysql27 | EngineId::Proxysql30 => EngineFamily::ProxySql,
     };
     let mut variables = BTreeMap::new();
     for settings in topology

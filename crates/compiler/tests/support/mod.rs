@@ -371,6 +371,9 @@ pub(crate) fn tenants(keys: impl IntoIterator<Item = i64>, servers: usize) -> Bu
     build
 }
 
+/// The engine that finds keys by itself, and one for which they become rules.
+pub(crate) const BOTH: [EngineId; 2] = [EngineId::Bundled, EngineId::Proxysql27];
+
 /// Compiles, and fails on errors.
 pub(crate) fn compiled(project: &Project, engine: EngineId) -> Compiled {
     let compiled = compile(project, engine, &Lock::default(), &Options::default());

@@ -45,6 +45,7 @@ impl Variables {
         let mut variables = Self { rows };
         variables.settings(lift);
         variables.digests(lift);
+        variables.annotations(lift);
         variables
     }
 
@@ -88,6 +89,20 @@ impl Variables {
                     format!("{name} is {value}: digests are others than those that are analysed"),
                 );
             }
+        }
+    }
+
+    /// Annotations are analysed as they are read where nothing is set: behind the rules.
+    fn annotations(&self, lift: &mut Lift<'_>) {
+        let profile = lift.configuration.engine.profile();
+        let Some(name) = profile.annotations_variable else {
+            return;
+        };
+        if let Some((value, row)) = self.rows.get(name).filter(|(value, _)| value != "2") {
+            let what = format!(
+                "{name} is {value}: annotations in comments are read at another time than behind the rules"
+            );
+            lift.unmodelled(row, what);
         }
     }
 

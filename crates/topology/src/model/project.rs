@@ -52,11 +52,13 @@ pub enum EngineName {
     Bundled,
     /// `proxysql-2.7`
     ProxySql27,
+    /// `proxysql-3.0`
+    ProxySql30,
 }
 
 impl EngineName {
     /// Every engine.
-    pub const ALL: [Self; 2] = [Self::Bundled, Self::ProxySql27];
+    pub const ALL: [Self; 3] = [Self::Bundled, Self::ProxySql27, Self::ProxySql30];
 
     /// The word of the language.
     #[must_use]
@@ -64,6 +66,7 @@ impl EngineName {
         match self {
             Self::Bundled => "bundled",
             Self::ProxySql27 => "proxysql-2.7",
+            Self::ProxySql30 => "proxysql-3.0",
         }
     }
 }

@@ -25,7 +25,7 @@ const UNMANAGED: [(&str, Unmanaged); 3] = [
     ("delete", Unmanaged::Delete),
 ];
 
-fn engine_words() -> [(&'static str, EngineName); 2] {
+fn engine_words() -> [(&'static str, EngineName); EngineName::ALL.len()] {
     EngineName::ALL.map(|engine| (engine.as_str(), engine))
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::shapes::{EXPECTS, count, described, duration, int, list, map, object, text, texts, word};
 use super::version;
 
-const ENGINES: [&str; 2] = ["bundled", "proxysql-2.7"];
+const ENGINES: [&str; 3] = ["bundled", "proxysql-2.7", "proxysql-3.0"];
 
 pub(super) fn project() -> Value {
     object(

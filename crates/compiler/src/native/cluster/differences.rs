@@ -35,7 +35,7 @@ impl Differences {
         tls(cluster, report);
         match report.engine {
             EngineId::Bundled => without_monitor(cluster, report),
-            EngineId::Proxysql27 => {
+            EngineId::Proxysql27 | EngineId::Proxysql30 => {
                 self.fallback(cluster, report);
                 lag(cluster, report);
                 if cluster.roles_by == RolesBy::Engine {
@@ -89,7 +89,7 @@ impl Differences {
 fn tls(cluster: &Cluster, report: &mut Report<'_>) {
     let engine = report.engine;
     let (severity, code, message) = match (engine, cluster.tls) {
-        (_, Tls::Disabled) | (EngineId::Proxysql27, Tls::Preferred) => return,
+        (_, Tls::Disabled) | (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Preferred) => return,
         (EngineId::Bundled, Tls::Preferred) => (
             Severity::Warning,
             APPROXIMATED,
@@ -100,7 +100,7 @@ fn tls(cluster: &Cluster, report: &mut Report<'_>) {
             UNSUPPORTED,
             "bundled speaks no TLS towards servers yet; proxysql-2.7 does".to_owned(),
         ),
-        (EngineId::Proxysql27, Tls::Required) => (
+        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Required) => (
             Severity::Warning,
             DIFFERENCE,
             format!(
@@ -108,7 +108,7 @@ fn tls(cluster: &Cluster, report: &mut Report<'_>) {
                  (require_secure_transport)"
             ),
         ),
-        (EngineId::Proxysql27, Tls::Verify) => (
+        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Verify) => (
             Severity::Error,
             UNSUPPORTED,
             format!("{engine} verifies no certificates of servers, and neither can another engine yet"),
