@@ -72,6 +72,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let mut report = Report::new(engine, &project.origins);
     let mut lock = lock.clone();
     let settings = options.settings.unwrap_or_else(|| settings(project, engine));
+    native::patterns::check(&project.topology, settings.regex, &mut report);
     let program = Program::of(project, &mut lock, &mut report);
     let ids = &project.file.ids;
     let mut candidates = BTreeMap::new();

@@ -4,6 +4,7 @@ mod cluster;
 pub(crate) mod effects;
 pub(crate) mod firewall;
 mod map;
+pub(crate) mod patterns;
 mod policy;
 mod raw;
 mod scope;

@@ -5,6 +5,7 @@ use shardwright_rules::{Address, EngineId};
 use shardwright_topology::model::{OnUnsupported, OriginId, Origins};
 
 shardwright_diagnostics::codes! {
+    NO_PATTERN = "SW130": "a pattern that an engine does not compile";
     UNSUPPORTED = "SW320": "an engine cannot do what is asked for";
     APPROXIMATED = "SW321": "an engine does without what is asked for";
     DIFFERENCE = "SW322": "an engine does this differently";

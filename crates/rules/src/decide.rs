@@ -17,7 +17,7 @@ mod patterns;
 mod walk;
 
 pub use index::{Index, Place, remainder};
-pub use patterns::{BrokenPattern, PatternColumn, RulePatterns};
+pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::walk::{Next, Walk};
 use crate::{Annotations, Body, Decision, NativeStep, Outcome, SessionView, Statement};

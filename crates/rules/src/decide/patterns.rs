@@ -1,6 +1,6 @@
 //! The compiled patterns of one rule.
 
-use shardwright_patterns::{Dialect, Flags, Pattern, PatternError};
+use shardwright_patterns::{Dialect, ErrorKind, Flags, Pattern, PatternError};
 
 use crate::{Address, Body, Configuration, EngineRule, NativeStep, ReadSelection, RegexEngine, Rule, Scope};
 
@@ -79,6 +79,13 @@ pub struct BrokenPattern<'a> {
     pub column: PatternColumn,
     /// Why it is refused.
     pub error: &'a PatternError,
+}
+
+/// Why the engine's library refuses a pattern, and at which byte; `None` where it takes it, also where what it matches
+/// cannot be computed here.
+pub fn refused(pattern: &str, regex: RegexEngine) -> Option<(String, usize)> {
+    let error = Pattern::compile(pattern, Flags::default(), dialect(regex)).err()?;
+    (error.kind == ErrorKind::Invalid).then_some((error.message, error.offset))
 }
 
 impl RulePatterns {
