@@ -15,6 +15,8 @@ pub(super) struct Statements<'t> {
     text: &'t str,
     /// Where the next statement is sought.
     at: usize,
+    /// What ends statements instead of a semicolon, as `DELIMITER` of the mysql client says.
+    delimiter: Option<&'t str>,
 }
 
 /// A statement and its tokens, whose spans count from the start of the script.
@@ -29,7 +31,38 @@ impl<'t> Statements<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         // Some editors begin a file with a byte order mark.
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Self { text, at }
+        Self {
+            text,
+            at,
+            delimiter: None,
+        }
+    }
+
+    /// Reads the command `DELIMITER x` of the mysql client, which ends with its line; where the text goes on.
+    fn set_delimiter(&mut self, word: &Token) -> usize {
+        let rest = self.text.get(word.span.end..).unwrap_or_default();
+        let end = rest.find('\n').unwrap_or(rest.len());
+        self.delimiter = match rest[..end].trim() {
+            "" | ";" => None,
+            other => Some(other),
+        };
+        word.span.end + end
+    }
+
+    /// Where the delimiter stands in a token, if it is neither text nor comment.
+    fn delimiter_in(&self, token: &Token) -> Option<Range<usize>> {
+        let delimiter = self.delimiter?;
+        if matches!(token.kind, TokenKind::String | TokenKind::QuotedName) {
+            return None;
+        }
+        let begins = self.text.get(token.span.start..)?;
+        // One of several letters can be several tokens, or the end of a name: `END$$`.
+        let at = match begins.starts_with(delimiter) {
+            true => 0,
+            false => self.text.get(token.span.start..token.span.end)?.find(delimiter)?,
+        };
+        let start = token.span.start + at;
+        Some(start..start + delimiter.len())
     }
 }
 
@@ -50,7 +83,21 @@ impl Iterator for Statements<'_> {
                 let rest = &bytes[token.span.start..];
                 base = token.span.start + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
                 lexer = Lexer::new(&bytes[base..], SQLITE);
-            } else if token.kind == TokenKind::Semicolon {
+            } else if tokens.is_empty() && token.is_word(bytes, "DELIMITER") {
+                base = self.set_delimiter(&token);
+                lexer = Lexer::new(&bytes[base..], SQLITE);
+            } else if let Some(end) = self.delimiter_in(&token).filter(|_| !is_comment(&token)) {
+                if token.span.start < end.start {
+                    token.span.end = end.start;
+                    tokens.push(token);
+                }
+                base = end.end;
+                lexer = Lexer::new(&bytes[base..], SQLITE);
+                if !tokens.is_empty() {
+                    self.at = base;
+                    break;
+                }
+            } else if token.kind == TokenKind::Semicolon && self.delimiter.is_none() {
                 if !tokens.is_empty() {
                     self.at = token.span.end;
                     break;
@@ -65,6 +112,10 @@ impl Iterator for Statements<'_> {
             tokens,
         })
     }
+}
+
+fn is_comment(token: &Token) -> bool {
+    !token.is_significant() || token.kind == TokenKind::ExecutableComment
 }
 
 impl Statement {
@@ -138,6 +189,25 @@ mod tests {
     }
 
     #[test]
+    fn a_delimiter_is_a_command_of_the_client() {
+        let text = "A;\nDELIMITER //\nCREATE x BEGIN B; C '//' /* // */; END//\ndelimiter ;\nD;\n\
+                    DELIMITER $$\nE; END$$ F$$\nDELIMITER ;\nG";
+        assert_eq!(
+            statements(text),
+            [
+                "A",
+                "CREATE x BEGIN B; C '//' /* // */; END",
+                "D",
+                "E; END",
+                "F",
+                "G"
+            ]
+        );
+        assert_eq!(statements("DELIMITER //\nA"), ["A"]);
+        assert_eq!(statements("DELIMITER"), Vec::<&str>::new());
+    }
+
+    #[test]
     fn rows_are_the_parentheses_behind_values() {
         let text = "INSERT INTO t (a, b) VALUES (1, (2)), ('x)', char(92)), (3, 4)";
         let statement = Statements::of(text).next().unwrap();
@@ -151,7 +221,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_split_forward(text in "[-a'\";/*#\n \\\\()]{0,60}") {
+        fn any_text_is_split_forward(text in "(DELIMITER (//|ab)\n)?[-a'\";/*#\n \\\\()]{0,60}") {
             let mut from = 0;
             for statement in Statements::of(&text) {
                 assert!(statement.range.start >= from && statement.range.end > statement.range.start);
