@@ -1,6 +1,7 @@
 //! Why a command could not do its job, with what to do about it.
 
 use std::io;
+use std::path::Path;
 
 use crate::exit::Exit;
 
@@ -47,4 +48,9 @@ impl CommandError {
     pub(crate) fn shown(exit: Exit) -> Self {
         Self::new(exit, String::new())
     }
+}
+
+/// A file that cannot be had.
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::failed(format!("cannot read {}: {error}", path.display()))
 }

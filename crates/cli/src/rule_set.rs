@@ -15,7 +15,7 @@ use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::args::{Global, Selection};
 use crate::commands::live;
-use crate::error::CommandError;
+use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
@@ -212,13 +212,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
 
 /// The bytes of a file, or why they cannot be had.
 fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
-    let unreadable = |error: std::io::Error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::NotFound => Exit::BadDocument,
-            _ => Exit::Failed,
-        };
-        CommandError::new(exit, format!("cannot read {path}: {error}"))
-    };
+    let unreadable = |error: std::io::Error| unreadable(Path::new(path), &error);
     let mut bytes = Vec::new();
     // One byte more shows that there is more.
     let file = File::open(path).map_err(unreadable)?;
@@ -233,8 +227,7 @@ fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
 }
 
 fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet, CommandError> {
-    let file = File::open(path)
-        .map_err(|error| CommandError::new(Exit::BadDocument, format!("cannot read {path}: {error}")))?;
+    let file = File::open(path).map_err(|error| unreadable(Path::new(path), &error))?;
     let plan =
         Plan::read(file).map_err(|error| CommandError::new(Exit::BadDocument, format!("{path}: {error}")))?;
     let mut wanted: Vec<&Arc<Configuration>> = plan

@@ -4,6 +4,7 @@ mod digests;
 mod general;
 mod lines;
 mod slow;
+mod verbs;
 
 use std::io::BufRead;
 
@@ -11,6 +12,7 @@ use thiserror::Error;
 
 use super::Record;
 use lines::Lines;
+use verbs::Begins;
 
 /// The longest statement of a record, in bytes; a longer one is passed over and counted.
 pub const MAX_STATEMENT_BYTES: usize = 64 << 20;
@@ -28,6 +30,20 @@ pub enum Format {
     Slow,
     /// One statement on each line.
     Queries,
+}
+
+impl Format {
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Digests => "export of stats_mysql_query_digest",
+            Format::DigestDump => "dump of stats_mysql_query_digest",
+            Format::General => "general log",
+            Format::Slow => "slow log",
+            Format::Queries => "list of statements",
+        }
+    }
 }
 
 /// Why a log cannot be read.
@@ -105,13 +121,16 @@ pub fn read(
 }
 
 fn queries(mut lines: Lines<impl BufRead>, each: &mut dyn FnMut(&Record<'_>)) -> Result<Unread, ReadError> {
+    let mut others = 0;
     while let Some(line) = lines.next()? {
         let text = without_end(line);
-        if !text.is_empty() {
-            each(&statement(text));
+        match verbs::begins(text) {
+            Begins::Statement => each(&statement(text)),
+            Begins::Other => others += 1,
+            Begins::Nothing => {}
         }
     }
-    Ok(lines.unread(0))
+    Ok(lines.unread(others))
 }
 
 /// A statement of which nothing else is known.

@@ -9,7 +9,7 @@ use shardwright_plan::{LoadError, Outcome, Plan, Report, safety};
 use crate::args::{Apply, Global};
 use crate::commands::live::{self, Live};
 use crate::commands::plan;
-use crate::error::CommandError;
+use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
@@ -56,8 +56,7 @@ fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
 }
 
 fn saved(path: &Path) -> Result<Plan, CommandError> {
-    let file = File::open(path)
-        .map_err(|error| CommandError::failed(format!("cannot read {}: {error}", path.display())))?;
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     Plan::load(file, live::now()).map_err(|error| {
         let exit = match &error {
             LoadError::Expired { .. } => Exit::Stale,

@@ -7,7 +7,7 @@ use shardwright_compiler::{MapStats, Options, Stats, Traffic, tree};
 use shardwright_targets::emit::{self, EmitError};
 
 use crate::args::{Compile, Emit, Global};
-use crate::error::CommandError;
+use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::project::{self, Built};
 use crate::ui::{Format, Ui, counted};
@@ -92,10 +92,6 @@ fn is_current(args: &Compile, text: Option<&str>) -> Result<bool, CommandError> 
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(unreadable(path, &error)),
     }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::failed(format!("cannot read {}: {error}", path.display()))
 }
 
 fn summary(stats: &Stats) -> String {

@@ -6,13 +6,12 @@ use shardwright_plan::Plan;
 
 use crate::args::Show;
 use crate::commands::plan;
-use crate::error::CommandError;
+use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Show, ui: &Ui) -> Result<Exit, CommandError> {
-    let file = File::open(&args.plan)
-        .map_err(|error| CommandError::failed(format!("cannot read {}: {error}", args.plan.display())))?;
+    let file = File::open(&args.plan).map_err(|error| unreadable(&args.plan, &error))?;
     let saved = Plan::read(file)
         .map_err(|error| CommandError::new(Exit::BadDocument, format!("{}: {error}", args.plan.display())))?;
     plan::present(&saved, None, ui)?;

@@ -7,15 +7,15 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use shardwright_analysis::traffic::{
-    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, Share, Unread,
+    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, Share, Unread,
 };
 
 use crate::args::{Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
-use crate::error::CommandError;
+use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 /// How much of a log is looked at to tell what it is.
 const BEGINNING: usize = 64 << 10;
@@ -37,13 +37,15 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     };
     let mut comparison = Comparison::new(left.configuration.clone(), right.configuration.clone(), assumed);
     let mut unread = Unread::default();
+    let mut logs = Vec::new();
     for log in &args.log {
-        let found = read(log, args, &mut comparison, ui)?;
+        let (found, log) = read(log, args, &mut comparison, ui)?;
         unread.lines += found.lines;
         unread.too_long += found.too_long;
+        logs.push(log);
     }
     let moves = comparison.into_moves();
-    let report = Report::new(&moves, unread, &left, &right);
+    let report = Report::new(&moves, unread, logs, &left, &right);
     if ui.format() == Format::Json {
         ui.json(&report)?;
     } else {
@@ -72,14 +74,8 @@ fn read(
     args: &TrafficDiff,
     comparison: &mut Comparison,
     ui: &Ui,
-) -> Result<Unread, CommandError> {
-    let failed = |error: &dyn std::fmt::Display| {
-        CommandError::new(
-            Exit::BadDocument,
-            format!("cannot read {}: {error}", path.display()),
-        )
-    };
-    let file = File::open(path).map_err(|error| failed(&error))?;
+) -> Result<(Unread, Log), CommandError> {
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = match ui.shows_progress() && std::io::stderr().is_terminal() && length > 0 {
         true => ProgressBar::new(length).with_style(
@@ -90,23 +86,61 @@ fn read(
     };
     let mut source = BufReader::with_capacity(BEGINNING, bar.wrap_read(file));
     let format = match args.log_format {
-        LogKind::Auto => traffic::detect(source.fill_buf().map_err(|error| failed(&error))?),
+        LogKind::Auto => traffic::detect(source.fill_buf().map_err(|error| unreadable(path, &error))?),
         LogKind::Digests => LogFormat::Digests,
         LogKind::DigestDump => LogFormat::DigestDump,
         LogKind::General => LogFormat::General,
         LogKind::Slow => LogFormat::Slow,
         LogKind::Queries => LogFormat::Queries,
     };
-    ui.detail(|| format!("{} is read as {format:?}", path.display()));
-    let unread =
-        traffic::read(source, format, |record| comparison.add(record)).map_err(|error| failed(&error))?;
+    let mut records: u64 = 0;
+    let unread = traffic::read(source, format, |record| {
+        records += 1;
+        comparison.add(record);
+    })
+    .map_err(|error| match error {
+        ReadError::Io(error) => unreadable(path, &error),
+        error => CommandError::new(
+            Exit::BadDocument,
+            format!("{} is no {}: {error}", path.display(), format.name()),
+        ),
+    })?;
     bar.finish_and_clear();
-    Ok(unread)
+    if records == 0 && unread.lines > 0 {
+        let message = format!(
+            "{} was read as a {}, and none of its {} lines is a statement",
+            path.display(),
+            format.name(),
+            unread.lines
+        );
+        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format says what it is"));
+    }
+    ui.status(&format!(
+        "{}: {}, {}",
+        path.display(),
+        format.name(),
+        counted(usize::try_from(records).unwrap_or(usize::MAX), "record")
+    ));
+    let log = Log {
+        file: path.display().to_string(),
+        format: format.name(),
+        records,
+    };
+    Ok((unread, log))
+}
+
+/// What a file was taken for.
+#[derive(Serialize)]
+struct Log {
+    file: String,
+    format: &'static str,
+    records: u64,
 }
 
 /// `traffic diff --format json`; keys are only ever added.
 #[derive(Serialize)]
 struct Report {
+    logs: Vec<Log>,
     statements: u64,
     same: u64,
     altered: Option<Part>,
@@ -166,7 +200,7 @@ impl Part {
 }
 
 impl Report {
-    fn new(moves: &Moves, unread: Unread, left: &RuleSet, right: &RuleSet) -> Self {
+    fn new(moves: &Moves, unread: Unread, logs: Vec<Log>, left: &RuleSet, right: &RuleSet) -> Self {
         let name = |place: &Destination, set: &RuleSet| place.name(&set.configuration);
         let mut moved: Vec<Move> = moves
             .moved
@@ -188,6 +222,7 @@ impl Report {
             .collect();
         undecided.sort_by_key(|one| std::cmp::Reverse(one.part.statements));
         Self {
+            logs,
             statements: moves.statements,
             same: moves.same,
             altered: (moves.altered.statements > 0).then(|| Part::of(&moves.altered)),

@@ -125,7 +125,32 @@ fn lint_of_a_dump_points_at_its_lines() {
 }
 
 #[test]
-fn what_cannot_be_read_is_65() {
+fn a_file_that_cannot_be_had_is_1() {
+    let environment = with_rules();
+    for arguments in [
+        &["lint", "absent.sql"][..],
+        &["route", "--rules", "absent.cnf", "SELECT 1"],
+        &["prove", "equivalent", "absent.json", "rules.sql"],
+        &["prove", "equivalent", "plan:absent.plan", "rules.sql"],
+        &["traffic", "diff", "rules.sql", "fixed.sql", "--log", "absent.log"],
+        &["graph", "absent.sql"],
+        &["report", "absent.sql"],
+        &["show", "absent.plan"],
+    ] {
+        let output = environment.run(arguments).unwrap();
+        assert_eq!(
+            output.code(),
+            Some(1),
+            "{arguments:?}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
+        assert!(output.stderr.contains("cannot read absent."), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn what_is_no_rule_set_is_65() {
     let environment = with_rules();
     environment
         .write(
@@ -137,10 +162,16 @@ fn what_cannot_be_read_is_65() {
     environment.write("bad.json", "{}").unwrap();
     for arguments in [
         &["lint", "bad.sql"][..],
-        &["lint", "absent.sql"],
         &["route", "--rules", "bad.cnf", "SELECT 1"],
         &["prove", "equivalent", "bad.json", "rules.sql"],
-        &["traffic", "diff", "rules.sql", "fixed.sql", "--log", "absent.log"],
+        &[
+            "traffic",
+            "diff",
+            "rules.sql",
+            "fixed.sql",
+            "--log",
+            "/etc/passwd",
+        ],
         &["graph", "bad.sql"],
         &["report", "bad.sql"],
     ] {

@@ -63,6 +63,13 @@ fn digests_do_not_tell_what_comments_and_literals_decide() {
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     insta::assert_json_snapshot!(json, @r#"
     {
+      "logs": [
+        {
+          "file": "digests.csv",
+          "format": "export of stats_mysql_query_digest",
+          "records": 3
+        }
+      ],
       "statements": 151,
       "same": 0,
       "altered": null,
