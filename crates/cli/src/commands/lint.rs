@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
-use shardwright_diagnostics::{Diagnostic, Problems, Proof, Severity, render};
+use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
 use shardwright_rules::{Configuration, EngineId};
 
 use crate::args::{FailOn, Global, Lint};
@@ -32,7 +32,7 @@ pub(crate) use team::PAGES as TEAM_PAGES;
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let Some(rules) = &args.rules {
-        return rule_file::run(rules, args, ui);
+        return rule_file::run(rules, args, global, ui);
     }
     let mut opened = project::open_for_findings(global, ui)?;
     let engines: Vec<EngineId> = if args.engine.is_empty() {
@@ -111,12 +111,8 @@ fn find(opened: &Opened, engines: &[EngineId], ui: &Ui) -> Result<(Vec<Diagnosti
     }
     for (finding, on) in found.findings {
         let everywhere = on.len() == engines.len();
-        let never_matches = finding.code.as_str() == "SW201" && finding.proof == Proof::Proved;
-        let mut diagnostic = located(opened, finding, (!everywhere).then_some(on.as_slice()));
-        if never_matches {
-            diagnostic = fixes::without_rule(diagnostic, everywhere, opened);
-        }
-        all.push(diagnostic);
+        let diagnostic = located(opened, finding, (!everywhere).then_some(on.as_slice()));
+        all.push(fixes::fixed(diagnostic, everywhere, opened));
     }
     all.extend(team::check(&configurations, opened));
     Ok((all, configurations))

@@ -170,6 +170,53 @@ fn fixes_keep_where_statements_go() {
 }
 
 #[test]
+fn what_has_no_effect_goes() {
+    let rules = |first: &str, second: &str, dead: &str, block: &str| {
+        format!(
+            "version: 1\nclusters:\n  shop: {{type: single, servers: {{a: {{host: a.db}}}}}}\nusers:\n  \
+             app: {{password: {{env: P}}, cluster: shop}}\nquery_rules:\n  raw:\n    at: before_all\n    rules:\n      \
+             - {{match_digest: ^SELECT a, cluster: shop, {first}apply: 1}}\n      \
+             - {{match_digest: ^SELECT b, cluster: shop, apply: 1{second}}}\n{dead}      \
+             - match_digest: ^SELECT d\n{block}        apply: 1\n"
+        )
+    };
+    let topology = rules(
+        "flagOUT: 500, ",
+        ", sticky_conn: 1",
+        "      - {flagIN: 700, match_digest: ^SELECT c, cluster: shop, apply: 1}\n",
+        "        flagOUT: 500\n",
+    );
+    let environment = project("", &topology);
+    let output = environment
+        .run(["lint", "--select", "SW202,SW207,SW612", "--fix"])
+        .unwrap();
+    assert_eq!(output.code(), Some(0), "{output}");
+    assert!(output.stderr.contains("4 fixed"), "{output}");
+    assert_eq!(
+        environment.read("topology/shop.yaml").unwrap(),
+        rules("", "", "", "")
+    );
+}
+
+#[test]
+fn a_file_of_rules_is_graded_as_its_project_says() {
+    let settings = "lint:\n  ignore: [SW164]\n  severity: {SW701: info}\n  paths: [{path: \"old/*\", ignore: [SW701]}]\n";
+    let environment = project(settings, TOPOLOGY);
+    let rules = "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', 1);\n\
+                 LOAD MYSQL USERS TO RUNTIME;\n";
+    environment.write("rules.sql", rules).unwrap();
+    environment.write("old/rules.sql", rules).unwrap();
+    let codes = |file: &str| lint(&environment, &[file]);
+    assert_eq!(codes("rules.sql"), ["SW701 info"]);
+    assert_eq!(codes("old/rules.sql"), [""; 0]);
+    // A project that cannot be read says nothing about the file.
+    environment.write("topology/shop.yaml", "clustres: {}\n").unwrap();
+    let output = environment.run(["lint", "rules.sql"]).unwrap();
+    assert!(output.stdout.contains("error[SW701]"), "{output}");
+    assert!(output.stderr.contains("is not used"), "{output}");
+}
+
+#[test]
 fn edits_of_fixes_are_in_the_json() {
     let environment = project("", TOPOLOGY);
     let output = environment.run(["lint", "--format", "json"]).unwrap();

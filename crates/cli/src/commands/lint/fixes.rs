@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use shardwright_analysis::equivalence::{Equivalence, equivalence};
-use shardwright_diagnostics::{Applicability, Diagnostic, Edit, Problems, Sources, Span};
+use shardwright_diagnostics::{Applicability, Code, Diagnostic, Edit, Problems, Proof, Sources, Span};
 use shardwright_documents::{Document, Node};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::{Options, read_project_with};
@@ -26,22 +26,51 @@ pub(super) struct Applied {
     pub(super) changed: Vec<String>,
 }
 
-/// The fix of a rule of the user's own list that can never match: its lines go. Safe where it is so on every engine.
-pub(super) fn without_rule(diagnostic: Diagnostic, on_every_engine: bool, opened: &Opened) -> Diagnostic {
+/// How a finding about a rule of the user's own list is put right.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// The rule takes no statement: its lines go.
+    WithoutRule,
+    /// These columns have no effect on it: they go.
+    WithoutColumns(&'static [&'static str]),
+}
+
+/// Findings with a fix, and what it is. Whether it keeps where statements go is proved before it is made.
+fn way(code: Code, proof: Option<Proof>) -> Option<Way> {
+    match (code.as_str(), proof) {
+        ("SW201" | "SW202" | "SW206", Some(Proof::Proved)) => Some(Way::WithoutRule),
+        ("SW207", _) => Some(Way::WithoutColumns(&["flagOUT"])),
+        ("SW612", _) => Some(Way::WithoutColumns(&[
+            "cache_timeout",
+            "reconnect",
+            "sticky_conn",
+        ])),
+        _ => None,
+    }
+}
+
+/// The finding with its fix, if it has one. It is safe where the finding is one of every engine.
+pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Opened) -> Diagnostic {
     let is_raw = diagnostic
         .address
         .as_deref()
         .is_some_and(|address| address.starts_with("query_rules.") && address.ends_with(']'));
-    let (Some(primary), true) = (&diagnostic.primary, is_raw) else {
+    let (Some(primary), Some(way), true) = (
+        &diagnostic.primary,
+        way(diagnostic.code, diagnostic.proof),
+        is_raw,
+    ) else {
         return diagnostic;
     };
     let at = primary.span;
-    let item = opened
-        .documents
-        .all()
-        .find(|document| document.file == at.file)
-        .and_then(|document| item_lines(document, at, &opened.sources));
-    let Some(span) = item.filter(|_| diagnostic.instance.is_none()) else {
+    let document = opened.documents.all().find(|document| document.file == at.file);
+    let edits = document.and_then(|document| {
+        Some(match way {
+            Way::WithoutRule => vec![item_lines(document, at, &opened.sources)?],
+            Way::WithoutColumns(columns) => entries(document, at, columns, &opened.sources)?,
+        })
+    });
+    let Some(spans) = edits.filter(|_| diagnostic.instance.is_none()) else {
         return diagnostic;
     };
     let applicability = if on_every_engine {
@@ -49,13 +78,39 @@ pub(super) fn without_rule(diagnostic: Diagnostic, on_every_engine: bool, opened
     } else {
         Applicability::Unsafe
     };
-    let text = String::new();
-    diagnostic.fix(applicability, vec![Edit { span, text }])
+    let edits = spans.into_iter().map(|span| Edit {
+        span,
+        text: String::new(),
+    });
+    diagnostic.fix(applicability, edits.collect())
 }
 
-/// The lines of the innermost item of a list of several that holds a place, where nothing else stands on them.
-fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> {
-    let mut item: Option<&Node> = None;
+/// Entries of the innermost item of a list that holds a place, each with what separates it from its neighbour; none
+/// where a comment would go with them, or nothing would be left.
+fn entries(document: &Document, at: Span, keys: &[&str], sources: &Sources) -> Option<Vec<Span>> {
+    let (item, _) = innermost_item(document, at)?;
+    let all: Vec<_> = item.as_mapping()?.into_iter().collect();
+    let goes: Vec<usize> = (0..all.len())
+        .filter(|&place| keys.contains(&&*all[place].key.text))
+        .collect();
+    if goes.is_empty() || goes.len() == all.len() {
+        return None;
+    }
+    let text = sources.text(at.file);
+    let spans: Vec<Span> = goes
+        .iter()
+        .map(|&place| match all.get(place + 1) {
+            Some(next) => Span::new(at.file, all[place].key.span.start, next.key.span.start),
+            None => Span::new(at.file, all[place - 1].value.span.end, all[place].value.span.end),
+        })
+        .collect();
+    let plain = |span: &Span| text.get(span.range()).is_some_and(|gone| !gone.contains('#'));
+    spans.iter().all(plain).then_some(spans)
+}
+
+/// The innermost item of a list that holds a place, and whether there are others in the list.
+fn innermost_item(document: &Document, at: Span) -> Option<(&Node, bool)> {
+    let mut item: Option<(&Node, bool)> = None;
     let mut node = document.root.as_ref()?;
     loop {
         let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
@@ -64,18 +119,20 @@ fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> 
             None => {
                 let items = node.as_sequence().unwrap_or_default();
                 let found = items.iter().find(inside);
-                if found.is_some() {
-                    item = found.filter(|_| items.len() > 1);
-                }
+                item = found.map(|found| (found, items.len() > 1)).or(item);
                 found
             }
         };
         match next {
             Some(next) => node = next,
-            None => break,
+            None => return item,
         }
     }
-    let item = item?;
+}
+
+/// The lines of the innermost item of a list of several that holds a place, where nothing else stands on them.
+fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> {
+    let (item, _) = innermost_item(document, at).filter(|(_, several)| *several)?;
     let text = sources.text(at.file);
     let range = item.span.range();
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);

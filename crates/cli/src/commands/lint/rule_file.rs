@@ -3,16 +3,19 @@
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::{Diagnostic, Problems, render};
 use shardwright_rules::EngineId;
+use shardwright_topology::model::LintSettings;
+use shardwright_topology::{PROJECT_FILE, read_project};
 
+use super::settings::Settings;
 use super::{fails, told};
-use crate::args::Lint;
+use crate::args::{Global, Lint};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, RuleFile};
 use crate::ui::{Format, Ui};
 
-pub(super) fn run(path: &str, args: &Lint, ui: &Ui) -> Result<Exit, CommandError> {
+pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let engine = match args.engine.as_slice() {
         [] => EngineId::Proxysql27,
         [engine] => project::engine(engine)?,
@@ -23,13 +26,16 @@ pub(super) fn run(path: &str, args: &Lint, ui: &Ui) -> Result<Exit, CommandError
         project::report(&file.problems, &file.sources, ui)?;
         return Err(CommandError::shown(Exit::BadDocument));
     }
+    let project = of_project(global, ui)?;
+    let settings = Settings {
+        args,
+        project: &project,
+    };
+    let read = file.problems.sorted().into_iter().cloned();
+    let found = shardwright_analysis::analyse(&file.configuration);
+    let all = read.chain(found.into_iter().map(|finding| located(&file, finding)));
     let mut problems = Problems::new();
-    for diagnostic in file.problems.sorted() {
-        keep(&mut problems, diagnostic.clone(), args);
-    }
-    for finding in shardwright_analysis::analyse(&file.configuration) {
-        keep(&mut problems, located(&file, finding), args);
-    }
+    problems.extend(all.filter_map(|diagnostic| settings.graded(diagnostic, &file.sources)));
     match ui.format() {
         Format::Human => {
             let new = ui.found(&problems, &file.sources);
@@ -47,15 +53,19 @@ pub(super) fn run(path: &str, args: &Lint, ui: &Ui) -> Result<Exit, CommandError
     })
 }
 
-fn keep(problems: &mut Problems, diagnostic: Diagnostic, args: &Lint) {
-    let among = |codes: &[String]| {
-        codes
-            .iter()
-            .any(|prefix| diagnostic.code.as_str().starts_with(prefix.as_str()))
-    };
-    if (args.select.is_empty() || among(&args.select)) && !among(&args.ignore) {
-        problems.push(diagnostic);
+/// The `lint:` of the project around the file, where there is one that can be read.
+fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, CommandError> {
+    if !global.directory.join(PROJECT_FILE).exists() {
+        return Ok(LintSettings::default());
     }
+    let loaded = read_project(&global.directory, &project::options(global)?);
+    Ok(match loaded.project {
+        Some(project) => project.file.lint,
+        None => {
+            ui.status("`lint:` of the project is not used: the project has errors (shardwright validate)");
+            LintSettings::default()
+        }
+    })
 }
 
 /// A finding at the row that it is about.
