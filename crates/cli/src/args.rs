@@ -65,7 +65,7 @@ pub(crate) struct Global {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) color: Color,
-    /// Writes what was found to a file, also when the run fails; repeatable. Kinds: json, sarif, junit, markdown
+    /// Writes what was found to a file, also when the run fails; repeatable. Kinds: json, sarif, junit, markdown, html
     #[arg(long = "report", global = true, value_name = "KIND=FILE")]
     pub(crate) reports: Vec<ReportFile>,
     /// Annotates the lines of a change with what was found

@@ -15,7 +15,7 @@ mod lsp;
 mod plan;
 mod prove;
 mod proxy;
-mod report;
+pub(crate) mod report;
 mod route;
 mod schema;
 mod show;

@@ -1,5 +1,7 @@
 //! `--report` and `--annotate`: what a run found, in files and annotations, also when it failed.
 
+mod html;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -22,14 +24,16 @@ enum ReportKind {
     Sarif,
     Junit,
     Markdown,
+    Html,
 }
 
 impl ReportKind {
-    const ALL: [(&'static str, Self); 4] = [
+    const ALL: [(&'static str, Self); 5] = [
         ("json", Self::Json),
         ("sarif", Self::Sarif),
         ("junit", Self::Junit),
         ("markdown", Self::Markdown),
+        ("html", Self::Html),
     ];
 }
 
@@ -69,6 +73,7 @@ pub(crate) fn write(files: &[ReportFile], report: &Report, command: &str) -> Res
                 ReportKind::Sarif => render::sarif::write(report, tool),
                 ReportKind::Junit => render::junit::write(report, tool),
                 ReportKind::Markdown => render::markdown::write(report),
+                ReportKind::Html => html::write(report, tool),
             };
             write_file(&file.path, &text)
         })
@@ -101,7 +106,7 @@ mod tests {
         for bad in ["sarif", "sarif=", "=x", "xml=x", ""] {
             let error = bad.parse::<ReportFile>().unwrap_err();
             assert!(
-                error.contains("kinds: json, sarif, junit, markdown"),
+                error.contains("kinds: json, sarif, junit, markdown, html"),
                 "{bad}: {error}"
             );
         }

@@ -97,6 +97,14 @@ impl RuleSet {
         }
     }
 
+    /// The project that it was compiled from.
+    pub(crate) fn project(&self) -> Option<&Opened> {
+        match &self.places {
+            Places::Project(opened) => Some(opened),
+            Places::File(..) | Places::None => None,
+        }
+    }
+
     /// `query_rules.legacy (topology/legacy.yaml:3)`
     pub(crate) fn named(&self, address: &Address) -> String {
         match self.file_and_line(address) {
@@ -108,7 +116,11 @@ impl RuleSet {
 
 /// The rule set of the project of -C.
 pub(crate) fn of_project(engine: Option<&str>, global: &Global, ui: &Ui) -> Result<RuleSet, CommandError> {
-    let opened = project::open(global, ui)?;
+    of_opened(project::open(global, ui)?, engine, ui)
+}
+
+/// The rule set of a project.
+pub(crate) fn of_opened(opened: Opened, engine: Option<&str>, ui: &Ui) -> Result<RuleSet, CommandError> {
     let engine = opened.engine(engine)?;
     built(".".to_owned(), opened, engine, ui)
 }

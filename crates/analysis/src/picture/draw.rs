@@ -42,6 +42,10 @@ pub fn tree(picture: &Picture) -> String {
     out
 }
 
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 fn heading(chain: &Chain) -> String {
     let worst = chain
         .worst_evaluations
@@ -52,8 +56,10 @@ fn heading(chain: &Chain) -> String {
         address => format!("   # {address}"),
     };
     format!(
-        "chain {}: {} rules, {} patterns{worst}{from}",
-        chain.flag, chain.rules, chain.patterns
+        "chain {}: {}, {}{worst}{from}",
+        chain.flag,
+        counted(chain.rules, "rule"),
+        counted(chain.patterns as usize, "pattern")
     )
 }
 
@@ -76,7 +82,12 @@ pub fn dot(picture: &Picture) -> String {
         "  rankdir=LR; node [shape=box, fontname=\"Helvetica\"]; edge [fontname=\"Helvetica\"];",
     );
     for chain in &picture.chains {
-        let label = format!("chain {}\\n{} rules\\n{}", chain.flag, chain.rules, chain.address);
+        let label = format!(
+            "chain {}\\n{}\\n{}",
+            chain.flag,
+            counted(chain.rules, "rule"),
+            chain.address
+        );
         line(
             &mut out,
             &format!(
@@ -123,9 +134,9 @@ pub fn mermaid(picture: &Picture) -> String {
     let plain = |text: &str| text.replace(['"', '<', '>'], "'");
     for chain in &picture.chains {
         let label = format!(
-            "chain {}<br/>{} rules<br/>{}",
+            "chain {}<br/>{}<br/>{}",
             chain.flag,
-            chain.rules,
+            counted(chain.rules, "rule"),
             plain(&chain.address)
         );
         line(

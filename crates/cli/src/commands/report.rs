@@ -1,6 +1,7 @@
 //! `report`: one HTML page about a rule set, which needs nothing else.
 
-mod page;
+mod coverage;
+pub(crate) mod page;
 mod picture;
 mod rules;
 
@@ -12,10 +13,15 @@ use crate::commands::graph;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
+use crate::rule_set;
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Report, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let set = graph::subject(args.rules.as_deref(), args.engine.as_deref(), global, ui)?;
+    let set = match &args.rules {
+        Some(_) => graph::subject(args.rules.as_deref(), args.engine.as_deref(), global, ui)?,
+        // With its route tests, whose coverage is a part of the page.
+        None => rule_set::of_opened(project::open_with_tests(global, ui)?, args.engine.as_deref(), ui)?,
+    };
     let findings = analyse(&set.configuration);
     let picture = Picture::of(&set.configuration);
     let page = page::page(&set, &picture, &findings);

@@ -6,12 +6,14 @@ mod mutants;
 mod properties;
 mod report;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use shardwright_analysis::route_tests::coverage::Coverage;
 use shardwright_analysis::route_tests::{Failure, Runner};
 use shardwright_diagnostics::{Case, CaseOutcome, Problems, render};
 use shardwright_routing::RoutingTable;
-use shardwright_rules::EngineId;
+use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::model::{EngineName, OriginId, Property, RouteTest};
 
 use crate::args::{Global, Test};
@@ -201,6 +203,39 @@ fn run_on(
         ));
     }
     Ok(count)
+}
+
+/// What the tests for an engine come to.
+pub(crate) struct Covering<'c> {
+    pub(crate) coverage: Coverage<'c>,
+    pub(crate) cases: usize,
+    /// Cases in which something does not hold.
+    pub(crate) failed: usize,
+}
+
+/// Runs the tests for the engine of a configuration; none where the project has none.
+pub(crate) fn covering<'c>(configuration: &'c Arc<Configuration>, opened: &Opened) -> Option<Covering<'c>> {
+    let tests = opened.project.route_tests.iter();
+    let tests: Vec<&RouteTest> = tests
+        .filter(|test| is_for(&test.engines, configuration.engine))
+        .collect();
+    if tests.is_empty() {
+        return None;
+    }
+    let runner = Runner::new(RoutingTable::new(configuration.clone()), configuration);
+    let mut coverage = Coverage::of(configuration);
+    let mut failed = 0;
+    for test in &tests {
+        let failures = runner.run_seen(&cases::case(test), |session, statement, decision| {
+            coverage.see(session, statement, decision);
+        });
+        failed += usize::from(!failures.is_empty());
+    }
+    Some(Covering {
+        coverage,
+        cases: tests.len(),
+        failed,
+    })
 }
 
 /// A test that holds, for reports; one that does not is a finding.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use shardwright_testkit::CommandEnvironment;
 
 use crate::rule_sets::with_rules;
 use crate::support::example;
@@ -113,28 +114,91 @@ fn what_people_write_is_text_in_the_page() {
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
 }
 
+#[test]
+fn the_page_of_a_project_tells_what_its_tests_come_to() {
+    for engine in ["bundled", "proxysql-2.7"] {
+        let environment = example("tenants");
+        let page = environment
+            .run(["report", "--engine", engine])
+            .unwrap()
+            .success()
+            .stdout;
+        let coverage = environment
+            .run(["test", "--engine", engine, "--coverage", "--format", "json"])
+            .unwrap()
+            .success()
+            .stdout;
+        let coverage: Value = serde_json::from_str(&coverage).unwrap();
+        let told = &coverage["engines"][0]["coverage"];
+        for part in ["rules", "shards", "branches"] {
+            let (covered, total) = (&told[part]["covered"], &told[part]["total"]);
+            assert!(
+                page.contains(&format!("{part}: {covered} of {total}<")),
+                "{engine}: {part}: {covered} of {total}"
+            );
+        }
+        assert!(page.contains("all as expected"), "{engine}");
+    }
+    let environment = with_rules();
+    let page = environment.run(["report", "rules.sql"]).unwrap().success().stdout;
+    assert!(!page.contains("id=\"coverage\""));
+}
+
+/// On a telephone as on a wide screen nothing stands outside of the window, and what is wider scrolls by itself.
+#[test]
+fn the_page_fits_its_window() {
+    let environment = example("legacy-rules");
+    let page = environment
+        .run(["report", "--engine", "proxysql-2.7"])
+        .unwrap()
+        .success()
+        .stdout;
+    // Chromium has no window narrower than 500 px; a frame has.
+    let frame = page.replace('&', "&amp;").replace('"', "&quot;");
+    for width in [420, 1280] {
+        let measured = format!(
+            "<iframe id=\"f\" style=\"width:{width}px;height:2000px;border:0\" srcdoc=\"{frame}\"></iframe><script>\
+             const f=document.getElementById('f');f.onload=()=>{{const d=f.contentDocument;\
+             const out=[...d.querySelectorAll('nav a, h1, .tile, .finding')].filter(e=>e.getBoundingClientRect().right>{width});\
+             document.title=`${{d.documentElement.scrollWidth}} of {width}, ${{out.length}} outside`}};</script>"
+        );
+        let dom = shown(&environment, &measured);
+        assert!(
+            dom.contains(&format!("<title>{width} of {width}, 0 outside</title>")),
+            "{width}: {}",
+            &dom[..dom.len().min(300)]
+        );
+    }
+}
+
 /// The page's script runs: rows are counted, searched and sorted by it.
 #[test]
 fn a_browser_shows_the_page() {
-    let browser = Path::new("/usr/bin/chromium");
-    assert!(
-        browser.exists(),
-        "scripts/install-test-packages installs chromium"
-    );
     let environment = with_rules();
     let page = environment.run(["report", "rules.sql"]).unwrap().success().stdout;
     // A search as a person would type it, made by the page's own events.
     let typed = "<script>const s=document.getElementById('search');s.value='for update';\
         s.dispatchEvent(new Event('input'));</script></body>";
-    environment
-        .write("report.html", page.replace("</body>", typed))
-        .unwrap();
+    let dom = shown(&environment, &page.replace("</body>", typed));
+    assert!(dom.contains("1 of 2"), "{dom}");
+    assert_eq!(dom.matches("<tr hidden=\"\">").count(), 1, "{dom}");
+}
+
+/// What a browser has made of a page once it is loaded.
+fn shown(environment: &CommandEnvironment, page: &str) -> String {
+    let browser = Path::new("/usr/bin/chromium");
+    assert!(
+        browser.exists(),
+        "scripts/install-test-packages installs chromium"
+    );
+    environment.write("report.html", page).unwrap();
     let output = Command::new(browser)
         .args([
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",
+            "--window-size=1400,2100",
             "--dump-dom",
         ])
         .arg(format!(
@@ -147,11 +211,5 @@ fn a_browser_shows_the_page() {
         ))
         .output()
         .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        dom.contains("1 of 2"),
-        "{dom}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert_eq!(dom.matches("<tr hidden=\"\">").count(), 1, "{dom}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -29,7 +29,7 @@ fn faulty() -> CommandEnvironment {
     environment
 }
 
-const ALL_REPORTS: [&str; 8] = [
+const ALL_REPORTS: [&str; 10] = [
     "--report",
     "json=out/found.json",
     "--report",
@@ -38,6 +38,8 @@ const ALL_REPORTS: [&str; 8] = [
     "junit=out/found.xml",
     "--report",
     "markdown=out/found.md",
+    "--report",
+    "html=out/found.html",
 ];
 
 #[test]
@@ -87,6 +89,27 @@ fn one_run_reports_every_independent_problem_in_file_order_in_every_form() {
         places.len(),
         "{markdown}"
     );
+    let html = environment.read("out/found.html").unwrap();
+    assert_eq!(
+        html.matches("<article class=\"finding error\"").count(),
+        places.len()
+    );
+    assert!(html.contains("shop/topology/a.yaml:"), "{html}");
+    for loaded in ["http:", "https:", "src=", "url(", "@import", "<link"] {
+        assert!(!html.contains(loaded), "{loaded}");
+    }
+}
+
+#[test]
+fn a_page_tells_of_tests_that_hold() {
+    let environment = example("tenants");
+    environment
+        .run(["test", "--report", "html=tests.html"])
+        .unwrap()
+        .success();
+    let html = environment.read("tests.html").unwrap();
+    assert!(html.contains("as expected</td>"), "{html}");
+    assert!(!html.contains("failed: "), "{html}");
 }
 
 #[test]

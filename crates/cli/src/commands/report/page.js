@@ -18,8 +18,10 @@
     });
     count.textContent = words.length ? `${shown} of ${rows.length}` : `${rows.length} rules`;
   };
-  search.addEventListener("input", find);
-  find();
+  if (search) {
+    search.addEventListener("input", find);
+    find();
+  }
 
   for (const bar of document.querySelectorAll("[data-filter=finding]")) {
     bar.addEventListener("change", () => {

@@ -8,7 +8,7 @@ use shardwright_analysis::picture::Picture;
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::MemberStatus;
 
-use super::{picture, rules};
+use super::{coverage, picture, rules};
 use crate::rule_set::RuleSet;
 
 const STYLE: &str = include_str!("page.css");
@@ -22,38 +22,76 @@ pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> St
         "." => "Rule set".to_owned(),
         name => name.to_owned(),
     };
+    let covered = coverage::body(set);
     let parts = [
         tiles(set, picture, findings),
         section("graph", "Where statements go", &picture::drawing(picture)),
         section("findings", "Findings", &list_of_findings(set, findings)),
+        covered.as_deref().map_or_else(String::new, |body| {
+            section("coverage", "What route tests come to", body)
+        }),
         section("chains", "Chains and what they cost", &chains(picture)),
         section("rules", "Rules", &rules::table(set, findings)),
         section("hostgroups", "Hostgroups and servers", &hostgroups(set)),
     ];
     let configuration = &set.configuration;
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{title} · shardwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<div>\n<h1>{title}</h1>\n\
-         <p class=\"quiet\">for {engine} · configuration <code>{fingerprint}</code></p>\n</div>\n\
-         <nav><a href=\"#graph\">Graph</a><a href=\"#findings\">Findings</a><a href=\"#chains\">Chains</a>\
-         <a href=\"#rules\">Rules</a><a href=\"#hostgroups\">Servers</a>\
-         <button id=\"theme\" type=\"button\" aria-label=\"light or dark\">◐</button></nav>\n</header>\n<main>\n{parts}</main>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        title = escaped(&title),
-        engine = escaped(configuration.engine.name()),
-        fingerprint = &configuration.fingerprint()[..12],
-        parts = parts.concat(),
-    )
+    let link = if covered.is_some() {
+        "<a href=\"#coverage\">Tests</a>"
+    } else {
+        ""
+    };
+    Frame {
+        title: &title,
+        about: format!(
+            "for {} · configuration <code>{}</code>",
+            escaped(configuration.engine.name()),
+            &configuration.fingerprint()[..12]
+        ),
+        links: format!(
+            "<a href=\"#graph\">Graph</a><a href=\"#findings\">Findings</a>{link}<a href=\"#chains\">Chains</a>\
+             <a href=\"#rules\">Rules</a><a href=\"#hostgroups\">Servers</a>"
+        ),
+        body: parts.concat(),
+    }
+    .page()
 }
 
-fn section(id: &str, title: &str, body: &str) -> String {
+/// What is around the parts of a page.
+pub(crate) struct Frame<'f> {
+    pub(crate) title: &'f str,
+    /// A line below the title, as HTML.
+    pub(crate) about: String,
+    /// Links to the parts, as HTML.
+    pub(crate) links: String,
+    /// The parts, as HTML.
+    pub(crate) body: String,
+}
+
+impl Frame<'_> {
+    /// The whole page, which loads nothing.
+    pub(crate) fn page(&self) -> String {
+        let Self {
+            about, links, body, ..
+        } = self;
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+             <title>{title} · shardwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<div>\n<h1>{title}</h1>\n\
+             <p class=\"quiet\">{about}</p>\n</div>\n<nav>{links}\
+             <button id=\"theme\" type=\"button\" aria-label=\"light or dark\">◐</button></nav>\n</header>\n<main>\n{body}</main>\n\
+             <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+            title = escaped(self.title),
+        )
+    }
+}
+
+pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")
 }
 
 /// Text between tags or in an attribute.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -199,7 +237,7 @@ fn chains(picture: &Picture) -> String {
         .unwrap_or(0)
         .max(1);
     let mut out = String::from(
-        "<table class=\"sortable\"><thead><tr><th>chain</th><th>from</th><th class=\"n\">rules</th><th class=\"n\">patterns</th>\
+        "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>chain</th><th>from</th><th class=\"n\">rules</th><th class=\"n\">patterns</th>\
          <th class=\"n\">evaluated at most from here</th><th>leads to</th></tr></thead><tbody>\n",
     );
     for chain in &picture.chains {
@@ -230,14 +268,14 @@ fn chains(picture: &Picture) -> String {
             ),
         );
     }
-    out.push_str("</tbody></table>\n");
+    out.push_str("</tbody></table></div>\n");
     out
 }
 
 fn hostgroups(set: &RuleSet) -> String {
     let configuration = &set.configuration;
     let mut out = String::from(
-        "<table class=\"sortable\"><thead><tr><th class=\"n\">hostgroup</th><th>cluster</th><th>role</th><th>server</th>\
+        "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th class=\"n\">hostgroup</th><th>cluster</th><th>role</th><th>server</th>\
          <th>status</th><th class=\"n\">weight</th><th class=\"n\">connections</th></tr></thead><tbody>\n",
     );
     for hostgroup in &configuration.hostgroups {
@@ -277,7 +315,7 @@ fn hostgroups(set: &RuleSet) -> String {
             );
         }
     }
-    out.push_str("</tbody></table>\n");
+    out.push_str("</tbody></table></div>\n");
     out
 }
 

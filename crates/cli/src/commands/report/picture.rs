@@ -6,6 +6,7 @@ use shardwright_analysis::picture::{Node, Picture};
 use shardwright_diagnostics::shortened;
 
 use super::page::{escaped, put};
+use crate::ui::counted;
 
 /// Boxes that are drawn one by one; of larger graphs, chains that came from one object are one box.
 const MAX_BOXES: usize = 90;
@@ -70,10 +71,14 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
             key(Node::Chain(chain.flag)),
             Drawn {
                 title: match chain.address.as_str() {
-                    "" => format!("chain {}", chain.flag),
+                    // What every row of a file came from tells nothing.
+                    "" | "mysql_query_rules" => format!("chain {}", chain.flag),
                     address => address.to_owned(),
                 },
-                detail: format!("chain {} · {} rules", chain.flag, chain.rules),
+                detail: match chain.address.as_str() {
+                    "" | "mysql_query_rules" => counted(chain.rules, "rule"),
+                    _ => format!("chain {} · {}", chain.flag, counted(chain.rules, "rule")),
+                },
                 kind: if chain.flag == 0 { "start" } else { "chain" },
                 ..Drawn::default()
             },
@@ -81,7 +86,7 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
     }
     for (key, (chains, rules)) in grouped {
         if let Some(drawn) = graph.boxes.get_mut(&key).filter(|_| chains > 1) {
-            drawn.detail = format!("{chains} chains · {rules} rules");
+            drawn.detail = format!("{chains} chains · {}", counted(rules, "rule"));
         }
     }
     let hostgroups = picture
@@ -92,7 +97,7 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
     for place in &picture.places {
         let (title, detail) = match place.name.split_once(" (") {
             _ if matches!(place.node, Node::Hostgroup(_)) && !whole => {
-                ("servers".to_owned(), format!("{hostgroups} hostgroups"))
+                ("servers".to_owned(), counted(hostgroups, "hostgroup"))
             }
             Some((title, detail)) => (title.to_owned(), detail.trim_end_matches(')').to_owned()),
             None => (place.name.clone(), String::new()),
@@ -298,8 +303,9 @@ fn line(begin: (i32, i32), end: (i32, i32), from: &Drawn, to: &Drawn, count: usi
         _ => 3.6,
     };
     format!(
-        "<path class=\"{class}\" style=\"stroke-width:{wide}\" d=\"M{x1} {y1} C{} {y1} {} {y2} {x2} {y2}\"><title>{count} rules</title></path>\n",
+        "<path class=\"{class}\" style=\"stroke-width:{wide}\" d=\"M{x1} {y1} C{} {y1} {} {y2} {x2} {y2}\"><title>{}</title></path>\n",
         x1 + bend,
-        x2 - bend
+        x2 - bend,
+        counted(count, "rule")
     )
 }

@@ -25,7 +25,7 @@ pub(super) fn table(set: &RuleSet, findings: &[Finding]) -> String {
     let mut out = String::from(
         "<div class=\"bar\"><input id=\"search\" type=\"search\" placeholder=\"Search rules: a table, a user, a hostgroup…\" \
          aria-label=\"Search rules\"><span id=\"count\" class=\"quiet\"></span></div>\n\
-         <table id=\"rule-table\" class=\"sortable\"><thead><tr><th class=\"n\">rule</th><th class=\"n\">chain</th><th>asks</th>\
+         <div class=\"wide\"><table id=\"rule-table\" class=\"sortable\"><thead><tr><th class=\"n\">rule</th><th class=\"n\">chain</th><th>asks</th>\
          <th>does</th><th>from</th><th>found</th></tr></thead><tbody>\n",
     );
     for rule in rules.iter().take(MAX_RULES) {
@@ -56,7 +56,7 @@ pub(super) fn table(set: &RuleSet, findings: &[Finding]) -> String {
             ),
         );
     }
-    out.push_str("</tbody></table>\n");
+    out.push_str("</tbody></table></div>\n");
     if rules.len() > MAX_RULES {
         put(
             &mut out,
