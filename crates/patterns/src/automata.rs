@@ -49,6 +49,9 @@ pub enum Undecided {
     TooManyTuples(usize),
 }
 
+/// No such state is ahead.
+const NEVER: u32 = u32::MAX;
+
 /// The minimal automaton of "contains a match". Equal languages have equal automata.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Automaton {
@@ -58,10 +61,9 @@ pub struct Automaton {
     /// `next[state * width + class]`; state 0 is the start.
     next: Vec<u32>,
     accepting: Vec<bool>,
-    /// The state behind which nothing matches, and the one behind which everything does: a minimal automaton has one of
-    /// each at most.
-    dead: Option<u32>,
-    full: Option<u32>,
+    /// Bytes from each state to the nearest accepting one, and to the nearest that is not; [`NEVER`] if there is none.
+    to_match: Vec<u32>,
+    to_miss: Vec<u32>,
 }
 
 impl Automaton {
@@ -81,23 +83,15 @@ impl Automaton {
 
     /// True if no text contains a match.
     pub fn is_empty(&self) -> bool {
-        self.is_dead(0)
+        self.to_match[0] == NEVER
     }
 
     /// True if every text does.
     pub fn is_everything(&self) -> bool {
-        self.is_full(0)
+        self.to_miss[0] == NEVER
     }
 
     fn step(&self, state: u32, byte: u8) -> u32 {
         self.next[state as usize * self.width + usize::from(self.classes[usize::from(byte)])]
-    }
-
-    fn is_dead(&self, state: u32) -> bool {
-        self.dead == Some(state)
-    }
-
-    fn is_full(&self, state: u32) -> bool {
-        self.full == Some(state)
     }
 }

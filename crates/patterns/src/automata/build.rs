@@ -1,13 +1,12 @@
 //! From patterns to minimal automata.
 
-use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::hybrid::{LazyStateID, dfa};
 use regex_automata::nfa::thompson;
-use regex_automata::util::primitives::StateID;
 use regex_automata::{Input, MatchKind};
 use regex_syntax::hir::Hir;
 use rustc_hash::FxHashMap;
 
-use super::{Automaton, Limits, Undecided};
+use super::{Automaton, Limits, NEVER, Undecided};
 use crate::pattern::Pattern;
 
 /// Before minimization: absorbing states first, then those of the determinized pattern.
@@ -36,13 +35,6 @@ impl Automaton {
             states: limits.states,
             bytes: limits.bytes,
         };
-        let config = dense::Config::new()
-            .start_kind(StartKind::Unanchored)
-            .match_kind(MatchKind::LeftmostFirst)
-            .minimize(false)
-            .accelerate(false)
-            .dfa_size_limit(Some(limits.bytes))
-            .determinize_size_limit(Some(limits.bytes));
         let nfa = thompson::Compiler::new()
             .configure(
                 thompson::Config::new()
@@ -52,9 +44,15 @@ impl Automaton {
             )
             .build_many_from_hir(&parsed)
             .map_err(|_| too_large())?;
-        let dfa = dense::Builder::new()
+        // Lazily: what stands behind a match is never built, and too large an automaton is given up at the limit.
+        let config = dfa::Config::new()
+            .match_kind(MatchKind::LeftmostFirst)
+            .cache_capacity(limits.bytes)
+            .skip_cache_capacity_check(true)
+            .minimum_cache_clear_count(Some(0));
+        let dfa = dfa::DFA::builder()
             .configure(config)
-            .build_from_nfa(&nfa)
+            .build_from_nfa(nfa)
             .map_err(|_| too_large())?;
         let raw = Raw::explore(&dfa, limits.states).ok_or_else(too_large)?;
         Ok(raw.minimized())
@@ -74,7 +72,7 @@ struct Raw {
 impl Raw {
     /// Walks `dfa` from its start. Matches are reported one byte late, so a state also accepts if the end of the text
     /// makes it match; a reported match is never left again. `None` beyond `limit` states.
-    fn explore(dfa: &dense::DFA<Vec<u32>>, limit: usize) -> Option<Self> {
+    fn explore(dfa: &dfa::DFA, limit: usize) -> Option<Self> {
         let bytes: Vec<u8> = dfa
             .byte_classes()
             .representatives(1..=255)
@@ -87,11 +85,13 @@ impl Raw {
             classes[usize::from(byte)] = u8::try_from(position).ok()?;
         }
         let mut walk = Walk {
+            cache: dfa.create_cache(),
+            dfa,
             numbers: FxHashMap::default(),
             queue: Vec::new(),
         };
-        let start = dfa.start_state_forward(&Input::new(b"")).ok()?;
-        let start = walk.number(dfa, start);
+        let start = dfa.start_state_forward(&mut walk.cache, &Input::new(b"")).ok()?;
+        let start = walk.number(start);
         let mut raw = Raw {
             next: [vec![ACCEPT; bytes.len()], vec![DEAD; bytes.len()]].concat(),
             accepting: vec![true, false],
@@ -102,12 +102,13 @@ impl Raw {
         let mut done = 0;
         while let Some(&state) = walk.queue.get(done) {
             done += 1;
-            if done > limit {
+            if walk.queue.len() > limit {
                 return None;
             }
-            raw.accepting.push(dfa.is_match_state(dfa.next_eoi_state(state)));
+            raw.accepting
+                .push(dfa.next_eoi_state(&mut walk.cache, state).ok()?.is_match());
             for &byte in &raw.bytes {
-                raw.next.push(walk.number(dfa, dfa.next_state(state, byte)));
+                raw.next.push(walk.step(state, byte)?);
             }
         }
         Some(raw)
@@ -186,15 +187,9 @@ impl Raw {
             }
         }
         let width = kept.len();
-        let forever = |accepts: bool| {
-            let rows = accepting.iter().zip(next.chunks(width)).zip(0..);
-            rows.filter(|&((&accepting, _), _)| accepting == accepts)
-                .find(|((_, row), state)| row.iter().all(|next| next == state))
-                .map(|(_, state)| state)
-        };
         Automaton {
-            dead: forever(false),
-            full: forever(true),
+            to_match: distances(&next, width, &accepting, true),
+            to_miss: distances(&next, width, &accepting, false),
             classes,
             width,
             next,
@@ -203,17 +198,58 @@ impl Raw {
     }
 }
 
-struct Walk {
-    numbers: FxHashMap<StateID, u32>,
-    queue: Vec<StateID>,
+/// Bytes from each state to the nearest of the wanted kind.
+fn distances(next: &[u32], width: usize, accepting: &[bool], wanted: bool) -> Vec<u32> {
+    let mut before: Vec<Vec<u32>> = vec![Vec::new(); accepting.len()];
+    for (state, row) in (0..).zip(next.chunks(width)) {
+        for &target in row {
+            let states = &mut before[target as usize];
+            if states.last() != Some(&state) {
+                states.push(state);
+            }
+        }
+    }
+    let mut distances: Vec<u32> = accepting
+        .iter()
+        .map(|&accepts| if accepts == wanted { 0 } else { NEVER })
+        .collect();
+    let mut queue: Vec<u32> = (0..)
+        .zip(accepting)
+        .filter(|&(_, &accepts)| accepts == wanted)
+        .map(|(state, _)| state)
+        .collect();
+    let mut at = 0;
+    while let Some(&state) = queue.get(at) {
+        at += 1;
+        for &earlier in &before[state as usize] {
+            if distances[earlier as usize] == NEVER {
+                distances[earlier as usize] = distances[state as usize] + 1;
+                queue.push(earlier);
+            }
+        }
+    }
+    distances
 }
 
-impl Walk {
-    fn number(&mut self, dfa: &dense::DFA<Vec<u32>>, state: StateID) -> u32 {
-        if dfa.is_match_state(state) {
+struct Walk<'d> {
+    dfa: &'d dfa::DFA,
+    cache: dfa::Cache,
+    numbers: FxHashMap<LazyStateID, u32>,
+    queue: Vec<LazyStateID>,
+}
+
+impl Walk<'_> {
+    /// The number of the state behind `byte`; `None` beyond the limit on bytes.
+    fn step(&mut self, state: LazyStateID, byte: u8) -> Option<u32> {
+        let next = self.dfa.next_state(&mut self.cache, state, byte).ok()?;
+        Some(self.number(next))
+    }
+
+    fn number(&mut self, state: LazyStateID) -> u32 {
+        if state.is_match() {
             return ACCEPT;
         }
-        if dfa.is_dead_state(state) {
+        if state.is_dead() {
             return DEAD;
         }
         let fresh = u32::try_from(self.queue.len() + 2).expect("states are numbered by u32");
