@@ -92,15 +92,16 @@ pub(crate) const BLENDS: usize = 8;
 
 /// A text that may carry what `own` matches to where `before` comes.
 pub(crate) fn blend(way: usize, before: &[u8], own: &[u8]) -> Vec<u8> {
-    let parts: [&[u8]; 4] = match way {
-        0 => [own, b"", b"", b""],
-        1 => [before, b" ", own, b""],
-        2 => [own, b" ", before, b""],
-        3 => [before, own, b"", b""],
-        4 => [b"/*", own, b"*/ ", before],
-        5 => [b"/*", own, before, b""],
-        6 => [b"/*", own, b"", b""],
-        _ => [b"/* ", own, b" */ SELECT a FROM t WHERE id=1", b""],
+    let close: &[u8] = if own.ends_with(b"*/") { b"" } else { b" */" };
+    let parts: [&[u8]; 5] = match way {
+        0 => [own, b"", b"", b"", b""],
+        1 => [before, b" ", own, b"", b""],
+        2 => [own, b" ", before, b"", b""],
+        3 => [before, own, b"", b"", b""],
+        4 => [b"/*", own, close.trim_ascii_start(), b" ", before],
+        5 => [b"/*", own, before, b"", b""],
+        6 => [b"/*", own, close.trim_ascii_start(), b"", b""],
+        _ => [b"/* ", own, close, b" ", b"SELECT a FROM t WHERE id=1"],
     };
     parts.concat()
 }

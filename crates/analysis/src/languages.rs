@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use memchr::memmem::Finder;
 use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, witness};
+
+use crate::needles::{Needles, rarest};
 
 /// Where a pattern stands in [`Languages`].
 pub(crate) type LanguageId = usize;
@@ -57,24 +59,23 @@ const LATE_TUPLES: usize = 2_000;
 #[derive(Debug)]
 struct Language {
     pattern: Pattern,
-    /// The longest text that every match holds.
-    needle: Option<Finder<'static>>,
     automaton: OnceCell<Result<Automaton, Undecided>>,
 }
 
 /// A text that many patterns are asked about.
 pub(crate) struct Subject<'t> {
     text: &'t [u8],
-    lower: Vec<u8>,
+    index: Rc<NeedleIndex>,
+    /// The languages whose needle the text holds, ascending.
+    hits: Vec<LanguageId>,
 }
 
-impl<'t> Subject<'t> {
-    pub(crate) fn new(text: &'t [u8]) -> Self {
-        Self {
-            lower: text.to_ascii_lowercase(),
-            text,
-        }
-    }
+/// A needle of each language, searched at once.
+#[derive(Debug, Default)]
+struct NeedleIndex {
+    needles: Needles,
+    /// By language: it has a needle. Languages that were added later are not in it.
+    has_needle: Vec<bool>,
 }
 
 /// The patterns of a rule set.
@@ -88,6 +89,7 @@ pub(crate) struct Languages {
     answers: RefCell<HashMap<(Vec<Lit>, Domain), Shortest>>,
     /// Questions that went to the limit.
     large: Cell<usize>,
+    index: RefCell<Rc<NeedleIndex>>,
 }
 
 type Shortest = Result<Option<Vec<u8>>, Undecided>;
@@ -107,6 +109,7 @@ impl Languages {
             },
             answers: RefCell::default(),
             large: Cell::new(0),
+            index: RefCell::default(),
         };
         for text in [NEVER_IN_DIGESTS, RARE_IN_DIGESTS] {
             let flags = Flags {
@@ -121,9 +124,7 @@ impl Languages {
     }
 
     fn push(&mut self, pattern: Pattern) -> LanguageId {
-        let needle = pattern.needles().into_iter().max_by_key(Vec::len);
         self.languages.push(Language {
-            needle: needle.map(|needle| Finder::new(&needle).into_owned()),
             pattern,
             automaton: OnceCell::new(),
         });
@@ -145,12 +146,48 @@ impl Languages {
         id
     }
 
+    /// A text to ask patterns about.
+    pub(crate) fn subject<'t>(&self, text: &'t [u8]) -> Subject<'t> {
+        let index = self.index();
+        let mut hits = Vec::new();
+        index.needles.find(text, &mut hits);
+        hits.sort_unstable();
+        hits.dedup();
+        Subject { text, index, hits }
+    }
+
+    /// Made anew when half of the languages are not in it.
+    fn index(&self) -> Rc<NeedleIndex> {
+        let known = self.index.borrow().clone();
+        if known.has_needle.len() * 2 > self.languages.len() {
+            return known;
+        }
+        let wanted = self.languages.iter().map(|language| {
+            let needles = language.pattern.needles().into_iter();
+            needles.map(|needle| (0, needle)).collect()
+        });
+        let chosen = rarest(wanted.collect());
+        let mut by_needle: HashMap<Vec<u8>, Vec<LanguageId>> = HashMap::new();
+        let has_needle = chosen.iter().map(Option::is_some).collect();
+        for (id, needle) in chosen.into_iter().enumerate() {
+            if let Some((_, needle)) = needle {
+                by_needle.entry(needle).or_default().push(id);
+            }
+        }
+        let made = Rc::new(NeedleIndex {
+            needles: Needles::of(by_needle),
+            has_needle,
+        });
+        self.index.replace(made.clone());
+        made
+    }
+
     /// Whether a text satisfies a literal, by the pattern itself.
     pub(crate) fn holds(&self, lit: Lit, subject: &Subject<'_>) -> bool {
-        let language = &self.languages[lit.language];
-        let needle = language.needle.as_ref();
-        let possible = needle.is_none_or(|needle| needle.find(&subject.lower).is_some());
-        (possible && language.pattern.is_match(subject.text)) == lit.positive
+        let needs = subject.index.has_needle.get(lit.language) == Some(&true);
+        let possible = !needs || subject.hits.binary_search(&lit.language).is_ok();
+        let pattern = &self.languages[lit.language].pattern;
+        (possible && pattern.is_match(subject.text)) == lit.positive
     }
 
     /// A text that the pattern shows, for a literal that asks for a match.
@@ -264,7 +301,7 @@ mod tests {
         ) {
             let languages = Languages::new();
             let digest = Digest::of(pieces.concat().as_bytes()).text;
-            prop_assert!(languages.holds(languages.never_in_digests, &Subject::new(&digest)), "{:?}", String::from_utf8_lossy(&digest));
+            prop_assert!(languages.holds(languages.never_in_digests, &languages.subject(&digest)), "{:?}", String::from_utf8_lossy(&digest));
         }
     }
 }

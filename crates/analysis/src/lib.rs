@@ -4,6 +4,7 @@
 //! empty conjunction of automata, *witnessed* by a statement that the evaluator was run on, or *possible*; where neither
 //! proof nor statement was found the question is reported as undecided, with the reason.
 
+mod attempts;
 mod checks;
 mod codes;
 mod condition;
@@ -14,6 +15,7 @@ mod finding;
 mod languages;
 mod lookup;
 mod natives;
+mod needles;
 mod paths;
 pub mod picture;
 pub mod properties;

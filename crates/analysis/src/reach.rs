@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::condition::{Side, Term};
-use crate::example::{BLENDS, Example, ORDINARY, blend, sessions};
-use crate::languages::{Domain, Lit};
+use crate::attempts::{Attempts, shown_text};
+use crate::example::Example;
 use crate::natives;
 use crate::paths::{self, Way};
 use crate::question::{self, Goal, Posed};
 use crate::rule_set::RuleSet;
-use crate::session::Session;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
 
@@ -39,26 +37,24 @@ pub(crate) struct Reach {
 
 impl Reach {
     pub(crate) fn of(set: &RuleSet<'_>, structure: &Structure) -> Self {
-        let mut found: Vec<Option<Example>> = vec![None; set.len()];
-        try_ordinary(set, &mut found);
+        let mut attempts = Attempts::new(set);
+        attempts.try_ordinary();
         // A statement found for a rule far behind also shows the way to the chains that it passed.
         let mut tried = vec![None; set.len()];
         for _ in 0..MOST_PASSES {
-            let before = found.iter().flatten().count();
-            try_own_patterns(set, structure, &mut found, &mut tried);
-            if found.iter().flatten().count() == before {
+            let before = attempts.found.iter().flatten().count();
+            attempts.try_own_patterns(structure, &mut tried);
+            if attempts.found.iter().flatten().count() == before {
                 break;
             }
         }
-        let verdicts = found
-            .into_iter()
-            .enumerate()
-            .map(|(position, example)| match example {
-                Some(example) => Verdict::Reached(Box::new(example)),
-                None => verdict(set, structure, position),
-            })
-            .collect();
-        let mut reach = Self { verdicts };
+        let verdicts = (0..set.len()).map(|position| match attempts.found[position].take() {
+            Some(example) => Verdict::Reached(Box::new(example)),
+            None => attempts.verdict(structure, position),
+        });
+        let mut reach = Self {
+            verdicts: verdicts.collect(),
+        };
         reach.close_chains(set);
         reach
     }
@@ -107,133 +103,32 @@ impl Reach {
     }
 }
 
-/// Runs a statement and remembers it for every rule that it matched for the first time.
-fn note(set: &RuleSet<'_>, session: &Session, text: &[u8], found: &mut [Option<Example>]) {
-    for hit in set.decide(session, text).hits {
-        found[hit as usize].get_or_insert_with(|| Example {
-            session: session.clone(),
-            text: text.to_vec(),
-        });
-    }
-}
-
-fn try_ordinary(set: &RuleSet<'_>, found: &mut [Option<Example>]) {
-    for session in sessions(set) {
-        for text in ORDINARY {
-            note(set, &session, text.as_bytes(), found);
+impl Attempts<'_, '_> {
+    /// What is known of a rule that no statement was found for so far.
+    fn verdict(&mut self, structure: &Structure, position: usize) -> Verdict {
+        let set = self.set;
+        if !structure.asks(set, position) {
+            return Verdict::NotAsked;
         }
-    }
-}
-
-/// A rule's own shortest statement, put together with one that comes to its chain. The last rules first: a statement for the
-/// leaf of a tree is one for every jump that leads there.
-fn try_own_patterns(
-    set: &RuleSet<'_>,
-    structure: &Structure,
-    found: &mut [Option<Example>],
-    tried: &mut [Option<Option<usize>>],
-) {
-    let usual = sessions(set).into_iter().next();
-    let mut ways: Vec<usize> = (0..BLENDS).collect();
-    for position in (0..set.len()).rev() {
-        if found[position].is_some() || !structure.asks(set, position) || is_safety_net(set, position) {
-            continue;
+        if set.is_safety_net(position) {
+            return Verdict::SafetyNet;
         }
-        let (Some(condition), Some(usual)) = (&set.conditions[position], &usual) else {
-            continue;
-        };
-        let flag = set.flag_in(position);
-        let entrance = set
-            .entrances(flag)
-            .iter()
-            .copied()
-            .find(|&jump| found[jump].is_some());
-        if condition.is_never() || tried[position] == Some(entrance) {
-            continue;
+        if let Some(example) = natives::example(set, position) {
+            return Verdict::Reached(Box::new(example));
         }
-        tried[position] = Some(entrance);
-        let entrance = entrance.and_then(|jump| found[jump].clone());
-        let mut session = entrance
-            .as_ref()
-            .map_or_else(|| usual.clone(), |example| example.session.clone());
-        if entrance.is_none() && set.start_flags.contains(&flag) {
-            session.flag = flag;
+        if self.try_frames(position, &shown_text(set, position))
+            && let Some(example) = self.found[position].take()
+        {
+            return Verdict::Reached(Box::new(example));
         }
-        let session = session.bent_to(condition.row, &set.mentioned);
-        let before = entrance.map_or_else(Vec::new, |example| example.text);
-        // What the patterns show costs next to nothing; an automaton knows better.
-        for own in [shown_text, shortest_text] {
-            let own = own(set, &condition.terms);
-            for at in 0..BLENDS {
-                let way = ways[at];
-                note(set, &session, &blend(way, &before, &own), found);
-                if found[position].is_some() {
-                    // What worked for one rule of a tree works for the next.
-                    ways[..=at].rotate_right(1);
-                    break;
-                }
+        match decide_place(set, set.flag_in(position), position, Goal::Match(position)) {
+            Answer::Witness(example) => {
+                self.found_otherwise(position, &example);
+                Verdict::Reached(Box::new(example))
             }
-            if found[position].is_some() {
-                break;
-            }
+            Answer::Empty(takers) => Verdict::Never(takers),
+            Answer::Undecided(reason) => Verdict::Undecided(reason),
         }
-    }
-}
-
-/// The texts of the rule's patterns one behind the other, as the patterns show them.
-fn shown_text(set: &RuleSet<'_>, terms: &[(Side, Term)]) -> Vec<u8> {
-    let lits = terms.iter().filter_map(|(_, term)| match term {
-        Term::Lit(lit) => set.languages.sample(*lit),
-        _ => None,
-    });
-    lits.collect::<Vec<_>>().join(&b' ')
-}
-
-fn shortest_text(set: &RuleSet<'_>, terms: &[(Side, Term)]) -> Vec<u8> {
-    let lits: Vec<(Side, Lit)> = terms
-        .iter()
-        .filter_map(|(side, term)| match term {
-            Term::Lit(lit) => Some((*side, *lit)),
-            _ => None,
-        })
-        .collect();
-    let of_digest = lits.iter().any(|(side, _)| *side == Side::Digest);
-    let domain = if of_digest {
-        Domain::PlainDigest
-    } else {
-        Domain::Text
-    };
-    let lits: Vec<Lit> = lits.into_iter().map(|(_, lit)| lit).collect();
-    set.languages
-        .shortest(&lits, domain)
-        .ok()
-        .flatten()
-        .unwrap_or_default()
-}
-
-/// The last rule of a chain, without a condition or a jump.
-pub(crate) fn is_safety_net(set: &RuleSet<'_>, position: usize) -> bool {
-    let last = set.chain(set.flag_in(position)).last() == Some(&position);
-    let everything = set.conditions[position]
-        .as_ref()
-        .is_some_and(|condition| condition.is_everything());
-    last && everything && set.chain(set.flag_in(position)).len() > 1 && set.jumps(position).is_empty()
-}
-
-fn verdict(set: &RuleSet<'_>, structure: &Structure, position: usize) -> Verdict {
-    if !structure.asks(set, position) {
-        return Verdict::NotAsked;
-    }
-    if is_safety_net(set, position) {
-        return Verdict::SafetyNet;
-    }
-    if let Some(example) = natives::example(set, position) {
-        return Verdict::Reached(Box::new(example));
-    }
-    match decide_place(set, set.flag_in(position), position, Goal::Match(position)) {
-        Answer::Witness(example) => Verdict::Reached(Box::new(example)),
-        Answer::Empty(takers) => Verdict::Never(takers),
-        Answer::Undecided(reason) => Verdict::Undecided(reason),
     }
 }
 

@@ -152,6 +152,15 @@ impl<'c> RuleSet<'c> {
         *self.cyclic.get_or_init(find)
     }
 
+    /// Whether the rule is the last of its chain, without a condition or a jump.
+    pub(crate) fn is_safety_net(&self, position: usize) -> bool {
+        let chain = self.chain(self.flag_in(position));
+        let everything = self.conditions[position]
+            .as_ref()
+            .is_some_and(|condition| condition.is_everything());
+        everything && chain.last() == Some(&position) && chain.len() > 1 && self.jumps(position).is_empty()
+    }
+
     /// Whether the rule was written by hand, and is not compiled from what a topology says.
     pub(crate) fn is_written(&self, position: usize) -> bool {
         let address = self.configuration.graph.rules[position].address.as_str();

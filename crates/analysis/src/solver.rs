@@ -185,7 +185,10 @@ fn try_texts(
     let mut astray = false;
     for candidate in texts {
         let of_digest = Digest::of(&candidate).text;
-        let (of_digest, of_text) = (Subject::new(&of_digest), Subject::new(&candidate));
+        let (of_digest, of_text) = (
+            hunt.languages.subject(&of_digest),
+            hunt.languages.subject(&candidate),
+        );
         let holds =
             |lits: &[Lit], subject: &Subject<'_>| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
         if !holds(digest, &of_digest) || !holds(text, &of_text) {
