@@ -1,5 +1,6 @@
 //! Ids of hostgroups, rules and flags.
 
+mod entries;
 pub(crate) mod lock;
 pub(crate) mod place;
 pub(crate) mod probe;

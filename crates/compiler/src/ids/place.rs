@@ -3,10 +3,12 @@
 //!
 //! A rule must stand behind the one that jumps to its chain and in front of the rule that ends the chain; a rule that
 //! hands keys on must stand in front of theirs. Nothing else binds the rules of different chains, so a new rule takes
-//! an id from the hash of its name among many: two branches that add rules seldom take the same.
+//! an id from the hash of its name among many: two branches that add rules seldom take the same. Rules that hand keys on
+//! get theirs first (see [`super::entries`]), so that the rules of keys stay where they are as long as there is any room.
 
 use std::collections::HashSet;
 
+use super::entries;
 use super::probe::hash;
 
 /// A rule of a tree.
@@ -24,144 +26,130 @@ pub(crate) struct Slot<'n> {
     pub name: &'n str,
 }
 
+/// The rules of a tree by chain.
+#[derive(Debug)]
+pub(super) struct Chains<'s, 'n> {
+    /// Every rule.
+    pub slots: &'s [Slot<'n>],
+    /// The rules of each chain, in the order in which they should be tested.
+    pub rules: Vec<Vec<usize>>,
+    /// The rule that jumps to each chain; none: the root.
+    pub opener: Vec<Option<usize>>,
+    /// An id below all of the tree's, and one above.
+    pub bounds: (u32, u32),
+}
+
+impl<'s, 'n> Chains<'s, 'n> {
+    fn of(slots: &'s [Slot<'n>], bounds: (u32, u32)) -> Self {
+        let chains = slots.iter().map(|slot| slot.chain + 1).max().unwrap_or(0);
+        let mut rules: Vec<Vec<usize>> = vec![Vec::new(); chains];
+        let mut opener: Vec<Option<usize>> = vec![None; chains];
+        for (at, slot) in slots.iter().enumerate() {
+            rules[slot.chain].push(at);
+            if let Some(opens) = slot.opens {
+                opener[opens] = Some(at);
+            }
+        }
+        Self {
+            slots,
+            rules,
+            opener,
+            bounds,
+        }
+    }
+
+    /// The pinned id of a rule, where it lies inside the bounds.
+    pub(super) fn locked(&self, at: usize) -> Option<u32> {
+        let (low, high) = self.bounds;
+        self.slots[at].locked.filter(|&id| low < id && id < high)
+    }
+
+    /// The rules of a chain without those that end it.
+    pub(super) fn items(&self, chain: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let rules = self.rules[chain].iter().copied();
+        rules.filter(|&at| !self.slots[at].ends)
+    }
+}
+
 /// Ids for the rules of a tree, in their order, between two ids that others have; `None` when there is no room for one
 /// of them, or nothing is pinned.
-pub(crate) fn place(slots: &[Slot<'_>], (low, high): (u32, u32)) -> Option<Vec<u32>> {
-    let inside = |id: &u32| low < *id && *id < high;
-    let mut taken: HashSet<u32> = slots
-        .iter()
-        .filter_map(|slot| slot.locked)
-        .filter(inside)
-        .collect();
+pub(crate) fn place(slots: &[Slot<'_>], bounds: (u32, u32)) -> Option<Vec<u32>> {
+    let chains = Chains::of(slots, bounds);
+    let mut taken: HashSet<u32> = (0..slots.len()).filter_map(|at| chains.locked(at)).collect();
     if taken.is_empty() {
         return None;
     }
-    let chains = slots.iter().map(|slot| slot.chain + 1).max().unwrap_or(0);
-    let mut of_chain: Vec<Vec<usize>> = vec![Vec::new(); chains];
-    let mut opener: Vec<Option<usize>> = vec![None; chains];
-    for (at, slot) in slots.iter().enumerate() {
-        of_chain[slot.chain].push(at);
-        if let Some(opens) = slot.opens {
-            opener[opens] = Some(at);
-        }
-    }
-    let least = least_below(slots, &of_chain, &opener, inside);
+    let entries = entries::place(&chains, &mut taken);
     let mut ids = vec![0; slots.len()];
-    for (chain, of_chain) in of_chain.iter().enumerate() {
-        let above = match (chain, opener[chain]) {
-            (0, _) | (_, None) => low,
-            (_, Some(opener)) => ids[opener],
+    for (chain, opener) in chains.opener.iter().enumerate() {
+        let above = match (chain, opener) {
+            (0, _) | (_, None) => bounds.0,
+            (_, Some(opener)) => ids[*opener],
         };
         Chain {
-            slots,
-            least: &least,
-            bounds: (above, high),
+            chains: &chains,
+            entries: &entries,
+            bounds: (above, bounds.1),
         }
-        .place(of_chain, &mut ids, &mut taken)?;
+        .place(chain, &mut ids, &mut taken)?;
     }
     Some(ids)
 }
 
-/// The least pinned id of the items of each chain and those below it.
-fn least_below(
-    slots: &[Slot<'_>],
-    of_chain: &[Vec<usize>],
-    opener: &[Option<usize>],
-    inside: impl Fn(&u32) -> bool,
-) -> Vec<Option<u32>> {
-    let mut least: Vec<Option<u32>> = vec![None; of_chain.len()];
-    for chain in (0..of_chain.len()).rev() {
-        let own = of_chain[chain]
-            .iter()
-            .filter(|&&at| !slots[at].ends)
-            .filter_map(|&at| slots[at].locked.filter(&inside));
-        least[chain] = own.chain(least[chain]).min();
-        if let (Some(opener), Some(here)) = (opener[chain], least[chain]) {
-            let outer = &mut least[slots[opener].chain];
-            *outer = Some(outer.map_or(here, |outer| outer.min(here)));
-        }
-    }
-    least
-}
-
-/// Ids that are left free in front of keys for chains that will be made around them.
-const ROOM: u32 = 16;
-
-struct Chain<'s, 'n> {
-    slots: &'s [Slot<'n>],
-    least: &'s [Option<u32>],
+struct Chain<'c, 's, 'n> {
+    chains: &'c Chains<'s, 'n>,
+    /// Ids of the rules that hand keys on, where they have one.
+    entries: &'c [Option<u32>],
     /// The id of the rule that jumps here, and the first behind the tree.
     bounds: (u32, u32),
 }
 
-impl Chain<'_, '_> {
-    fn place(&self, of_chain: &[usize], ids: &mut [u32], taken: &mut HashSet<u32>) -> Option<()> {
+impl Chain<'_, '_, '_> {
+    fn place(&self, chain: usize, ids: &mut [u32], taken: &mut HashSet<u32>) -> Option<()> {
         let (above, high) = self.bounds;
-        let (ends, items): (Vec<usize>, Vec<usize>) = of_chain.iter().partition(|&&at| self.slots[at].ends);
-        let end = ends
-            .first()
-            .and_then(|&at| self.slots[at].locked)
-            .filter(|&id| above < id && id < high);
+        let slots = self.chains.slots;
         let keeps = |at: usize| {
-            let id = self.slots[at]
-                .locked
-                .filter(|&id| above < id && id < end.unwrap_or(high))?;
-            // Keys below that were pinned in front of it would have to move.
-            let below = self.slots[at].opens.and_then(|chain| self.least[chain]);
-            below.is_none_or(|below| id < below).then_some(id)
+            let id = match slots[at].opens {
+                Some(_) => self.entries[at],
+                None => self.chains.locked(at),
+            };
+            id.filter(|&id| above < id)
         };
         let mut last = above;
-        for &at in &items {
+        for at in self.chains.items(chain) {
             if let Some(id) = keeps(at) {
                 ids[at] = id;
                 last = last.max(id);
             }
         }
-        // Items are listed as they should be tested, so a new one stands in front of those behind it that stay.
-        let mut behind: Vec<Option<u32>> = vec![None; items.len()];
-        for nth in (1..items.len()).rev() {
-            behind[nth - 1] = keeps(items[nth]).into_iter().chain(behind[nth]).min();
-        }
-        for (nth, &at) in items.iter().enumerate().filter(|(_, at)| keeps(**at).is_none()) {
-            let below = self.slots[at].opens.and_then(|chain| self.least[chain]);
-            let below = below
-                .filter(|&id| id > above)
-                .map(|below| behind[nth].map_or(below, |behind| below.min(behind)));
-            let name = self.slots[at].name;
-            let id = match below {
-                None => {
-                    let until = end.unwrap_or(high);
-                    let near = last
-                        .saturating_add(2 + until.saturating_sub(last) / 16)
-                        .min(until);
-                    free(last, near, name, taken)
-                        .or_else(|| free(last, until, name, taken))
-                        // The end of the chain is nobody's shard, and may move.
-                        .or_else(|| free(last, high, name, taken))
-                }
-                Some(below) => {
-                    // Near those that should be tested before it, so that there is room for chains below chains.
-                    let ahead = items[..nth].iter().map(|&item| ids[item]);
-                    let ahead = ahead.filter(|id| id.saturating_add(ROOM) <= below).max();
-                    let after = ahead.map_or(above, |ahead| ahead.max(above));
-                    let near = after
-                        .saturating_add(2 + below.saturating_sub(after) / 16)
-                        .min(below);
-                    free(after, near, name, taken)
-                        .or_else(|| free(after, below, name, taken))
-                        .or_else(|| free(above, below, name, taken))
-                }
-            };
-            ids[at] = id
-                .or_else(|| free(above, end.unwrap_or(high), name, taken))
+        let ends: Vec<usize> = self.chains.rules[chain]
+            .iter()
+            .copied()
+            .filter(|&at| slots[at].ends)
+            .collect();
+        // The end of the chain is nobody's shard, and may move.
+        let end = ends
+            .first()
+            .and_then(|&at| self.chains.locked(at))
+            .filter(|&id| last < id);
+        for at in self.chains.items(chain).filter(|&at| keeps(at).is_none()) {
+            let name = slots[at].name;
+            let until = end.unwrap_or(high);
+            let near = last
+                .saturating_add(2 + until.saturating_sub(last) / 16)
+                .min(until);
+            let id = free(last, near, name, taken)
+                .or_else(|| free(last, until, name, taken))
+                .or_else(|| free(last, high, name, taken))
                 .or_else(|| free(above, high, name, taken))?;
-            last = last.max(ids[at]);
+            ids[at] = id;
+            last = last.max(id);
         }
         for &at in &ends {
-            let kept = self.slots[at].locked.filter(|&id| last < id && id < high);
+            let kept = self.chains.locked(at).filter(|&id| last < id);
             ids[at] = match kept {
                 Some(id) => id,
-                None => free(last, high, self.slots[at].name, taken)?,
+                None => free(last, high, slots[at].name, taken)?,
             };
             last = ids[at];
         }
@@ -170,7 +158,7 @@ impl Chain<'_, '_> {
 }
 
 /// A free id between two others, from the hash of a name on.
-fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+pub(super) fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
     let size = below
         .checked_sub(above)?
         .checked_sub(1)
@@ -189,6 +177,8 @@ fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn slot(chain: usize, locked: Option<u32>, name: &str) -> Slot<'_> {
@@ -259,5 +249,57 @@ mod tests {
         assert!(ids[1] < ids[2] && ids[2] < ids[4], "{ids:?}");
         assert_eq!(place(&slots, (19, 22)), None);
         assert_eq!(place(&[slot(0, None, "a")], (5, 100)), None);
+    }
+
+    /// A tree of random shape over leaves that have ids in any order.
+    fn tree() -> impl Strategy<Value = (Vec<Slot<'static>>, u32)> {
+        (prop::collection::vec(any::<u16>(), 2..60), any::<u64>()).prop_map(|(draws, seed)| {
+            let mut slots: Vec<Slot<'static>> = Vec::new();
+            let mut chains = 1;
+            for &draw in &draws {
+                let chain = usize::from(draw) % chains;
+                if draw % 3 == 0 {
+                    slots.push(opening(chain, chains, None));
+                    chains += 1;
+                } else {
+                    slots.push(slot(chain, None, "leaf"));
+                }
+            }
+            let leaves = slots.iter().filter(|slot| slot.opens.is_none()).count() as u32;
+            let entries = slots.len() as u32 - leaves;
+            let mut nth = 0;
+            for slot in slots.iter_mut().filter(|slot| slot.opens.is_none()) {
+                // Ids in a random order, with room for every entry in front of each.
+                nth += 1;
+                let mixed = (u64::from(nth) * 7_919 + seed) % 10_007;
+                slot.locked = Some(1_000 + mixed as u32 * (entries + 1) + nth);
+            }
+            for chain in 0..chains {
+                slots.push(end(chain, None));
+            }
+            (slots, 1_000)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn leaves_stay_while_there_is_room((slots, low) in tree()) {
+            let low = low - slots.len() as u32;
+            let Some(ids) = place(&slots, (low, 10_000_000)) else {
+                prop_assert!(slots.iter().all(|slot| slot.locked.is_none()));
+                return Ok(());
+            };
+            let distinct: HashSet<u32> = ids.iter().copied().collect();
+            prop_assert_eq!(distinct.len(), ids.len());
+            for (at, slot) in slots.iter().enumerate() {
+                if slot.locked.is_some() {
+                    prop_assert_eq!(Some(ids[at]), slot.locked, "{:?}", slots);
+                }
+                let opener = slots.iter().position(|opener| opener.opens == Some(slot.chain));
+                prop_assert!(opener.is_none_or(|opener| ids[opener] < ids[at]), "{:?}: {:?}", slots, ids);
+                let end = slots.iter().rposition(|end| end.ends && end.chain == slot.chain);
+                prop_assert!(slot.ends || end.is_none_or(|end| ids[at] < ids[end]), "{:?}: {:?}", slots, ids);
+            }
+        }
     }
 }
