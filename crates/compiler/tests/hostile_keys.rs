@@ -273,9 +273,9 @@ fn numbers_that_are_none_are_told_at_their_line() {
         )
         .join("\n"),
         @r"
-    12: SW116: the key `18446744073709551615` does not fit 64 bits
+    12: SW116: keys are integers from -9223372036854775808 to 9223372036854775807, found `18446744073709551615`
     14: SW116: the range `5..1` is empty: it ends before it starts
-    15: SW116: expected an integer, or a range such as 1..200, found `0..18446744073709551615`
+    15: SW116: keys are integers from -9223372036854775808 to 9223372036854775807, found `0..18446744073709551615`
     16: SW116: expected an integer, or a range such as 1..200, found `1
     2`
     "
