@@ -21,8 +21,8 @@ fn graphs_in_every_form() {
     };
     insta::assert_snapshot!(run("tree"), @r"
     chain 0: 2 rules, 2 patterns, at most 2 evaluated from here   # mysql_query_rules
-      rule 20 → shop writer (hostgroup 1)
       rule 10 → shop reader (hostgroup 2)
+      rule 20 → shop writer (hostgroup 1)
       nothing matches → default hostgroup
     ");
     insta::assert_snapshot!(run("dot"), @r##"
@@ -32,8 +32,8 @@ fn graphs_in_every_form() {
       h1 [label="shop writer (hostgroup 1)", shape=ellipse];
       h2 [label="shop reader (hostgroup 2)", shape=ellipse];
       fallthrough [label="default hostgroup", shape=ellipse];
-      c0 -> h1;
       c0 -> h2;
+      c0 -> h1;
       c0 -> fallthrough [style=dashed];
     }
     "##);
@@ -43,8 +43,8 @@ fn graphs_in_every_form() {
       h1(["shop writer (hostgroup 1)"])
       h2(["shop reader (hostgroup 2)"])
       fallthrough(["default hostgroup"])
-      c0 --> h1
       c0 --> h2
+      c0 --> h1
       c0 -.-> fallthrough
     "#);
     let json: Value = serde_json::from_str(&run("json")).unwrap();
