@@ -7,24 +7,32 @@
 use std::borrow::Cow;
 
 use shardwright_rules::{
-    Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyRef,
-    MapStep, NativeStep, Outcome, SessionView, Statement,
+    Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyKind,
+    KeyRef, MapStep, NativeStep, Outcome, SessionView, Statement,
 };
-use shardwright_sql::annotation::{MAX_COMMENT_BYTES, annotations_in};
-use shardwright_sql::comment::{self, CommentKey, values_in};
+use shardwright_sql::annotation::{KNOWN_KEYS, MAX_COMMENT_BYTES, annotations_in};
+use shardwright_sql::comment::{self, CommentKey, lone_pair, values_in};
 
 use crate::shards::ShardIndex;
 
 /// Rules that are looked at for one user.
 const MOST_RULES: usize = 64;
 
+/// Rules that match: as many as [`Hits`] holds without a heap.
+const MOST_HITS: usize = 8;
+
 /// What becomes of a user's statements that hold the key in their only comment.
 #[derive(Debug)]
 pub(crate) struct Direct {
     /// Position of the map's rule.
     pub(crate) map: usize,
+    kind: KeyKind,
+    word: Box<str>,
+    form: comment::CommentForm,
     effects: Effects,
-    hits: Hits,
+    /// The rules that match.
+    hits: [u32; MOST_HITS],
+    hits_len: usize,
 }
 
 impl Direct {
@@ -40,7 +48,8 @@ impl Direct {
             return None;
         }
         let mut map = None;
-        let (mut effects, mut hits) = (Effects::default(), Hits::new());
+        let mut effects = Effects::default();
+        let (mut hits, mut hits_len) = ([0; MOST_HITS], 0);
         for (looked_at, position) in chain.enumerate() {
             if looked_at == MOST_RULES {
                 return None;
@@ -57,8 +66,7 @@ impl Direct {
             match step {
                 NativeStep::Map(step) if map.is_none() => {
                     let shards = shards.get(position)?.as_deref()?;
-                    map = asks_one_comment(step, shards).then_some(position);
-                    map?;
+                    map = Some((position, step.kind, only_comment(step, shards)?));
                 }
                 NativeStep::Delay(step) => effects.delay_ms = effects.delay_ms.max(Some(step.delay_ms)),
                 NativeStep::NoMultiplex => effects.multiplex = Some(0),
@@ -66,66 +74,75 @@ impl Direct {
                 NativeStep::StopIfPlaced => continue,
                 NativeStep::Map(_) | NativeStep::Role(_) => return None,
             }
-            hits.push(u32::try_from(position).ok()?);
+            *hits.get_mut(hits_len)? = u32::try_from(position).ok()?;
+            hits_len += 1;
         }
-        map.map(|map| Self { map, effects, hits })
+        let (map, kind, (word, form)) = map?;
+        Some(Self {
+            map,
+            kind,
+            word: word.into(),
+            form,
+            effects,
+            hits,
+            hits_len,
+        })
     }
 
-    /// Where `statement` goes; `None` where the walk must tell.
-    pub(crate) fn dispatch(
-        &self,
-        step: &MapStep,
-        shards: &ShardIndex,
-        session: &SessionView<'_>,
-        statement: &Statement<'_>,
-    ) -> Option<Dispatch> {
-        let is_usual = session.transaction.is_none()
+    /// Whether what the walk asks of a session has the usual answers.
+    pub(crate) fn is_usual(session: &SessionView<'_>) -> bool {
+        session.transaction.is_none()
             && !session.transaction_pending
-            && matches!(session.next_query_flag_in, None | Some(0));
-        if !is_usual {
-            return None;
-        }
+            && matches!(session.next_query_flag_in, None | Some(0))
+    }
+
+    /// The key that alone decides where `statement` goes; `None` where the walk must tell.
+    pub(crate) fn key<'a>(&self, statement: &Statement<'a>) -> Option<KeyRef<'a>> {
         let comment = statement.lone_comment()?;
         if statement.class().is_transaction_control() || statement.has_several() {
             return None;
         }
-        let writer = shards.writer(&lone_key(step, comment)?)?;
+        let value = match lone_pair(comment) {
+            Some((name, value)) => name.eq_ignore_ascii_case(self.word.as_bytes()).then_some(value)?,
+            None => self.value_among_others(comment)?,
+        };
+        KeyRef::parse_bytes(self.kind, value)
+    }
+
+    fn value_among_others<'a>(&self, comment: &'a [u8]) -> Option<&'a [u8]> {
         let read_by_engine = &comment[..comment.len().min(MAX_COMMENT_BYTES)];
         if annotations_in(read_by_engine).any(|annotation| annotation.is_known()) {
             return None;
         }
-        Some(Dispatch {
-            outcome: Outcome::Route(self.to(writer)),
-            hits: Hits::from_slice(&self.hits),
-        })
+        let key = CommentKey {
+            name: &self.word,
+            form: self.form,
+        };
+        let mut values = values_in(comment, key);
+        let Cow::Borrowed(value) = values.next()? else {
+            return None;
+        };
+        values.next().is_none().then_some(value)
     }
 
-    fn to(&self, hostgroup: HostgroupId) -> Destination {
-        Destination {
-            hostgroup,
-            is_on_shard: true,
-            rewritten: None,
-            backend_schema: None,
-            effects: self.effects.clone(),
+    /// What becomes of a statement whose key is on the cluster with this writer.
+    pub(crate) fn dispatch(&self, writer: HostgroupId) -> Dispatch {
+        Dispatch {
+            outcome: Outcome::Route(Destination {
+                hostgroup: writer,
+                is_on_shard: true,
+                rewritten: None,
+                backend_schema: None,
+                effects: self.effects.clone(),
+            }),
+            hits: Hits::from_buf_and_len(self.hits, self.hits_len),
         }
     }
 }
 
-/// Whether a statement's place on a shard of this map follows from one comment alone, and leaves its text as it is.
-fn asks_one_comment(step: &MapStep, shards: &ShardIndex) -> bool {
-    let one_comment = matches!(
-        step.finders.as_slice(),
-        [Finder::Comment {
-            form: CommentForm::Pairs | CommentForm::Sqlcommenter,
-            ..
-        }]
-    );
-    let by_cluster = step.logical_schema.is_none() && !shards.has_schemas();
-    one_comment && by_cluster && step.otherwise.is_none()
-}
-
-/// The value of the map's key in a comment that holds just one.
-fn lone_key<'a>(step: &MapStep, comment: &'a [u8]) -> Option<KeyRef<'a>> {
+/// The comment that a map finds its key in, where a statement's place on a shard follows from that alone and the
+/// statement stays as it is.
+fn only_comment<'c>(step: &'c MapStep, shards: &ShardIndex) -> Option<(&'c str, comment::CommentForm)> {
     let [Finder::Comment { word, form }] = step.finders.as_slice() else {
         return None;
     };
@@ -134,14 +151,9 @@ fn lone_key<'a>(step: &MapStep, comment: &'a [u8]) -> Option<KeyRef<'a>> {
         CommentForm::Sqlcommenter => comment::CommentForm::Sqlcommenter,
         CommentForm::Exact(_) => return None,
     };
-    let mut values = values_in(comment, CommentKey { name: word, form });
-    let Cow::Borrowed(value) = values.next()? else {
-        return None;
-    };
-    if values.next().is_some() {
-        return None;
-    }
-    KeyRef::parse(step.kind, Cow::Borrowed(std::str::from_utf8(value).ok()?))
+    let by_cluster = step.logical_schema.is_none() && !shards.has_schemas();
+    let is_annotation = KNOWN_KEYS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    (by_cluster && step.otherwise.is_none() && !is_annotation).then_some((word, form))
 }
 
 #[cfg(test)]

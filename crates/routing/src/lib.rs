@@ -125,15 +125,23 @@ impl RoutingTable {
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
     pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
         match self.directly(session, statement) {
-            Some(dispatch) => dispatch,
+            Some((direct, writer)) => direct.dispatch(writer),
             None => self.decide(session, statement).into(),
         }
     }
 
-    fn directly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Dispatch> {
+    fn directly(
+        &self,
+        session: &SessionView<'_>,
+        statement: &Statement<'_>,
+    ) -> Option<(&Direct, HostgroupId)> {
         let direct = self.users.get(session.user)?.direct.as_deref()?;
+        if !Direct::is_usual(session) {
+            return None;
+        }
+        let key = direct.key(statement)?;
         let shards = self.shards.get(direct.map)?.as_deref()?;
-        direct.dispatch(self.map(direct.map)?, shards, session, statement)
+        Some((direct, shards.writer(&key)?))
     }
 
     /// Where `statement` of `session` goes, and why.

@@ -53,6 +53,16 @@ impl<'a> KeyRef<'a> {
         }
     }
 
+    /// As [`KeyRef::parse`], of bytes that need not be UTF-8.
+    pub fn parse_bytes(kind: KeyKind, bytes: &'a [u8]) -> Option<Self> {
+        if kind == KeyKind::Integer
+            && let Some(n) = short_integer(bytes)
+        {
+            return Some(KeyRef::Integer(n));
+        }
+        KeyRef::parse(kind, Cow::Borrowed(std::str::from_utf8(bytes).ok()?))
+    }
+
     /// Whether it is this value.
     pub fn is(&self, value: &KeyValue) -> bool {
         match (self, value) {
@@ -68,6 +78,17 @@ impl<'a> KeyRef<'a> {
             KeyRef::Text(text) => KeyValue::Text(text.into_owned()),
         }
     }
+}
+
+/// The value of 1 to 18 digits without a sign: no such number overflows.
+fn short_integer(digits: &[u8]) -> Option<i64> {
+    if !(1..=18).contains(&digits.len()) {
+        return None;
+    }
+    digits.iter().try_fold(0, |n, &byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9).then(|| n * 10 + i64::from(digit))
+    })
 }
 
 impl fmt::Display for KeyRef<'_> {
@@ -203,6 +224,10 @@ mod tests {
             ("+3", Some(3)),
             ("9223372036854775807", Some(i64::MAX)),
             ("9223372036854775808", None),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("999999999999999999", Some(999_999_999_999_999_999)),
+            ("000000000000000000000000000000000017", Some(17)),
+            ("+-3", None),
             ("17a", None),
             ("", None),
             ("-", None),
@@ -214,7 +239,14 @@ mod tests {
                 expected.map(KeyValue::Integer),
                 "{text}"
             );
+            assert_eq!(
+                KeyRef::parse_bytes(KeyKind::Integer, text.as_bytes()),
+                expected.map(KeyRef::Integer),
+                "{text}"
+            );
         }
+        assert_eq!(KeyRef::parse_bytes(KeyKind::Integer, b"1\xff"), None);
+        assert_eq!(KeyRef::parse_bytes(KeyKind::Text, b"1\xff"), None);
     }
 
     #[test]

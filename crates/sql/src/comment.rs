@@ -75,6 +75,31 @@ pub fn comment_keys<'a, 'k>(
     comments(text, mode).flat_map(move |(span, body)| values_in(body, key).map(move |value| (value, span)))
 }
 
+/// The name and the value in a comment that holds one bare `name=value` between spaces, as most do. `None` where there
+/// is anything more to it; [`values_in`] reads all comments.
+pub fn lone_pair(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let bare = |from: &[u8]| from.iter().position(|&byte| !IS_BARE[usize::from(byte)]);
+    let start = body.iter().position(|&byte| byte != b' ')?;
+    let body = &body[start..];
+    let equals = bare(body).filter(|&at| at > 0 && body[at] == b'=')?;
+    let rest = &body[equals + 1..];
+    let end = bare(rest).unwrap_or(rest.len());
+    let is_last = end > 0 && rest[end..].iter().all(|&byte| byte == b' ');
+    is_last.then(|| (&body[..equals], &rest[..end]))
+}
+
+/// By byte: it stands for itself in a name or a value, whatever the form of the comment.
+static IS_BARE: [bool; 256] = {
+    let mut is_bare = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_bare[byte] =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'+' | b'.' | b':');
+        byte += 1;
+    }
+    is_bare
+};
+
 /// Every value of `key` in one comment body, in order.
 pub fn values_in<'a, 'k>(body: &'a [u8], key: CommentKey<'k>) -> Values<'a, 'k> {
     Values {

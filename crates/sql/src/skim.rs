@@ -126,12 +126,7 @@ fn plain_comment(text: &[u8], start: usize) -> Option<(Span, usize)> {
     if !is_plain {
         return None;
     }
-    let mut at = body;
-    while let Some(&byte) = text.get(at) {
-        if byte == b'*' && text.get(at + 1) == Some(&b'/') {
-            return Some((Span { start: body, end: at }, at + 2));
-        }
-        at += 1;
-    }
-    None
+    let length = text.get(body..)?.windows(2).position(|pair| pair == b"*/")?;
+    let end = body + length;
+    Some((Span { start: body, end }, end + 2))
 }

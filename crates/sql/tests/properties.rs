@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, decide};
-use shardwright_sql::comment::comments;
+use shardwright_sql::comment::{comments, lone_pair, values_in};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place, references};
 use shardwright_sql::set::items;
@@ -133,6 +133,27 @@ proptest! {
                 prop_assert_eq!((found[0].start + 2, found[0].end - 2), (body.start, body.end));
             }
             Comments::Unread => {}
+        }
+    }
+
+    #[test]
+    fn a_lone_pair_is_all_that_its_comment_holds(
+        body in prop_oneof!["[ ]{0,2}[a-z+.]{0,3}[ ]?=[ ]?[a-z0-9]{0,3}[ ,;'=%\\\\]{0,3}[a-z]?", "[ -~]{0,8}=[ -~]{0,8}", "\\PC{0,9}"],
+        other in "[a-z]{1,3}",
+    ) {
+        let Some((name, value)) = lone_pair(body.as_bytes()) else {
+            return Ok(());
+        };
+        let annotations: Vec<_> = annotation::annotations_in(body.as_bytes()).collect();
+        prop_assert_eq!(annotations, vec![annotation::Annotation { key: name, value }]);
+        for form in [CommentForm::Pairs, CommentForm::Sqlcommenter] {
+            let name = std::str::from_utf8(name).expect("bare names are ASCII");
+            let all = |name| {
+                let found = values_in(body.as_bytes(), CommentKey { name, form });
+                found.map(std::borrow::Cow::into_owned).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(all(name), vec![value.to_vec()]);
+            prop_assert_eq!(all(&other).len(), usize::from(name.eq_ignore_ascii_case(&other)));
         }
     }
 

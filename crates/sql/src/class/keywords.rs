@@ -33,11 +33,17 @@ pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
 /// The class of `text`, of which blanks and comments end at `at`.
 pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementClass {
     let rest = &text[at..];
-    let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let word = &rest[..length];
-    let ends = rest.get(length).is_some_and(|&byte| is_blank(byte));
-    if ends && word.eq_ignore_ascii_case(b"SELECT") {
-        return StatementClass::Select;
+    if let [word @ .., behind] = rest.first_chunk::<7>().unwrap_or(&[0; 7])
+        && is_blank(*behind)
+    {
+        // Clearing the bit makes a letter a capital, and nothing else one.
+        match &word.map(|byte| byte & !0x20) {
+            b"SELECT" => return StatementClass::Select,
+            b"INSERT" => return StatementClass::Insert,
+            b"UPDATE" => return StatementClass::Update,
+            b"DELETE" => return StatementClass::Delete,
+            _ => {}
+        }
     }
     classify(rest, mode)
 }
