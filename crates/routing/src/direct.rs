@@ -103,7 +103,10 @@ impl Direct {
             return None;
         }
         let value = match lone_pair(comment) {
-            Some((name, value)) => name.eq_ignore_ascii_case(self.word.as_bytes()).then_some(value)?,
+            Some((name, value)) => {
+                let word = self.word.as_bytes();
+                (name == word || name.eq_ignore_ascii_case(word)).then_some(value)?
+            }
             None => self.value_among_others(comment)?,
         };
         KeyRef::parse_bytes(self.kind, value)

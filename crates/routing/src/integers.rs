@@ -44,11 +44,14 @@ impl<T: Copy> Integers<T> {
         Self::Row(first, row)
     }
 
+    #[inline]
     pub(crate) fn get(&self, key: i64) -> Option<T> {
         match self {
             Self::Row(first, row) => {
-                let place = usize::try_from(key.checked_sub(*first)?).ok()?;
-                *row.get(place)?
+                if key < *first {
+                    return None;
+                }
+                *row.get(usize::try_from(key.abs_diff(*first)).ok()?)?
             }
             Self::Apart(apart) => apart.get(&key).copied(),
         }

@@ -54,6 +54,7 @@ impl<'a> KeyRef<'a> {
     }
 
     /// As [`KeyRef::parse`], of bytes that need not be UTF-8.
+    #[inline]
     pub fn parse_bytes(kind: KeyKind, bytes: &'a [u8]) -> Option<Self> {
         if kind == KeyKind::Integer
             && let Some(n) = short_integer(bytes)

@@ -48,10 +48,12 @@ impl<'a> Statement<'a> {
     }
 
     /// The class of the first statement: a few tokens tell it.
+    #[inline]
     pub fn class(&self) -> StatementClass {
         self.skim().class
     }
 
+    #[inline]
     fn skim(&self) -> &Skim {
         self.skim.get_or_init(|| Skim::of(self.text, self.mode))
     }
@@ -68,6 +70,7 @@ impl<'a> Statement<'a> {
     }
 
     /// The body of its only comment, where that stands before everything else.
+    #[inline]
     pub fn lone_comment(&self) -> Option<&'a [u8]> {
         match self.skim().comments {
             Comments::Lone(body) => Some(body.of(self.text)),
@@ -118,6 +121,7 @@ impl<'a> Statement<'a> {
     }
 
     /// There is a second statement behind a semicolon.
+    #[inline]
     pub fn has_several(&self) -> bool {
         self.skim().may_be_several && self.shape().several
     }

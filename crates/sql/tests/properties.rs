@@ -23,6 +23,9 @@ fn modes() -> impl Strategy<Value = LexMode> {
 fn statement() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop::sample::select(vec![
         "SELECT ",
+        "select\t",
+        "Delete\n",
+        "\u{13}nsert ",
         "n",
         " FROM ",
         "world",

@@ -30,18 +30,27 @@ pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
     }
 }
 
+const SELECT: u64 = capitals(*b"SELECT");
+const INSERT: u64 = capitals(*b"INSERT");
+const UPDATE: u64 = capitals(*b"UPDATE");
+const DELETE: u64 = capitals(*b"DELETE");
+
+/// Six letters without their case, as one number: clearing the bit makes a letter a capital, and nothing else one.
+const fn capitals([a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) & 0xdfdf_dfdf_dfdf
+}
+
 /// The class of `text`, of which blanks and comments end at `at`.
 pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementClass {
     let rest = &text[at..];
-    if let [word @ .., behind] = rest.first_chunk::<7>().unwrap_or(&[0; 7])
-        && is_blank(*behind)
+    if let Some(&[a, b, c, d, e, f, behind]) = rest.first_chunk()
+        && is_blank(behind)
     {
-        // Clearing the bit makes a letter a capital, and nothing else one.
-        match &word.map(|byte| byte & !0x20) {
-            b"SELECT" => return StatementClass::Select,
-            b"INSERT" => return StatementClass::Insert,
-            b"UPDATE" => return StatementClass::Update,
-            b"DELETE" => return StatementClass::Delete,
+        match capitals([a, b, c, d, e, f]) {
+            SELECT => return StatementClass::Select,
+            INSERT => return StatementClass::Insert,
+            UPDATE => return StatementClass::Update,
+            DELETE => return StatementClass::Delete,
             _ => {}
         }
     }
