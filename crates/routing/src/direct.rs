@@ -10,6 +10,7 @@ use shardwright_rules::{
     Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyKind,
     KeyRef, MapStep, NativeStep, Outcome, SessionView, Statement,
 };
+use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{KNOWN_KEYS, MAX_COMMENT_BYTES, annotations_in};
 use shardwright_sql::comment::{self, CommentKey, lone_pair, values_in};
 
@@ -29,6 +30,8 @@ pub(crate) struct Direct {
     kind: KeyKind,
     word: Box<str>,
     form: comment::CommentForm,
+    /// A read/write policy sees the statements too. It leaves all but provable reads where they are.
+    reads_may_leave: bool,
     effects: Effects,
     /// The rules that match.
     hits: [u32; MOST_HITS],
@@ -48,6 +51,7 @@ impl Direct {
             return None;
         }
         let mut map = None;
+        let mut reads_may_leave = false;
         let mut effects = Effects::default();
         let (mut hits, mut hits_len) = ([0; MOST_HITS], 0);
         for (looked_at, position) in chain.enumerate() {
@@ -72,7 +76,11 @@ impl Direct {
                 NativeStep::NoMultiplex => effects.multiplex = Some(0),
                 NativeStep::StopIfPlaced if map.is_some() => break,
                 NativeStep::StopIfPlaced => continue,
-                NativeStep::Map(_) | NativeStep::Role(_) => return None,
+                NativeStep::Role(_) => {
+                    reads_may_leave = true;
+                    continue;
+                }
+                NativeStep::Map(_) => return None,
             }
             *hits.get_mut(hits_len)? = u32::try_from(position).ok()?;
             hits_len += 1;
@@ -83,6 +91,7 @@ impl Direct {
             kind,
             word: word.into(),
             form,
+            reads_may_leave,
             effects,
             hits,
             hits_len,
@@ -99,7 +108,11 @@ impl Direct {
     /// The key that alone decides where `statement` goes; `None` where the walk must tell.
     pub(crate) fn key<'a>(&self, statement: &Statement<'a>) -> Option<KeyRef<'a>> {
         let comment = statement.lone_comment()?;
-        if statement.class().is_transaction_control() || statement.has_several() {
+        let class = statement.class();
+        if class.is_transaction_control() || statement.has_several() {
+            return None;
+        }
+        if self.reads_may_leave && class == StatementClass::Select && statement.is_safe_read(true) {
             return None;
         }
         let value = match lone_pair(comment) {
@@ -232,6 +245,21 @@ mod tests {
             ] {
                 assert_eq!(is_direct(&table, &SESSION, text), expected, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_read_write_policy_leaves_the_short_way_to_what_is_no_read() {
+        let table = table(vec![
+            json!({"native": {"scope": {}, "step": {"role": {"reads": "all"}}}}),
+        ]);
+        for (text, expected) in [
+            ("/* tenant=17 */ UPDATE t SET a=1", true),
+            ("/* tenant=17 */ SELECT 1 FROM t FOR UPDATE", true),
+            ("/* tenant=17 */ SELECT 1 FROM t", false),
+            ("/* tenant=17 */ SELECT last_insert_id()", false),
+        ] {
+            assert_eq!(is_direct(&table, &SESSION, text), expected, "{text}");
         }
     }
 

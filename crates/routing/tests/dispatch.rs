@@ -13,7 +13,7 @@ use shardwright_rules::{
 const USERS: [&str; 4] = ["app", "dba", "geo", "nobody"];
 
 /// What statements around a key in a comment are made of, and what attacks on its reader are.
-const PIECES: [&[u8]; 58] = [
+const PIECES: [&[u8]; 60] = [
     b"/* tenant=17 */ SELECT id FROM t WHERE id=1",
     b"/* tenant=17 */",
     b"/*tenant=1*/",
@@ -72,6 +72,8 @@ const PIECES: [&[u8]; 58] = [
     b"\x0b\t",
     b"\0",
     b"DROP TABLE t",
+    b" FOR UPDATE",
+    b"SELECT last_insert_id(), @a",
 ];
 
 fn statement() -> impl Strategy<Value = Vec<u8>> {
@@ -157,23 +159,24 @@ fn rules() -> impl Strategy<Value = Vec<Value>> {
         native(app(), json!({"delay": {"delay_ms": 7}})),
         native(json!({}), json!({"delay": {"delay_ms": 9}})),
         native(app(), json!("no_multiplex")),
-        native(
-            json!({"users": {"any_of": ["geo"]}}),
-            json!({"role": {"reads": "all"}}),
-        ),
+        native(app(), json!({"role": {"reads": "all", "after_write_ms": 500}})),
         native(
             json!({"schemas": {"any_of": ["app"]}}),
             json!({"delay": {"delay_ms": 11}}),
         ),
         native(json!({"statements": ["update"]}), json!("no_multiplex")),
-        native(app(), json!({"role": {"reads": "all"}})),
+        native(json!({"users": {"any_of": ["geo"]}}), json!("no_multiplex")),
+        native(
+            app(),
+            json!({"role": {"reads": {"only": [{"match_digest": ["FROM t"]}]}, "session_functions_on_readers": true}}),
+        ),
         json!({"body": {"engine": {"match_pattern": "UPDATE", "destination_hostgroup": 77, "apply": true}}}),
     ];
     // Most lists are of the first few, which leave the short way open.
     let some = |around: Vec<Value>| {
         prop_oneof![
-            2 => subsequence(around[..5].to_vec(), 0..=3),
-            1 => subsequence(around, 0..=2),
+            2 => subsequence(around[..5].to_vec(), 0..=3).prop_shuffle(),
+            1 => subsequence(around, 0..=2).prop_shuffle(),
         ]
     };
     (some(around.clone()), map(), some(around), 0_u32..8).prop_map(move |(before, map, behind, flag)| {
@@ -230,6 +233,7 @@ proptest! {
         user in prop_oneof![3 => Just("app"), 1 => select(USERS.to_vec())],
         transaction in prop_oneof![4 => Just(None), 1 => select(vec![Some(10_u32), Some(20)])],
         transaction_pending in prop_oneof![5 => Just(false), 1 => Just(true)],
+        since_write_ms in prop_oneof![2 => Just(None), 1 => select(vec![Some(10_u64), Some(9_000)])],
         next_query_flag_in in prop_oneof![4 => Just(None), 1 => select(vec![Some(0_u32), Some(1)])],
     ) {
         let configuration = Arc::new(configuration);
@@ -241,6 +245,7 @@ proptest! {
             transaction: transaction.map(|id| Transaction { hostgroup: HostgroupId(id) }),
             transaction_pending,
             next_query_flag_in,
+            since_write_ms,
             ..SessionView::default()
         };
         for text in &texts {
