@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, witness};
+use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, walk};
 
 use crate::needles::{Needles, rarest};
 
@@ -51,9 +51,11 @@ const LIMITS: Limits = Limits {
     tuples: 30_000,
 };
 
-/// Questions of one rule set that may go to the limit on tuples. Each takes a tenth of a second; those that come later have
-/// the lower limit, so that a set of thousands of rules that all ask too much ends too.
-const MOST_LARGE: usize = 24;
+/// States of all automata, and tuples of all questions, of one rule set: some seconds of work. What comes later has the
+/// lower limits, so that a set of thousands of rules that all ask too much ends too; what they cut off is undecided.
+const MOST_STATES: usize = 400_000;
+const LATE_STATES: usize = 400;
+const MOST_TUPLES: usize = 3_000_000;
 const LATE_TUPLES: usize = 2_000;
 
 #[derive(Debug)]
@@ -87,8 +89,10 @@ pub(crate) struct Languages {
     rare_in_digests: Lit,
     /// What was asked before: rules of one chain share what leads to it.
     answers: RefCell<HashMap<(Vec<Lit>, Domain), Shortest>>,
-    /// Questions that went to the limit.
-    large: Cell<usize>,
+    /// States that were made so far.
+    states: Cell<usize>,
+    /// Tuples that were visited so far.
+    tuples: Cell<usize>,
     index: RefCell<Rc<NeedleIndex>>,
 }
 
@@ -108,7 +112,8 @@ impl Languages {
                 positive: false,
             },
             answers: RefCell::default(),
-            large: Cell::new(0),
+            states: Cell::new(0),
+            tuples: Cell::new(0),
             index: RefCell::default(),
         };
         for text in [NEVER_IN_DIGESTS, RARE_IN_DIGESTS] {
@@ -198,9 +203,26 @@ impl Languages {
 
     fn automaton(&self, id: LanguageId) -> &Result<Automaton, Undecided> {
         let language = &self.languages[id];
-        language
-            .automaton
-            .get_or_init(|| Automaton::of(&language.pattern, &LIMITS))
+        language.automaton.get_or_init(|| {
+            let states = match self.states.get() < MOST_STATES {
+                true => LIMITS.states,
+                false => LATE_STATES,
+            };
+            let made = Automaton::of(&language.pattern, &Limits { states, ..LIMITS });
+            let spent = made.as_ref().map_or(states, Automaton::states);
+            self.states.set(self.states.get() + spent);
+            made
+        })
+    }
+
+    /// Why a question that went beyond a limit stays open.
+    pub(crate) fn limit_reached(&self) -> &'static str {
+        match self.tuples.get() < MOST_TUPLES && self.states.get() < MOST_STATES {
+            true => "a combination of patterns that is too large to decide",
+            false => {
+                "a combination of patterns that is too large to decide with what is left of the work of one analysis"
+            }
+        }
     }
 
     /// Why the literal's language is not known exactly.
@@ -229,14 +251,12 @@ impl Languages {
     }
 
     fn walk(&self, literals: &[Literal<'_>]) -> Shortest {
-        let tuples = match self.large.get() < MOST_LARGE {
+        let tuples = match self.tuples.get() < MOST_TUPLES {
             true => LIMITS.tuples,
             false => LATE_TUPLES,
         };
-        let answer = witness(literals, &Limits { tuples, ..LIMITS });
-        if let Err(Undecided::TooManyTuples(_)) = answer {
-            self.large.set(self.large.get() + 1);
-        }
+        let (answer, visited) = walk(literals, &Limits { tuples, ..LIMITS });
+        self.tuples.set(self.tuples.get() + visited);
         answer
     }
 

@@ -144,7 +144,7 @@ fn sides(question: &Question, added: &[Added]) -> (Vec<Lit>, Vec<Lit>) {
 fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
     let (digest, text) = sides(question, added);
     let languages = hunt.languages;
-    let limit = |_| "a combination of patterns that is too large to decide".to_owned();
+    let limit = |_| languages.limit_reached().to_owned();
     let mut failed = None;
     let mut own = |lits: &[Lit], domain| match languages.shortest(lits, domain) {
         Ok(found) => Ok(found),

@@ -7,7 +7,7 @@ mod product;
 
 use thiserror::Error;
 
-pub use product::{Inclusion, Literal, included, intersects, witness};
+pub use product::{Inclusion, Literal, included, intersects, walk, witness};
 
 /// Where questions are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,6 @@ mod matcher;
 mod pattern;
 mod rewrite;
 
-pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, witness};
+pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, walk, witness};
 pub use error::{ErrorKind, PatternError};
 pub use pattern::{Captures, Dialect, Flags, Pattern};

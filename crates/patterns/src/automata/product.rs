@@ -78,6 +78,11 @@ pub fn intersects(a: &Automaton, b: &Automaton, limits: &Limits) -> Result<Optio
 /// # Errors
 /// [`Undecided::TooManyTuples`].
 pub fn witness(literals: &[Literal<'_>], limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
+    walk(literals, limits).0
+}
+
+/// As [`witness`], with the number of tuples of states that were visited.
+pub fn walk(literals: &[Literal<'_>], limits: &Limits) -> (Result<Option<Vec<u8>>, Undecided>, usize) {
     let widths: Vec<u32> = literals
         .iter()
         .map(|literal| usize::BITS - literal.automaton.states().leading_zeros())
@@ -139,7 +144,11 @@ impl<'l, 'a, K: Eq + Hash, P: Fn(&[u32]) -> K> Search<'l, 'a, K, P> {
         }
     }
 
-    fn run(mut self, limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
+    fn run(mut self, limits: &Limits) -> (Result<Option<Vec<u8>>, Undecided>, usize) {
+        (self.answer(limits), self.seen.len())
+    }
+
+    fn answer(&mut self, limits: &Limits) -> Result<Option<Vec<u8>>, Undecided> {
         let mut tuple = vec![0; self.literals.len()];
         let Some(left) = self.left(&tuple) else {
             return Ok(None);
