@@ -4,6 +4,7 @@
 //! not is added, and so on. Texts are only ever believed when the evaluator routes them to the goal; an empty conjunction
 //! is a proof, and the rules whose conditions were added are the ones that take everything.
 
+use memchr::memmem;
 use shardwright_rules::{Decision, Outcome};
 use shardwright_sql::Digest;
 
@@ -52,8 +53,6 @@ pub(crate) struct Hunt<'h> {
     pub(crate) languages: &'h Languages,
     /// Whether the evaluator takes a statement where it shall go.
     pub(crate) reaches: &'h dyn Fn(&Example) -> bool,
-    /// Whether a longer, ordinary statement is better than the shortest one.
-    pub(crate) ordinary: bool,
 }
 
 /// A statement that reaches the goal.
@@ -61,13 +60,18 @@ pub(crate) fn solve(set: &RuleSet<'_>, question: &Question, goal: Goal) -> Answe
     let hunt = Hunt {
         languages: &set.languages,
         reaches: &|example| reaches(set, goal, &set.decide(&example.session, &example.text)),
-        ordinary: true,
     };
     hunt_for(&hunt, question)
 }
 
 /// A statement that satisfies a question and reaches what is hunted for.
 pub(crate) fn hunt_for(hunt: &Hunt<'_>, question: &Question) -> Answer {
+    let texts = || ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
+    if let Round::Witness(example) =
+        try_texts(hunt, question, &question.digest, &question.text, texts(), None)
+    {
+        return Answer::Witness(example);
+    }
     refine(hunt, question, Vec::new(), MOST_BRANCHES)
 }
 
@@ -209,7 +213,7 @@ fn try_texts(
             text: candidate.clone(),
         };
         if (hunt.reaches)(&example) {
-            return Round::Witness(plainer(hunt, example));
+            return Round::Witness(plainer(hunt, spaced(hunt, question, example)));
         }
         astray = true;
     }
@@ -269,12 +273,39 @@ pub(crate) fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u
     Some(jumped.unwrap_or(0))
 }
 
+/// The same with a blank between words that different patterns ask for, where that works.
+fn spaced(hunt: &Hunt<'_>, question: &Question, mut example: Example) -> Example {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    for &lit in question.digest.iter().chain(&question.text) {
+        let Some(own) = hunt.languages.sample(lit).filter(|own| !own.is_empty()) else {
+            continue;
+        };
+        let Some(first) = memmem::find(&example.text, &own) else {
+            continue;
+        };
+        for at in [first + own.len(), first] {
+            let text = &example.text;
+            if at == 0 || !is_word(text.get(at - 1)) || !is_word(text.get(at)) {
+                continue;
+            }
+            let spaced = Example {
+                text: [&text[..at], b" ", &text[at..]].concat(),
+                ..example.clone()
+            };
+            if (hunt.reaches)(&spaced) {
+                example = spaced;
+            }
+        }
+    }
+    example
+}
+
 /// The same in an ordinary statement, where that works.
 fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
-    if !hunt.ordinary {
+    let text = &example.text;
+    if ORDINARY.iter().any(|usual| usual.as_bytes() == text) {
         return example;
     }
-    let text = &example.text;
     if text.is_empty() {
         let mut usual = ORDINARY.iter().map(|text| Example {
             text: text.as_bytes().to_vec(),

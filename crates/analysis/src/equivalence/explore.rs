@@ -139,7 +139,9 @@ impl<'p, 'c> Explorer<'p, 'c> {
                 });
             }
             (Node::Step { .. }, _) | (_, Node::Step { .. }) => {
-                steps::differ(self, [&left, &right], found);
+                if self.ask(at, &Beside::default(), false, errand, found) {
+                    steps::differ(self, [&left, &right], found);
+                }
             }
             (
                 Node::Draw { row, drawn, failed },

@@ -195,7 +195,6 @@ impl<'c> Conditions<'c> {
         let hunt = Hunt {
             languages: &self.languages,
             reaches: accepts,
-            ordinary: false,
         };
         hunt_for(&hunt, &question)
     }

@@ -17,6 +17,8 @@ use crate::session::Session;
 const MOST_KEYS: usize = 32;
 /// Users whose sessions are tried.
 const MOST_USERS: usize = 8;
+/// Hostgroups that a transaction is tried open on.
+const MOST_TRANSACTIONS: usize = 4;
 
 /// A step as a text that is equal for equal steps, whatever their addresses.
 pub(super) fn written(body: &Body) -> String {
@@ -133,6 +135,44 @@ fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, f
     }
 }
 
+/// The same statements inside transactions on hostgroups where statements of both sides are placed.
+fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], found: &mut Found) {
+    let [left, right] = [0, 1].map(|side| pair.configuration(side));
+    let placed = |configuration: &Configuration| -> BTreeSet<u32> {
+        let rows = configuration
+            .graph
+            .rules
+            .iter()
+            .filter_map(|rule| match &rule.body {
+                Body::Engine(row) => row.destination_hostgroup,
+                Body::Native { .. } => None,
+            });
+        let defaults = configuration.users.iter().map(|user| user.default_hostgroup.0);
+        rows.chain(defaults).collect()
+    };
+    let (of_left, of_right) = (placed(left), placed(right));
+    let both = of_left.intersection(&of_right).take(MOST_TRANSACTIONS);
+    for &hostgroup in both {
+        for user in left.users.iter().take(MOST_USERS) {
+            let own = Session::of_user(left, &user.name);
+            let session = ComparedSession {
+                user: own.user,
+                schema: own.schema,
+                client_addr: own.client_addr,
+                listener: own.listener,
+                flag: 0,
+                transaction: Some(hostgroup),
+            };
+            for text in texts {
+                if let Some(difference) = pair.difference(&session, text) {
+                    found.add(difference);
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// A key of every shard that only one of the maps has.
 fn differing_keys(left: &MapStep, right: &MapStep) -> Vec<KeyValue> {
     let texts = |map: &MapStep| -> BTreeSet<String> {
@@ -231,6 +271,9 @@ pub(super) fn compare_engines(pair: &Pair<'_, '_>, found: &mut Found) {
     .map(|text| text.as_bytes().to_vec())
     .collect();
     try_all(pair, &texts, &BTreeSet::new(), found);
+    if found.differences.len() == before {
+        try_transactions(pair, &texts, found);
+    }
     if found.differences.len() == before {
         found
             .undecided

@@ -24,7 +24,7 @@ fn a_difference_is_shown_by_a_statement() {
     assert_eq!(output.code(), Some(3), "{}", output.stderr);
     insta::assert_snapshot!(output.stdout, @r"
     refuted: 1 of the statements that go another way
-      user=app schema=shop  SELECTFOR UPDATE
+      user=app schema=shop  SELECT a FROM t WHERE id=1 FOR UPDATE
         rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
         fixed.sql  shop writer (hostgroup 1), by mysql_query_rules.20 (fixed.sql:6)
     ");
