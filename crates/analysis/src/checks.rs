@@ -21,6 +21,7 @@ mod overwritten;
 mod reader_groups;
 mod reader_traffic;
 mod refusals;
+mod restarts;
 mod rewrites;
 mod self_loop;
 mod sessions;

@@ -477,3 +477,30 @@ fn a_shard_that_is_written_twice_in_a_tree_is_found() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("SW201 error proved"), "{found:?}");
 }
+
+/// Every jump can be taken, and no statement takes two in a row.
+#[test]
+fn a_circle_that_no_statement_goes_around_is_no_finding() {
+    let circle = |second: &str| {
+        let rules = format!(
+            r#"iterations: 3
+rules:
+  - {{rule_id: 5, match_digest: "^BEGIN", next_query_flagIN: 9, destination_hostgroup: 10, apply: 1}}
+  - {{rule_id: 10, match_digest: "^SELECT", flagOUT: 5}}
+  - {{rule_id: 20, flagIN: 5, match_digest: "^SELECT", flagOUT: 6}}
+  - {{rule_id: 30, flagIN: 6, match_digest: "{second}", flagOUT: 0}}
+  - {{rule_id: 40, flagIN: 9, match_digest: "^UPDATE", flagOUT: 6}}"#
+        );
+        let findings = analyse(&configuration(&rules));
+        let found = findings.iter().find(|finding| finding.code.as_str() == "SW210");
+        found.map(|finding| finding.message.clone())
+    };
+    assert_eq!(circle("^UPDATE"), None);
+    assert_eq!(
+        circle("^(SELECT|UPDATE)").as_deref(),
+        Some(
+            "flags 0, 5, 6 jump to each other in a circle: a statement in it is restarted 3 times, up to 20 rules are \
+             looked at, and then whatever comes next decides"
+        )
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_diagnostics::{Proof, Severity};
+use shardwright_diagnostics::Severity;
 
 use super::Known;
 use crate::Finding;
@@ -23,46 +23,26 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             })
             .filter(|&position| !known.reach.is_dead(position))
             .collect();
-        let Some(proof) = known.burning(&jumps) else {
+        let Some(restarts) = known.restarts(&jumps) else {
             continue;
         };
         let flags: Vec<String> = cycle.iter().map(u32::to_string).collect();
         let work = (u64::from(iterations) + 1) * set.len() as u64;
         let message = format!(
-            "flags {} jump to each other in a circle: a statement in it is restarted {iterations} times, up to {work} \
-             rules are looked at, and then whatever comes next decides",
-            flags.join(", ")
+            "flags {} jump to each other in a circle: a statement in it is restarted {}, up to {work} rules are \
+             looked at, and then whatever comes next decides",
+            flags.join(", "),
+            restarts.times(0)
         );
-        let (proof, example) = proof;
-        let mut finding =
-            Finding::new(CYCLE, Severity::Warning, proof, message).about(set, &jumps, "jumps in a circle");
-        if let Some(example) = example {
+        let mut finding = Finding::new(CYCLE, Severity::Warning, restarts.proof, message).about(
+            set,
+            &jumps,
+            "jumps in a circle",
+        );
+        if let Some(example) = restarts.example {
             finding = finding.shown_by(set, &example);
         }
         findings.push(finding.help("let one jump of the circle apply, or lead out of it"));
-    }
-}
-
-impl Known<'_, '_> {
-    /// A statement that uses up every restart in these jumps; `None` if nothing can enter them.
-    pub(crate) fn burning(&self, jumps: &[usize]) -> Option<(Proof, Option<crate::example::Example>)> {
-        let set = self.set;
-        let all = set.iterations() as usize + 1;
-        for &jump in jumps {
-            let Some(example) = self.reach.example(jump) else {
-                continue;
-            };
-            let hits = set.decide(&example.session, &example.text).hits;
-            if hits
-                .iter()
-                .filter(|&&hit| jumps.contains(&(hit as usize)))
-                .count()
-                >= all.min(jumps.len() + 1)
-            {
-                return Some((Proof::Witnessed, Some(example.clone())));
-            }
-        }
-        (!jumps.is_empty()).then_some((Proof::Possible, None))
     }
 }
 

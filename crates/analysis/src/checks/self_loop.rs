@@ -16,27 +16,27 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         if known.reach.is_dead(position) || !set.jumps(position).contains(&set.flag_in(position)) {
             continue;
         }
-        let Some((proof, example)) = known.burning(&[position]) else {
+        let Some(restarts) = known.restarts(&[position]) else {
             continue;
         };
         // A rewrite that removes what the rule matches ends the loop: only a statement can show that it does not.
-        if example.is_none() && set.rewrites(position) {
+        if !restarts.is_exact() && set.rewrites(position) {
             continue;
         }
-        let (id, times) = (set.id(position), u64::from(iterations) + 1);
+        let (id, times) = (set.id(position), restarts.times(1));
         let rewrites = if set.rewrites(position) {
             ", and so does its rewrite"
         } else {
             ""
         };
         let message =
-            format!("rule {id} jumps to its own chain and matches again: it runs {times} times{rewrites}");
-        let mut finding = Finding::new(SELF_LOOP, Severity::Warning, proof, message).about(
+            format!("rule {id} jumps to its own chain and matches again: it runs {times}{rewrites}");
+        let mut finding = Finding::new(SELF_LOOP, Severity::Warning, restarts.proof, message).about(
             set,
             &[position],
             "jumps to itself",
         );
-        if let Some(example) = example {
+        if let Some(example) = restarts.example {
             finding = finding.shown_by(set, &example);
         }
         findings.push(
