@@ -50,6 +50,8 @@ pub struct Analysis {
     pub asked: usize,
     /// Those for which a statement was found, or a proof that there is none.
     pub decided: usize,
+    /// What kept the others from being decided, with the ids of the rules; sorted.
+    pub undecided: Vec<(String, Vec<u32>)>,
 }
 
 /// Everything that the analysis finds, and how much of what it asked it could decide.
@@ -73,6 +75,11 @@ pub fn analysis(configuration: &Configuration) -> Analysis {
         decided: (0..set.len())
             .filter(|&position| reach.is_decided(position))
             .count(),
+        undecided: reach
+            .undecided()
+            .into_iter()
+            .map(|(reason, positions)| (reason.to_owned(), set.ids(&positions)))
+            .collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! For every rule: a statement that it matches, a proof that there is none, or why neither is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::attempts::{Attempts, shown_text};
 use crate::example::Example;
@@ -95,6 +95,17 @@ impl Reach {
     /// Whether it is known if the rule can match.
     pub(crate) fn is_decided(&self, position: usize) -> bool {
         !matches!(self.verdicts[position], Verdict::Undecided(_))
+    }
+
+    /// What kept rules from being decided, with their positions.
+    pub(crate) fn undecided(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut by_reason: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (position, verdict) in self.verdicts.iter().enumerate() {
+            if let Verdict::Undecided(reason) = verdict {
+                by_reason.entry(reason).or_default().push(position);
+            }
+        }
+        by_reason
     }
 
     /// Whether the rule is known to match nothing.

@@ -197,7 +197,7 @@ pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<
             }
             Ok(())
         }
-        Format::Json => ui.data(&render::json::render(&ui.found(problems, sources), sources)),
+        Format::Json => ui.data(&ui.found_json(problems, sources)),
         Format::Markdown => ui.markdown(&ui.found(problems, sources), sources),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use shardwright_diagnostics::{Case, Problems, Report, Sources, render};
+use shardwright_diagnostics::{Case, Decided, Problems, Report, Sources, render};
 
 use crate::args::Global;
 use crate::error::CommandError;
@@ -92,6 +92,35 @@ impl Ui {
             found.report.append(Report::new(&new, sources, &self.directory));
         }
         new
+    }
+
+    /// Says how much of what was asked about a rule set could be decided, and takes it into the reports of the run.
+    pub(crate) fn decided(&self, decided: Decided) {
+        self.status(&format!(
+            "{}: decided for {} of {} rules ({:.1} %) whether a statement can match them",
+            decided.rule_set,
+            decided.decided,
+            decided.asked,
+            100.0 * decided.share()
+        ));
+        for undecided in &decided.undecided {
+            let rules = undecided.rule_ids.len();
+            self.status(&format!(
+                "  undecided for {rules} rule{}: {}",
+                if rules == 1 { "" } else { "s" },
+                undecided.construct
+            ));
+        }
+        let known = &mut self.found.borrow_mut().report.decided;
+        known.retain(|known| known.rule_set != decided.rule_set);
+        known.push(decided);
+    }
+
+    /// What was found as JSON, with what could be decided.
+    pub(crate) fn found_json(&self, problems: &Problems, sources: &Sources) -> String {
+        let mut report = Report::new(&self.found(problems, sources), sources, "");
+        report.decided.clone_from(&self.found.borrow().report.decided);
+        render::json::write(&report)
     }
 
     /// Takes a test that held into the reports of the run.

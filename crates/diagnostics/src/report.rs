@@ -14,8 +14,43 @@ pub struct Report {
     pub counts: Counts,
     /// What was tested besides; empty for commands that test nothing.
     pub cases: Vec<Case>,
+    /// How much of what was asked could be decided, by rule set; empty for commands that ask nothing of that kind.
+    pub decided: Vec<Decided>,
     /// Why the run could not do its job, where it could not.
     pub failure: Option<String>,
+}
+
+/// How many rules of one rule set it is known of whether a statement can match them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// An engine, or a file.
+    pub rule_set: String,
+    /// Rules that were asked about.
+    pub asked: usize,
+    /// Those that a statement or a proof was found for.
+    pub decided: usize,
+    /// What kept the others from being decided; empty if all are.
+    pub undecided: Vec<Undecided>,
+}
+
+/// A construct that keeps rules from being decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// For people.
+    pub construct: String,
+    /// The rules, ascending.
+    pub rule_ids: Vec<u32>,
+}
+
+impl Decided {
+    /// The part that is decided, from 0 to 1; 1 where nothing was asked.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        match self.asked {
+            0 => 1.0,
+            asked => self.decided as f64 / asked as f64,
+        }
+    }
 }
 
 /// What a report says of the program that wrote it.
@@ -135,6 +170,7 @@ impl Report {
         self.counts.warning += other.counts.warning;
         self.counts.info += other.counts.info;
         self.cases.extend(other.cases);
+        self.decided.extend(other.decided);
         self.failure = self.failure.take().or(other.failure);
     }
 }

@@ -1,8 +1,8 @@
 //! Collecting problems and their JSON.
 
 use shardwright_diagnostics::{
-    Applicability, Code, Counts, Diagnostic, Edit, FileId, MAX_KEPT, Problems, Proof, Sources, Span, Witness,
-    render,
+    Applicability, Code, Counts, Decided, Diagnostic, Edit, FileId, MAX_KEPT, Problems, Proof, Report,
+    Sources, Span, Undecided, Witness, render,
 };
 
 const CODE: Code = Code::new("SW999");
@@ -201,4 +201,48 @@ fn colour_is_only_where_it_is_wanted() {
     let problem = Diagnostic::error(CODE, "x").at(Span::new(one, 0, 1), "");
     assert!(render::text::render_one(&problem, &sources, true).contains("\u{1b}["));
     assert!(!render::text::render_one(&problem, &sources, false).contains('\u{1b}'));
+}
+
+#[test]
+fn what_could_be_decided_is_in_the_summary() {
+    let decided = Decided {
+        rule_set: "proxysql-2.7".to_owned(),
+        asked: 8,
+        decided: 6,
+        undecided: vec![Undecided {
+            construct: "pattern `(?=a)`: look-ahead makes this no regular language".to_owned(),
+            rule_ids: vec![10, 20],
+        }],
+    };
+    let report = Report {
+        decided: vec![decided],
+        ..Report::default()
+    };
+    insta::assert_snapshot!(render::json::write(&report), @r#"
+    {
+      "findings": [],
+      "summary": {
+        "error": 0,
+        "warning": 0,
+        "info": 0,
+        "decided": [
+          {
+            "rule_set": "proxysql-2.7",
+            "asked": 8,
+            "decided": 6,
+            "share": 0.75,
+            "undecided": [
+              {
+                "construct": "pattern `(?=a)`: look-ahead makes this no regular language",
+                "rule_ids": [
+                  10,
+                  20
+                ]
+              }
+            ]
+          }
+        ]
+      }
+    }
+    "#);
 }

@@ -1,23 +1,15 @@
 //! SW209: rules of which it is not known whether they can match.
 
-use std::collections::BTreeMap;
-
 use shardwright_diagnostics::{Proof, Severity};
 
 use super::Known;
 use crate::Finding;
 use crate::codes::UNDECIDED;
 use crate::finding::rules_named;
-use crate::reach::Verdict;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    let mut by_reason: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for position in 0..set.len() {
-        if let Verdict::Undecided(reason) = known.reach.verdict(position) {
-            by_reason.entry(reason).or_default().push(position);
-        }
-    }
+    let by_reason = known.reach.undecided();
     if by_reason.is_empty() {
         return;
     }

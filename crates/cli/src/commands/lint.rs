@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
-use shardwright_diagnostics::{Diagnostic, Problems, Severity, render};
+use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
 
 use crate::args::{FailOn, Global, Lint};
@@ -75,15 +75,19 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
 }
 
 /// How much of what was asked could be decided.
-fn share(engine: EngineId, analysis: &Analysis) -> String {
-    let percent = 100.0 * analysis.decided as f64 / analysis.asked.max(1) as f64;
-    let (decided, asked) = (analysis.decided, analysis.asked);
-    if asked == 0 {
-        return format!("{engine}: no rules");
+fn decided(rule_set: String, analysis: &Analysis) -> Decided {
+    let undecided = analysis.undecided.iter();
+    Decided {
+        rule_set,
+        asked: analysis.asked,
+        decided: analysis.decided,
+        undecided: undecided
+            .map(|(construct, rule_ids)| Undecided {
+                construct: construct.clone(),
+                rule_ids: rule_ids.clone(),
+            })
+            .collect(),
     }
-    format!(
-        "{engine}: decided for {decided} of {asked} rules ({percent:.1} %) whether a statement can match them"
-    )
 }
 
 type Built = Vec<(EngineId, Arc<Configuration>)>;
@@ -103,7 +107,7 @@ fn find(opened: &Opened, engines: &[EngineId], ui: &Ui) -> Result<(Vec<Diagnosti
         }
         all.extend(built.compiled.problems.sorted().into_iter().cloned());
         let analysis = shardwright_analysis::analysis(&built.configuration);
-        ui.status(&share(*engine, &analysis));
+        ui.decided(decided(engine.name().to_owned(), &analysis));
         for finding in analysis.findings {
             found.add(finding, *engine);
         }

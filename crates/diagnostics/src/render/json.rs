@@ -3,15 +3,40 @@
 use serde::Serialize;
 
 use crate::{
-    Applicability, Code, Counts, Finding, Place, Problems, Proof, Report, Severity, Sources, Witness,
+    Applicability, Code, Counts, Decided, Finding, Place, Problems, Proof, Report, Severity, Sources, Witness,
 };
 
 #[derive(Serialize)]
 struct Shape<'a> {
     findings: Vec<FindingShape<'a>>,
-    summary: Counts,
+    summary: SummaryShape<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SummaryShape<'a> {
+    #[serde(flatten)]
+    counts: Counts,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decided: Vec<DecidedShape<'a>>,
+}
+
+/// How many rules of a rule set it is known of whether a statement can match them.
+#[derive(Serialize)]
+struct DecidedShape<'a> {
+    rule_set: &'a str,
+    asked: usize,
+    decided: usize,
+    /// From 0 to 1.
+    share: f64,
+    undecided: Vec<UndecidedShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct UndecidedShape<'a> {
+    construct: &'a str,
+    rule_ids: &'a [u32],
 }
 
 #[derive(Serialize)]
@@ -86,13 +111,30 @@ pub fn render(problems: &Problems, sources: &Sources) -> String {
 pub fn write(report: &Report) -> String {
     let shape = Shape {
         findings: report.findings.iter().map(finding).collect(),
-        summary: report.counts,
+        summary: SummaryShape {
+            counts: report.counts,
+            decided: report.decided.iter().map(decided).collect(),
+        },
         failure: report.failure.as_deref(),
     };
     let mut json =
         serde_json::to_string_pretty(&shape).expect("a report holds only strings, numbers and lists");
     json.push('\n');
     json
+}
+
+fn decided(decided: &Decided) -> DecidedShape<'_> {
+    let undecided = decided.undecided.iter().map(|undecided| UndecidedShape {
+        construct: &undecided.construct,
+        rule_ids: &undecided.rule_ids,
+    });
+    DecidedShape {
+        rule_set: &decided.rule_set,
+        asked: decided.asked,
+        decided: decided.decided,
+        share: decided.share(),
+        undecided: undecided.collect(),
+    }
 }
 
 fn finding(finding: &Finding) -> FindingShape<'_> {

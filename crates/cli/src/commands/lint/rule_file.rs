@@ -7,7 +7,7 @@ use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
 
 use super::settings::Settings;
-use super::{fails, told};
+use super::{decided, fails, told};
 use crate::args::{Global, Lint};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -32,8 +32,10 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         project: &project,
     };
     let read = file.problems.sorted().into_iter().cloned();
-    let found = shardwright_analysis::analyse(&file.configuration);
-    let all = read.chain(found.into_iter().map(|finding| located(&file, finding)));
+    let analysis = shardwright_analysis::analysis(&file.configuration);
+    ui.decided(decided(path.to_owned(), &analysis));
+    let found = analysis.findings.into_iter();
+    let all = read.chain(found.map(|finding| located(&file, finding)));
     let mut problems = Problems::new();
     problems.extend(all.filter_map(|diagnostic| settings.graded(diagnostic, &file.sources)));
     match ui.format() {
