@@ -75,3 +75,12 @@ pub(crate) fn own_peak_kib() -> u64 {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
     usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
 }
+
+/// Processor time of this process so far, in milliseconds; 0 where the kernel does not say.
+pub(crate) fn own_processor_ms() -> f64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
+    usage.map_or(0.0, |usage| {
+        let (user, system) = (usage.user_time(), usage.system_time());
+        (user.tv_sec() + system.tv_sec()) as f64 * 1e3 + (user.tv_usec() + system.tv_usec()) as f64 / 1e3
+    })
+}
