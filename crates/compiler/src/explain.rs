@@ -4,6 +4,7 @@ use serde::Serialize;
 use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
+use crate::layout::choice::Candidate;
 use crate::proxysql::MapPlan;
 
 /// How an object compiled.
@@ -49,17 +50,20 @@ pub struct CandidateCost {
 
 /// The candidates of a plan, the chosen one first.
 pub(crate) fn costs(plan: &MapPlan) -> Vec<CandidateCost> {
-    plan.candidates
-        .iter()
-        .map(|candidate| CandidateCost {
+    plan.candidates.iter().map(CandidateCost::of).collect()
+}
+
+impl CandidateCost {
+    fn of(candidate: &Candidate) -> Self {
+        Self {
             name: candidate.name.clone(),
             mean_evaluations: candidate.cost.mean_evaluations,
             mean_visits: candidate.cost.mean_visits,
             mean_cost_ns: candidate.cost.mean_ns,
             rules: candidate.cost.rules,
             chains: candidate.cost.chains,
-        })
-        .collect()
+        }
+    }
 }
 
 impl Compiled {
@@ -132,7 +136,7 @@ impl Compiled {
             ("dispatch", _) => {
                 format!("{engine} looks the key up in a table: one look-up for any number of shards")
             }
-            ("fast_routing", candidates) => {
+            ("fast_routing", candidates) if is_cheapest(candidates) => {
                 let flat = candidates.iter().find(|candidate| candidate.name == "flat");
                 let flat = flat.map_or_else(String::new, |flat| {
                     format!(", where a rule for each schema costs {:.0} ns", flat.mean_cost_ns)
@@ -160,4 +164,9 @@ impl Compiled {
             (layout, []) => format!("the layout is {layout}"),
         })
     }
+}
+
+fn is_cheapest(candidates: &[CandidateCost]) -> bool {
+    let first = candidates.first().map_or(f64::MAX, |first| first.mean_cost_ns);
+    candidates.iter().all(|candidate| first <= candidate.mean_cost_ns)
 }

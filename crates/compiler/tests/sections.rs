@@ -182,6 +182,62 @@ fn schema_maps_become_fast_routing() {
     );
 }
 
+/// A map of so many schemas on ProxySQL: its layout, what `explain` says, and the warnings about it.
+fn schemas(count: u32, layout: &str) -> (&'static str, String, Vec<String>) {
+    let project = loaded(&format!(
+        "version: 1\nclusters:\n  home: {{type: single, servers: {{a: {{host: home.db}}}}}}\n\
+         users:\n  app: {{password: {{env: P}}, cluster: home}}\n\
+         shard_maps:\n  accounts:\n    key: {{name: account, type: integer}}\n    \
+         key_from: [schema: \"acct_$(key:04)\"]\n    rule_layout: {layout}\n    \
+         shards:\n      a$(n): {{for_each: {{n: 1..{count}}}, keys: [$(n)], cluster: home}}\n"
+    ));
+    let compiled = compiled(&project, EngineId::Proxysql27);
+    let explained = compiled
+        .explain("shard_maps.accounts")
+        .expect("the map has rules or rows");
+    let told: Vec<String> = explained
+        .candidates
+        .iter()
+        .map(|candidate| format!("{} {:.0} ns", candidate.name, candidate.mean_cost_ns))
+        .chain(explained.reason)
+        .collect();
+    let warnings = problems(&compiled, Severity::Warning);
+    let costly = warnings.into_iter().filter(|told| told.starts_with("SW331"));
+    (
+        compiled.stats.shard_maps["accounts"].layout,
+        told.join("\n"),
+        costly.collect(),
+    )
+}
+
+#[test]
+fn schema_maps_take_the_layout_that_costs_least() {
+    let (layout, told, costly) = schemas(6, "auto");
+    assert_eq!((layout, costly.len()), ("flat", 0));
+    insta::assert_snapshot!(told, @r"
+    flat 16 ns
+    fast_routing 44 ns
+    flat costs least by the prices of proxysql-2.7: 16 ns, the next one (fast_routing) 44 ns
+    ");
+    let (layout, told, costly) = schemas(300, "auto");
+    assert_eq!((layout, costly.len()), ("fast_routing", 0));
+    insta::assert_snapshot!(told, @r"
+    fast_routing 44 ns
+    flat 677 ns
+    proxysql-2.7 looks the session's schema up in a table, behind all rules: one look-up for any number, where a rule for each schema costs 677 ns
+    ");
+    let (layout, told, costly) = schemas(300, "flat");
+    assert_eq!(layout, "flat");
+    insta::assert_snapshot!(told, @r"
+    flat 677 ns
+    fast_routing 44 ns
+    rule_layout forces flat; fast_routing would cost 44 ns
+    ");
+    insta::assert_snapshot!(costly.join("\n"), @"SW331: on proxysql-2.7, `rule_layout: flat` costs 677 ns a statement and fast_routing 44 ns");
+    let (layout, _, costly) = schemas(2, "fast_routing");
+    assert_eq!((layout, costly.len()), ("fast_routing", 1));
+}
+
 #[test]
 fn flat_schema_maps_refuse_what_they_do_not_hold() {
     let decider = Decider::new(&compiled(&accounts(RuleLayout::Flat), EngineId::Proxysql27));

@@ -108,8 +108,8 @@ pub(super) fn plan(
     let reading = reading(section.origin, step, report);
     let Some(site) = reading.as_ref().and_then(Reading::of_statements) else {
         let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());
-        let layout = weigh::layout_of_names(section.origin, map.rule_layout, by_user, report);
-        let candidates = weigh::candidates_of_names(step, layout, by_user, choosing.price);
+        let given = (by_user, program, choosing.price);
+        let (layout, candidates) = weigh::layout_of_names(section, map.rule_layout, given, report);
         return MapPlan {
             reading,
             layout,

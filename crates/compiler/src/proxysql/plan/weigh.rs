@@ -1,8 +1,8 @@
 //! What each entry of a map counts, and the layout that costs least by that.
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{Cluster, MapStep};
-use shardwright_topology::model::{OriginId, RuleLayout};
+use shardwright_rules::{Cluster, MapStep, RoleStep, Shard};
+use shardwright_topology::model::RuleLayout;
 
 use super::hits;
 use super::memory::Memory;
@@ -10,7 +10,7 @@ use super::{Choosing, Entry};
 use crate::layout::choice::{self, Candidate};
 use crate::layout::cost::{Cost, Price, Weights, cost};
 use crate::layout::shape::Item;
-use crate::native::Section;
+use crate::native::{Program, Section};
 use crate::report::{COSTLY, DRIFTED, LAYOUT, NO_TRAFFIC, Report};
 use crate::traffic::Traffic;
 
@@ -73,49 +73,77 @@ impl EntryWeights {
     }
 }
 
-/// The layout of a map whose keys stand in names of schemas or users.
+/// The layout of a map whose keys stand in names of schemas or users: what is forced, else what costs least. Names are
+/// compared, not searched, so there are no evaluations.
 pub(super) fn layout_of_names(
-    origin: OriginId,
+    section: &Section<Box<MapStep>>,
     wanted: RuleLayout,
-    by_user: bool,
+    (by_user, program, price): (bool, &Program, Price),
     report: &mut Report<'_>,
-) -> &'static str {
-    let fits = match wanted {
-        RuleLayout::Auto | RuleLayout::Flat => true,
-        RuleLayout::FastRouting => !by_user,
-        RuleLayout::Tree | RuleLayout::Dispatch => false,
-    };
-    if !fits {
-        let message = match by_user {
-            true => "keys in user names are laid out as `flat`",
-            false => "keys in schema names are laid out as `fast_routing` or `flat`",
-        };
-        report.error(LAYOUT, origin, "rule_layout", message);
+) -> (&'static str, Vec<Candidate>) {
+    let mut candidates = vec![flat_names(section, program, price)];
+    if !by_user {
+        // One look-up, behind the rule that must stand last.
+        candidates.push(of_names("fast_routing", 1.0, 1.0, 1.0, price));
     }
-    if by_user || wanted == RuleLayout::Flat {
+    candidates.sort_by(|a, b| a.cost.mean_ns.total_cmp(&b.cost.mean_ns));
+    let forced = match wanted {
+        RuleLayout::Auto => None,
+        RuleLayout::Flat => Some("flat"),
+        RuleLayout::FastRouting if !by_user => Some("fast_routing"),
+        RuleLayout::FastRouting | RuleLayout::Tree | RuleLayout::Dispatch => {
+            let message = match by_user {
+                true => "keys in user names are laid out as `flat`",
+                false => "keys in schema names are laid out as `fast_routing` or `flat`",
+            };
+            report.error(LAYOUT, section.origin, "rule_layout", message);
+            None
+        }
+    };
+    if let Some(forced) = forced {
+        candidates.sort_by_key(|candidate| candidate.name != forced);
+    }
+    let (winner, others) = candidates.split_first().expect("flat is always possible");
+    let layout = if winner.name == "flat" {
         "flat"
     } else {
         "fast_routing"
-    }
+    };
+    told(section, (wanted, layout), (winner, others), report);
+    (layout, candidates)
 }
 
-/// What the layouts of a map cost whose keys stand in names of schemas or users, the one that was taken first. Names are
-/// compared, not searched, so there are no evaluations.
-pub(super) fn candidates_of_names(
-    step: &MapStep,
-    layout: &str,
-    by_user: bool,
-    price: Price,
-) -> Vec<Candidate> {
-    let keys = |shard: &shardwright_rules::Shard| {
+/// A rule for each name; where reads go elsewhere, one in front of the question, and one behind it.
+fn flat_names(section: &Section<Box<MapStep>>, program: &Program, price: Price) -> Candidate {
+    let shards = &section.step.shards;
+    let keys = |shard: &Shard| {
         let ranges = shard
             .ranges
             .iter()
             .map(|&(low, high)| i128::from(high) - i128::from(low) + 1);
         shard.keys.len() as f64 + ranges.map(|keys| keys as f64).sum::<f64>()
     };
-    let names: f64 = step.shards.iter().map(keys).sum();
-    let candidate = |name: &str, visits: f64, lookups: f64, rules: f64| Candidate {
+    let names: f64 = shards.iter().map(keys).sum();
+    let is_split = shards
+        .iter()
+        .filter_map(|shard| shard.cluster.as_deref())
+        .any(|name| {
+            let has_readers = program
+                .cluster(name)
+                .is_some_and(|cluster| cluster.reader.is_some());
+            let covers = |policy: &Section<RoleStep>| policy.scope.clusters.contains(name);
+            has_readers && program.roles.iter().any(covers)
+        });
+    let (in_front, rules) = if is_split {
+        (names, 3.0 * names)
+    } else {
+        (0.0, names)
+    };
+    of_names("flat", in_front + (names + 1.0) / 2.0, 0.0, rules, price)
+}
+
+fn of_names(name: &str, visits: f64, lookups: f64, rules: f64, price: Price) -> Candidate {
+    Candidate {
         name: name.to_owned(),
         shape: Vec::new(),
         cost: Cost {
@@ -126,13 +154,7 @@ pub(super) fn candidates_of_names(
             depth: 1,
             ..Cost::default()
         },
-    };
-    let mut candidates = vec![candidate("flat", (names + 1.0) / 2.0, 0.0, names)];
-    if !by_user {
-        candidates.push(candidate("fast_routing", 0.0, 1.0, 0.0));
     }
-    candidates.sort_by_key(|candidate| candidate.name != layout);
-    candidates
 }
 
 /// A layout and what it was compared with.
