@@ -20,21 +20,27 @@ struct Template {
 
 const TEMPLATES: &[Template] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
+/// Lets git keep the lines of both of two branches that add shards at the same place of a lock; the next compile tells
+/// lines that give one name two ids, and settles two names with one id.
+const GIT_ATTRIBUTES: (&str, &str) = (
+    ".gitattributes",
+    "shardwright.lock merge=union\nenv/*.lock merge=union\n",
+);
+
 pub(crate) fn run(args: &Init, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if args.list {
         return list(ui);
     }
     let template = find(&args.template)?;
     let directory = args.target.as_deref().unwrap_or(&global.directory);
-    write(template, directory)?;
-    let names: Vec<&str> = template.files.iter().map(|(path, _)| *path).collect();
+    let written = write(template, directory)?;
+    let names = || written.iter().map(|(path, _)| *path);
     if ui.format() == Format::Json {
-        ui.json(&serde_json::json!({"template": template.name, "directory": directory, "files": names}))?;
+        ui.json(&serde_json::json!({"template": template.name, "directory": directory, "files": names().collect::<Vec<_>>()}))?;
         return Ok(Exit::Done);
     }
     ui.data(
-        &names
-            .iter()
+        &names()
             .map(|name| format!("{}\n", directory.join(name).display()))
             .collect::<String>(),
     )?;
@@ -94,19 +100,27 @@ impl Template {
     }
 }
 
-/// Writes every file, or none where one exists already.
-fn write(template: &Template, directory: &Path) -> Result<(), CommandError> {
+/// Writes every file, or none where one exists already; a repository's own attributes stay what they are. Gives what was
+/// written.
+fn write(template: &Template, directory: &Path) -> Result<Vec<(&'static str, &'static [u8])>, CommandError> {
     let failed = |path: &Path, error: &io::Error| {
         CommandError::failed(format!("cannot write {}: {error}", path.display()))
     };
-    let existing = template.files.iter().map(|(path, _)| directory.join(path));
-    if let Some(path) = existing.into_iter().find(|path| path.symlink_metadata().is_ok()) {
+    let exists = |path: &str| directory.join(path).symlink_metadata().is_ok();
+    if let Some((path, _)) = template.files.iter().find(|(path, _)| exists(path)) {
+        let path = directory.join(path);
         return Err(
             CommandError::failed(format!("{} exists; nothing was written", path.display()))
                 .hint("init writes new projects only: name another directory"),
         );
     }
-    for (path, content) in template.files {
+    let (attributes, content) = GIT_ATTRIBUTES;
+    let attributes = (!exists(attributes)).then_some((attributes, content.as_bytes()));
+    let files: Vec<_> = attributes
+        .into_iter()
+        .chain(template.files.iter().copied())
+        .collect();
+    for (path, content) in &files {
         let path = directory.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
@@ -118,5 +132,5 @@ fn write(template: &Template, directory: &Path) -> Result<(), CommandError> {
             .and_then(|mut file| file.write_all(content))
             .map_err(|error| failed(&path, &error))?;
     }
-    Ok(())
+    Ok(files)
 }

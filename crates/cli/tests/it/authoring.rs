@@ -80,6 +80,7 @@ fn the_template_to_start_from_teaches() {
     let environment = empty();
     let output = environment.run(["init"]).unwrap().success();
     insta::assert_snapshot!(output.stdout, @"
+    ./.gitattributes
     ./shardwright.yaml
     ./tests/routes.yaml
     ./topology/topology.yaml
@@ -129,6 +130,16 @@ fn nothing_is_overwritten() {
         "{}",
         output.stderr
     );
+}
+
+#[test]
+fn a_repository_keeps_its_own_attributes() {
+    let environment = empty();
+    environment.write(".gitattributes", "* text=auto\n").unwrap();
+    let output = environment.run(["init"]).unwrap();
+    assert_eq!(output.code(), Some(0), "{}", output.stderr);
+    assert_eq!(environment.read(".gitattributes").unwrap(), "* text=auto\n");
+    assert!(environment.read("shardwright.yaml").is_ok());
 }
 
 const UNTIDY: &str = "version:   1\nclusters: # all\n    c:   {type: single,servers: {s: { host: 'h' }}}\n";
