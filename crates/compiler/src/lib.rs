@@ -70,6 +70,7 @@ pub struct Compiled {
 /// Compiles a project for one engine. Ids that `lock` remembers stay.
 pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Options) -> Compiled {
     let mut report = Report::new(engine, &project.origins);
+    let counted = lock;
     let mut lock = lock.clone();
     let settings = options.settings.unwrap_or_else(|| settings(project, engine));
     native::patterns::check(&project.topology, settings.regex, &mut report);
@@ -84,8 +85,8 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let choosing = Choosing {
         price,
         lock: &lock,
+        counted,
         traffic: options.traffic.as_deref(),
-        reshape: options.reshape,
     };
     let (topology, origins) = (&project.topology, &project.origins);
     let mut forced = Vec::new();

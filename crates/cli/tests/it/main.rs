@@ -7,6 +7,7 @@ mod bad_input;
 mod canaries;
 mod cases;
 mod commands;
+mod compiling;
 mod differential;
 mod editor;
 mod environments;

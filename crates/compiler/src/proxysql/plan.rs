@@ -29,12 +29,12 @@ pub(crate) use weigh::EntryWeights;
 pub(crate) struct Choosing<'a> {
     /// The engine's prices.
     pub price: Price,
-    /// What live systems have.
+    /// What live systems have, without the trees that are laid out anew.
     pub lock: &'a Lock,
+    /// The same with them: hit counters name their rules.
+    pub counted: &'a Lock,
     /// How often keys are asked for; none: all alike.
     pub traffic: Option<&'a Traffic>,
-    /// Whether trees of live systems are laid out anew.
-    pub reshape: bool,
 }
 
 /// What was decided about one map.

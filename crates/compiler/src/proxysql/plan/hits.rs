@@ -19,7 +19,6 @@ pub(super) fn of_entries(
 ) -> Vec<f64> {
     let step = &*section.step;
     let mut hits = vec![0.0; entries.len()];
-    let names = memory.by_id();
     let mut of_cluster: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, entry) in entries.iter().enumerate() {
         if let Some(cluster) = step.shards[entry.shard].cluster.as_deref() {
@@ -30,7 +29,7 @@ pub(super) fn of_entries(
         let count = *count as f64;
         let one = match seen {
             Seen::Key(key) => KeyValue::parse(step.kind, key).and_then(|key| entry_of(&key, entries)),
-            Seen::Rule(id) => names.get(id).and_then(|name| memory.entry_of(name, entries)),
+            Seen::Rule(id) => memory.first_key(*id).and_then(|key| entry_of(&key, entries)),
             Seen::Statements {
                 schema, user, text, ..
             } => key_of(step, schema, user, text).and_then(|key| entry_of(&key, entries)),

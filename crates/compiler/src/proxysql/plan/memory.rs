@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{EngineId, KeyKind, MapStep};
+use shardwright_rules::{EngineId, KeyKind, KeyValue, MapStep};
 
 use super::Choosing;
 use super::entries::{Entry, Values};
@@ -37,6 +37,8 @@ pub(super) struct Memory<'l> {
     root: String,
     /// By name of the first key.
     rules: HashMap<&'l str, Rule<'l>>,
+    /// Names of first keys by the ids of rules that were counted, those of a tree that is laid out anew too.
+    counted: HashMap<u32, &'l str>,
     /// Whether the tree was shaped by traffic.
     shaped: bool,
 }
@@ -45,25 +47,21 @@ impl<'l> Memory<'l> {
     /// Reads the lock; empty where the tree is laid out anew.
     pub(super) fn of(section: &Section<Box<MapStep>>, choosing: Choosing<'l>, engine: EngineId) -> Self {
         let root = format!("{engine}.{}.writers", section.address);
-        let mut rules = HashMap::new();
-        if !choosing.reshape {
-            for (name, id) in choosing.lock.below(&format!("rules.{root}#")) {
-                let (key, lifted) = match name.split_once('@') {
-                    Some((key, lifted)) => (key, Some(lifted)),
-                    None => (name, None),
-                };
-                // Rules behind a leaf have its name and more.
-                if !key.contains('/') && !lifted.is_some_and(|lifted| lifted.contains("/")) {
-                    rules.insert(key, (id, lifted));
-                }
-            }
-        }
+        let rules = rules_of(choosing.lock, &root).into_iter().collect();
+        let roles = choosing
+            .traffic
+            .map(|_| ["writers", "readers", "column.writers", "column.readers"]);
+        let counted =
+            |role: &str| rules_of(choosing.counted, &format!("{engine}.{}.{role}", section.address));
+        let counted = roles.into_iter().flatten().flat_map(counted);
+        let counted = counted.map(|(key, (id, _))| (id, key)).collect();
         let shaped = choosing.lock.get(&shaped_name(engine, section)).is_some();
         Self {
             lock: choosing.lock,
             kind: section.step.kind,
             root,
             rules,
+            counted,
             shaped,
         }
     }
@@ -82,15 +80,12 @@ impl<'l> Memory<'l> {
         !self.rules.is_empty() && self.rules.contains_key(key.name().as_str())
     }
 
-    /// Names of first keys by id of the rule.
-    pub(super) fn by_id(&self) -> HashMap<u32, &'l str> {
-        self.rules.iter().map(|(name, &(id, _))| (id, *name)).collect()
-    }
-
-    /// The place of the entry whose first key has this name.
-    pub(super) fn entry_of(&self, name: &str, entries: &[Entry]) -> Option<usize> {
-        let at = place(entries, &Named::parse(self.kind, name)?).checked_sub(1)?;
-        (entries[at].name() == name).then_some(at)
+    /// The first key of the rule that had this id.
+    pub(super) fn first_key(&self, id: u32) -> Option<KeyValue> {
+        Some(match Named::parse(self.kind, self.counted.get(&id)?)? {
+            Named::Integer(key) => KeyValue::Integer(key),
+            Named::Text(key) => KeyValue::Text(key),
+        })
     }
 
     /// The shape that the lock remembers, with the entries of today; `None` where there is none.
@@ -169,6 +164,20 @@ impl<'l> Memory<'l> {
         }
         edited
     }
+}
+
+/// The rules of keys that a lock has of one tree, by name of the first key.
+fn rules_of<'l>(lock: &'l Lock, root: &str) -> Vec<(&'l str, Rule<'l>)> {
+    let leaf = |(name, id): (&'l str, u32)| {
+        let (key, lifted) = match name.split_once('@') {
+            Some((key, lifted)) => (key, Some(lifted)),
+            None => (name, None),
+        };
+        // Rules behind a leaf have its name and more.
+        let is_leaf = !key.contains('/') && !lifted.is_some_and(|lifted| lifted.contains('/'));
+        is_leaf.then_some((key, (id, lifted)))
+    };
+    lock.below(&format!("rules.{root}#")).filter_map(leaf).collect()
 }
 
 /// What the lock file calls a tree that traffic shaped.
