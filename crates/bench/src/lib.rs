@@ -9,6 +9,7 @@ pub mod decisions;
 mod endpoint;
 pub mod lint_time;
 mod machine;
+pub mod once;
 pub mod passthrough;
 pub mod pinned_serial;
 mod report;
@@ -17,13 +18,14 @@ mod statistics;
 mod sysbench;
 pub mod test_time;
 pub mod traffic_rate;
+pub mod tree_costs;
 pub mod validate_time;
 
 pub use cpu_time::{cpu_time_of_children, cpu_time_of_group, processes_of_group};
 pub use endpoint::Endpoint;
 pub use machine::Machine;
 pub use report::{Report, Table};
-pub use statistics::Summary;
+pub use statistics::{Summary, growth};
 pub use sysbench::{PointSelect, SysbenchRun};
 
 use std::io;

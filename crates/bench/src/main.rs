@@ -2,13 +2,15 @@
 
 mod proxy_bench;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use shardwright_bench::{
-    BenchError, Report, compile_time, decisions, lint_time, test_time, traffic_rate, validate_time,
+    BenchError, Report, compile_time, decisions, lint_time, once, test_time, traffic_rate, tree_costs,
+    validate_time,
 };
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
@@ -26,8 +28,12 @@ struct Arguments {
 enum Benchmark {
     /// Time and processor time that a proxy adds to a point select, beside a raw TCP passthrough.
     Proxy(proxy_bench::Arguments),
-    /// Time to compile 200, 1,000 and 10,000 shards, whole process.
-    Compile,
+    /// Time and memory to compile 200 to 1,000,000 shards, whole process, how they grow, and what the trees cost.
+    Compile {
+        /// Larger projects are left out.
+        #[arg(long, default_value_t = 1_000_000)]
+        most: u32,
+    },
     /// Time to validate 200 to 1,000,000 shards, generated and written out, whole process.
     Validate {
         /// Larger projects are left out.
@@ -46,12 +52,18 @@ enum Benchmark {
     Test,
     /// Statements of a log that are compared in a second, on one core.
     Traffic,
+    /// Runs one command and prints what it took.
+    #[command(name = once::SUBCOMMAND, hide = true)]
+    Once {
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
 }
 
 impl Benchmark {
     fn all() -> Vec<Self> {
         vec![
-            Self::Compile,
+            Self::Compile { most: 1_000_000 },
             Self::Validate { most: 10_000 },
             Self::Decisions { most: 100_000 },
             Self::Lint,
@@ -61,16 +73,24 @@ impl Benchmark {
         ]
     }
 
-    fn run(&self) -> Result<Report, BenchError> {
-        match self {
-            Self::Proxy(options) => proxy_bench::run(options, progress),
-            Self::Compile => compile_time::run(&beside("shardwright")?, progress),
-            Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress),
-            Self::Decisions { most } => Ok(decisions::run(*most, progress)),
-            Self::Lint => Ok(lint_time::run(progress)),
-            Self::Test => test_time::run(&beside("shardwright")?, progress),
-            Self::Traffic => traffic_rate::run(progress),
-        }
+    fn run(&self) -> Result<Vec<Report>, BenchError> {
+        Ok(vec![match self {
+            Self::Proxy(options) => proxy_bench::run(options, progress)?,
+            Self::Compile { most } => {
+                let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
+                return Ok(vec![times, tree_costs::run(*most, progress)]);
+            }
+            Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress)?,
+            Self::Decisions { most } => decisions::run(*most, progress),
+            Self::Lint => lint_time::run(progress),
+            Self::Test => test_time::run(&beside("shardwright")?, progress)?,
+            Self::Traffic => traffic_rate::run(progress)?,
+            Self::Once { command } => {
+                let took = serde_json::to_string(&once::here(command)?).expect("numbers have a text");
+                writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;
+                return Ok(Vec::new());
+            }
+        }])
     }
 }
 
@@ -89,13 +109,15 @@ fn main() -> ExitCode {
 }
 
 fn run_and_show(benchmark: &Benchmark, output: &Path) -> Result<(), BenchError> {
-    let report = benchmark.run()?;
-    let failed = |source| BenchError::Io {
-        what: format!("writing the figures of {}", report.name),
-        source,
-    };
-    let path = report.save(output).map_err(failed)?;
-    writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed)
+    for report in benchmark.run()? {
+        let failed = |source| BenchError::Io {
+            what: format!("writing the figures of {}", report.name),
+            source,
+        };
+        let path = report.save(output).map_err(failed)?;
+        writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// A program that is built beside this one.

@@ -27,6 +27,37 @@ pub fn project_files(shards: u32) -> [(&'static str, String); 2] {
     ]
 }
 
+/// Engines that are measured: what later versions of one add costs the compiler nothing else.
+pub(crate) const ENGINES: [EngineId; 2] = [EngineId::Bundled, EngineId::Proxysql27];
+
+/// The keys of the shards of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// One for each shard.
+    Single,
+    /// A range of a hundred for each shard.
+    Ranges,
+}
+
+/// The files of a project whose shards all lie on one cluster.
+pub(crate) fn one_cluster_files(shards: u32, keys: Keys) -> [(&'static str, String); 2] {
+    let keys = match keys {
+        Keys::Single => "$(n)",
+        Keys::Ranges => "\"$(n * 100)..$(n * 100 + 99)\"",
+    };
+    let topology = format!(
+        "version: 1\nclusters:\n  one: {{type: single, servers: {{db: {{host: one.db}}}}}}\n\
+         users:\n  app: {{password: {{env: APP_PASSWORD}}, cluster: one, schema: app}}\n\
+         shard_maps:\n  tenants:\n    applies_to: {{users: [app]}}\n    key: {{name: tenant, type: integer}}\n    \
+         key_from: [comment: {{}}]\n    \
+         shards:\n      t$(n): {{for_each: {{n: 1..{shards}}}, keys: [{keys}], cluster: one}}\n"
+    );
+    [
+        ("shardwright.yaml", PROJECT.to_owned()),
+        ("topology/tenants.yaml", topology),
+    ]
+}
+
 /// A new directory with these files.
 ///
 /// # Errors
@@ -56,7 +87,19 @@ pub(crate) fn children_peak_kib() -> u64 {
 /// When it does not load or compile, which is a defect of this program.
 #[must_use]
 pub fn compiled(shards: u32, engine: EngineId) -> Compiled {
-    let files = project_files(shards)
+    compiled_from(project_files(shards), engine, &Options::default())
+}
+
+/// The project of these files compiled for one engine.
+///
+/// # Panics
+/// As [`compiled`].
+pub(crate) fn compiled_from(
+    files: [(&'static str, String); 2],
+    engine: EngineId,
+    options: &Options,
+) -> Compiled {
+    let files = files
         .into_iter()
         .map(|(path, text)| InputFile {
             path: path.to_owned(),
@@ -65,7 +108,7 @@ pub fn compiled(shards: u32, engine: EngineId) -> Compiled {
         .collect();
     let loaded = load(files, &Default::default());
     let project = loaded.project.expect("the generated project loads");
-    let compiled = compile(&project, engine, &Lock::default(), &Options::default());
+    let compiled = compile(&project, engine, &Lock::default(), options);
     assert!(!compiled.problems.has_errors(), "the generated project compiles");
     compiled
 }

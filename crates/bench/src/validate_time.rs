@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::shards::{PROJECT, children_peak_kib, project_files, write_project};
+use crate::shards::{Keys, PROJECT, children_peak_kib, one_cluster_files, project_files, write_project};
 use crate::{BenchError, Report, Summary, Table};
 
 /// How the shards of a project are written.
@@ -96,23 +96,8 @@ fn project(form: Form, shards: u32) -> Result<TempDir, BenchError> {
             ("topology/clusters.yaml", written_clusters(shards)),
             ("topology/tenants.yaml", written_shards(shards)),
         ]),
-        Form::OneCluster | Form::Ranges => {
-            let keys = match form {
-                Form::Ranges => "\"$(n * 100)..$(n * 100 + 99)\"",
-                _ => "$(n)",
-            };
-            let text = format!(
-                "version: 1\nclusters:\n  one: {{type: single, servers: {{db: {{host: one.db}}}}}}\n\
-                 users:\n  app: {{password: {{env: APP_PASSWORD}}, cluster: one, schema: app}}\n\
-                 shard_maps:\n  tenants:\n    applies_to: {{users: [app]}}\n    key: {{name: tenant, type: integer}}\n    \
-                 key_from: [comment: {{}}]\n    \
-                 shards:\n      t$(n): {{for_each: {{n: 1..{shards}}}, keys: [{keys}], cluster: one}}\n"
-            );
-            write_project(&[
-                ("shardwright.yaml", PROJECT.to_owned()),
-                ("topology/t.yaml", text),
-            ])
-        }
+        Form::OneCluster => write_project(&one_cluster_files(shards, Keys::Single)),
+        Form::Ranges => write_project(&one_cluster_files(shards, Keys::Ranges)),
     }
 }
 

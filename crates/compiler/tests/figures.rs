@@ -8,6 +8,7 @@ use shardwright_compiler::{Compiled, Lock, MapStats, Options, Traffic, compile};
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineId, EngineSettings, RegexEngine};
 use shardwright_topology::model::*;
+use support::complete::complete_tree_ns;
 use support::*;
 
 const WIDE: IdRanges = IdRanges {
@@ -109,7 +110,7 @@ fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_gu
     for keys in [200, 1_000, 10_000] {
         let stats = tree(keys, EngineId::Proxysql27);
         let complete = (2..=200)
-            .map(|fan_out| complete_tree_ns(keys, fan_out))
+            .map(|fan_out| complete_tree_ns(keys, fan_out, EngineId::Proxysql27))
             .fold(f64::MAX, f64::min);
         assert!(
             stats.mean_cost_ns <= 1.05 * complete,
@@ -119,32 +120,6 @@ fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_gu
             assert!(stats.mean_evaluations <= 14.0, "{stats:?}");
         }
     }
-}
-
-/// The cost of a complete tree whose chains stand in one piece each, a chain behind the one that jumps to it.
-fn complete_tree_ns(keys: i64, fan_out: i64) -> f64 {
-    fn walk(keys: i64, fan_out: i64, evaluations: i64, rules: &mut i64, sums: &mut (i64, i64)) {
-        let part = |nth: i64| keys * (nth + 1) / fan_out - keys * nth / fan_out;
-        let parts: Vec<i64> = if keys <= fan_out {
-            vec![1; keys as usize]
-        } else {
-            (0..fan_out).map(part).collect()
-        };
-        for (at, size) in parts.iter().enumerate() {
-            if *size == 1 {
-                sums.0 += evaluations + at as i64 + 1;
-                sums.1 += *rules + at as i64 + 1;
-            }
-        }
-        *rules += parts.len() as i64 + 1;
-        for (at, size) in parts.iter().enumerate().filter(|(_, size)| **size > 1) {
-            walk(*size, fan_out, evaluations + at as i64 + 1, rules, sums);
-        }
-    }
-    let (mut rules, mut sums) = (0, (0, 0));
-    walk(keys, fan_out, 0, &mut rules, &mut sums);
-    let prices = EngineId::Proxysql27.profile().prices;
-    (sums.0 as f64 * prices.pcre_evaluation_ns + sums.1 as f64 * prices.visit_ns) / keys as f64
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Topologies built by hand, and statements decided under what they compile to.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod complete;
 pub(crate) mod hostile;
 pub(crate) mod maps;
 
