@@ -1,8 +1,9 @@
 //! Topologies built by hand, and statements decided under what they compile to.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
 pub(crate) mod complete;
 pub(crate) mod hostile;
+mod loading;
 pub(crate) mod maps;
 
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use shardwright_rules::{
 };
 use shardwright_sql::LexMode;
 use shardwright_topology::model::*;
-use shardwright_topology::{InputFile, load};
+
+pub(crate) use loading::*;
 
 /// Name, keys, cluster and schema of a shard.
 pub(crate) type ShardLine = (String, Vec<KeyValue>, Option<ClusterId>, Option<String>);
@@ -471,34 +473,4 @@ impl Decider {
             Outcome::DeferBegin => "deferred".to_owned(),
         }
     }
-}
-
-/// A project from the text of its topology; the project file lists both engines.
-pub(crate) fn loaded(topology: &str) -> Project {
-    loaded_at(topology, None)
-}
-
-/// The same at a time.
-pub(crate) fn loaded_at(topology: &str, now: Option<jiff::Timestamp>) -> Project {
-    let file = |path: &str, text: &str| InputFile {
-        path: path.to_owned(),
-        bytes: text.as_bytes().to_vec(),
-    };
-    let project = "version: 1\nengines: [bundled, proxysql-2.7]\n";
-    let files = vec![
-        file("shardwright.yaml", project),
-        file("topology/t.yaml", topology),
-    ];
-    let options = shardwright_topology::Options {
-        now,
-        ..shardwright_topology::Options::default()
-    };
-    let loaded = load(files, &options);
-    let told: Vec<&str> = loaded
-        .problems
-        .sorted()
-        .iter()
-        .map(|problem| problem.message.as_str())
-        .collect();
-    loaded.project.unwrap_or_else(|| panic!("{told:#?}"))
 }
