@@ -140,6 +140,12 @@ fn json_has_the_published_shape() {
           "column": 1,
           "end_line": 2,
           "end_column": 5,
+          "notes": [
+            {
+              "kind": "example",
+              "text": "user=app schema=shop  SELECT 1"
+            }
+          ],
           "witness": {
             "user": "app",
             "schema": "shop",

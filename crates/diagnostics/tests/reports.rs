@@ -69,7 +69,7 @@ fn json_has_every_part() {
 fn github_escapes_what_its_runner_would_read() {
     insta::assert_snapshot!(render::github::write(&sample()), @r"
     ::error file=shop/topology/shop 1.yaml,line=2,endLine=2,col=1,endColumn=9,title=SW901::unknown key `clustres`%0Ahelp: did you mean `clusters`?
-    ::warning file=shop/topology/legacy.yaml,line=1,endLine=3,title=SW902::rule <never> matches, 100%25%0Aexample: SELECT 1 /* ]]> & */%0AFROM t%0Ain instance n=1 and 2 more
+    ::warning file=shop/topology/legacy.yaml,line=1,endLine=3,title=SW902::rule <never> matches, 100%25%0Aexample: SELECT 1 /* ]]> & */%0AFROM t%0Aexample: user=app  SELECT 1%0Ain instance n=1 and 2 more
     ::notice title=SW902::nothing is wrong ``` here
     ");
 }
