@@ -84,7 +84,7 @@ rules:
   - {rule_id: 32, flagIN: 23, match_pattern: "world.", replace_pattern: "Asia.", flagOUT: 23}
   - {rule_id: 33, match_pattern: "\\S*\\s*\\/\\*\\s*continent=.*Europe\\s*\\*.*", flagOUT: 25}
   - {rule_id: 34, flagIN: 25, match_pattern: "world.", replace_pattern: "Europe.", flagOUT: 25}"#,
-        &[],
+        &["SW204 info possible 32", "SW204 info possible 34"],
     ),
     (
         "the same without restarts",

@@ -28,11 +28,16 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let ordinary = ordinary(known);
     let main_line = main_line(set);
+    let unplaced = unplaced(set);
     let placements = Placements::of(set);
     let spread = placements.spread();
     for (&flag, chain) in &set.chains {
         let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
-        if !asked || ends_for_sure(known, chain) || (main_line.contains(&flag) && !spread) {
+        if !asked
+            || !unplaced.contains(&flag)
+            || ends_for_sure(known, chain)
+            || (main_line.contains(&flag) && !spread)
+        {
             continue;
         }
         let goal = Goal::FallThrough(flag);
@@ -40,7 +45,11 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             Some(example) => example.clone(),
             None => match decide_place(set, flag, set.len(), goal) {
                 Answer::Witness(example) => example,
-                Answer::Empty(_) | Answer::Undecided(_) => continue,
+                Answer::Empty(_) => continue,
+                Answer::Undecided(reason) => {
+                    findings.push(undecided(set, flag, &reason));
+                    continue;
+                }
             },
         };
         let on_main_line = main_line.contains(&flag);
@@ -104,20 +113,43 @@ fn finding(known: &Known<'_, '_>, flag: u32, on_main_line: bool, example: &Examp
         .help("end the chain with a rule without a condition that places, refuses, or applies")
 }
 
+fn undecided(set: &RuleSet<'_>, flag: u32, reason: &str) -> Finding {
+    let message = format!("it is not decided whether a statement can leave flag {flag} without being placed");
+    let last = set.chain(flag).last().map_or(&[][..], std::slice::from_ref);
+    Finding::new(FALL_THROUGH, Severity::Info, Proof::Possible, message)
+        .about(set, last, "the chain ends here")
+        .note(reason)
+        .help("end the chain with a rule without a condition that places, refuses, or applies")
+}
+
 /// The flags that statements come to without a look at their text.
 fn main_line(set: &RuleSet<'_>) -> BTreeSet<u32> {
+    reached(set, |position| {
+        set.conditions[position]
+            .as_ref()
+            .is_some_and(|condition| condition.row.digest.is_none() && condition.terms.is_empty())
+    })
+}
+
+/// The flags that a statement may come to without having been placed; nothing takes a placement away again.
+fn unplaced(set: &RuleSet<'_>) -> BTreeSet<u32> {
+    reached(set, |position| {
+        let row = set.row(position);
+        row.is_none_or(|row| row.destination_hostgroup.is_none())
+    })
+}
+
+/// The flags that the jumps of such rules lead to from where statements start.
+fn reached(set: &RuleSet<'_>, follows: impl Fn(usize) -> bool) -> BTreeSet<u32> {
     let mut flags = set.start_flags.clone();
     let mut open: Vec<u32> = flags.iter().copied().collect();
     while let Some(flag) = open.pop() {
-        for &position in set.chain(flag) {
-            let reads = set.conditions[position]
-                .as_ref()
-                .is_none_or(|condition| condition.row.digest.is_some() || !condition.terms.is_empty());
-            for target in set.jumps(position) {
-                if !reads && flags.insert(target) {
-                    open.push(target);
-                }
-            }
+        for &position in set.chain(flag).iter().filter(|&&position| follows(position)) {
+            open.extend(
+                set.jumps(position)
+                    .into_iter()
+                    .filter(|&target| flags.insert(target)),
+            );
         }
     }
     flags
