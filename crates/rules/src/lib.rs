@@ -16,6 +16,7 @@ mod hostgroups;
 mod key;
 mod map;
 mod profile;
+mod proxysql_prices;
 pub mod refusal;
 mod scope;
 mod session;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::proxysql_prices::PROXYSQL_PRICES;
+
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EngineId {
@@ -171,12 +173,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     asks_replica_status: false,
     annotations_variable: None,
     max_rule_id: i32::MAX as u32,
-    prices: Prices {
-        pcre_evaluation_ns: 46.5,
-        re2_evaluation_ns: 157.5,
-        visit_ns: 4.5,
-        lookup_ns: 40.0,
-    },
+    prices: PROXYSQL_PRICES,
 };
 
 static PROXYSQL_30: EngineProfile = EngineProfile {
@@ -190,5 +187,5 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
     annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
     max_rule_id: i32::MAX as u32,
     // Rules are scanned as in 2.7.
-    prices: PROXYSQL_27.prices,
+    prices: PROXYSQL_PRICES,
 };
