@@ -21,9 +21,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
     }
     let program = edges::target_directory(root)?.join("release/bench");
     let status = Command::new(program).current_dir(root).args(arguments).status()?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
