@@ -85,17 +85,25 @@ impl Endpoint {
     pub fn pin(&self, cores: &str) -> Result<(), BenchError> {
         let what = format!("pinning {} (process group {})", self.name, self.group);
         for process in processes_of_group(self.group).map_err(BenchError::io(&*what))? {
-            let output = Command::new("taskset")
-                .args(["--all-tasks", "--cpu-list", "--pid", cores, &process.to_string()])
-                .output()
-                .map_err(BenchError::io("taskset (Debian: apt-get install util-linux)"))?;
-            if !output.status.success() {
-                let output = String::from_utf8_lossy(&output.stderr).into_owned();
-                return Err(BenchError::Output { what, output });
-            }
+            pin_process(process, cores, &what)?;
         }
         Ok(())
     }
+}
+
+/// Pins all threads of a process to `cores`; `what` is said when that fails.
+pub(crate) fn pin_process(process: u32, cores: &str, what: &str) -> Result<(), BenchError> {
+    let output = Command::new("taskset")
+        .args(["--all-tasks", "--cpu-list", "--pid", cores, &process.to_string()])
+        .output()
+        .map_err(BenchError::io("taskset (Debian: apt-get install util-linux)"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(BenchError::Output {
+        what: what.to_owned(),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
 }
 
 /// Reads to the end, so that the process never waits for a full pipe, whether or not somebody listens.

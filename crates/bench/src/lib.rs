@@ -12,6 +12,7 @@ mod machine;
 pub mod once;
 pub mod passthrough;
 pub mod pinned_serial;
+pub mod proxysql;
 mod report;
 pub mod shards;
 mod statistics;

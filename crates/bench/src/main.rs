@@ -1,6 +1,7 @@
 //! The `bench` program: measures, prints a table, keeps every raw figure.
 
 mod proxy_bench;
+mod proxysql_bench;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -15,8 +16,9 @@ use shardwright_bench::{
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
 #[derive(Parser)]
+#[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named.
+    /// All of them, with their defaults, when none is named; all but proxysql, which needs a program of its own.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -52,6 +54,9 @@ enum Benchmark {
     Test,
     /// Statements of a log that are compared in a second, on one core.
     Traffic,
+    /// Throughput and processor time of a ProxySQL without rules, with a flat list and with a compiled tree, and the prices
+    /// of the cost model that follow.
+    Proxysql(proxysql_bench::Arguments),
     /// Runs one command and prints what it took.
     #[command(name = once::SUBCOMMAND, hide = true)]
     Once {
@@ -73,12 +78,14 @@ impl Benchmark {
         ]
     }
 
-    fn run(&self) -> Result<Vec<Report>, BenchError> {
-        Ok(vec![match self {
+    /// Measures; `keep` gets each report as soon as there is one.
+    fn run(&self, keep: impl Fn(&Report) -> Result<(), BenchError>) -> Result<(), BenchError> {
+        let report = match self {
             Self::Proxy(options) => proxy_bench::run(options, progress)?,
             Self::Compile { most } => {
                 let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
-                return Ok(vec![times, tree_costs::run(*most, progress)]);
+                keep(&times)?;
+                tree_costs::run(*most, progress)
             }
             Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress)?,
             Self::Decisions { most } => decisions::run(*most, progress),
@@ -88,9 +95,11 @@ impl Benchmark {
             Self::Once { command } => {
                 let took = serde_json::to_string(&once::here(command)?).expect("numbers have a text");
                 writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;
-                return Ok(Vec::new());
+                return Ok(());
             }
-        }])
+            Self::Proxysql(options) => return options.run(keep, progress),
+        };
+        keep(&report)
     }
 }
 
@@ -100,7 +109,7 @@ fn main() -> ExitCode {
         .benchmark
         .map_or_else(Benchmark::all, |named| vec![named]);
     for benchmark in benchmarks {
-        if let Err(error) = run_and_show(&benchmark, &arguments.output) {
+        if let Err(error) = benchmark.run(|report| show(report, &arguments.output)) {
             progress(&format!("bench: {error}"));
             return ExitCode::FAILURE;
         }
@@ -108,16 +117,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run_and_show(benchmark: &Benchmark, output: &Path) -> Result<(), BenchError> {
-    for report in benchmark.run()? {
-        let failed = |source| BenchError::Io {
-            what: format!("writing the figures of {}", report.name),
-            source,
-        };
-        let path = report.save(output).map_err(failed)?;
-        writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed)?;
-    }
-    Ok(())
+fn show(report: &Report, output: &Path) -> Result<(), BenchError> {
+    let failed = || BenchError::io(format!("writing the figures of {}", report.name));
+    let path = report.save(output).map_err(failed())?;
+    writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed())
 }
 
 /// A program that is built beside this one.
