@@ -37,6 +37,8 @@ pub(crate) struct Report<'a> {
     /// The engine that is compiled for.
     pub engine: EngineId,
     origins: &'a Origins,
+    /// It is about rules, where the engine can do more than those.
+    of_rules: bool,
     /// What was found.
     pub problems: Problems,
 }
@@ -47,13 +49,17 @@ impl<'a> Report<'a> {
         Self {
             engine,
             origins,
+            of_rules: false,
             problems: Problems::new(),
         }
     }
 
-    /// An empty report of the same compilation, for something that may be given up.
-    pub(crate) fn scratch(&self) -> Self {
-        Self::new(self.engine, self.origins)
+    /// An empty report of the same compilation, on what rules can do, which may be given up.
+    pub(crate) fn of_rules(&self) -> Self {
+        Self {
+            of_rules: true,
+            ..Self::new(self.engine, self.origins)
+        }
     }
 
     /// Adds what another report found.
@@ -94,6 +100,7 @@ impl<'a> Report<'a> {
     /// `ENGINE cannot WHAT; WHO can`, or, where no engine can, that.
     pub(crate) fn unsupported(&mut self, origin: OriginId, field: &str, what: &str) {
         let message = match self.engine {
+            _ if self.of_rules => format!("rules cannot {what}"),
             EngineId::Bundled => format!("no engine can {what} yet"),
             engine => format!("{engine} cannot {what}; the bundled engine can"),
         };

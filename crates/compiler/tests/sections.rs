@@ -436,3 +436,49 @@ fn a_small_graph() {
     let compiled = compiled(&tenants([1, 2, 3, 7, 17, 170], 1).finish(), EngineId::Proxysql27);
     insta::assert_snapshot!(tree::render(&compiled));
 }
+
+/// What the bundled engine says of the layout of map `two`, with what stands before and behind it.
+fn not_followed(before: &str, two: &str, behind: &str) -> String {
+    let topology = format!(
+        "version: 1\nclusters: {{c: {{type: single, servers: {{a: {{host: h}}}}}}}}\nusers: {{app: {{password: {{env: P}}, \
+         cluster: c}}}}\nshard_maps:\n  {before}\n  two: {{rule_layout: flat, {two}}}\n{behind}\n"
+    );
+    let project = loaded(&topology);
+    let compiled = compile(&project, EngineId::Bundled, &Lock::default(), &Options::default());
+    assert_eq!(problems(&compiled, Severity::Error), Vec::<String>::new());
+    assert_eq!(compiled.stats.shard_maps["two"].layout, "dispatch");
+    let told = problems(&compiled, Severity::Info);
+    let told = told.into_iter().filter(|told| told.contains("rule_layout"));
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// A map in rules that leaves what it does not place to `two`.
+const ONE: &str = "one: {key: {name: one, type: integer}, key_from: [comment: {}], rule_layout: flat, \
+                   shards: {a: {keys: [1], cluster: c}}, otherwise: shard_maps.two}";
+
+#[test]
+fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
+    let map =
+        "key: {name: two, type: integer}, key_from: [comment: {}], shards: {a: {keys: [1], cluster: c}}";
+    let by_name = map.replace("comment: {}", "schema: s$(key)");
+    let rewriting = map.replace("cluster: c}", "cluster: c, schema: s1}") + ", logical_schema: s";
+    let remainders = map
+        .replace("integer", "integer, modulo: 2")
+        .replace("keys: [1]", "remainders: [0..1]");
+    let behind = "query_rules: {late: {at: {after: shard_maps.two}, rules: [{match_digest: x, error_msg: no, apply: 1}]}}";
+    let cases = [
+        ("", &*by_name, ""),
+        ("", &rewriting, ""),
+        ("", &remainders, ""),
+        ("", map, behind),
+        (ONE, map, ""),
+    ];
+    let told = cases.map(|(before, map, behind)| not_followed(before, map, behind));
+    insta::assert_snapshot!(told.join("\n"), @r"
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules find a key as dispatch does in comments only
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules do not see which schemas a statement names
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules cannot place by the remainder of a key
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: raw rules behind it would be needed twice, and have one id each
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: shard_maps.one stands in rules for the same users
+    ");
+}

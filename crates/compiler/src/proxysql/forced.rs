@@ -3,7 +3,7 @@
 //! A map in rules sits between native steps. Behind it there are two lists of the steps that follow: one for statements
 //! that it placed, and one for those that it left alone, which raw rules at the end still take.
 
-use shardwright_diagnostics::Problems;
+use shardwright_diagnostics::{Problems, Severity};
 use shardwright_rules::{Address, EngineRule, Finder, MapStep};
 use shardwright_topology::model::{BlockPlace, OriginId, Origins, RuleLayout, Topology};
 
@@ -33,36 +33,53 @@ pub(crate) fn plans(
             plans.push(None);
             continue;
         }
-        let shares_users = plans.iter().zip(&program.maps).any(|(plan, other)| {
+        let shared = plans.iter().zip(&program.maps).find(|(plan, other)| {
             let both = |user: &str| section.scope.users.contains(user) && other.scope.users.contains(user);
             plan.is_some() && program.users.iter().any(|user| both(&user.name))
         });
-        let mut scratch = report.scratch();
+        let mut scratch = report.of_rules();
         let plan = plan::plan(section, map, program, choosing, &mut scratch);
-        let fails = scratch.problems.has_errors()
-            || shares_users
-            || blocks_behind(program, at)
-            || sees_more_than_rules(&section.step);
-        if fails && !is_wrong(&scratch.problems) {
-            report.difference(
-                section.origin,
-                "rule_layout",
-                "keys are looked up by dispatch: rules cannot express all of this map, or of what it stands with",
-            );
-            plans.push(None);
-            continue;
+        let reason = shared
+            .map(|(_, other)| format!("{} stands in rules for the same users", other.address))
+            .or_else(|| {
+                blocks_behind(program, at)
+                    .then(|| "raw rules behind it would be needed twice, and have one id each".to_owned())
+            })
+            .or_else(|| sees_more_than_rules(&section.step).map(str::to_owned))
+            .or_else(|| first_error(&scratch.problems));
+        match reason {
+            Some(reason) if !is_wrong(&scratch.problems) => {
+                let what =
+                    format!("`rule_layout` is not followed and keys are looked up by dispatch: {reason}");
+                report.difference(section.origin, "rule_layout", what);
+                plans.push(None);
+            }
+            reason => {
+                report.take(scratch);
+                plans.push(reason.is_none().then_some(plan));
+            }
         }
-        report.take(scratch);
-        plans.push((!fails).then_some(plan));
     }
     plans
 }
 
+fn first_error(problems: &Problems) -> Option<String> {
+    let sorted = problems.sorted();
+    let error = sorted
+        .iter()
+        .find(|problem| problem.severity == Severity::Error)?;
+    Some(error.message.clone())
+}
+
 /// Dispatch reads the names in a statement, and refuses those of another shard; rules see the session's schema only.
 /// Whoever asks for a layout asks for no other meaning.
-fn sees_more_than_rules(step: &MapStep) -> bool {
+fn sees_more_than_rules(step: &MapStep) -> Option<&'static str> {
     let is_comment = |finder: &Finder| matches!(finder, Finder::Comment { .. });
-    !step.finders.iter().all(is_comment) || step.shards.iter().any(|shard| shard.schema.is_some())
+    if !step.finders.iter().all(is_comment) {
+        return Some("rules find a key as dispatch does in comments only");
+    }
+    let has_schemas = step.shards.iter().any(|shard| shard.schema.is_some());
+    has_schemas.then_some("rules do not see which schemas a statement names")
 }
 
 fn is_wrong(problems: &Problems) -> bool {
