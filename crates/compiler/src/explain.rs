@@ -1,11 +1,14 @@
 //! What `explain ADDRESS` tells: the rules of an object, and the layouts that were compared for a map.
 
+mod splits;
+
 use serde::Serialize;
 use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
 use crate::layout::choice::Candidate;
 use crate::proxysql::MapPlan;
+pub use splits::{SplitCost, Splits};
 
 /// How an object compiled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +21,9 @@ pub struct Explanation {
     pub candidates: Vec<CandidateCost>,
     /// For a map: why the first candidate was chosen.
     pub reason: Option<String>,
+    /// For a map whose reads go elsewhere: where they could be told from writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splits: Option<Splits>,
 }
 
 /// A rule of a configuration.
@@ -109,6 +115,7 @@ impl Compiled {
             rules,
             reason: self.reason(map, &candidates),
             candidates,
+            splits: map.and_then(|name| self.splits.get(name)).cloned(),
         })
     }
 

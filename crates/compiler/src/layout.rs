@@ -7,3 +7,4 @@ pub(crate) mod kept;
 pub(crate) mod order;
 pub(crate) mod repair;
 pub(crate) mod shape;
+pub(crate) mod split;

@@ -25,7 +25,7 @@ use shardwright_diagnostics::{CodeDoc, Problems};
 use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
 use shardwright_topology::model::{EngineName, Project, RegexDialect};
 
-pub use explain::{CandidateCost, Explanation, RuleReference};
+pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
 pub use ids::lock::{Lock, LockError};
 pub use stats::{MapStats, Means, Stats};
 pub use traffic::{Seen, Traffic, TrafficError};
@@ -65,6 +65,8 @@ pub struct Compiled {
     pub chains: BTreeMap<u32, String>,
     /// The layouts that were compared, by name of the map.
     candidates: BTreeMap<String, Vec<CandidateCost>>,
+    /// Where reads could be told from writes, by name of the map.
+    splits: BTreeMap<String, Splits>,
 }
 
 /// Compiles a project for one engine. Ids that `lock` remembers stay.
@@ -77,6 +79,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let program = Program::of(project, &mut lock, &mut report);
     let ids = &project.file.ids;
     let mut candidates = BTreeMap::new();
+    let mut splits = BTreeMap::new();
     let mut names = BTreeMap::from([(0, "start".to_owned())]);
     let price = Price::of(engine.profile(), settings.regex);
     if options.reshape {
@@ -94,7 +97,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         EngineId::Bundled => {
             let plans = proxysql::forced::plans(&program, topology, choosing, &mut report);
             forced = plans.iter().map(Option::is_some).collect();
-            proxysql::forced::lower(&program, origins, plans, &mut report)
+            proxysql::forced::lower(&program, origins, (plans, price), &mut report)
         }
         EngineId::Proxysql27 | EngineId::Proxysql30 => proxysql::lower(
             &program,
@@ -122,6 +125,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             lock.set(proxysql::shaped_name(engine, section), 1);
         }
         candidates.insert(section.step.map.clone(), explain::costs(plan));
+        splits.extend(Splits::of(plan, engine).map(|compared| (section.step.map.clone(), compared)));
     }
     let numbered = sequence.number(&draft, ids, &mut lock, &mut report);
     let flags = numbered.flags.iter();
@@ -165,6 +169,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         lock,
         chains: names,
         candidates,
+        splits,
     }
 }
 

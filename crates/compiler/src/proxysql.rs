@@ -13,6 +13,7 @@ mod plan;
 mod rewrite;
 mod role;
 mod schema_map;
+mod split;
 mod tree;
 mod user_map;
 
@@ -24,6 +25,7 @@ use shardwright_topology::model::{BlockPlace, Origins, Topology};
 use crate::assemble::{DraftRoute, Sequence};
 use crate::bundled::{self, Slot};
 use crate::draft::{ChainRef, Draft, DraftRule};
+use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::report::Report;
 pub(crate) use plan::{Choosing, MapPlan, shaped_name};
@@ -95,6 +97,7 @@ pub(crate) struct Lowering<'a, 'r> {
     end: Target,
     /// The first rule id of the project's range.
     first_id: u32,
+    price: Price,
 }
 
 /// Lowers a program to engine rules.
@@ -112,7 +115,7 @@ pub(crate) fn lower(
         .any(|block| block.at == BlockPlace::AfterAll && !block.rules.is_empty());
     let last = has_last.then(|| draft.chain("query_rules.after_all"));
     let plans = plan::plans(program, topology, choosing, report);
-    let mut lowering = Lowering::new(program, report, draft, plans);
+    let mut lowering = Lowering::new(program, report, draft, (plans, choosing.price));
     lowering.end = last.map_or(Target::Stop, Target::Jump);
     lowering.first_id = first_id;
     let guards = lowering.annotation_guards();
@@ -133,7 +136,12 @@ pub(crate) fn lower(
 }
 
 impl<'a, 'r> Lowering<'a, 'r> {
-    fn new(program: &'a Program, report: &'a mut Report<'r>, draft: Draft, plans: Vec<MapPlan>) -> Self {
+    fn new(
+        program: &'a Program,
+        report: &'a mut Report<'r>,
+        draft: Draft,
+        (plans, price): (Vec<MapPlan>, Price),
+    ) -> Self {
         Self {
             program,
             report,
@@ -153,6 +161,7 @@ impl<'a, 'r> Lowering<'a, 'r> {
             effect_chains: HashMap::new(),
             end: Target::Stop,
             first_id: 0,
+            price,
         }
     }
 }

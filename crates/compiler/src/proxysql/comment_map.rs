@@ -162,12 +162,15 @@ impl Lowering<'_, '_> {
         let target = match readers.first() {
             None => writers,
             Some(&policy) => {
-                let readers = self.tree(tree(readers.clone()));
+                let key = tree(readers);
+                let readers = self.tree(key.clone());
                 let name = match place {
                     KeyPlace::Comment => format!("{address}.role"),
                     KeyPlace::Column => format!("{address}.column.role"),
                 };
-                self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers))
+                let role = self.role_chain(&name, policy, Target::Jump(readers), Target::Jump(writers));
+                self.compare_splits(&key, role, [readers, writers]);
+                role
             }
         };
         self.go(

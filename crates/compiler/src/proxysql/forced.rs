@@ -13,6 +13,7 @@ use super::{Lowered, Lowering, Target};
 use crate::assemble::Sequence;
 use crate::bundled::{self, Slot};
 use crate::draft::{ChainRef, Draft, DraftRule};
+use crate::layout::cost::Price;
 use crate::native::{Block, Program};
 use crate::report::{LAYOUT, Report};
 
@@ -101,13 +102,13 @@ fn blocks_behind(program: &Program, map: usize) -> bool {
 pub(crate) fn lower(
     program: &Program,
     origins: &Origins,
-    plans: Vec<Option<MapPlan>>,
+    (plans, price): (Vec<Option<MapPlan>>, Price),
     report: &mut Report<'_>,
 ) -> Lowered {
     let slots = bundled::slots(program, origins, report);
     let forced: Vec<bool> = plans.iter().map(Option::is_some).collect();
     let plans = plans.into_iter().map(Option::unwrap_or_default).collect();
-    let mut lowering = Lowering::new(program, report, Draft::new(), plans);
+    let mut lowering = Lowering::new(program, report, Draft::new(), (plans, price));
     lowering.automata = true;
     let mut between = Between {
         sequence: Sequence::default(),

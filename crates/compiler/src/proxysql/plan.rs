@@ -16,6 +16,7 @@ use crate::keys::site::{self, KeySite};
 use crate::layout::choice::Candidate;
 use crate::layout::cost::Price;
 use crate::layout::shape::Item;
+use crate::layout::split::Split;
 use crate::native::{Program, Section};
 use crate::report::{Report, UNSUPPORTED};
 use crate::traffic::Traffic;
@@ -52,6 +53,8 @@ pub(crate) struct MapPlan {
     pub layout: &'static str,
     /// The layouts that were compared, cheapest first, without their shapes.
     pub candidates: Vec<Candidate>,
+    /// Where reads could be told from writes, the place that is used first; empty where they go the same way.
+    pub splits: Vec<Split>,
 }
 
 /// How the key of a map is read.
@@ -135,6 +138,7 @@ pub(super) fn plan(
         shape: chosen.shape,
         layout: chosen.layout,
         candidates: chosen.candidates,
+        splits: Vec::new(),
     }
 }
 

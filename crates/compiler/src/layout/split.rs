@@ -1,0 +1,234 @@
+//! Where a map tells reads from writes: once in front of two trees, or behind every leaf of one.
+//!
+//! In front, reads walk one tree and writes both, because an engine walks one list; behind, a statement passes the rest
+//! of the one tree and then the rules of its leaf's group, which stand as early as they may: behind the group's last
+//! leaf. Patterns are the same in both.
+
+use std::collections::HashMap;
+
+use super::cost::{Cost, Price, Weights, cost};
+use super::shape::Item;
+
+/// The rules that tell reads from writes. The one before the last takes reads, the last one takes the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoleRules {
+    /// How many.
+    pub rules: usize,
+    /// Their chains.
+    pub chains: usize,
+    /// Patterns that a statement runs in them.
+    pub patterns: f64,
+}
+
+/// A place of the split and what it costs, with the rules of the split, without those in front of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Split {
+    /// `split at the root` or `split at the leaves`.
+    pub name: &'static str,
+    /// With as many reads as writes.
+    pub cost: Cost,
+    /// Of a read.
+    pub read_ns: f64,
+    /// Of a statement that stays on the writer.
+    pub write_ns: f64,
+}
+
+/// What a tree costs with its split at the root and at its leaves. `groups` has for each entry what its rules of the
+/// split would be shared by; `None`: its reads go nowhere else.
+pub(crate) fn compare(
+    shape: &[Item],
+    (weights, price): (Weights<'_>, Price),
+    role: RoleRules,
+    groups: &[Option<u32>],
+) -> [Split; 2] {
+    let tree = cost(shape, weights, price);
+    [
+        at_the_root(&tree, price, role),
+        at_the_leaves(&tree, shape, (weights, price), role, groups),
+    ]
+}
+
+fn at_the_root(tree: &Cost, price: Price, role: RoleRules) -> Split {
+    let reads = role.rules as f64 + tree.mean_visits;
+    let sums = Sums {
+        evaluations: role.patterns + tree.mean_evaluations,
+        reads,
+        writes: reads + tree.rules as f64,
+    };
+    let cost = Cost {
+        rules: role.rules + 2 * tree.rules,
+        chains: role.chains + 2 * tree.chains,
+        depth: tree.depth + 1,
+        ..Cost::default()
+    };
+    sums.split("split at the root", cost, price)
+}
+
+fn at_the_leaves(
+    tree: &Cost,
+    shape: &[Item],
+    (weights, price): (Weights<'_>, Price),
+    role: RoleRules,
+    groups: &[Option<u32>],
+) -> Split {
+    let order = entries_in_order(shape, weights);
+    let mut last: HashMap<u32, usize> = HashMap::new();
+    for (at, entry) in order.iter().enumerate() {
+        if let Some(group) = entry.and_then(|entry| groups[entry]) {
+            last.insert(group, at);
+        }
+    }
+    // Rules looked at up to the last one of each group.
+    let mut ends: HashMap<u32, usize> = HashMap::new();
+    let mut places = Vec::with_capacity(order.len());
+    let mut rules = 0;
+    for (at, entry) in order.iter().enumerate() {
+        rules += 1;
+        places.push(rules);
+        if let Some(group) = entry.and_then(|entry| groups[entry])
+            && last.get(&group) == Some(&at)
+        {
+            rules += role.rules;
+            ends.insert(group, rules);
+        }
+    }
+    let (mut total, mut split, mut reads, mut writes) = (0.0, 0.0, 0.0, 0.0);
+    for (place, entry) in places.into_iter().zip(&order) {
+        let Some(entry) = *entry else { continue };
+        let weight = weights.of[entry];
+        total += weight;
+        let end = groups[entry].and_then(|group| ends.get(&group));
+        reads += weight * end.map_or(place, |end| end - 1) as f64;
+        writes += weight * end.copied().unwrap_or(place) as f64;
+        split += if end.is_some() { weight } else { 0.0 };
+    }
+    let total = if total > 0.0 { total } else { 1.0 };
+    let sums = Sums {
+        evaluations: tree.mean_evaluations + role.patterns * split / total,
+        reads: reads / total,
+        writes: writes / total,
+    };
+    let cost = Cost {
+        rules: tree.rules + ends.len() * role.rules,
+        chains: tree.chains + ends.len() * role.chains,
+        depth: tree.depth + 1,
+        ..Cost::default()
+    };
+    sums.split("split at the leaves", cost, price)
+}
+
+/// The rules of a tree without the ends of chains; `None` where one hands keys on.
+fn entries_in_order(shape: &[Item], weights: Weights<'_>) -> Vec<Option<usize>> {
+    let chains = super::order::chains(shape);
+    let order = weights.order(shape).into_iter();
+    let entry = |(chain, at): super::order::Place| match chains[chain as usize][at as usize] {
+        Item::Leaf(entry) => Some(entry as usize),
+        Item::Chain(_) => None,
+    };
+    order.map(entry).collect()
+}
+
+/// Means over entries.
+struct Sums {
+    evaluations: f64,
+    /// Rules that a read looks at.
+    reads: f64,
+    /// Rules that another statement looks at.
+    writes: f64,
+}
+
+impl Sums {
+    fn split(&self, name: &'static str, counts: Cost, price: Price) -> Split {
+        let mean_visits = f64::midpoint(self.reads, self.writes);
+        Split {
+            name,
+            read_ns: price.ns(self.evaluations, self.reads, 0.0),
+            write_ns: price.ns(self.evaluations, self.writes, 0.0),
+            cost: Cost {
+                mean_evaluations: self.evaluations,
+                mean_visits,
+                mean_ns: price.ns(self.evaluations, mean_visits, 0.0),
+                ..counts
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choice;
+    use super::*;
+
+    const PROXYSQL: Price = Price {
+        evaluation_ns: 46.5,
+        visit_ns: 4.5,
+        lookup_ns: 40.0,
+    };
+    /// Of a policy without a hint: never, locks, reads, the rest.
+    const ROLE: RoleRules = RoleRules {
+        rules: 4,
+        chains: 1,
+        patterns: 3.0,
+    };
+
+    /// Nanoseconds of the root, of the leaves with neighbours on one cluster, and with neighbours apart; in brackets of a
+    /// read and of a write.
+    fn compared(shards: u32, clusters: u32) -> String {
+        let weights = vec![1.0; shards as usize];
+        let weights = Weights {
+            of: &weights,
+            alike: true,
+        };
+        let shape = &choice::candidates(weights, PROXYSQL)[0].shape;
+        let groups = |group: fn(u32, u32, u32) -> u32| -> Vec<Option<u32>> {
+            (0..shards).map(|at| Some(group(at, shards, clusters))).collect()
+        };
+        let [together, apart] = [
+            groups(|at, shards, clusters| at / (shards / clusters)),
+            groups(|at, _, clusters| at % clusters),
+        ]
+        .map(|groups| compare(shape, (weights, PROXYSQL), ROLE, &groups));
+        assert_eq!(together[0], apart[0]);
+        let told = |split: &Split| {
+            let (mean, read, write) = (split.cost.mean_ns, split.read_ns, split.write_ns);
+            format!("{mean:.0} ({read:.0} {write:.0})")
+        };
+        let [root, together, apart] = [&together[0], &together[1], &apart[1]].map(told);
+        format!("{shards} on {clusters}: root {root}, neighbours together {together}, apart {apart}")
+    }
+
+    #[test]
+    fn leaves_cost_less_where_few_clusters_are_shared() {
+        let cases = [
+            (200, 4),
+            (200, 100),
+            (200, 200),
+            (10_000, 4),
+            (10_000, 100),
+            (10_000, 10_000),
+        ];
+        let told: Vec<String> = cases.map(|(shards, clusters)| compared(shards, clusters)).into();
+        insta::assert_snapshot!(told.join("\n"), @r"
+        200 on 4: root 1686 (1094 2278), neighbours together 1248 (1246 1250), apart 1617 (1615 1619)
+        200 on 100: root 1686 (1094 2278), neighbours together 1985 (1983 1988), apart 2242 (2240 2244)
+        200 on 200: root 1686 (1094 2278), neighbours together 2883 (2881 2885), apart 2883 (2881 2885)
+        10000 on 4: root 48413 (24538 72287), neighbours together 30349 (30347 30351), apart 47718 (47716 47720)
+        10000 on 100: root 48413 (24538 72287), neighbours together 25656 (25654 25658), apart 48365 (48362 48367)
+        10000 on 10000: root 48413 (24538 72287), neighbours together 114527 (114524 114529), apart 114527 (114524 114529)
+        ");
+    }
+
+    #[test]
+    fn entries_whose_reads_stay_pass_no_rules_of_the_split() {
+        let weights = Weights {
+            of: &[1.0; 3],
+            alike: true,
+        };
+        let shape: Vec<Item> = (0..3).map(Item::Leaf).collect();
+        let [_, leaves] = compare(&shape, (weights, PROXYSQL), ROLE, &[None, Some(7), None]);
+        // 1; 2 and then 3 or 4 of the split; 7.
+        assert_eq!(leaves.cost.mean_visits, (1.0 + 5.5 + 7.0) / 3.0);
+        assert_eq!(leaves.cost.mean_evaluations, 2.0 + 1.0);
+        assert_eq!((leaves.cost.rules, leaves.cost.chains), (8, 2));
+    }
+}

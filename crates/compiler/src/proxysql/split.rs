@@ -1,0 +1,78 @@
+//! What a map's tree costs with reads told from writes in front of it and behind its leaves.
+
+use std::collections::HashMap;
+
+use shardwright_rules::Body;
+
+use super::Lowering;
+use super::tree::TreeKey;
+use crate::draft::ChainRef;
+use crate::layout::split::{self, RoleRules};
+
+/// What the rules of a split at the leaves can be shared by: the cluster, the schema that is written, and the entry whose
+/// session schemas are asked for.
+type Shared<'p> = (&'p str, Option<&'p str>, Option<usize>);
+
+impl Lowering<'_, '_> {
+    /// Compares the two places of the split for a map whose readers' tree has this key; `role` has the rules of the split,
+    /// `ends` are the roots that it leads to.
+    pub(super) fn compare_splits(&mut self, readers: &TreeKey, role: ChainRef, ends: [ChainRef; 2]) {
+        let map = readers.map;
+        if !self.plans[map].splits.is_empty() {
+            return;
+        }
+        let groups = self.groups(readers);
+        let role = self.role_rules(role, ends);
+        let plan = &self.plans[map];
+        let measure = (plan.weights.as_weights(), self.price);
+        self.plans[map].splits = split::compare(&plan.shape, measure, role, &groups).into();
+    }
+
+    /// For each entry the group whose rules of the split it would lead to.
+    fn groups(&self, readers: &TreeKey) -> Vec<Option<u32>> {
+        let plan = &self.plans[readers.map];
+        let step = &self.program.maps[readers.map].step;
+        let mut numbers: HashMap<Shared<'_>, u32> = HashMap::new();
+        let mut group = |(at, shard): (usize, usize)| {
+            let shard = &step.shards[shard];
+            let cluster = shard.cluster.as_deref()?;
+            if self.destination(&readers.readers, shard) == self.destination(&[], shard) {
+                return None;
+            }
+            let schema = step.logical_schema.as_ref().and(shard.schema.as_deref());
+            let asked = readers.schemas.as_ref().map(|_| at);
+            let next = numbers.len() as u32;
+            Some(*numbers.entry((cluster, schema, asked)).or_insert(next))
+        };
+        let shards = plan.entries.iter().map(|entry| entry.shard).enumerate();
+        shards.map(&mut group).collect()
+    }
+
+    /// Counts the chains from one up to the trees that they lead to.
+    fn role_rules(&self, first: ChainRef, ends: [ChainRef; 2]) -> RoleRules {
+        let mut role = RoleRules {
+            rules: 0,
+            chains: 0,
+            patterns: 0.0,
+        };
+        let mut seen = ends.to_vec();
+        let mut waiting = vec![first];
+        while let Some(chain) = waiting.pop() {
+            if seen.contains(&chain) {
+                continue;
+            }
+            seen.push(chain);
+            role.chains += 1;
+            for rule in &self.draft.get(chain).rules {
+                role.rules += 1;
+                if let Body::Engine(engine) = &rule.body {
+                    let patterns = usize::from(engine.match_digest.is_some())
+                        + usize::from(engine.match_pattern.is_some());
+                    role.patterns += patterns as f64;
+                }
+                waiting.extend(rule.jump);
+            }
+        }
+        role
+    }
+}
