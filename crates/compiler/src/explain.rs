@@ -6,7 +6,7 @@ use serde::Serialize;
 use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
-use crate::layout::choice::Candidate;
+use crate::layout::choice::{Candidate, KEPT};
 use crate::proxysql::MapPlan;
 pub use splits::{SplitCost, Splits};
 
@@ -156,6 +156,12 @@ impl Compiled {
                 .iter()
                 .min_by(|a, b| a.mean_cost_ns.total_cmp(&b.mean_cost_ns))
             {
+                Some(next) if next.mean_cost_ns < chosen.mean_cost_ns && chosen.name == KEPT => {
+                    format!(
+                        "live systems have this tree, and the lock keeps it; {} would cost {:.0} ns: compile --reshape lays it out",
+                        next.name, next.mean_cost_ns
+                    )
+                }
                 Some(next) if next.mean_cost_ns < chosen.mean_cost_ns => {
                     format!(
                         "rule_layout forces {layout}; {} would cost {:.0} ns",

@@ -120,7 +120,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             && plan
                 .candidates
                 .first()
-                .is_some_and(|chosen| chosen.name != "kept")
+                .is_some_and(|chosen| chosen.name != layout::choice::KEPT)
         {
             lock.set(proxysql::shaped_name(engine, section), 1);
         }

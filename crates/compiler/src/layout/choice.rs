@@ -11,6 +11,9 @@ const CHAIN_RULES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.25];
 const WIDEST: usize = 64;
 const COMPARED: usize = 2_000;
 
+/// The name of the shape that the lock holds.
+pub(crate) const KEPT: &str = "kept";
+
 /// A shape with its name for people and its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {

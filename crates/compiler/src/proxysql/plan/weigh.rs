@@ -7,7 +7,7 @@ use shardwright_topology::model::RuleLayout;
 use super::hits;
 use super::memory::Memory;
 use super::{Choosing, Entry};
-use crate::layout::choice::{self, Candidate};
+use crate::layout::choice::{self, Candidate, KEPT};
 use crate::layout::cost::{Cost, Price, Weights, cost};
 use crate::layout::shape::Item;
 use crate::native::{Program, Section};
@@ -185,7 +185,7 @@ pub(super) fn layout(
     let chosen = match kept.filter(|_| wanted != RuleLayout::Flat) {
         Some(shape) => {
             let cost = cost(&shape, weights.as_weights(), choosing.price);
-            let name = "kept".to_owned();
+            let name = KEPT.to_owned();
             candidates.push(Candidate { name, shape, cost });
             Some(candidates.len() - 1)
         }
@@ -233,7 +233,7 @@ fn told(
     }
     let (map, engine) = (&section.step.map, report.engine);
     let (here, there) = (winner.cost.mean_ns, best.cost.mean_ns);
-    if winner.name == "kept" {
+    if winner.name == KEPT {
         let message = format!(
             "on {engine}, the tree of shard map {map} costs {here:.0} ns a statement and the best one {there:.0} ns: it was \
              made for other keys; `compile --reshape` lays it out again, which changes most of its rules"
