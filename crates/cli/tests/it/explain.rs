@@ -63,6 +63,21 @@ fn hostgroups() {
 }
 
 #[test]
+fn maps_whose_reads_go_elsewhere_show_where_the_split_could_stand() {
+    let project = project();
+    let map = ["explain", "shard_maps.tenants", "--engine", "proxysql-2.7"];
+    let told = |arguments: &[&str]| project.run(arguments).unwrap().success().stdout;
+    assert!(!told(&map).contains("split at"));
+    let policy = "version: 1\nread_write_policies: {default: {reads: {all: true}}}\n";
+    project.write("topology/reads.yaml", policy).unwrap();
+    let text = told(&map);
+    let (_, splits) = text.split_once("split at the root: ").unwrap();
+    insta::assert_snapshot!(splits);
+    let json: Value = serde_json::from_str(&told(&[&map[..], &["--format", "json"]].concat())).unwrap();
+    assert_eq!(json["splits"]["candidates"][1]["name"], "split at the leaves");
+}
+
+#[test]
 fn rules_are_sought_on_every_engine_of_the_project() {
     let project = project();
     insta::assert_snapshot!(explain(&project, "rule:100"));

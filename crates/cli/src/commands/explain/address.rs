@@ -1,6 +1,6 @@
 //! `explain ADDRESS`: where an object is written, and how it was compiled.
 
-use shardwright_compiler::Explanation;
+use shardwright_compiler::{Explanation, SplitCost, Splits};
 use shardwright_diagnostics::did_you_mean;
 use shardwright_rules::{Address, Body, Configuration, NativeStep};
 
@@ -87,7 +87,30 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
             layout.chains
         ));
     }
+    lines.extend(explained.splits.iter().flat_map(splits));
     lines.join("\n") + "\n"
+}
+
+fn splits(compared: &Splits) -> Vec<String> {
+    let head = format!(
+        "{:<20}{:>12}{:>12}{:>12}{:>12}{:>12}{:>8}{:>8}",
+        "reads and writes", "evaluations", "visits", "cost ns", "of a read", "of a write", "rules", "chains"
+    );
+    let row = |split: &SplitCost| {
+        format!(
+            "{:<20}{:>12.2}{:>12.2}{:>12.0}{:>12.0}{:>12.0}{:>8}{:>8}",
+            split.name,
+            split.mean_evaluations,
+            split.mean_visits,
+            split.mean_cost_ns,
+            split.read_ns,
+            split.write_ns,
+            split.rules,
+            split.chains
+        )
+    };
+    let rows = compared.candidates.iter().map(row);
+    [compared.reason.clone(), head].into_iter().chain(rows).collect()
 }
 
 /// Where a shard is, and which hostgroups a cluster has.
