@@ -286,7 +286,7 @@ fn reshaping_lays_out_again() {
     let before = again(&placed(&keys), EngineId::Proxysql27, &Lock::default());
     keys.extend((1_000..1_300).map(|key| (key, 1)));
     let kept = again(&placed(&keys), EngineId::Proxysql27, &before.lock);
-    let reason = kept.explain("shard_maps.m").and_then(|map| map.reason);
+    let reason = kept.explain("shard_maps.tenants").and_then(|map| map.reason);
     assert!(reason.is_some_and(|reason| reason.starts_with("live systems have this tree")));
     let options = Options {
         reshape: true,
