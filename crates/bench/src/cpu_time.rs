@@ -1,4 +1,4 @@
-//! Processor time of a process group, to the nanosecond.
+//! Processor time of threads, processes and groups of processes.
 
 use std::fs;
 use std::io;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 
 /// The processes of group `group`, as `/proc` lists them now.
 ///
@@ -96,6 +97,22 @@ pub fn cpu_time_of_children() -> io::Result<Duration> {
     let seconds = u64::try_from(total.tv_sec()).map_err(io::Error::other)?;
     Ok(Duration::from_secs(seconds)
         + Duration::from_micros(u64::try_from(total.tv_usec()).map_err(io::Error::other)?))
+}
+
+/// Time that this thread has run so far, to the nanosecond: `getrusage` counts ticks.
+pub(crate) fn thread_cpu_time() -> Duration {
+    clock(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Time that the threads of this process have run so far, to the nanosecond.
+pub(crate) fn own_cpu_time() -> Duration {
+    clock(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn clock(id: ClockId) -> Duration {
+    clock_gettime(id)
+        .expect("Linux has a clock of every thread and process for itself")
+        .into()
 }
 
 #[cfg(test)]

@@ -2,16 +2,15 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use serde_json::json;
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{
     Configuration, Decision, Dispatch, EngineId, Evaluator, Outcome, SessionView, Statement,
 };
 
+use crate::cpu_time::thread_cpu_time;
+use crate::resident::own_kib;
 use crate::shards::compiled;
 use crate::{Report, Summary, Table};
 
@@ -88,9 +87,9 @@ struct Measured {
 
 fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
     let evaluator = Evaluator::new(Arc::clone(configuration));
-    let before = resident_kib();
+    let before = own_kib();
     let table = RoutingTable::new(Arc::clone(configuration));
-    let table_kib = resident_kib().saturating_sub(before);
+    let table_kib = own_kib().saturating_sub(before);
     let few = (20_000 / shards).clamp(200, 20_000);
     let slow = statements(shards, few);
     let fast = statements(shards, STATEMENTS);
@@ -143,24 +142,9 @@ fn statements(shards: u32, count: u32) -> Vec<Vec<u8>> {
 
 /// Nanoseconds on the processor for each statement, whatever else runs on the machine.
 fn timed<D>(statements: &[Vec<u8>], mut decide: impl FnMut(&[u8]) -> D) -> f64 {
-    let start = thread_time();
+    let start = thread_cpu_time();
     for sql in statements {
         black_box(decide(black_box(sql)));
     }
-    (thread_time() - start).as_secs_f64() * 1e9 / statements.len() as f64
-}
-
-/// Time that this thread has run so far.
-fn thread_time() -> Duration {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("a thread may ask for its own usage");
-    let microseconds = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
-}
-
-/// The resident set of this process (proc(5), VmRSS); 0 where it is not told.
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|value| value.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
+    (thread_cpu_time() - start).as_secs_f64() * 1e9 / statements.len() as f64
 }

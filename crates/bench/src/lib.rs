@@ -14,6 +14,7 @@ pub mod passthrough;
 pub mod pinned_serial;
 pub mod proxysql;
 mod report;
+mod resident;
 pub mod shards;
 mod statistics;
 mod sysbench;

@@ -7,7 +7,9 @@ use shardwright_analysis::analyse;
 use shardwright_analysis::equivalence::{Equivalence, equivalence};
 use shardwright_rules::{Address, Body, Configuration, EngineId, EngineRule, Rule};
 
-use crate::shards::{compiled, own_peak_kib, own_processor_ms};
+use crate::cpu_time::own_cpu_time;
+use crate::resident::own_peak_kib;
+use crate::shards::compiled;
 use crate::{Report, Summary, Table};
 
 const REPEATS: usize = 3;
@@ -32,10 +34,10 @@ pub fn run(mut progress: impl FnMut(&str)) -> Report {
         let (mut times, mut processor) = (Vec::new(), Vec::new());
         let mut found = String::new();
         for _ in 0..REPEATS {
-            let (start, before) = (Instant::now(), own_processor_ms());
+            let (start, before) = (Instant::now(), own_cpu_time());
             found = work();
             times.push(start.elapsed().as_secs_f64() * 1e3);
-            processor.push(own_processor_ms() - before);
+            processor.push((own_cpu_time() - before).as_secs_f64() * 1e3);
         }
         let middle = |times: &[f64]| Summary::of(times.iter().copied()).expect("there are repeats");
         let (wall, own) = (middle(&times), middle(&processor));

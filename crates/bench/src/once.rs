@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shards::children_peak_kib;
+use crate::resident::children_peak_kib;
 use crate::{BenchError, cpu_time_of_children};
 
 /// What one run took.

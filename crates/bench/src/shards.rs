@@ -75,12 +75,6 @@ pub(crate) fn write_project(files: &[(&str, String)]) -> Result<TempDir, BenchEr
     Ok(directory)
 }
 
-/// The largest resident set of any child so far; it only grows, so sizes are measured from small to large.
-pub(crate) fn children_peak_kib() -> u64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
-    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
-}
-
 /// That project compiled for one engine.
 ///
 /// # Panics
@@ -111,19 +105,4 @@ pub(crate) fn compiled_from(
     let compiled = compile(&project, engine, &Lock::default(), options);
     assert!(!compiled.problems.has_errors(), "the generated project compiles");
     compiled
-}
-
-/// The largest resident set of this process so far.
-pub(crate) fn own_peak_kib() -> u64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
-    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0))
-}
-
-/// Processor time of this process so far, in milliseconds; 0 where the kernel does not say.
-pub(crate) fn own_processor_ms() -> f64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
-    usage.map_or(0.0, |usage| {
-        let (user, system) = (usage.user_time(), usage.system_time());
-        (user.tv_sec() + system.tv_sec()) as f64 * 1e3 + (user.tv_usec() + system.tv_usec()) as f64 / 1e3
-    })
 }

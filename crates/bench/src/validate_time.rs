@@ -8,7 +8,8 @@ use std::time::Instant;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::shards::{Keys, PROJECT, children_peak_kib, one_cluster_files, project_files, write_project};
+use crate::resident::children_peak_kib;
+use crate::shards::{Keys, PROJECT, one_cluster_files, project_files, write_project};
 use crate::{BenchError, Report, Summary, Table};
 
 /// How the shards of a project are written.
