@@ -11,7 +11,6 @@ use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineId, EngineSettings, RegexEngine};
 use shardwright_topology::model::*;
-use shardwright_topology::{InputFile, load};
 use support::*;
 
 /// Every engine, layout and library that keys of a comment can be searched with; the first reads statements by the lexer.
@@ -183,16 +182,7 @@ fn keys_that_once_were_hard() {
 /// What loading says, as `line: CODE: message`.
 fn told(shards: &str) -> Vec<String> {
     let topology = yaml(shards);
-    let file = |path: &str, text: &str| InputFile {
-        path: path.to_owned(),
-        bytes: text.as_bytes().to_vec(),
-    };
-    let project = "version: 1\nengines: [bundled, proxysql-2.7]\n";
-    let files = vec![
-        file("shardwright.yaml", project),
-        file("topology/t.yaml", &topology),
-    ];
-    let loaded = load(files, &Default::default());
+    let loaded = read(&topology, None);
     let line = |problem: &shardwright_diagnostics::Diagnostic| {
         let span = problem.primary.as_ref().map(|label| label.span);
         span.map_or(0, |span| {

@@ -200,42 +200,24 @@ fn reshape_lays_out_again_what_a_lock_keeps() {
     succeeds(&environment, &["compile", "--engine", "proxysql-2.7"]);
     let keys: Vec<u32> = (1..=40).chain(1_000..1_300).collect();
     environment.write("topology/t.yaml", topology(&keys)).unwrap();
-    let cost = |flags: &[&str]| {
-        let stats = succeeds(
-            &environment,
-            &[
-                &[
-                    "compile",
-                    "--engine",
-                    "proxysql-2.7",
-                    "--stats",
-                    "--format",
-                    "json",
-                ],
-                flags,
-            ]
-            .concat(),
-        );
-        let stats: Value = serde_json::from_str(&stats).unwrap();
-        stats["shard_maps"]["tenants"]["mean_cost_ns"].as_f64().unwrap()
-    };
-    let kept = cost(&[]);
-    let reshaped = cost(&["--reshape"]);
-    let fresh = with_keys(keys);
-    let best = succeeds(
-        &fresh,
-        &[
+    let cost = |environment: &CommandEnvironment, flags: &[&str]| {
+        let stats = [
             "compile",
             "--engine",
             "proxysql-2.7",
             "--stats",
             "--format",
             "json",
-        ],
-    );
-    let best: Value = serde_json::from_str(&best).unwrap();
+        ];
+        let stats = succeeds(environment, &[&stats[..], flags].concat());
+        let stats: Value = serde_json::from_str(&stats).unwrap();
+        stats["shard_maps"]["tenants"]["mean_cost_ns"].as_f64().unwrap()
+    };
+    let kept = cost(&environment, &[]);
+    let reshaped = cost(&environment, &["--reshape"]);
+    let best = cost(&with_keys(keys), &[]);
     assert!(reshaped <= kept, "{reshaped} and {kept}");
-    assert_eq!(json!(reshaped), best["shard_maps"]["tenants"]["mean_cost_ns"]);
+    assert_eq!(json!(reshaped), json!(best));
     let output = environment.run(["compile", "--reshape", "--check"]).unwrap();
     assert_eq!(output.code(), Some(64), "{}", output.stderr);
 }

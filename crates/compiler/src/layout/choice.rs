@@ -73,11 +73,12 @@ pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::shape;
     use super::*;
 
-    const PROXYSQL: Price = Price {
+    /// Those of ProxySQL 2.7.1, whatever a profile is refreshed to.
+    pub(in super::super) const PROXYSQL: Price = Price {
         evaluation_ns: 46.5,
         visit_ns: 4.5,
         lookup_ns: 40.0,

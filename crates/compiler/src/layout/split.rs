@@ -156,14 +156,9 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::choice;
+    use super::super::choice::{self, tests::PROXYSQL};
     use super::*;
 
-    const PROXYSQL: Price = Price {
-        evaluation_ns: 46.5,
-        visit_ns: 4.5,
-        lookup_ns: 40.0,
-    };
     /// Of a policy without a hint: never, locks, reads, the rest.
     const ROLE: RoleRules = RoleRules {
         rules: 4,

@@ -1,7 +1,7 @@
 //! Projects from the text of their topology.
 
 use shardwright_topology::model::Project;
-use shardwright_topology::{InputFile, load};
+use shardwright_topology::{InputFile, Loaded, load};
 
 /// A project from the text of its topology; the project file lists both engines.
 pub(crate) fn loaded(topology: &str) -> Project {
@@ -10,6 +10,18 @@ pub(crate) fn loaded(topology: &str) -> Project {
 
 /// The same at a time.
 pub(crate) fn loaded_at(topology: &str, now: Option<jiff::Timestamp>) -> Project {
+    let loaded = read(topology, now);
+    let told: Vec<&str> = loaded
+        .problems
+        .sorted()
+        .iter()
+        .map(|problem| problem.message.as_str())
+        .collect();
+    loaded.project.unwrap_or_else(|| panic!("{told:#?}"))
+}
+
+/// What loading the text of a topology comes to, with or without a project.
+pub(crate) fn read(topology: &str, now: Option<jiff::Timestamp>) -> Loaded {
     let file = |path: &str, text: &str| InputFile {
         path: path.to_owned(),
         bytes: text.as_bytes().to_vec(),
@@ -23,12 +35,5 @@ pub(crate) fn loaded_at(topology: &str, now: Option<jiff::Timestamp>) -> Project
         now,
         ..shardwright_topology::Options::default()
     };
-    let loaded = load(files, &options);
-    let told: Vec<&str> = loaded
-        .problems
-        .sorted()
-        .iter()
-        .map(|problem| problem.message.as_str())
-        .collect();
-    loaded.project.unwrap_or_else(|| panic!("{told:#?}"))
+    load(files, &options)
 }
