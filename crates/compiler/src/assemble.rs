@@ -1,5 +1,7 @@
 //! Rules in their final order get ids, chains get flags.
 
+mod rule_ids;
+
 use std::collections::{HashMap, HashSet};
 
 use shardwright_rules::{Address, Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Rule, RuleGraph};
@@ -7,11 +9,9 @@ use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::ids::lock::Lock;
-use crate::ids::place::{self, Slot};
 use crate::ids::probe::Probe;
-use crate::ids::sequence::{self, SequenceError, Wish};
 use crate::native::{Block, RawRow};
-use crate::report::{EXHAUSTED, NUMBERS, Report};
+use crate::report::{EXHAUSTED, Report};
 
 /// Rules of all chains in the order of evaluation.
 #[derive(Debug, Default)]
@@ -243,120 +243,6 @@ impl Sequence {
         }
         flags
     }
-
-    fn rule_ids(&mut self, ids: &IdRanges, lock: &Lock, report: &mut Report<'_>) -> Vec<u32> {
-        let engine = report.engine;
-        let pinned = |name: &str| lock.get(&format!("rules.{engine}.{name}"));
-        let mut wishes: Vec<Wish> = self
-            .items
-            .iter()
-            .map(|item| match item.written {
-                Some((id, _)) => Wish::Written(id),
-                None => pinned(&item.name)
-                    .or_else(|| pinned(item.formerly.as_deref()?))
-                    .map_or(Wish::Free, Wish::Locked),
-            })
-            .collect();
-        let range = (*ids.rules.start(), *ids.rules.end());
-        self.place_trees(&mut wishes, range);
-        match sequence::allocate(&wishes, range) {
-            Ok(ids) => ids,
-            Err(SequenceError::Unordered { before, after }) => {
-                let (id, origin) = self.items[after]
-                    .written
-                    .expect("only written ids are out of order");
-                let message = format!(
-                    "rule_id {id} stands behind {} in the order of evaluation, so it must be greater than that rule's id",
-                    self.items[before].address
-                );
-                report.error(NUMBERS, origin, "rule_id", message);
-                Vec::new()
-            }
-            Err(SequenceError::Exhausted { needed, available }) => {
-                let message = format!(
-                    "ids.rules {}-{} has room for {available} of {needed} rules of {engine} that stand together, {} too few",
-                    range.0,
-                    range.1,
-                    needed.saturating_sub(available)
-                );
-                report.general(EXHAUSTED, message);
-                Vec::new()
-            }
-        }
-    }
-}
-
-impl Sequence {
-    /// Puts the rules of trees that live systems have in the order of their ids, with ids for those that are new.
-    fn place_trees(&mut self, wishes: &mut [Wish], range: (u32, u32)) {
-        let mut from = 0;
-        while from < self.items.len() {
-            let Some((root, _)) = self.items[from].tree else {
-                from += 1;
-                continue;
-            };
-            let same = |item: &Item| item.tree.is_some_and(|(tree, _)| tree == root);
-            let to = from + self.items[from..].iter().take_while(|item| same(item)).count();
-            let known = |wish: &Wish| match wish {
-                Wish::Written(id) | Wish::Locked(id) => Some(*id),
-                Wish::Free => None,
-            };
-            let low = wishes[..from].iter().filter_map(known).max().unwrap_or(0);
-            let low = low.max(range.0.saturating_sub(1));
-            let high = wishes[to..].iter().filter_map(known).min().unwrap_or(u32::MAX);
-            let high = high.min(range.1.saturating_add(1));
-            let slots = slots(&self.items[from..to], &wishes[from..to]);
-            if let Some(ids) = place::place(&slots, (low, high)) {
-                drop(slots);
-                let mut order: Vec<usize> = (0..ids.len()).collect();
-                order.sort_unstable_by_key(|&at| ids[at]);
-                let mut taken: Vec<Option<Item>> = self.items.splice(from..to, []).map(Some).collect();
-                let sorted: Vec<Item> = order.iter().filter_map(|&at| taken[at].take()).collect();
-                self.items.splice(from..from, sorted);
-                for (wish, at) in wishes[from..to].iter_mut().zip(order) {
-                    *wish = Wish::Locked(ids[at]);
-                }
-            }
-            from = to;
-        }
-    }
-}
-
-/// The rules of one tree, for their ids.
-fn slots<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<Slot<'i>> {
-    let chain_of = |item: &Item| match item.flag {
-        Flag::Chain(chain) => chain,
-        Flag::Number(_) => unreachable!("trees are made of chains"),
-    };
-    let branches: HashSet<ChainRef> = items.iter().map(chain_of).collect();
-    // A chain gets its number from the rule that jumps to it, which stands in front of its own.
-    let mut numbers: HashMap<ChainRef, usize> = HashMap::new();
-    numbers.extend(
-        items
-            .iter()
-            .filter_map(|item| item.tree)
-            .map(|(root, _)| (root, 0))
-            .take(1),
-    );
-    for to in items
-        .iter()
-        .filter_map(|item| item.jump)
-        .filter(|to| branches.contains(to))
-    {
-        let next = numbers.len();
-        numbers.entry(to).or_insert(next);
-    }
-    let slot = |(item, wish): (&'i Item, &Wish)| Slot {
-        chain: numbers[&chain_of(item)],
-        opens: item.jump.and_then(|to| numbers.get(&to).copied()),
-        ends: item.ends,
-        locked: match wish {
-            Wish::Locked(id) => Some(*id),
-            Wish::Written(_) | Wish::Free => None,
-        },
-        name: &item.name,
-    };
-    items.iter().zip(wishes).map(slot).collect()
 }
 
 fn item(chain: ChainRef, rule: DraftRule, tree: Option<(ChainRef, u32)>) -> Item {

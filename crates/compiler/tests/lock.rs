@@ -135,8 +135,8 @@ const WIDE: IdRanges = IdRanges {
 };
 
 /// Shards of a map, each key on one of three clusters.
-fn placed(keys: &BTreeMap<i64, u8>) -> Project {
-    let mut build = Build::new().ids(WIDE);
+fn placed(keys: &BTreeMap<i64, u8>, ids: &IdRanges) -> Project {
+    let mut build = Build::new().ids(ids.clone());
     let home = build.cluster("home", 1);
     let clusters: Vec<ClusterId> = (0..3).map(|at| build.cluster(&format!("c{at}"), 1)).collect();
     build.user("app", home, Some("app"));
@@ -152,6 +152,16 @@ fn placed(keys: &BTreeMap<i64, u8>) -> Project {
         (format!("t{key}"), integers([*key]), Some(cluster), None)
     });
     build.shards(shards.collect());
+    build.user("batch", home, Some("app"));
+    build.map(
+        "orders",
+        &["batch"],
+        KeyKind::Integer,
+        "order",
+        vec![comment("order")],
+    );
+    let others = (0..50).map(|key| (format!("o{key}"), integers([key * 3]), Some(clusters[0]), None));
+    build.shards(others.collect());
     build.finish()
 }
 
@@ -194,21 +204,25 @@ fn edit(keys: &mut BTreeMap<i64, u8>, draws: &mut Draws) {
     }
 }
 
+/// With every map laid out as a tree.
+fn trees(mut project: Project) -> Project {
+    let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+    for map in &mut maps {
+        map.rule_layout = RuleLayout::Tree;
+    }
+    project.topology.shard_maps = Table::new(maps);
+    project
+}
+
 /// A walk of edits: each changes few rules and renumbers none, and the tree stays near the best one.
-fn walk(shards: u64, edits: usize, engine: EngineId) {
+fn walk(shards: u64, edits: usize, engine: EngineId, ids: &IdRanges) {
     let mut draws = Draws(shards);
     let mut keys: BTreeMap<i64, u8> = (0..shards as i64).map(|key| (key * 5, (key % 3) as u8)).collect();
-    let forced = |mut project: Project| {
-        let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
-        maps[0].rule_layout = RuleLayout::Tree;
-        project.topology.shard_maps = Table::new(maps);
-        project
-    };
-    let mut before = again(&forced(placed(&keys)), engine, &Lock::default());
+    let mut before = again(&trees(placed(&keys, ids)), engine, &Lock::default());
     let (mut total, mut renumbered) = (0, 0);
     for _ in 0..edits {
         edit(&mut keys, &mut draws);
-        let project = forced(placed(&keys));
+        let project = trees(placed(&keys, ids));
         let after = again(&project, engine, &before.lock);
         assert_eq!(problems(&after, Severity::Error), Vec::<String>::new());
         let (changed, moved) = changes(&before, &after);
@@ -216,7 +230,7 @@ fn walk(shards: u64, edits: usize, engine: EngineId) {
         total += changed;
         before = after;
     }
-    let project = forced(placed(&keys));
+    let project = trees(placed(&keys, ids));
     let told = problems(&before, Severity::Warning);
     let cost = |compiled: &Compiled| compiled.stats.shard_maps["tenants"].mean_cost_ns;
     let best = again(&project, engine, &Lock::default());
@@ -255,9 +269,37 @@ fn every_key_is_placed(compiled: &Compiled, keys: &BTreeMap<i64, u8>) {
 #[test]
 fn edits_change_few_rules_and_renumber_none() {
     for engine in BOTH {
-        walk(200, 60, engine);
+        walk(200, 60, engine, &IdRanges::default());
     }
-    walk(1_000, 20, EngineId::Proxysql27);
+    walk(1_000, 20, EngineId::Proxysql27, &WIDE);
+}
+
+#[test]
+fn rules_behind_a_tree_make_room_for_it() {
+    let ids = IdRanges {
+        rules: 1_000..=1_299,
+        ..IdRanges::default()
+    };
+    let engine = EngineId::Bundled;
+    let project = |keys: i64| trees(tenants(1..=keys, 1).ids(ids.clone()).finish());
+    let first = compiled(&project(20), engine);
+    let mut before = again(&project(20), engine, &first.lock);
+    for keys in 21..=60 {
+        let after = again(&project(keys), engine, &before.lock);
+        assert_eq!(problems(&after, Severity::Error), Vec::<String>::new());
+        assert_eq!(changes(&before, &after).1, 0, "shard {keys}");
+        before = after;
+    }
+    let last = |compiled: &Compiled| {
+        compiled
+            .configuration
+            .graph
+            .rules
+            .iter()
+            .map(|rule| rule.id)
+            .max()
+    };
+    assert!(last(&before) > last(&first));
 }
 
 #[cfg(not(debug_assertions))]
@@ -266,37 +308,50 @@ mod at_full_size {
 
     #[test]
     fn ten_thousand_edits_of_200_shards() {
-        BOTH.map(|engine| walk(200, 10_000, engine));
+        for engine in BOTH {
+            walk(200, 10_000, engine, &IdRanges::default());
+        }
+    }
+
+    #[test]
+    fn ten_thousand_edits_in_wide_ranges() {
+        for engine in BOTH {
+            walk(200, 10_000, engine, &WIDE);
+        }
     }
 
     #[test]
     fn edits_of_10_000_shards() {
-        BOTH.map(|engine| walk(10_000, 200, engine));
+        for engine in BOTH {
+            walk(10_000, 200, engine, &WIDE);
+        }
     }
 
     #[test]
     fn edits_of_100_000_shards() {
-        BOTH.map(|engine| walk(100_000, 20, engine));
+        for engine in BOTH {
+            walk(100_000, 20, engine, &WIDE);
+        }
     }
 }
 
 #[test]
 fn reshaping_lays_out_again() {
     let mut keys: BTreeMap<i64, u8> = (0..40).map(|key| (key, 0)).collect();
-    let before = again(&placed(&keys), EngineId::Proxysql27, &Lock::default());
+    let before = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &Lock::default());
     keys.extend((1_000..1_300).map(|key| (key, 1)));
-    let kept = again(&placed(&keys), EngineId::Proxysql27, &before.lock);
+    let kept = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &before.lock);
     let reason = kept.explain("shard_maps.tenants").and_then(|map| map.reason);
     assert!(reason.is_some_and(|reason| reason.starts_with("live systems have this tree")));
     let options = Options {
         reshape: true,
         ..Options::default()
     };
-    let reshaped = compile(&placed(&keys), EngineId::Proxysql27, &kept.lock, &options);
-    let best = again(&placed(&keys), EngineId::Proxysql27, &Lock::default());
+    let reshaped = compile(&placed(&keys, &WIDE), EngineId::Proxysql27, &kept.lock, &options);
+    let best = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &Lock::default());
     assert_eq!(reshaped.stats.shard_maps, best.stats.shard_maps);
     assert_eq!(
-        again(&placed(&keys), EngineId::Proxysql27, &reshaped.lock).lock,
+        again(&placed(&keys, &WIDE), EngineId::Proxysql27, &reshaped.lock).lock,
         reshaped.lock
     );
     every_key_is_placed(&kept, &keys);

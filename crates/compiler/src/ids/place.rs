@@ -134,13 +134,9 @@ impl Chain<'_, '_, '_> {
             .filter(|&id| last < id);
         for at in self.chains.items(chain).filter(|&at| keeps(at).is_none()) {
             let name = slots[at].name;
-            let until = end.unwrap_or(high);
-            let near = last
-                .saturating_add(2 + until.saturating_sub(last) / 16)
-                .min(until);
-            let id = free(last, near, name, taken)
-                .or_else(|| free(last, until, name, taken))
-                .or_else(|| free(last, high, name, taken))
+            let id = end
+                .and_then(|end| behind(last, end, 16, name, taken))
+                .or_else(|| behind(last, high, 256, name, taken))
                 .or_else(|| free(above, high, name, taken))?;
             ids[at] = id;
             last = last.max(id);
@@ -149,7 +145,7 @@ impl Chain<'_, '_, '_> {
             let kept = self.chains.locked(at).filter(|&id| last < id);
             ids[at] = match kept {
                 Some(id) => id,
-                None => free(last, high, slots[at].name, taken)?,
+                None => behind(last, high, 256, slots[at].name, taken)?,
             };
             last = ids[at];
         }
@@ -157,8 +153,23 @@ impl Chain<'_, '_, '_> {
     }
 }
 
+/// A free id between two others, near the first: in a share of the room, since what is far behind must last for all that
+/// comes later.
+fn behind(above: u32, below: u32, share: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+    const NEAR: u32 = 64;
+    let room = below.saturating_sub(above);
+    let mut near = 2 + (room / share).min(NEAR);
+    loop {
+        let found = free(above, above.saturating_add(near).min(below), name, taken);
+        if found.is_some() || near >= room {
+            return found;
+        }
+        near = near.saturating_mul(4);
+    }
+}
+
 /// A free id between two others, from the hash of a name on.
-pub(super) fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
     let size = below
         .checked_sub(above)?
         .checked_sub(1)
