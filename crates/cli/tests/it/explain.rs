@@ -78,6 +78,28 @@ fn maps_whose_reads_go_elsewhere_show_where_the_split_could_stand() {
 }
 
 #[test]
+fn layouts_are_compared_without_what_stands_in_front_of_each() {
+    let environment = example("tenants");
+    let engine = ["--engine", "proxysql-2.7"];
+    let run = |command: &[&str]| {
+        let output = environment.run([command, &engine].concat()).unwrap();
+        assert_eq!(output.code(), Some(0), "{command:?}\n{}", output.stderr);
+        output.stdout
+    };
+    let stats: Value = serde_json::from_str(&run(&["compile", "--stats", "--format", "json"])).unwrap();
+    let map = &stats["shard_maps"]["tenants"];
+    let figure = |name: &str| map[name].as_f64().unwrap();
+    let line = format!(
+        "with the rules in front of it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns\n",
+        figure("mean_evaluations"),
+        figure("mean_visits"),
+        figure("mean_cost_ns")
+    );
+    let told = run(&["explain", "shard_maps.tenants"]);
+    assert!(told.contains(&line), "{told}");
+}
+
+#[test]
 fn rules_are_sought_on_every_engine_of_the_project() {
     let project = project();
     insta::assert_snapshot!(explain(&project, "rule:100"));

@@ -87,6 +87,15 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
             layout.chains
         ));
     }
+    if !explained.candidates.is_empty()
+        && let Some(map) = explained.address.as_str().strip_prefix("shard_maps.")
+        && let Some(stats) = built.compiled.stats.shard_maps.get(map)
+    {
+        lines.push(format!(
+            "with the rules in front of it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns",
+            stats.mean_evaluations, stats.mean_visits, stats.mean_cost_ns
+        ));
+    }
     lines.extend(explained.splits.iter().flat_map(splits));
     lines.join("\n") + "\n"
 }
