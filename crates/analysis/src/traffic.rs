@@ -144,9 +144,9 @@ struct Side {
 }
 
 impl Side {
-    fn new(configuration: Arc<Configuration>) -> Self {
+    fn new(configuration: Arc<Configuration>, table: RoutingTable) -> Self {
         Self {
-            table: RoutingTable::new(Arc::clone(&configuration)),
+            table,
             chains: ChainPositions::of(&configuration),
             configuration,
         }
@@ -185,8 +185,11 @@ impl Comparison {
     /// Prepares both; `assumed` stands in for what a record does not tell.
     #[must_use]
     pub fn new(left: Arc<Configuration>, right: Arc<Configuration>, assumed: Assumed) -> Self {
+        let table = RoutingTable::new(Arc::clone(&left));
+        // Most rules are in both as a rule.
+        let changed = table.changed(Arc::clone(&right));
         Self {
-            sides: [Side::new(left), Side::new(right)],
+            sides: [Side::new(left, table), Side::new(right, changed)],
             assumed,
             speaker: None,
             moves: Moves::default(),

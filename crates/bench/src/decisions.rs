@@ -88,7 +88,7 @@ struct Measured {
 fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
     let evaluator = Evaluator::new(Arc::clone(configuration));
     let before = own_kib();
-    let table = RoutingTable::new(Arc::clone(configuration));
+    let table = RoutingTable::new(Arc::clone(configuration)).prepared();
     let table_kib = own_kib().saturating_sub(before);
     let few = (20_000 / shards).clamp(200, 20_000);
     let slow = statements(shards, few);

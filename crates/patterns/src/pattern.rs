@@ -288,5 +288,5 @@ fn unsupported(message: String) -> PatternError {
 
 /// ProxySQL hands the engine a NUL-terminated text.
 fn subject(text: &[u8]) -> &[u8] {
-    text.split(|&b| b == 0).next().unwrap_or_default()
+    memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }

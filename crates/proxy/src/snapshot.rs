@@ -121,7 +121,7 @@ impl Snapshot {
             };
             users.insert(name, Arc::new(entry));
         }
-        let router = Router::new(configuration.clone());
+        let router = Router::new(configuration.clone()).prepared();
         let json = configuration.to_json();
         let snapshot = Self {
             generation,

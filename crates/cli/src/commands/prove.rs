@@ -100,7 +100,11 @@ impl Claim {
             }
         }
         undecided.dedup();
-        let tables = [left, right].map(|set| RoutingTable::new(set.configuration.clone()));
+        let table = RoutingTable::new(left.configuration.clone());
+        let tables = {
+            let changed = table.changed(right.configuration.clone());
+            [table, changed]
+        };
         let witnesses = differences
             .iter()
             .map(|difference| Witness::new(difference, [left, right], &tables))
