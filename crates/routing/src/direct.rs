@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use shardwright_rules::{
     Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyKind,
-    KeyRef, MapStep, NativeStep, Outcome, SessionView, Statement,
+    KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement,
 };
 use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{KNOWN_KEYS, MAX_COMMENT_BYTES, annotations_in};
@@ -107,6 +107,9 @@ impl Direct {
 
     /// The key that alone decides where `statement` goes; `None` where the walk must tell.
     pub(crate) fn key<'a>(&self, statement: &Statement<'a>) -> Option<KeyRef<'a>> {
+        if statement.command() == SentAs::Prepare {
+            return None;
+        }
         let comment = statement.lone_comment()?;
         let class = statement.class();
         if class.is_transaction_control() || statement.has_several() {

@@ -20,7 +20,7 @@ pub use index::{Index, Place, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::walk::{Next, Walk};
-use crate::{Annotations, Body, Decision, NativeStep, Outcome, SessionView, Statement};
+use crate::{Annotations, Body, Decision, NativeStep, Outcome, SentAs, SessionView, Statement, prepared};
 
 /// Where `statement` of `session` goes; with `explain`, also the path for people.
 pub fn decide<'a>(
@@ -30,13 +30,22 @@ pub fn decide<'a>(
     explain: bool,
 ) -> Decision {
     let user = index.user(session.user);
-    let mut walk = Walk::new(session, user, statement, explain);
+    let engine = &index.configuration().engine.profile().prepared;
+    let withheld = engine.withheld(statement.command());
+    let mut walk = Walk::new(session, user, statement, withheld, explain);
     let outcome = match before_rules(index, &walk) {
         Some(outcome) => outcome,
         None => match scan(index, &mut walk) {
             Some(outcome) => *outcome,
             None => finish::finish(index, &mut walk),
         },
+    };
+    let is_answered = matches!(outcome, Outcome::Answer { .. } | Outcome::DeferBegin);
+    let outcome = match statement.command() {
+        SentAs::Prepare if engine.refuses_session_changes && is_answered => {
+            Outcome::Reject(prepared::not_preparable())
+        }
+        _ => outcome,
     };
     Decision {
         outcome,
@@ -53,6 +62,9 @@ fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
     if index.configuration().engine.profile().annotations != Annotations::PerUser {
         return None;
     }
+    if prepared_in_vain(index, walk.statement) {
+        return Some(Outcome::Reject(prepared::not_preparable()));
+    }
     if walk.statement.follows_transaction() {
         if let Some(transaction) = walk.session.transaction {
             return Some(Outcome::Route(finish::route(index, transaction.hostgroup)));
@@ -64,6 +76,16 @@ fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
         }
     }
     finish::denied_annotation(walk).map(Outcome::Reject)
+}
+
+fn prepared_in_vain(index: &impl Index, statement: &Statement<'_>) -> bool {
+    let refuses = index
+        .configuration()
+        .engine
+        .profile()
+        .prepared
+        .refuses_session_changes;
+    refuses && statement.command() == SentAs::Prepare && prepared::changes_session(statement)
 }
 
 fn scan<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Option<Box<Outcome>> {

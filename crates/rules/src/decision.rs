@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use crate::{Address, HostgroupId, Role};
+use crate::{Address, HostgroupId, Role, Withheld};
 
 /// Positions of rules; as many as most statements match are held without a heap.
 pub type Hits = SmallVec<[u32; 8]>;
@@ -134,6 +134,26 @@ pub struct Effects {
     pub mirror_hostgroup: Option<u32>,
     /// Whether it is written to the event log.
     pub log: Option<bool>,
+}
+
+impl Effects {
+    /// The effects that remain to a command.
+    pub(crate) fn without(mut self, withheld: Withheld) -> Self {
+        if withheld.delay {
+            self.delay_ms = None;
+        }
+        if withheld.cache {
+            self.cache_ttl_ms = None;
+            self.cache_empty_result = None;
+        }
+        if withheld.mirror {
+            self.mirror_hostgroup = None;
+        }
+        if withheld.retries {
+            self.retries = None;
+        }
+        self
+    }
 }
 
 /// The error that a client gets instead of an answer.

@@ -15,6 +15,7 @@ mod graph;
 mod hostgroups;
 mod key;
 mod map;
+pub mod prepared;
 mod profile;
 mod proxysql_prices;
 pub mod refusal;
@@ -42,6 +43,7 @@ pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, UnknownKey, Unqualified,
 };
+pub use prepared::{PreparedStatements, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};

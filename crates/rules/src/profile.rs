@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::proxysql_prices::PROXYSQL_PRICES;
+use crate::{PreparedStatements, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -77,6 +78,8 @@ pub struct EngineProfile {
     /// The variable that says when annotations are read: 0 never, 1 before the rules, 2 behind them, 3 both (ProxySQL
     /// #5384); `None` where that is fixed.
     pub annotations_variable: Option<&'static str>,
+    /// What becomes of prepared statements of the binary protocol.
+    pub prepared: PreparedStatements,
     /// The highest rule id; larger numbers wrap at load.
     pub max_rule_id: u32,
     /// Cost of the parts of a decision.
@@ -145,6 +148,28 @@ pub enum RegexEngine {
     Re2,
 }
 
+/// ProxySQL keeps the text as rewritten, with its digest and its first comment, and runs its rules over it at each
+/// execution; from there it goes straight to the hostgroup (`MySQL_Session.cpp`, 2.7.1 and 3.0.9).
+const PREPARED_BY_PROXYSQL: PreparedStatements = PreparedStatements {
+    executes_rewritten: true,
+    keeps_schema: false,
+    preparing_sets_flag: true,
+    refuses_session_changes: false,
+    at_prepare: Withheld {
+        delay: true,
+        cache: true,
+        mirror: true,
+        ..Withheld::NOTHING
+    },
+    at_execute: Withheld {
+        rewrite: true,
+        delay: true,
+        cache: true,
+        mirror: true,
+        retries: true,
+    },
+};
+
 static BUNDLED: EngineProfile = EngineProfile {
     id: EngineId::Bundled,
     name: "bundled",
@@ -154,6 +179,19 @@ static BUNDLED: EngineProfile = EngineProfile {
     transactions_ignore_rules: false,
     asks_replica_status: true,
     annotations_variable: None,
+    prepared: PreparedStatements {
+        executes_rewritten: false,
+        keeps_schema: true,
+        preparing_sets_flag: false,
+        refuses_session_changes: true,
+        at_prepare: Withheld {
+            delay: true,
+            cache: true,
+            mirror: true,
+            ..Withheld::NOTHING
+        },
+        at_execute: Withheld::NOTHING,
+    },
     max_rule_id: i32::MAX as u32,
     prices: Prices {
         pcre_evaluation_ns: 40.0,
@@ -172,6 +210,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     transactions_ignore_rules: true,
     asks_replica_status: false,
     annotations_variable: None,
+    prepared: PREPARED_BY_PROXYSQL,
     max_rule_id: i32::MAX as u32,
     prices: PROXYSQL_PRICES,
 };
@@ -185,6 +224,7 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
     transactions_ignore_rules: true,
     asks_replica_status: true,
     annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
+    prepared: PREPARED_BY_PROXYSQL,
     max_rule_id: i32::MAX as u32,
     // Rules are scanned as in 2.7.
     prices: PROXYSQL_PRICES,

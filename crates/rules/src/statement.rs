@@ -8,13 +8,14 @@ use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
 
-use crate::{Names, StatementKind, glob_matches};
+use crate::{Names, SentAs, StatementKind, glob_matches};
 
 /// A statement as the client sent it.
 #[derive(Debug)]
 pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
+    sent_as: SentAs,
     skim: OnceCell<Skim>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
@@ -26,10 +27,23 @@ impl<'a> Statement<'a> {
         Self {
             text,
             mode,
+            sent_as: SentAs::Query,
             skim: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
         }
+    }
+
+    /// The same statement, sent with another command.
+    #[must_use]
+    pub fn sent_as(self, sent_as: SentAs) -> Self {
+        Self { sent_as, ..self }
+    }
+
+    /// The command that it is sent with.
+    #[inline]
+    pub fn command(&self) -> SentAs {
+        self.sent_as
     }
 
     /// The text as the client sent it.

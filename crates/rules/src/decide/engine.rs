@@ -9,9 +9,10 @@ pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: 
         return Next::Continue;
     }
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
-    walk.matched(rule, &rule.address, flag_out, |_| why(row));
+    walk.matched(rule, &rule.address, flag_out, |walk| why(row, walk));
     act(rule, row, walk);
-    if let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
+    if !walk.withheld.rewrite
+        && let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
         && let Some(text) = pattern.rewrite(&walk.text, replacement.as_bytes())
     {
         walk.text = text.into();
@@ -117,7 +118,7 @@ fn weighted_choice(row: &EngineRule) -> Option<u32> {
     best.map(|choice| choice.id)
 }
 
-fn why(row: &EngineRule) -> String {
+fn why(row: &EngineRule, walk: &Walk<'_>) -> String {
     let mut parts = Vec::new();
     let negation = if row.negate_match_pattern { "not " } else { "" };
     let texts = [
@@ -145,9 +146,13 @@ fn why(row: &EngineRule) -> String {
             parts.push(format!("{negation}{name} {value}"));
         }
     }
-    if parts.is_empty() {
+    let conditions = if parts.is_empty() {
         "no condition".to_owned()
     } else {
         parts.join(", ")
+    };
+    match walk.withheld.of_row(row, walk.statement.command()) {
+        Some(withheld) => format!("{conditions}; {withheld}"),
+        None => conditions,
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     route.shard = walk.shard.cloned();
     route.rewritten = rewritten;
     route.backend_schema = walk.backend_schema.take();
-    route.effects = std::mem::take(&mut walk.effects);
+    route.effects = std::mem::take(&mut walk.effects).without(walk.withheld);
     Outcome::Route(route)
 }
 

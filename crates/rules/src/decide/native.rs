@@ -153,8 +153,9 @@ fn asks_for_writer(hint: &WriterHint, walk: &Walk<'_>) -> bool {
 pub(super) fn delay(rule: &Rule, step: &DelayStep, walk: &mut Walk<'_>) -> Next {
     let delay_ms = &mut walk.effects.delay_ms;
     *delay_ms = Some(delay_ms.map_or(step.delay_ms, |earlier| earlier.max(step.delay_ms)));
-    walk.matched(rule, &rule.address, None, |_| {
-        format!("delayed by {} ms", step.delay_ms)
+    walk.matched(rule, &rule.address, None, |walk| match walk.withheld.delay {
+        false => format!("delayed by {} ms", step.delay_ms),
+        true => format!("a delay of {} ms, which preparing does not get", step.delay_ms),
     });
     Next::Continue
 }

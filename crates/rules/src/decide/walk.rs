@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Address, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User};
+use crate::{
+    Address, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User, Withheld,
+};
 
 /// What is known so far about one statement.
 pub(super) struct Walk<'a> {
@@ -11,6 +13,8 @@ pub(super) struct Walk<'a> {
     /// The session's user, where the configuration has it.
     pub(super) user: Option<&'a User>,
     pub(super) statement: &'a Statement<'a>,
+    /// What the command goes without.
+    pub(super) withheld: Withheld,
     pub(super) flag: u32,
     /// The text as rewritten so far.
     pub(super) text: Cow<'a, [u8]>,
@@ -52,12 +56,14 @@ impl<'a> Walk<'a> {
         session: &'a SessionView<'a>,
         user: Option<&'a User>,
         statement: &'a Statement<'a>,
+        withheld: Withheld,
         explain: bool,
     ) -> Self {
         Self {
             session,
             user,
             statement,
+            withheld,
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),
             hostgroup: None,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shardwright_rules::{
-    Configuration, Decision, Evaluator, HostgroupId, Outcome, SessionView, Statement, Transaction,
+    Configuration, Decision, Evaluator, HostgroupId, Outcome, SentAs, SessionView, Statement, Transaction,
 };
 
 pub fn configuration(engine: &str, rules: Value) -> Configuration {
@@ -68,6 +68,10 @@ impl World {
     }
 
     pub fn decide(&self, sql: &str) -> Decision {
+        self.decide_as(SentAs::Query, sql)
+    }
+
+    pub fn decide_as(&self, sent_as: SentAs, sql: &str) -> Decision {
         let session = SessionView {
             user: self.user,
             schema: self.schema,
@@ -78,13 +82,17 @@ impl World {
             since_write_ms: self.since_write_ms,
             ..SessionView::default()
         };
-        self.evaluator
-            .decide(&session, &Statement::new(sql.as_bytes(), Default::default()))
+        let statement = Statement::new(sql.as_bytes(), Default::default()).sent_as(sent_as);
+        self.evaluator.decide(&session, &statement)
     }
 
     /// One line: `10`, `10 shard`, `10 shard «rewritten»`, `refused: message`, `answered`.
     pub fn ask(&self, sql: &str) -> String {
-        match self.decide(sql).outcome {
+        Self::line(self.decide(sql).outcome)
+    }
+
+    pub fn line(outcome: Outcome) -> String {
+        match outcome {
             Outcome::Route(route) => {
                 let mut line = route.hostgroup.to_string();
                 if let Some(shard) = route.shard {

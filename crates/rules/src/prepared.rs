@@ -1,0 +1,155 @@
+//! Prepared statements of the binary protocol: what an engine does with each of their commands.
+
+use std::fmt;
+
+use shardwright_sql::StatementClass;
+
+use crate::{EngineRule, Rejection, Statement};
+
+/// The command of the protocol that a statement is sent with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SentAs {
+    /// COM_QUERY.
+    #[default]
+    Query,
+    /// COM_STMT_PREPARE.
+    Prepare,
+    /// COM_STMT_EXECUTE: the statement is the text that the engine has kept of its COM_STMT_PREPARE, whose values are
+    /// `?` in it.
+    Execute,
+}
+
+impl SentAs {
+    /// What the command is, in the middle of a sentence about its effects.
+    const fn what(self) -> &'static str {
+        match self {
+            SentAs::Query => "statements",
+            SentAs::Prepare => "preparing",
+            SentAs::Execute => "executions of prepared statements",
+        }
+    }
+}
+
+/// What an engine does with prepared statements of the binary protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreparedStatements {
+    /// An execution is decided by the text as the preparation rewrote it, not by the text that was sent.
+    pub executes_rewritten: bool,
+    /// An execution is decided in the schema that was current when the statement was prepared, not in the session's.
+    pub keeps_schema: bool,
+    /// Preparing sets the flag that the session's next statements start at.
+    pub preparing_sets_flag: bool,
+    /// Statements that would change the session, and those that the proxy answers itself, cannot be prepared.
+    pub refuses_session_changes: bool,
+    /// What preparing goes without.
+    pub at_prepare: Withheld,
+    /// What an execution goes without.
+    pub at_execute: Withheld,
+}
+
+impl PreparedStatements {
+    /// What a command goes without.
+    pub fn withheld(&self, sent_as: SentAs) -> Withheld {
+        match sent_as {
+            SentAs::Query => Withheld::NOTHING,
+            SentAs::Prepare => self.at_prepare,
+            SentAs::Execute => self.at_execute,
+        }
+    }
+}
+
+/// What a command does not get of what rules ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Withheld {
+    /// Its text stays as it is.
+    pub rewrite: bool,
+    /// It is not held back.
+    pub delay: bool,
+    /// Its answer is neither kept nor taken from the cache.
+    pub cache: bool,
+    /// No copy of it is sent.
+    pub mirror: bool,
+    /// The rule's number of retries does not count.
+    pub retries: bool,
+}
+
+impl Withheld {
+    /// All effects are as rules ask for them.
+    pub const NOTHING: Self = Self {
+        rewrite: false,
+        delay: false,
+        cache: false,
+        mirror: false,
+        retries: false,
+    };
+
+    /// What of a row's effects is withheld from a command, for people: `executions of prepared statements do not get
+    /// its delay and cache`.
+    pub(crate) fn of_row(self, row: &EngineRule, sent_as: SentAs) -> Option<String> {
+        let effects = [
+            ("rewrite", self.rewrite && row.replace_pattern.is_some()),
+            ("delay", self.delay && row.delay_ms.is_some_and(|ms| ms > 0)),
+            ("cache", self.cache && row.cache_ttl_ms.is_some()),
+            ("mirror", self.mirror && row.mirror_hostgroup.is_some()),
+            ("retries", self.retries && row.retries.is_some()),
+        ];
+        let names: Vec<&str> = effects
+            .into_iter()
+            .filter_map(|(name, withheld)| withheld.then_some(name))
+            .collect();
+        let (last, before) = names.split_last()?;
+        let listed = if before.is_empty() {
+            (*last).to_owned()
+        } else {
+            format!("{} and {last}", before.join(", "))
+        };
+        let verb = if sent_as == SentAs::Execute { "do" } else { "does" };
+        Some(format!("{} {verb} not get its {listed}", sent_as.what()))
+    }
+}
+
+/// Error 1295, SQLSTATE HY000: the statement cannot be prepared.
+pub fn not_preparable() -> Rejection {
+    Rejection {
+        code: 1295,
+        sqlstate: "HY000",
+        message: "This command is not supported in the prepared statement protocol yet".to_owned(),
+        address: None,
+    }
+}
+
+/// Error 1243, SQLSTATE HY000: the session has no prepared statement of this name or number.
+pub fn unknown_handler(name: impl fmt::Display) -> Rejection {
+    Rejection {
+        code: 1243,
+        sqlstate: "HY000",
+        message: format!("Unknown prepared statement handler ({name}) given to mysqld_stmt_execute"),
+        address: None,
+    }
+}
+
+/// Error 1210, SQLSTATE HY000: an execution with another number of values than the statement has parameters.
+pub fn wrong_arguments(given: usize, parameters: usize) -> Rejection {
+    Rejection {
+        code: 1210,
+        sqlstate: "HY000",
+        message: format!(
+            "Incorrect arguments to mysqld_stmt_execute (values: {given}, parameters: {parameters})"
+        ),
+        address: None,
+    }
+}
+
+/// Whether the meaning of a statement lies in the session, which a proxy follows by reading texts.
+pub(crate) fn changes_session(statement: &Statement<'_>) -> bool {
+    matches!(
+        statement.class(),
+        StatementClass::Set
+            | StatementClass::Use
+            | StatementClass::Begin
+            | StatementClass::Savepoint
+            | StatementClass::Xa
+            | StatementClass::Lock
+            | StatementClass::Prepare
+    )
+}
