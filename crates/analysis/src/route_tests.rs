@@ -6,7 +6,8 @@ pub mod mutants;
 pub(crate) mod session;
 
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Decision, Outcome, Role, SessionView, Statement};
+use shardwright_rules::{Configuration, Decision, Outcome, Role, SentAs, SessionView, Statement};
+use shardwright_sql::LexMode;
 
 use self::session::Simulated;
 
@@ -30,10 +31,41 @@ pub struct Step<'t> {
     pub listener: Option<&'t str>,
     /// Milliseconds since the statement before it.
     pub after_ms: u64,
-    /// The statement.
-    pub query: &'t str,
+    /// How the statement is sent.
+    pub command: Command<'t>,
+    /// The statement; not looked at for an execution, whose statement is the one that was prepared.
+    pub query: &'t [u8],
     /// What must become of it; none where all that counts is that it is not refused.
     pub expect: Option<Expected<'t>>,
+}
+
+/// The command of the protocol that a step sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Command<'t> {
+    /// COM_QUERY.
+    #[default]
+    Query,
+    /// COM_STMT_PREPARE: the session has the statement under this name.
+    Prepare(&'t str),
+    /// COM_STMT_EXECUTE.
+    Execute {
+        /// What the session prepared under this name is executed.
+        name: &'t str,
+        /// How many values it carries; none for as many as the statement has parameters.
+        values: Option<usize>,
+    },
+}
+
+impl Command<'_> {
+    /// The command without the name.
+    #[must_use]
+    pub const fn sent_as(self) -> SentAs {
+        match self {
+            Self::Query => SentAs::Query,
+            Self::Prepare(_) => SentAs::Prepare,
+            Self::Execute { .. } => SentAs::Execute,
+        }
+    }
 }
 
 /// What must become of a statement; what is none is not looked at.
@@ -109,6 +141,8 @@ pub struct Failure {
     pub step: usize,
     /// The session's schema when it was sent.
     pub schema: Option<String>,
+    /// The statement that was decided; of an execution, as the engine has kept it.
+    pub statement: Vec<u8>,
     /// What does not hold; at least one.
     pub mismatches: Vec<Mismatch>,
     /// What became of it, with its path.
@@ -182,23 +216,37 @@ impl<'c> Runner<'c> {
         mut see: impl FnMut(&SessionView<'_>, &Statement<'_>, &Decision),
     ) -> Vec<Failure> {
         let mut failures = Vec::new();
-        let mut session = Simulated::default();
+        let mut session = Simulated::of(self.configuration);
         for (position, step) in case.steps.iter().enumerate() {
             session.turn_to(step, self.configuration);
-            let statement = Statement::new(step.query.as_bytes(), Default::default());
-            let decision = decide(&session.view(step), &statement);
+            let text = session.text(step);
+            let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
+                .sent_as(step.command.sent_as());
+            let decision = match &text {
+                Ok(_) => decide(&session.view(step), &statement),
+                Err(refused) => refused.decision(),
+            };
             see(&session.view(step), &statement, &decision);
             let mismatches = self.mismatches(step, &session, &statement, &decision);
             if !mismatches.is_empty() {
                 failures.push(Failure {
                     step: position,
                     schema: session.schema.clone(),
+                    statement: statement.text().to_vec(),
                     mismatches,
-                    decision: self.table.explain(&session.view(step), &statement),
+                    decision: self.explained(step, &session, &statement),
                 });
             }
-            session.after(&statement, &decision.outcome);
+            session.after(step.command, &statement, &decision.outcome);
         }
         failures
+    }
+
+    /// The decision about a step, with its path.
+    fn explained(&self, step: &Step<'_>, session: &Simulated, statement: &Statement<'_>) -> Decision {
+        match session.text(step) {
+            Ok(_) => self.table.explain(&session.view(step), statement),
+            Err(refused) => refused.decision(),
+        }
     }
 }

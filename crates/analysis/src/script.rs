@@ -1,13 +1,18 @@
 //! Statements that one session sends one after the other, each decided in the state that those before it left.
 
+mod commands;
+
 use std::sync::Arc;
 
-use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, Statement};
+use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, SentAs, Statement};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use crate::route_tests::Step;
 use crate::route_tests::session::Simulated;
-use crate::visits::{Visit, visits};
+use crate::visits::{Visit, note_values, visits};
+
+use self::commands::with_values;
+pub use self::commands::{ScriptError, Scripted, commands, parameters};
 
 /// The session that sends a script, as it begins.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,9 +32,13 @@ pub struct Speaker<'s> {
 /// A statement, where it went, and in which state of the session.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// The statement, without blanks around it.
+    /// What the script says, without blanks around it.
+    pub written: Vec<u8>,
+    /// The command that was sent.
+    pub sent_as: SentAs,
+    /// The statement that was decided; of an execution, as the engine has kept it.
     pub statement: Vec<u8>,
-    /// The session's schema.
+    /// The schema that it was decided in.
     pub schema: Option<String>,
     /// The hostgroup of the open transaction.
     pub transaction: Option<HostgroupId>,
@@ -62,45 +71,59 @@ pub fn statements(text: &[u8]) -> Vec<&[u8]> {
     statements
 }
 
-/// Sends statements to a configuration; they are taken to succeed.
+/// Sends the commands of a script to a configuration; they are taken to succeed.
 #[must_use]
-pub fn send(configuration: &Arc<Configuration>, speaker: &Speaker<'_>, statements: &[&[u8]]) -> Vec<Sent> {
+pub fn send(
+    configuration: &Arc<Configuration>,
+    speaker: &Speaker<'_>,
+    commands: &[Scripted<'_>],
+) -> Vec<Sent> {
     let evaluator = Evaluator::new(Arc::clone(configuration));
-    let mut session = Simulated::default();
-    let mut sent = Vec::with_capacity(statements.len());
-    for (at, text) in statements.iter().enumerate() {
+    let mut session = Simulated::of(configuration);
+    let mut sent = Vec::with_capacity(commands.len());
+    for (at, scripted) in commands.iter().enumerate() {
         let step = Step {
             user: speaker.user,
             schema: speaker.schema.filter(|_| at == 0),
             client: speaker.client,
             listener: speaker.listener,
             after_ms: 0,
-            query: "",
+            command: scripted.command(),
+            query: scripted.query,
             expect: None,
         };
         session.turn_to(&step, configuration);
         if at == 0 && speaker.flag != 0 {
             session.start_at(speaker.flag);
         }
-        let statement = Statement::new(text, LexMode::default());
-        let (decision, before) = {
-            let view = session.view(&step);
-            let decision = evaluator.decide(&view, &statement);
-            let way = visits(&evaluator, &view, &statement, &decision);
-            let transaction = view.transaction.map(|transaction| transaction.hostgroup);
-            (decision, (way, transaction, view.next_query_flag_in.unwrap_or(0)))
+        let text = session.text(&step);
+        let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
+            .sent_as(step.command.sent_as());
+        let view = session.view(&step);
+        let (decision, way) = match &text {
+            Ok(_) => {
+                let decision = evaluator.decide(&view, &statement);
+                let mut way = visits(&evaluator, &view, &statement, &decision);
+                if !scripted.values.is_empty() {
+                    let filled = with_values(statement.text(), &scripted.values);
+                    note_values(&evaluator, &filled, &mut way);
+                }
+                (decision, way)
+            }
+            Err(refused) => (refused.decision(), Vec::new()),
         };
-        let schema = session.schema.clone();
-        session.after(&statement, &decision.outcome);
-        let (way, transaction, flag) = before;
-        sent.push(Sent {
-            statement: text.to_vec(),
-            schema,
-            transaction,
-            flag,
+        let before = Sent {
+            written: scripted.written.to_vec(),
+            sent_as: step.command.sent_as(),
+            statement: statement.text().to_vec(),
+            schema: view.schema.map(str::to_owned),
+            transaction: view.transaction.map(|transaction| transaction.hostgroup),
+            flag: view.next_query_flag_in.unwrap_or(0),
             decision,
             way,
-        });
+        };
+        session.after(step.command, &statement, &before.decision.outcome);
+        sent.push(before);
     }
     sent
 }

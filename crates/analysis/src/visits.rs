@@ -187,6 +187,24 @@ fn row_fails(
     }
 }
 
+/// Says which rows, of those that an execution's text passed by, its values would have matched.
+pub(crate) fn note_values(index: &impl Index, with_values: &[u8], way: &mut [Visit]) {
+    for visit in way {
+        let Visit::Skipped { position, why, .. } = visit else {
+            continue;
+        };
+        let Body::Engine(row) = &index.configuration().graph.rules[*position].body else {
+            continue;
+        };
+        let pattern = index.patterns(*position).of_text().first();
+        let is_it = why.starts_with("match_pattern ")
+            && pattern.is_some_and(|pattern| matches(pattern, with_values) != row.negate_match_pattern);
+        if is_it {
+            why.push_str("; it would match with the values in the text, where an execution has `?`");
+        }
+    }
+}
+
 fn matches(pattern: &Result<Pattern, PatternError>, text: &[u8]) -> bool {
     pattern.as_ref().is_ok_and(|pattern| pattern.is_match(text))
 }

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::configuration;
-use shardwright_analysis::route_tests::{Case, Expected, Failure, OutcomeKind, Runner, Step};
+use shardwright_analysis::route_tests::{Case, Command, Expected, Failure, OutcomeKind, Runner, Step};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::Role;
 
@@ -33,7 +33,8 @@ fn step<'t>(query: &'t str, expect: Option<Expected<'t>>) -> Step<'t> {
         client: None,
         listener: None,
         after_ms: 0,
-        query,
+        command: Command::Query,
+        query: query.as_bytes(),
         expect,
     }
 }

@@ -144,7 +144,7 @@ impl Runner<'_> {
         if only && placed.is_some_and(|shard| shard.as_str() == expected.shards[0]) {
             return;
         }
-        let path = self.table.explain(&session.view(step), statement).path;
+        let path = self.explained(step, session, statement).path;
         let mut addresses: Vec<&str> = path.iter().map(|step| step.address.as_str()).collect();
         addresses.extend(placed.map(|shard| shard.as_str()));
         if let Outcome::Reject(rejection) = &decision.outcome {

@@ -1,11 +1,18 @@
 //! A session as routing sees it, carried from statement to statement as the servers' answers would.
 
-use shardwright_rules::{Configuration, Outcome, Route, SessionView, Statement, Transaction};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use shardwright_rules::{
+    Configuration, Decision, Hits, Outcome, PreparedStatements, Route, SessionView, Statement, Transaction,
+    prepared,
+};
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, StatementClass};
 
-use super::Step;
+use super::{Command, Step};
+use crate::script::parameters;
 
 /// What of a session's state decides about its next statement. Statements are taken to succeed.
 #[derive(Debug)]
@@ -19,11 +26,51 @@ pub(crate) struct Simulated {
     autocommit: bool,
     next_query_flag_in: Option<u32>,
     since_write_ms: Option<u64>,
+    /// What was prepared, by name.
+    prepared: BTreeMap<String, Prepared>,
+    engine: PreparedStatements,
 }
 
-impl Default for Simulated {
-    fn default() -> Self {
+/// A prepared statement, as the engine has kept it.
+#[derive(Debug)]
+struct Prepared {
+    text: Vec<u8>,
+    /// The schema that it was prepared in.
+    schema: Option<String>,
+}
+
+/// An execution that no rule is asked about.
+#[derive(Debug)]
+pub(crate) enum Refused<'t> {
+    /// The session has prepared nothing under this name.
+    NotPrepared(&'t str),
+    /// It carries another number of values than the statement has parameters.
+    Values { given: usize, parameters: usize },
+}
+
+impl Refused<'_> {
+    /// What becomes of the execution.
+    pub(crate) fn decision(&self) -> Decision {
+        let rejection = match *self {
+            Refused::NotPrepared(name) => prepared::unknown_handler(name),
+            Refused::Values { given, parameters } => prepared::wrong_arguments(given, parameters),
+        };
+        Decision {
+            outcome: Outcome::Reject(rejection),
+            evaluations: 0,
+            visits: 0,
+            hits: Hits::new(),
+            path: Vec::new(),
+        }
+    }
+}
+
+impl Simulated {
+    /// A session that nobody has logged in to.
+    pub(crate) fn of(configuration: &Configuration) -> Self {
         Self {
+            engine: configuration.engine.profile().prepared,
+            prepared: BTreeMap::new(),
             schema: None,
             user: None,
             listener: None,
@@ -34,9 +81,7 @@ impl Default for Simulated {
             since_write_ms: None,
         }
     }
-}
 
-impl Simulated {
     /// Time passes, and the step says who speaks; another user is another login.
     pub(crate) fn turn_to(&mut self, step: &Step<'_>, configuration: &Configuration) {
         if self.user.as_deref() != Some(step.user) {
@@ -44,7 +89,7 @@ impl Simulated {
             *self = Self {
                 user: Some(step.user.to_owned()),
                 schema: known.and_then(|user| user.default_schema.clone()),
-                ..Self::default()
+                ..Self::of(configuration)
             };
         }
         if let Some(schema) = step.schema {
@@ -70,7 +115,7 @@ impl Simulated {
     pub(crate) fn view<'s>(&'s self, step: &'s Step<'_>) -> SessionView<'s> {
         SessionView {
             user: step.user,
-            schema: self.schema.as_deref(),
+            schema: self.schema_of(step.command),
             client_addr: step.client,
             listener: self.listener.as_ref().map(|(bind, port)| (bind.as_str(), *port)),
             transaction: self.transaction,
@@ -80,13 +125,59 @@ impl Simulated {
         }
     }
 
+    /// The statement of a step; of an execution, what the engine has kept.
+    pub(crate) fn text<'t>(&self, step: &Step<'t>) -> Result<Cow<'t, [u8]>, Refused<'t>> {
+        match step.command {
+            Command::Query | Command::Prepare(_) => Ok(Cow::Borrowed(step.query)),
+            Command::Execute { name, values } => {
+                let prepared = self.prepared.get(name).ok_or(Refused::NotPrepared(name))?;
+                let parameters = parameters(&prepared.text);
+                match values {
+                    Some(given) if given != parameters => Err(Refused::Values { given, parameters }),
+                    _ => Ok(Cow::Owned(prepared.text.clone())),
+                }
+            }
+        }
+    }
+
+    /// The schema that a command is decided in.
+    pub(crate) fn schema_of(&self, command: Command<'_>) -> Option<&str> {
+        let prepared = match command {
+            Command::Execute { name, .. } if self.engine.keeps_schema => self.prepared.get(name),
+            _ => None,
+        };
+        let schema = prepared.map_or(&self.schema, |prepared| &prepared.schema);
+        schema.as_deref()
+    }
+
     /// What a statement leaves behind.
-    pub(crate) fn after(&mut self, statement: &Statement<'_>, outcome: &Outcome) {
+    pub(crate) fn after(&mut self, command: Command<'_>, statement: &Statement<'_>, outcome: &Outcome) {
+        if let Command::Prepare(name) = command {
+            return self.prepared(name, statement, outcome);
+        }
         match outcome {
             Outcome::Route(route) => self.routed(statement, route),
             Outcome::DeferBegin => self.pending = true,
             Outcome::Answer { .. } if ends_transaction(statement) => self.pending = false,
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
+        }
+    }
+
+    /// Preparing runs nothing; what could not be prepared is not there to be executed.
+    fn prepared(&mut self, name: &str, statement: &Statement<'_>, outcome: &Outcome) {
+        let Outcome::Route(route) = outcome else {
+            self.prepared.remove(name);
+            return;
+        };
+        let rewritten = route.rewritten.as_deref();
+        let text = rewritten.filter(|_| self.engine.executes_rewritten);
+        let prepared = Prepared {
+            text: text.unwrap_or(statement.text()).to_vec(),
+            schema: self.schema.clone(),
+        };
+        self.prepared.insert(name.to_owned(), prepared);
+        if self.engine.preparing_sets_flag {
+            self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use serde::Serialize;
 use shardwright_analysis::script::{self, Sent, Speaker};
-use shardwright_rules::{Configuration, User};
+use shardwright_rules::{Configuration, SentAs, User};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
@@ -147,7 +147,8 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
         .map(|text| as_sent(text, args.client_profile))
         .collect();
     let texts: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();
-    let sent = script::send(configuration, &speaker, &texts);
+    let commands = script::commands(&texts).map_err(|error| CommandError::usage(error.to_string()))?;
+    let sent = script::send(configuration, &speaker, &commands);
     Ok(sent
         .into_iter()
         .map(|sent| Answered {
@@ -189,9 +190,19 @@ struct Told<'a> {
 #[derive(Serialize)]
 struct State {
     statement: String,
+    command: &'static str,
     schema: Option<String>,
     transaction_hostgroup: Option<u32>,
     flag: u32,
+}
+
+/// The command of the protocol, as MySQL's documents name it.
+const fn command(sent_as: SentAs) -> &'static str {
+    match sent_as {
+        SentAs::Query => "COM_QUERY",
+        SentAs::Prepare => "COM_STMT_PREPARE",
+        SentAs::Execute => "COM_STMT_EXECUTE",
+    }
 }
 
 fn same(a: &Answered, b: &Answered) -> bool {
@@ -213,7 +224,8 @@ fn json(
             Told {
                 answer: &one.answer,
                 session: is_script.then(|| State {
-                    statement: String::from_utf8_lossy(&one.sent.statement).into_owned(),
+                    statement: String::from_utf8_lossy(&one.sent.written).into_owned(),
+                    command: command(one.sent.sent_as),
                     schema: one.sent.schema.clone(),
                     transaction_hostgroup: one.sent.transaction.map(|hostgroup| hostgroup.0),
                     flag: one.sent.flag,
@@ -241,7 +253,7 @@ fn told(
             if at > 0 {
                 lines.push(String::new());
             }
-            lines.push(ui.strong(&String::from_utf8_lossy(&one.sent.statement)));
+            lines.push(ui.strong(&String::from_utf8_lossy(&one.sent.written)));
             lines.extend(state(&one.sent).map(|state| ui.faint(&state)));
         }
         lines.extend(one.answer.lines(ui));
@@ -265,6 +277,8 @@ fn state(sent: &Sent) -> Option<String> {
         .transaction
         .map(|hostgroup| format!("in a transaction on hostgroup {hostgroup}"));
     let flag = (sent.flag != 0).then(|| format!("starts at chain {}", sent.flag));
-    let parts: Vec<String> = transaction.into_iter().chain(flag).collect();
+    let text = String::from_utf8_lossy(&sent.statement);
+    let executed = (sent.sent_as == SentAs::Execute && !text.is_empty()).then(|| format!("executes {text}"));
+    let parts: Vec<String> = executed.into_iter().chain(transaction).chain(flag).collect();
     (!parts.is_empty()).then(|| format!("  {}", parts.join(", ")))
 }

@@ -22,6 +22,7 @@ mod more_cases;
 mod mutants;
 mod objects;
 mod pictures;
+mod prepared;
 mod properties;
 mod prove;
 mod reports;

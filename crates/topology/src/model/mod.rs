@@ -40,7 +40,7 @@ pub use project::{
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
-pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestSession, TestStep};
+pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::{NamePattern, Names, Scope, StatementClass};
 pub use shard_map::{
     CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,

@@ -28,10 +28,29 @@ pub struct TestStep {
     pub session: TestSession,
     /// Milliseconds since the statement before it.
     pub after_ms: u64,
-    /// The statement, without blanks at its end.
+    /// How the statement is sent.
+    pub command: TestCommand,
+    /// The statement, without blanks at its end; of an execution, the one that its preparation was written with.
     pub query: Arc<str>,
     /// What must become of it; none where all that counts is that it is not refused.
     pub expect: Option<Expectation>,
+}
+
+/// The command of the protocol that a step sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TestCommand {
+    /// A statement as text.
+    #[default]
+    Query,
+    /// A preparation, under this name.
+    Prepare(Arc<str>),
+    /// An execution.
+    Execute {
+        /// The name that a step before it prepared.
+        name: Arc<str>,
+        /// How many values are written for its parameters; none where the test leaves them out.
+        values: Option<usize>,
+    },
 }
 
 /// The session of a test, as far as it was written.
@@ -92,6 +111,13 @@ pub enum ExpectedOutcome {
 }
 
 impl RouteTest {
+    /// Where the statement of a step was written; of an execution, the name.
+    #[must_use]
+    pub fn statement_span(&self, step: &TestStep, origins: &Origins) -> Span {
+        let is_execution = matches!(step.command, TestCommand::Execute { .. });
+        self.span(step, if is_execution { "execute" } else { "query" }, origins)
+    }
+
     /// Where a field of a step was written, such as `query` or `expect.cluster`.
     #[must_use]
     pub fn span(&self, step: &TestStep, field: &str, origins: &Origins) -> Span {

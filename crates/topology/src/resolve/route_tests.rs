@@ -1,5 +1,6 @@
 //! Route tests: generators run, sessions are completed, references looked up.
 
+mod commands;
 mod expectation;
 mod properties;
 
@@ -14,9 +15,11 @@ use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_WORD};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{EngineName, OriginId, Property, RouteTest, TestSession, TestStep, Topology};
+use crate::model::{EngineName, OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
 use crate::structure::one_of;
 use crate::view::{Field, View};
+
+use self::commands::{Prepared, query};
 
 /// Longest name of a test, in bytes.
 const MAX_NAME_BYTES: usize = 256;
@@ -169,10 +172,11 @@ impl<'t> Reader<'t> {
                 let message = format!("`{field}` does not go together with `script`");
                 object.error(NOT_TOGETHER, message, object.key_span(field), context);
             }
+            let mut prepared = Prepared::default();
             for (item, index) in object.items("script", context).iter().zip(0u32..) {
                 let step = object.inner(View::of(item), item.span);
                 let session = self.inner_session(&step, &session, context);
-                steps.extend(self.step(&step, Some(index), session, context));
+                steps.extend(self.step(&step, Some(index), session, &mut prepared, context));
             }
             if object.items("script", context).is_empty() {
                 object.error(
@@ -185,7 +189,7 @@ impl<'t> Reader<'t> {
         } else {
             object.require("query", context);
             object.require("expect", context);
-            steps.extend(self.step(object, None, session, context));
+            steps.extend(self.step(object, None, session, &mut Prepared::default(), context));
         }
         self.tests.push(RouteTest {
             name: object.name.clone(),
@@ -201,17 +205,20 @@ impl<'t> Reader<'t> {
         object: &Object<'_, '_>,
         index: Option<u32>,
         session: TestSession,
+        prepared: &mut Prepared,
         context: &mut Context<'_>,
     ) -> Option<TestStep> {
-        if index.is_some() {
-            object.require("query", context);
-        }
-        let query = object.raw_text("query", context).map(|(_, text)| text)?;
-        let query = context.intern(query.trim_end());
+        let (command, query) = match index {
+            Some(_) => prepared.command(object, session.user.as_ref(), context)?,
+            None => (TestCommand::Query, query(object, context)?),
+        };
         if session.user.is_none() && self.is_whole {
             let users: Vec<&str> = self.topology.users.names().take(8).collect();
             let diagnostic = Diagnostic::error(MISSING_KEY, "which user sends the statement?")
-                .at(object.key_span("query"), "")
+                .at(
+                    object.key_span(if object.has("query") { "query" } else { "execute" }),
+                    "",
+                )
                 .help(format!(
                     "write session: {{user: NAME}}, one of: {}",
                     users.join(", ")
@@ -222,6 +229,7 @@ impl<'t> Reader<'t> {
             index,
             session,
             after_ms: object.duration_ms("after", context).unwrap_or(0),
+            command,
             query,
             expect: self.expectation(object, context),
         })

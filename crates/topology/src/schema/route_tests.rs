@@ -117,6 +117,29 @@ fn step() -> Value {
         "A statement of a script.",
         &[
             ("query", text("The statement that the session sends.")),
+            (
+                "prepare",
+                text(
+                    "The name that the statement is prepared under (COM_STMT_PREPARE); absent where it is sent as text.",
+                ),
+            ),
+            (
+                "execute",
+                text(
+                    "In place of a statement: the name of one that a step before prepared (COM_STMT_EXECUTE).",
+                ),
+            ),
+            (
+                "values",
+                list(
+                    "The values of an execution's parameters. No engine routes by them; they are counted.",
+                    "a list of values",
+                    json!({
+                        "type": ["string", "integer", "number", "boolean", "null"],
+                        EXPECTS: "text, a number, true, false or null",
+                    }),
+                ),
+            ),
             ("expect", reference("expect")),
             ("session", reference("session")),
             (

@@ -1,8 +1,8 @@
 //! Tests as they were written → cases that the analysis runs. Nothing is copied but lists.
 
-use shardwright_analysis::route_tests::{Case, Expected, OutcomeKind, Step};
+use shardwright_analysis::route_tests::{Case, Command, Expected, OutcomeKind, Step};
 use shardwright_rules::Role;
-use shardwright_topology::model::{self, Expectation, ExpectedOutcome, RouteTest, TestStep};
+use shardwright_topology::model::{self, Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
 
 pub(super) fn case(test: &RouteTest) -> Case<'_> {
     Case {
@@ -18,7 +18,15 @@ fn step(step: &TestStep) -> Step<'_> {
         client: session.client.as_deref(),
         listener: session.listener.as_deref(),
         after_ms: step.after_ms,
-        query: &step.query,
+        command: match &step.command {
+            TestCommand::Query => Command::Query,
+            TestCommand::Prepare(name) => Command::Prepare(name),
+            TestCommand::Execute { name, values } => Command::Execute {
+                name,
+                values: *values,
+            },
+        },
+        query: step.query.as_bytes(),
         expect: step.expect.as_ref().map(expected),
     }
 }

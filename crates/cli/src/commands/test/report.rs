@@ -3,7 +3,7 @@
 use shardwright_analysis::route_tests::Failure;
 use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
 use shardwright_rules::{Decision, EngineId, Outcome};
-use shardwright_topology::model::RouteTest;
+use shardwright_topology::model::{RouteTest, TestCommand};
 
 use crate::project::Opened;
 
@@ -30,10 +30,10 @@ pub(super) fn diagnostic(
     let message = format!("`{}` does not hold on {}", test.name, engine.name());
     let mut diagnostic = Diagnostic::error(CODE, message).proof(Proof::Witnessed);
     for (position, mismatch) in failure.mismatches.iter().enumerate() {
-        let field = mismatch
-            .field
-            .map_or_else(|| "query".to_owned(), |field| format!("expect.{field}"));
-        let span = test.span(step, &field, origins);
+        let span = match mismatch.field {
+            Some(field) => test.span(step, &format!("expect.{field}"), origins),
+            None => test.statement_span(step, origins),
+        };
         let (expected, actual) = (one_line(&mismatch.expected), one_line(&mismatch.actual));
         let mut label = format!("expected {expected}, got {actual}");
         if label.chars().count() > LABEL {
@@ -53,8 +53,18 @@ pub(super) fn diagnostic(
     diagnostic = diagnostic.witness(Witness {
         user: user.to_owned(),
         schema,
-        query: step.query.to_string(),
+        query: match failure.statement.as_slice() {
+            [] => step.query.to_string(),
+            decided => String::from_utf8_lossy(decided).into_owned(),
+        },
     });
+    diagnostic = match &step.command {
+        TestCommand::Query => diagnostic,
+        TestCommand::Prepare(name) => diagnostic.note(format!("the statement is prepared as {name}")),
+        TestCommand::Execute { name, .. } => {
+            diagnostic.note(format!("this is an execution of {name}, in the binary protocol"))
+        }
+    };
     diagnostic = diagnostic.with_note(NoteKind::GoesTo, goes_to(&failure.decision, opened));
     diagnostic = at_deciding_rule(diagnostic, &failure.decision, opened)
         .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));

@@ -1,0 +1,179 @@
+//! Prepared statements of the binary protocol in `route` and `test`.
+
+use serde_json::Value;
+use shardwright_testkit::CommandEnvironment;
+
+use crate::support::{self, PROGRAM};
+
+#[test]
+fn a_script_prepares_and_executes() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment
+        .write(
+            "rules.sql",
+            "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', 1);\n\
+             INSERT INTO mysql_query_rules (rule_id, active, match_pattern, replace_pattern, destination_hostgroup, apply)\n  \
+             VALUES (10, 1, 'legacy_', '', 7, 1);\n\
+             INSERT INTO mysql_query_rules (rule_id, active, match_pattern, destination_hostgroup, apply)\n  \
+             VALUES (20, 1, 'tenant = 17', 8, 1);\n\
+             INSERT INTO mysql_query_rules (rule_id, active, match_digest, delay, retries) VALUES (30, 1, '^SELECT', 500, 2);\n",
+        )
+        .unwrap();
+    let route = |arguments: &[&str]| {
+        let fixed = ["route", "--rules", "rules.sql"];
+        environment.run(fixed.iter().chain(arguments)).unwrap()
+    };
+    let script =
+        "COM_STMT_PREPARE s FROM SELECT a FROM legacy_t WHERE tenant = ?; COM_STMT_EXECUTE s USING 17";
+    insta::assert_snapshot!(route(&[script]).success().stdout, @r"
+    COM_STMT_PREPARE s FROM SELECT a FROM legacy_t WHERE tenant = ?
+    goes to hostgroup 7
+      sent as   SELECT a FROM t WHERE tenant = ?
+      1 patterns evaluated, 1 rules visited
+    because
+      rule 10 mysql_query_rules.10  rules.sql:3
+           match_pattern legacy_
+
+    COM_STMT_EXECUTE s USING 17
+      executes SELECT a FROM t WHERE tenant = ?
+    goes to hostgroup 1
+      3 patterns evaluated, 3 rules visited
+    because
+      - rule 10 mysql_query_rules.10  rules.sql:3: match_pattern does not match: legacy_
+      - rule 20 mysql_query_rules.20  rules.sql:5: match_pattern does not match: tenant = 17; it would match with the values in the text, where an execution has `?`
+      rule 30 mysql_query_rules.30  rules.sql:6
+           match_digest ^SELECT; executions of prepared statements do not get its delay and retries
+    ");
+    let answers: Value =
+        serde_json::from_str(&route(&["--format", "json", script]).success().stdout).unwrap();
+    let seen: Vec<[&Value; 4]> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| {
+            let session = &answer["session"];
+            [
+                &session["command"],
+                &answer["hostgroup"],
+                &answer["query"],
+                &answer["delay_ms"],
+            ]
+        })
+        .collect();
+    let rewritten = "SELECT a FROM t WHERE tenant = ?";
+    assert_eq!(
+        serde_json::json!(seen),
+        serde_json::json!([
+            ["COM_STMT_PREPARE", 7, rewritten, 0],
+            ["COM_STMT_EXECUTE", 1, rewritten, 0]
+        ])
+    );
+    let wrong = route(&["COM_STMT_PREPARE s FROM SELECT ?; COM_STMT_EXECUTE s USING 1, 2"]);
+    assert_eq!(wrong.code(), Some(64));
+    let told = "error: COM_STMT_EXECUTE of s gives another number of values (2) than its statement has parameters (1)\n";
+    assert_eq!(wrong.stderr, told);
+    let unknown = route(&["COM_STMT_EXECUTE s"]);
+    assert_eq!(unknown.code(), Some(64));
+    let told = "error: COM_STMT_EXECUTE of s, which no COM_STMT_PREPARE before it has prepared\n";
+    assert_eq!(unknown.stderr, told);
+}
+
+const TOPOLOGY: &str = "\
+version: 1
+clusters:
+  shop: {type: replication, servers: {a: {host: a.db}, b: {host: b.db}}}
+users:
+  app: {password: {env: APP}, cluster: shop, schema: app}
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards:
+      all: {keys: [1..9], cluster: shop}
+read_write_policies:
+  reads: {applies_to: {clusters: [shop]}, reads: {all: true}}
+throttles:
+  reports: {applies_to: {match_digest: FROM report}, delay: 5ms}
+";
+
+const TESTS: &str = "\
+version: 1
+route_tests:
+  an execution goes where the comment of its preparation says:
+    script:
+      - {prepare: read, query: /* tenant=2 */ SELECT a FROM t WHERE id = ?, expect: {shard: tenants/all, role: reader}}
+      - {execute: read, values: [17], expect: {shard: tenants/all, role: reader}}
+      - query: /* tenant=2 */ BEGIN
+      - {execute: read, expect: {role: writer}}
+      - query: COMMIT
+      - {execute: read, values: [x], expect: {role: reader}}
+  a value is no key:
+    script:
+      - {prepare: read, query: SELECT a FROM t WHERE tenant = ?, expect: {error: SW351}}
+      - {execute: read, values: [1], expect: {error: Unknown prepared statement}}
+  what changes the session is not prepared:
+    engines: [bundled]
+    script:
+      - {prepare: begin, query: /* tenant=2 */ BEGIN, expect: {error: prepared statement protocol}}
+  the bundled engine delays executions:
+    engines: [bundled]
+    script:
+      - {prepare: report, query: /* tenant=2 */ SELECT a FROM report, expect: {delay: 0ms}}
+      - {execute: report, expect: {delay: 5ms}}
+  ProxySQL does not:
+    engines: [proxysql-2.7]
+    script:
+      - {query: /* tenant=2 */ SELECT a FROM report, expect: {delay: 5ms}}
+      - {prepare: report, query: /* tenant=2 */ SELECT a FROM report, expect: {delay: 0ms}}
+      - {execute: report, expect: {delay: 0ms}}
+";
+
+#[test]
+fn sessions_of_tests_prepare_and_execute() {
+    let run = |tests: &str| {
+        let files = [("topology/shop.yaml", TOPOLOGY), ("tests/routes.yaml", tests)];
+        let environment = support::project("bundled, proxysql-2.7", &files);
+        environment.run(["test"]).unwrap()
+    };
+    let output = run(TESTS);
+    assert_eq!(output.code(), Some(0), "{output}");
+    let wrong = run("\
+version: 1
+route_tests:
+  what does not hold is shown with the text that was executed:
+    engines: [proxysql-2.7]
+    script:
+      - {prepare: read, query: /* tenant=2 */ SELECT a FROM report WHERE id = ?}
+      - {execute: read, values: [1], expect: {delay: 5ms}}
+      - {execute: read, values: [1, 2]}
+");
+    assert_eq!(wrong.code(), Some(3), "{wrong}");
+    insta::assert_snapshot!(wrong.stdout, @r"
+    error[SW801]: `what does not hold is shown with the text that was executed` does not hold on proxysql-2.7
+       ╭▸ tests/routes.yaml:7:54
+       │
+     7 │       - {execute: read, values: [1], expect: {delay: 5ms}}
+       │                                                      ━━━ expected 5ms, got 0ms
+       │
+       ⸬  topology/shop.yaml:15:3
+       │
+    15 │   reports: {applies_to: {match_digest: FROM report}, delay: 5ms}
+       │   ─────── decided here: no condition
+       │
+       ├ example: user=app schema=app  /* tenant=2 */ SELECT a FROM report WHERE id = ?
+       ├ note:    this is an execution of read, in the binary protocol
+       ├ goes to: shop reader, by throttles.reports (topology/shop.yaml:15)
+       ╰ more:    shardwright explain SW801
+
+    error[SW801]: `what does not hold is shown with the text that was executed` does not hold on proxysql-2.7
+      ╭▸ tests/routes.yaml:8:19
+      │
+    8 │       - {execute: read, values: [1, 2]}
+      │                   ━━━━ expected no refusal, got a refusal
+      │
+      ├ example: user=app schema=app  /* tenant=2 */ SELECT a FROM report WHERE id = ?
+      ├ note:    this is an execution of read, in the binary protocol
+      ├ goes to: nowhere: Incorrect arguments to mysqld_stmt_execute (values: 2, parameters: 1), by no rule
+      ╰ more:    shardwright explain SW801
+    ");
+}

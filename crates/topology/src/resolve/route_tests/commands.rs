@@ -1,0 +1,84 @@
+//! The commands of a script: statements as text, preparations and executions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shardwright_diagnostics::Diagnostic;
+
+use super::super::names;
+use super::super::object::Object;
+use crate::codes::{MISSING_KEY, NOT_TOGETHER};
+use crate::context::Context;
+use crate::model::TestCommand;
+
+/// What the steps of a script have prepared so far: names and statements.
+#[derive(Default)]
+pub(super) struct Prepared {
+    /// Who is logged in; another user is another login, which has prepared nothing.
+    user: Option<Arc<str>>,
+    statements: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Prepared {
+    /// The command of a step, and the statement that it is about.
+    pub(super) fn command(
+        &mut self,
+        object: &Object<'_, '_>,
+        user: Option<&Arc<str>>,
+        context: &mut Context<'_>,
+    ) -> Option<(TestCommand, Arc<str>)> {
+        if self.user.as_ref() != user {
+            self.user = user.cloned();
+            self.statements.clear();
+        }
+        if !object.has("execute") {
+            if object.has("values") {
+                let diagnostic = Diagnostic::error(MISSING_KEY, "`values` without `execute`")
+                    .at(object.key_span("values"), "")
+                    .help("a preparation holds `?` in their place");
+                object.push(diagnostic, context);
+            }
+            object.require("query", context);
+            let query = query(object, context)?;
+            if !object.has("prepare") {
+                return Some((TestCommand::Query, query));
+            }
+            let name = object.filled_text("prepare", context)?;
+            self.statements.insert(name.clone(), query.clone());
+            return Some((TestCommand::Prepare(name), query));
+        }
+        for field in ["query", "prepare"].into_iter().filter(|field| object.has(field)) {
+            let message = format!("`{field}` does not go together with `execute`");
+            object.error(NOT_TOGETHER, message, object.key_span(field), context);
+        }
+        let name = object.filled_text("execute", context)?;
+        let values = Self::values(object, context);
+        let Some(query) = self.statements.get(&name).cloned() else {
+            let known: Vec<&str> = self.statements.keys().map(|name| &**name).collect();
+            let kind = "statement that a step before prepared";
+            let span = object.span("execute");
+            let diagnostic = names::unknown(kind, &name, known.into_iter(), span, context);
+            object.push(diagnostic, context);
+            return None;
+        };
+        Some((TestCommand::Execute { name, values }, query))
+    }
+
+    /// The number of values; expressions in them must hold all the same.
+    fn values(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<usize> {
+        if !object.has("values") {
+            return None;
+        }
+        let items = object.items("values", context);
+        for item in items.iter().filter(|item| item.as_text().is_some()) {
+            context.expand_node(item, object.environment);
+        }
+        Some(items.len())
+    }
+}
+
+/// The statement of a test or a step, without blanks at its end.
+pub(super) fn query(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let (_, text) = object.raw_text("query", context)?;
+    Some(context.intern(text.trim_end()))
+}
