@@ -89,6 +89,7 @@ const CHECKS: &[Check] = &[
     rewrites::check,
     effects::misplaced,
     effects::columns,
+    effects::not_for_prepared,
     effects::mirror_overridden,
     keys::check,
     cost::check,

@@ -58,10 +58,9 @@ impl<'c> Lookup<'c> {
 
     /// Where a statement goes, found by asking only the rules whose patterns can match it: the counts of evaluations and
     /// visits are those of this search.
-    pub(crate) fn decide_quickly(&self, session: &SessionView<'_>, text: &[u8]) -> Decision {
+    pub(crate) fn decide_quickly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
         let filter = self.filter.get_or_init(|| Filter::of(self));
-        let statement = Statement::new(text, Default::default());
-        let hits = filter.hits(&statement);
+        let hits = filter.hits(statement);
         decide(
             &Filtered {
                 lookup: self,
@@ -69,7 +68,7 @@ impl<'c> Lookup<'c> {
                 hits,
             },
             session,
-            &statement,
+            statement,
             true,
         )
     }

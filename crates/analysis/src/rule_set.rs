@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::decide::Index;
 use shardwright_rules::{
-    Address, Body, Configuration, Decision, EngineRule, Finder, InShards, MapStep, NativeStep, Rule,
+    Address, Body, Configuration, Decision, EngineRule, Finder, InShards, MapStep, NativeStep, Rule, SentAs,
+    Statement,
 };
 
 use crate::condition::Condition;
@@ -176,7 +177,13 @@ impl<'c> RuleSet<'c> {
 
     /// What the evaluator says.
     pub(crate) fn decide(&self, session: &Session, text: &[u8]) -> Decision {
-        self.lookup.decide_quickly(&session.view(), text)
+        self.decide_as(SentAs::Query, session, text)
+    }
+
+    /// What the evaluator says of a statement that is sent with this command.
+    pub(crate) fn decide_as(&self, sent_as: SentAs, session: &Session, text: &[u8]) -> Decision {
+        let statement = Statement::new(text, Default::default()).sent_as(sent_as);
+        self.lookup.decide_quickly(&session.view(), &statement)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Code, Proof, Severity};
-use shardwright_rules::{Effects, EngineRule};
+use shardwright_rules::{Effects, EngineRule, Outcome, SentAs};
 
 use super::Known;
 use super::trials::Kind;
@@ -12,6 +12,7 @@ use crate::codes::{
     CACHE_UNSAFE, DELAY_HOLDS_LOCKS, INERT_COLUMN, MIRROR_OVERRIDDEN, MIRRORED_WRITE, MULTIPLEX_LEAK,
     MULTIPLEX_ONE, NO_GTID, NOT_FOR_PREPARED, RETRIED_WRITE, TIMEOUT_ZERO,
 };
+use crate::example::Example;
 
 /// An effect that statements of some kinds must not have.
 struct Misplaced {
@@ -116,7 +117,7 @@ struct Column {
     help: &'static str,
 }
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 4] = [
     Column {
         code: MULTIPLEX_ONE,
         severity: Severity::Warning,
@@ -147,18 +148,6 @@ const COLUMNS: [Column; 5] = [
                session has seen a GTID, no server is good enough",
         help: "read from the writer after a write, by a read/write policy with `after_write`",
     },
-    Column {
-        code: NOT_FOR_PREPARED,
-        severity: Severity::Info,
-        is_set: |row| {
-            row.delay_ms.is_some_and(|ms| ms > 0)
-                || row.retries.is_some()
-                || row.mirror_hostgroup.is_some()
-                || row.cache_ttl_ms.is_some()
-        },
-        what: "has a delay, retries, a mirror or a cache, which executions of prepared statements do not get",
-        help: "nothing, if the clients send text",
-    },
 ];
 
 pub(crate) fn columns(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
@@ -178,6 +167,46 @@ pub(crate) fn columns(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         );
         findings.push(finding.help(column.help));
     }
+}
+
+/// What rules ask for that executions of prepared statements go without; a witness is one that was executed.
+pub(crate) fn not_for_prepared(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let without = set.configuration.engine.profile().prepared.at_execute;
+    let loses = |row: &EngineRule| {
+        (without.delay && row.delay_ms.is_some_and(|ms| ms > 0))
+            || (without.retries && row.retries.is_some())
+            || (without.mirror && row.mirror_hostgroup.is_some())
+            || (without.cache && row.cache_ttl_ms.is_some())
+    };
+    let rules: Vec<usize> = set
+        .written()
+        .filter(|(_, row)| loses(row))
+        .map(|(position, _)| position)
+        .collect();
+    let Some(&first) = rules.first() else { return };
+    let message = format!(
+        "rule {} has a delay, retries, a mirror or a cache, which executions of prepared statements do not get",
+        set.id(first)
+    );
+    let mut finding = Finding::new(NOT_FOR_PREPARED, Severity::Info, Proof::Proved, message).about(
+        set,
+        &rules,
+        "has this column",
+    );
+    let shows = |example: &&Example| {
+        let effects = |sent_as: SentAs| match set.decide_as(sent_as, &example.session, &example.text).outcome
+        {
+            Outcome::Route(route) => Some(route.effects),
+            _ => None,
+        };
+        let (sent, executed) = (effects(SentAs::Query), effects(SentAs::Execute));
+        sent.is_some() && executed.is_some() && sent != executed
+    };
+    if let Some(example) = known.reach.example(first).filter(shows) {
+        finding = finding.shown_by(set, example);
+    }
+    findings.push(finding.help("nothing, if the clients send text"));
 }
 
 pub(crate) fn mirror_overridden(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {

@@ -4,7 +4,7 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::Index;
-use shardwright_rules::{EngineRule, Outcome};
+use shardwright_rules::{Decision, EngineRule, Outcome, SentAs};
 use shardwright_sql::Digest;
 
 use super::Known;
@@ -66,7 +66,10 @@ fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
 
 /// Whether a statement is placed by the rule.
 fn placed(known: &Known<'_, '_>, key: &Keyed<'_>, text: &[u8]) -> bool {
-    let decision = known.set.decide(&key.session, text);
+    is_placed(key, &known.set.decide(&key.session, text))
+}
+
+fn is_placed(key: &Keyed<'_>, decision: &Decision) -> bool {
     let there = matches!(&decision.outcome, Outcome::Route(route) if Some(route.hostgroup.0) == key.row.destination_hostgroup);
     there && decision.hits.contains(&(key.position as u32))
 }
@@ -113,7 +116,11 @@ fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
         let digest = Digest::of(&key.sample).text;
         let literal = !key.is_hint() && marks(&digest) > marks(&key.sample) && !key.pattern.is_match(&digest);
         let commented = [b"/* ", key.sample.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat();
-        literal && !placed(known, key, &commented) && placed(known, key, &key.sample)
+        let executed = || known.set.decide_as(SentAs::Execute, &key.session, &digest);
+        literal
+            && !placed(known, key, &commented)
+            && placed(known, key, &key.sample)
+            && !is_placed(key, &executed())
     };
     let lost: Vec<&Keyed<'_>> = keys.iter().filter(lost).collect();
     let first = lost.first()?;
@@ -128,7 +135,11 @@ fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
     };
     let finding = Finding::new(KEY_NOT_PREPARED, Severity::Info, Proof::Witnessed, message)
         .about(known.set, &positions, "places by a literal")
-        .shown_by(known.set, &example);
+        .shown_by(known.set, &example)
+        .note(format!(
+            "prepared, it is {}",
+            String::from_utf8_lossy(&Digest::of(&first.sample).text)
+        ));
     Some(finding.help("carry the key in a comment, or in the session's schema or user"))
 }
 

@@ -3,7 +3,7 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::Index;
-use shardwright_rules::{EngineRule, Outcome, RegexEngine};
+use shardwright_rules::{EngineRule, Outcome, RegexEngine, SentAs};
 use shardwright_sql::Digest;
 
 use super::Known;
@@ -208,8 +208,11 @@ impl Rewrite<'_, '_, '_> {
         )
     }
 
-    /// The rewritten text once more: a prepared statement is evaluated again when it is executed.
+    /// The rewritten text once more: executed, where the engine keeps it of a preparation, and sent as text.
     fn again(&self, example: &Example) -> Option<Finding> {
+        if let Some(finding) = self.executed(example) {
+            return Some(finding);
+        }
         let set = self.known.set;
         let first = set.decide(&example.session, &example.text);
         let Outcome::Route(route) = &first.outcome else {
@@ -220,24 +223,44 @@ impl Rewrite<'_, '_, '_> {
         let Outcome::Route(again) = &second.outcome else {
             return None;
         };
-        if again.hostgroup != route.hostgroup {
-            let what = format!(
-                "rewrites what places the statement: prepared, it goes to hostgroup {}, and executed, evaluated as \
-                 rewritten, to hostgroup {}",
-                route.hostgroup, again.hostgroup
-            );
-            return Some(
-                self.finding(PREPARED_ELSEWHERE, Severity::Warning, Proof::Witnessed, &what)
-                    .shown_by(set, example)
-                    .help("place by something that the rewrite keeps"),
-            );
-        }
         again.rewritten.as_ref()?;
-        let what = "rewrites its own result once more: a prepared statement is changed again each time it is executed";
+        let what = "rewrites its own result once more: after a restart, or behind a second proxy with the same rules, the \
+                    text is changed again";
         Some(
             self.finding(NOT_IDEMPOTENT, Severity::Warning, Proof::Witnessed, what)
                 .shown_by(set, example)
                 .help("let the pattern not match what the replacement writes"),
+        )
+    }
+
+    fn executed(&self, example: &Example) -> Option<Finding> {
+        let set = self.known.set;
+        if !set.configuration.engine.profile().prepared.executes_rewritten {
+            return None;
+        }
+        let prepared = set.decide_as(SentAs::Prepare, &example.session, &example.text);
+        let Outcome::Route(route) = &prepared.outcome else {
+            return None;
+        };
+        let rewritten = route.rewritten.as_ref()?;
+        let executed = set.decide_as(SentAs::Execute, &example.session, rewritten);
+        let elsewhere = match &executed.outcome {
+            Outcome::Route(again) if again.hostgroup != route.hostgroup => {
+                format!("goes to hostgroup {}", again.hostgroup)
+            }
+            Outcome::Reject(_) => "is refused".to_owned(),
+            Outcome::Route(_) | Outcome::Answer { .. } | Outcome::DeferBegin => return None,
+        };
+        let what = format!(
+            "rewrites what places the statement: prepared, it goes to hostgroup {}, and executed, evaluated as \
+             rewritten, it {elsewhere}",
+            route.hostgroup
+        );
+        Some(
+            self.finding(PREPARED_ELSEWHERE, Severity::Warning, Proof::Witnessed, &what)
+                .shown_by(set, example)
+                .note(format!("executed as {}", String::from_utf8_lossy(rewritten)))
+                .help("place by something that the rewrite keeps"),
         )
     }
 }
