@@ -1,5 +1,8 @@
 //! Prepared statements of the binary protocol in `route` and `test`.
 
+use std::collections::HashMap;
+
+use mysql::prelude::Queryable;
 use serde_json::Value;
 use shardwright_testkit::CommandEnvironment;
 
@@ -176,4 +179,135 @@ route_tests:
       ├ goes to: nowhere: Incorrect arguments to mysqld_stmt_execute (values: 2, parameters: 1), by no rule
       ╰ more:    shardwright explain SW801
     ");
+}
+
+enum Sent {
+    Text(&'static str),
+    Prepare(&'static str, &'static str),
+    Execute(&'static str),
+}
+
+/// A session that prepares and executes in every state that decides about it. A statement with a row answers with the
+/// port of its server.
+const SESSION: [Sent; 22] = [
+    Sent::Prepare(
+        "asia",
+        "/* continent=Asia */ SELECT @@port FROM City WHERE ID <> ? LIMIT 1",
+    ),
+    Sent::Execute("asia"),
+    Sent::Prepare(
+        "europe",
+        "SELECT @@port FROM world.City WHERE Continent = 'Europe' AND ID <> ? LIMIT 1",
+    ),
+    Sent::Execute("europe"),
+    Sent::Prepare(
+        "a value is no key",
+        "SELECT @@port FROM world.City WHERE Continent = ? LIMIT 1",
+    ),
+    Sent::Prepare("no key", "SELECT @@port FROM world.City WHERE ID <> ? LIMIT 1"),
+    Sent::Prepare("set", "SET @a = ?"),
+    Sent::Prepare("begin", "BEGIN"),
+    Sent::Prepare("use", "USE world"),
+    Sent::Prepare("text", "PREPARE s FROM 'SELECT 1'"),
+    Sent::Prepare("commit", "COMMIT"),
+    Sent::Text("BEGIN"),
+    Sent::Execute("asia"),
+    Sent::Execute("europe"),
+    Sent::Execute("commit"),
+    Sent::Execute("europe"),
+    Sent::Text("BEGIN"),
+    Sent::Execute("commit"),
+    Sent::Execute("asia"),
+    Sent::Execute("europe"),
+    Sent::Text("USE information_schema"),
+    Sent::Execute("asia"),
+];
+
+#[test]
+fn the_proxy_prepares_and_executes_as_route_says() {
+    let world = support::WorldOnServers::start();
+    let topology = world.environment.read("topology/world.yaml").unwrap();
+    let deferred = "    applies_to: {users: [geo]}\n    missing_key: {begin: first_statement}\n";
+    let topology = topology.replacen("    applies_to: {users: [geo]}\n", deferred, 1);
+    world.environment.write("topology/world.yaml", topology).unwrap();
+    world.run(&["apply", "--auto-approve"]);
+    let script: Vec<String> = SESSION
+        .iter()
+        .map(|sent| match sent {
+            Sent::Text(sql) => (*sql).to_owned(),
+            Sent::Prepare(name, sql) => format!("COM_STMT_PREPARE `{name}` FROM {sql}"),
+            Sent::Execute(name) => format!("COM_STMT_EXECUTE `{name}`"),
+        })
+        .collect();
+    let script = script.join(";\n");
+    let arguments = [
+        "route", "--engine", "bundled", "--user", "geo", "--format", "json", &script,
+    ];
+    let told: Vec<Value> = serde_json::from_str(&world.run(&arguments)).unwrap();
+    let mut client = world.client("geo");
+    let mut prepared = HashMap::new();
+    let mut differ = Vec::new();
+    for (sent, told) in SESSION.iter().zip(&told) {
+        let (expected, actual) = match sent {
+            Sent::Text(sql) => (
+                place(told, false),
+                client.query_drop(sql).map(|()| "sent".to_owned()),
+            ),
+            Sent::Prepare(name, sql) => {
+                let statement = client.prep(sql).map(|statement| {
+                    prepared.insert(*name, statement);
+                    "sent".to_owned()
+                });
+                (place(told, false), statement)
+            }
+            Sent::Execute(name) => {
+                let statement = &prepared[name];
+                let values = vec![mysql::Value::Int(0); usize::from(statement.num_params())];
+                let port = client.exec_first::<u16, _, _>(statement, values);
+                (
+                    place(told, *name != "commit"),
+                    port.map(|port| world.name_of(port)),
+                )
+            }
+        };
+        let actual = actual.unwrap_or_else(|error| match error {
+            mysql::Error::MySqlError(error) => format!("{}: {}", error.code, error.message),
+            other => panic!("{}: {other}", told["session"]["statement"]),
+        });
+        if actual != expected {
+            let statement = &told["session"]["statement"];
+            differ.push(format!("{statement}\n  route: {expected}\n  proxy: {actual}"));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    let places = told.iter().map(|told| place(told, true));
+    let places: Vec<String> = places
+        .map(|place| place.chars().take(11).collect::<String>().trim_end().to_owned())
+        .collect();
+    assert_eq!(
+        places.join(", "),
+        "asia, asia, europe, europe, 1148: SW354, 1148: SW351, 1295: This, 1295: This, 1295: This, 1295: This, europe, \
+         sent, asia, 1148: SW356, asia, europe, sent, sent, asia, europe, europe, asia"
+    );
+}
+
+/// What became of a statement, by `route`: its cluster where `names_cluster`, or the error.
+fn place(told: &Value, names_cluster: bool) -> String {
+    match (&told["error"], &told["cluster"]) {
+        (Value::Null, Value::String(cluster)) if names_cluster => cluster.clone(),
+        (Value::Null, _) => "sent".to_owned(),
+        (error, _) => format!("{}: {}", error["code"], error["message"].as_str().unwrap()),
+    }
+}
+
+impl support::WorldOnServers {
+    /// The cluster of the server with this port; `sent` where no row came.
+    fn name_of(&self, port: Option<u16>) -> String {
+        let Some(port) = port else {
+            return "sent".to_owned();
+        };
+        let names = ["europe", "asia", "africa"];
+        let at = self.servers.iter().position(|server| server.port() == port);
+        names[at.unwrap()].to_owned()
+    }
 }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use shardwright_rules::{Destination, Dispatch, Outcome as Decided, Statement};
-use shardwright_sql::{LexMode, StatementClass};
+use shardwright_rules::{Destination, Dispatch, Outcome as Decided, SentAs, Statement, prepared};
+use shardwright_sql::LexMode;
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
 use super::database::{Rows, schema_question};
@@ -38,8 +38,8 @@ impl Session {
             return self.refuse(seq, &error).await;
         }
         let text: Rc<[u8]> = Rc::from(text);
-        let statement = Statement::new(&text, LexMode::default());
-        if let Some(error) = unpreparable(&statement) {
+        let statement = Statement::new(&text, LexMode::default()).sent_as(SentAs::Prepare);
+        if let Some(error) = unroutable(&statement) {
             return self.refuse(seq, &error).await;
         }
         if self.is_in_logical_schema()
@@ -143,7 +143,7 @@ impl Session {
         {
             return self.answer_schema(column, Rows::Binary, seq).await;
         }
-        let statement = Statement::new(&text, LexMode::default());
+        let statement = Statement::new(&text, LexMode::default()).sent_as(SentAs::Execute);
         let outer = std::mem::replace(&mut self.schema, schema);
         let flow = self
             .execute_in_schema(id, &statement, &parameters, &types, seq)
@@ -166,7 +166,12 @@ impl Session {
         let route = match &decision.outcome {
             Decided::Route(route) => route,
             Decided::Reject(rejection) => return self.refuse(seq, &rejected(rejection)).await,
-            Decided::Answer { message } => return self.send_ok(seq, message.as_bytes()).await,
+            Decided::Answer { message } => {
+                if let Err(error) = self.note_pending(statement) {
+                    return self.refuse(seq, &error).await;
+                }
+                return self.send_ok(seq, message.as_bytes()).await;
+            }
             Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
         };
         let run = self.run_of(statement, route, None);
@@ -325,19 +330,5 @@ fn unknown(id: u32, function: &str) -> MysqlError {
 }
 
 fn not_preparable() -> MysqlError {
-    errors::UNSUPPORTED_PS.with("This command is not supported in the prepared statement protocol yet")
-}
-
-/// Statements whose meaning lies in the proxy, or that no rule could make safe.
-fn unpreparable(statement: &Statement<'_>) -> Option<MysqlError> {
-    unroutable(statement).or_else(|| match statement.shape().class {
-        StatementClass::Set
-        | StatementClass::Use
-        | StatementClass::Begin
-        | StatementClass::Savepoint
-        | StatementClass::Xa
-        | StatementClass::Lock
-        | StatementClass::Prepare => Some(not_preparable()),
-        _ => None,
-    })
+    rejected(&prepared::not_preparable())
 }

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Transaction control that was answered while no server knows of the transaction.
-    fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
         if self.pending.is_empty() || !statement.follows_transaction() {
             return Ok(());
         }
