@@ -7,7 +7,7 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{
-    Configuration, Dispatch, Evaluator, HostgroupId, SessionView, Statement, Transaction,
+    Configuration, Dispatch, Evaluator, HostgroupId, SentAs, SessionView, Statement, Transaction,
 };
 
 const PATTERNS: [&str; 8] = [
@@ -99,7 +99,8 @@ fn engine_rule() -> impl Strategy<Value = Value> {
             "username": username, "schemaname": schemaname, "match_digest": match_digest, "match_pattern": match_pattern,
             "negate_match_pattern": negate, "re_modifiers": {"caseless": true, "global": apply},
             "flag_out": flag_out, "destination_hostgroup": hostgroup, "replace_pattern": replace,
-            "error_msg": error_msg, "ok_msg": ok_msg, "next_query_flag_in": next_flag, "apply": apply}}})
+            "error_msg": error_msg, "ok_msg": ok_msg, "next_query_flag_in": next_flag,
+            "delay_ms": next_flag, "apply": apply}}})
     })
 }
 
@@ -178,12 +179,16 @@ fn statement() -> impl Strategy<Value = String> {
     prop::collection::vec(select(PIECES.to_vec()), 1..5).prop_map(|pieces| pieces.concat())
 }
 
+fn sent_as() -> impl Strategy<Value = SentAs> {
+    prop_oneof![3 => Just(SentAs::Query), 1 => Just(SentAs::Prepare), 1 => Just(SentAs::Execute)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]
     fn the_table_answers_as_the_evaluator(
         configuration in configuration(),
-        sql in prop::collection::vec(statement(), 1..6),
+        sql in prop::collection::vec((sent_as(), statement()), 1..6),
         user in select(USERS.to_vec()),
         schema in select(SCHEMAS.to_vec()),
         transaction in optional(vec![10_u32, 20, 99]),
@@ -200,8 +205,8 @@ proptest! {
             since_write_ms,
             ..SessionView::default()
         };
-        for text in &sql {
-            let ask = || Statement::new(text.as_bytes(), Default::default());
+        for (sent_as, text) in &sql {
+            let ask = || Statement::new(text.as_bytes(), Default::default()).sent_as(*sent_as);
             let expected = evaluator.decide(&session, &ask());
             prop_assert_eq!(&table.explain(&session, &ask()), &expected, "{}", text);
             let mut quick = expected;
