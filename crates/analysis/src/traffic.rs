@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Dispatch, Outcome, SessionView, Statement};
+use shardwright_rules::{Configuration, Dispatch, Outcome, SentAs, SessionView, Statement};
 use shardwright_sql::LexMode;
 
 use crate::visits::ChainPositions;
@@ -27,12 +27,24 @@ pub struct Record<'r> {
     pub schema: Option<&'r str>,
     /// The client's address.
     pub client: Option<&'r str>,
-    /// The statement, or its digest text.
+    /// The statement.
     pub text: &'r [u8],
-    /// Where the text is a digest: its hash, if it is told.
-    pub digest: Option<Option<u64>>,
+    /// What of it the text is.
+    pub kind: Recorded,
     /// How often it came.
     pub count: u64,
+}
+
+/// What the text of a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// The statement as it was sent.
+    Statement,
+    /// The prepared statement that was executed, with its question marks.
+    Execution,
+    /// Without what its literals and comments were: a digest text with its hash, if that is told, or an execution of
+    /// which the log has not what was prepared.
+    Digest(Option<u64>),
 }
 
 /// What becomes of a statement.
@@ -157,6 +169,27 @@ impl Side {
         self.configuration.users.is_empty() || self.configuration.user(user).is_some()
     }
 
+    /// Where a statement goes; an execution after it was prepared, and as what the engine made of it then.
+    fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>, kind: Recorded) -> Dispatch {
+        if kind != Recorded::Execution {
+            return self.table.dispatch(session, statement);
+        }
+        let sent_as = |text, sent_as| Statement::new(text, LexMode::default()).sent_as(sent_as);
+        let prepare = sent_as(statement.text(), SentAs::Prepare);
+        let prepared = self.table.dispatch(session, &prepare);
+        let Outcome::Route(route) = &prepared.outcome else {
+            return prepared;
+        };
+        let engine = &self.configuration.engine.profile().prepared;
+        let rewritten = route.rewritten.as_ref().filter(|_| engine.executes_rewritten);
+        let text = rewritten.map_or(statement.text(), Vec::as_slice);
+        let mut executed = self.table.dispatch(session, &sent_as(text, SentAs::Execute));
+        if let (Outcome::Route(route), Some(text)) = (&mut executed.outcome, rewritten) {
+            route.rewritten = Some(text.clone());
+        }
+        executed
+    }
+
     fn own_schema(&self, user: &str) -> Option<Arc<str>> {
         let schema = self.configuration.user(user)?.default_schema.as_deref();
         schema.map(Arc::from)
@@ -208,9 +241,9 @@ impl Comparison {
         let Some(speaker) = self.speaker_of(record) else {
             return self.undecided("the record does not tell the user: give --user", record, "");
         };
-        match (speaker.known, record.digest) {
-            ([true, true], None) => self.add_statement(record, &speaker),
-            ([true, true], Some(hash)) => self.add_digest(record, &speaker, hash),
+        match (speaker.known, record.kind) {
+            ([true, true], Recorded::Statement | Recorded::Execution) => self.add_statement(record, &speaker),
+            ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &speaker, hash),
             ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
             ([left, _], _) => {
                 let place = self.place_of_one(record, &speaker, usize::from(!left));
@@ -253,7 +286,7 @@ impl Comparison {
     fn place_of_one(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
         let session = self.session(record, speaker, side);
-        Destination::of(&self.sides[side].table.dispatch(&session, &statement))
+        Destination::of(&self.sides[side].dispatch(&session, &statement, record.kind))
     }
 
     fn add_statement(&mut self, record: &Record<'_>, speaker: &Speaker) {
@@ -261,7 +294,7 @@ impl Comparison {
         let statement = Statement::new(record.text, LexMode::default());
         let decisions = [0, 1].map(|side: usize| {
             let session = self.session(record, speaker, side);
-            self.sides[side].table.dispatch(&session, &statement)
+            self.sides[side].dispatch(&session, &statement, record.kind)
         });
         self.count(record, &speaker.user, &decisions);
     }

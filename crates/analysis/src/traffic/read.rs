@@ -3,6 +3,7 @@
 mod digests;
 mod general;
 mod lines;
+mod prepared;
 mod slow;
 mod verbs;
 
@@ -10,7 +11,7 @@ use std::io::BufRead;
 
 use thiserror::Error;
 
-use super::Record;
+use super::{Record, Recorded};
 use lines::Lines;
 use verbs::Begins;
 
@@ -140,7 +141,7 @@ fn statement(text: &[u8]) -> Record<'_> {
         schema: None,
         client: None,
         text,
-        digest: None,
+        kind: Recorded::Statement,
         count: 1,
     }
 }

@@ -37,6 +37,41 @@ fn a_list_of_statements() {
 }
 
 #[test]
+fn executions_are_decided_by_what_was_prepared() {
+    let environment = with_rules();
+    let literal = environment.read("rules.sql").unwrap()
+        + "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, destination_hostgroup, apply) \
+           VALUES (5, 1, 'id=7', 1, 1);\n";
+    environment.write("literal.sql", literal).unwrap();
+    let log = "261121 10:00:00\t 3 Connect\tapp@localhost on shop using Socket\n\
+        \t\t 3 Prepare\tSELECT a FROM t WHERE id=?\n\
+        \t\t 3 Execute\tSELECT a FROM t WHERE id=7\n\
+        \t\t 3 Query\tSELECT b FROM t WHERE id=7\n\
+        \t\t 3 Execute\tSELECT c FROM t WHERE id=7\n";
+    environment.write("general.log", log).unwrap();
+    let output = environment
+        .run([
+            "traffic",
+            "diff",
+            "rules.sql",
+            "literal.sql",
+            "--log",
+            "general.log",
+        ])
+        .unwrap();
+    assert_eq!(output.code(), Some(2), "{}", output.stderr);
+    insta::assert_snapshot!(output.stdout, @r"
+    traffic 3 statements, rules.sql → literal.sql: 33.3 % go the same way, 33.3 % move, 33.3 % undecided
+    moves
+        33.3 %              1  shop reader (hostgroup 2) → shop writer (hostgroup 1)
+                               e.g. user=app  SELECT b FROM t WHERE id=7
+    undecided
+        33.3 %              1  match_pattern of rule 5 reads the statement itself
+                               e.g. user=app  SELECT c FROM t WHERE id=7
+    ");
+}
+
+#[test]
 fn digests_do_not_tell_what_comments_and_literals_decide() {
     let environment = with_rules();
     let hint = environment.read("rules.sql").unwrap()

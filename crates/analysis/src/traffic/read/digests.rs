@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
 
-use super::{ReadError, Record, Unread};
+use super::{ReadError, Record, Recorded, Unread};
 
 /// The largest dump that is read, in bytes.
 const MAX_DUMP_BYTES: u64 = 1 << 30;
@@ -65,7 +65,7 @@ impl Columns {
             schema: cell(self.schema),
             client: cell(self.client),
             text: text.as_bytes(),
-            digest: Some(hash),
+            kind: Recorded::Digest(hash),
             count,
         });
         true

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::{MAX_STATEMENT_BYTES, ReadError, Record, Unread, without_end};
+use super::prepared::Prepared;
+use super::{MAX_STATEMENT_BYTES, ReadError, Record, Recorded, Unread, without_end};
 
 /// Connections that are kept in mind; at one more, all are forgotten.
 const MAX_CONNECTIONS: usize = 1 << 20;
+/// Bytes of prepared texts that are kept in mind; at one more, all are forgotten.
+const MAX_PREPARED_BYTES: usize = 64 << 20;
 
 /// Commands of the log.
 const COMMANDS: [&str; 18] = [
@@ -74,19 +77,28 @@ struct Connection {
     user: Option<String>,
     schema: Option<String>,
     client: Option<String>,
+    prepared: Prepared,
+}
+
+/// A command that carries a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Query,
+    Prepare,
+    Execute,
 }
 
 pub(super) fn read(
     mut lines: Lines<impl BufRead>,
     each: &mut dyn FnMut(&Record<'_>),
 ) -> Result<Unread, ReadError> {
-    let mut connections: HashMap<u64, Connection> = HashMap::new();
-    let mut open: Option<(u64, Vec<u8>)> = None;
+    let mut connections = Connections::default();
+    let mut open: Option<(u64, Sent, Vec<u8>)> = None;
     let mut outside = 0;
     while let Some(line) = lines.next()? {
         let Some((id, command, rest)) = header(line) else {
             match &mut open {
-                Some((_, text)) if text.len() + line.len() < MAX_STATEMENT_BYTES => {
+                Some((_, _, text)) if text.len() + line.len() < MAX_STATEMENT_BYTES => {
                     text.push(b'\n');
                     text.extend_from_slice(line);
                 }
@@ -95,46 +107,84 @@ pub(super) fn read(
             }
             continue;
         };
-        if let Some((id, text)) = open.take() {
-            tell(connections.get(&id), &text, each);
-        }
-        if connections.len() >= MAX_CONNECTIONS {
-            connections.clear();
+        if let Some((id, sent, text)) = open.take() {
+            connections.tell(id, sent, &text, each);
         }
         match command {
-            "Query" | "Execute" => open = Some((id, rest.to_vec())),
+            "Query" => open = Some((id, Sent::Query, rest.to_vec())),
+            "Prepare" => open = Some((id, Sent::Prepare, rest.to_vec())),
+            "Execute" => open = Some((id, Sent::Execute, rest.to_vec())),
             "Connect" | "Change user" => {
-                connections.insert(id, connect(&String::from_utf8_lossy(rest)));
+                let connection = connect(&String::from_utf8_lossy(rest));
+                *connections.of(id) = connection;
             }
             "Init DB" => {
                 let schema = String::from_utf8_lossy(rest.trim_ascii()).into_owned();
-                connections.entry(id).or_default().schema = Some(schema);
+                connections.of(id).schema = Some(schema);
             }
             "Quit" => {
-                connections.remove(&id);
+                connections.known.remove(&id);
             }
             _ => {}
         }
     }
-    if let Some((id, text)) = open {
-        tell(connections.get(&id), &text, each);
+    if let Some((id, sent, text)) = open {
+        connections.tell(id, sent, &text, each);
     }
     Ok(lines.unread(outside))
 }
 
-fn tell(connection: Option<&Connection>, text: &[u8], each: &mut dyn FnMut(&Record<'_>)) {
-    let text = without_end(text);
-    if text.is_empty() {
-        return;
+#[derive(Default)]
+struct Connections {
+    known: HashMap<u64, Connection>,
+    /// Bytes of their prepared texts, with those of connections that are gone.
+    prepared: usize,
+}
+
+impl Connections {
+    fn of(&mut self, id: u64) -> &mut Connection {
+        if self.known.len() >= MAX_CONNECTIONS {
+            self.known.clear();
+        }
+        self.known.entry(id).or_default()
     }
-    each(&Record {
-        user: connection.and_then(|connection| connection.user.as_deref()),
-        schema: connection.and_then(|connection| connection.schema.as_deref()),
-        client: connection.and_then(|connection| connection.client.as_deref()),
-        text,
-        digest: None,
-        count: 1,
-    });
+
+    fn prepare(&mut self, id: u64, text: &[u8]) {
+        if self.prepared.saturating_add(text.len()) > MAX_PREPARED_BYTES {
+            let all = self.known.values_mut();
+            all.for_each(|connection| connection.prepared = Prepared::default());
+            self.prepared = 0;
+        }
+        if self.of(id).prepared.add(text) {
+            self.prepared += text.len();
+        }
+    }
+
+    fn tell(&mut self, id: u64, sent: Sent, text: &[u8], each: &mut dyn FnMut(&Record<'_>)) {
+        let text = without_end(text);
+        if text.is_empty() {
+            return;
+        }
+        if sent == Sent::Prepare {
+            return self.prepare(id, text);
+        }
+        let connection = self.known.get(&id);
+        let (text, kind) = match sent {
+            Sent::Query | Sent::Prepare => (text, Recorded::Statement),
+            Sent::Execute => match connection.and_then(|connection| connection.prepared.text_of(text)) {
+                Some(prepared) => (prepared, Recorded::Execution),
+                None => (text, Recorded::Digest(None)),
+            },
+        };
+        each(&Record {
+            user: connection.and_then(|connection| connection.user.as_deref()),
+            schema: connection.and_then(|connection| connection.schema.as_deref()),
+            client: connection.and_then(|connection| connection.client.as_deref()),
+            text,
+            kind,
+            count: 1,
+        });
+    }
 }
 
 /// `app@10.0.0.7 on shop using TCP/IP`, and of MariaDB `app@10.0.0.7 as anonymous on shop`
@@ -150,5 +200,6 @@ fn connect(text: &str) -> Connection {
         user: some(user),
         schema: some(schema),
         client: some(client),
+        prepared: Prepared::default(),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::{MAX_STATEMENT_BYTES, ReadError, Record, Unread, without_end};
+use super::{MAX_STATEMENT_BYTES, ReadError, Record, Recorded, Unread, without_end};
 
 /// The comment lines that servers write.
 const HEADS: [&[u8]; 9] = [
@@ -36,7 +36,7 @@ impl Entry {
                 schema: self.schema.as_deref(),
                 client: self.client.as_deref(),
                 text,
-                digest: None,
+                kind: Recorded::Statement,
                 count: 1,
             });
         }

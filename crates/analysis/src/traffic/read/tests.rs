@@ -14,7 +14,11 @@ fn lines(text: &str) -> String {
             or(record.client),
             record.count,
             String::from_utf8_lossy(record.text).replace('\n', "\\n"),
-            if record.digest.is_some() { " (digest)" } else { "" }
+            match record.kind {
+                Recorded::Statement => "",
+                Recorded::Execution => " (execution)",
+                Recorded::Digest(_) => " (digest)",
+            }
         ));
     })
     .unwrap();
@@ -60,11 +64,13 @@ fn general_logs() {
         2026-11-21T10:00:00.123456Z\t   12 Init DB\tother\n\
         2026-11-21T10:00:00.123456Z\t   12 Prepare\tSELECT ?\n\
         2026-11-21T10:00:00.123456Z\t   12 Execute\tSELECT 1\n\
+        2026-11-21T10:00:00.123456Z\t   12 Execute\tSELECT 1, 2\n\
         2026-11-21T10:00:00.123456Z\t   12 Quit\t\n";
     insta::assert_snapshot!(lines(mysql), @r"
     General
     app shop 10.0.0.7 1x SELECT *\n  FROM t
-    app other 10.0.0.7 1x SELECT 1
+    app other 10.0.0.7 1x SELECT ? (execution)
+    app other 10.0.0.7 1x SELECT 1, 2 (digest)
     Unread { lines: 2, too_long: 0 }
     ");
     let mariadb = "261121 10:00:00\t     3 Connect\troot@localhost on  using Socket\n\t\t     3 Query\tselect 1\n\
