@@ -239,7 +239,6 @@ fn walk(shards: u64, edits: usize, engine: EngineId, ids: &IdRanges) {
     let what = format!(
         "{edits} edits of {shards} shards on {engine}: {mean:.2} rules an edit, {renumbered} renumbered, {ratio:.3} of the best"
     );
-    println!("{what}");
     assert!(
         ratio <= 1.25 || told.iter().any(|told| told.contains("--reshape")),
         "{what}"
