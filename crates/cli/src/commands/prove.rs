@@ -4,7 +4,7 @@ use serde::Serialize;
 use shardwright_analysis::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
 use shardwright_analysis::visits;
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{EngineId, Statement};
+use shardwright_rules::{Body, EngineId, Statement};
 use shardwright_sql::LexMode;
 
 use crate::args::{Equivalent, Global, Prove, ProveWhat};
@@ -67,6 +67,8 @@ struct Claim {
     answer: &'static str,
     witnesses: Vec<Witness>,
     undecided: Vec<String>,
+    /// What the answer is not about.
+    besides: Vec<String>,
 }
 
 /// A statement that goes different ways.
@@ -113,6 +115,7 @@ impl Claim {
             answer: word,
             witnesses,
             undecided,
+            besides: [left, right].into_iter().find_map(besides).into_iter().collect(),
         }
     }
 
@@ -146,8 +149,24 @@ impl Claim {
             lines.push("undecided because of".to_owned());
             lines.extend(self.undecided.iter().map(|construct| format!("  {construct}")));
         }
+        lines.extend(self.besides.iter().map(|besides| format!("not about {besides}")));
         lines.join("\n") + "\n"
     }
+}
+
+/// Executions go the way of their text, but where that is rewritten on the way.
+fn besides(set: &RuleSet) -> Option<String> {
+    let engine = &set.configuration.engine.profile().prepared;
+    if !engine.at_execute.rewrite {
+        return None;
+    }
+    let mut rules = set.configuration.graph.rules.iter();
+    let rewriting =
+        rules.find(|rule| matches!(&rule.body, Body::Engine(row) if row.replace_pattern.is_some()))?;
+    Some(format!(
+        "executions of prepared statements: {} does not rewrite them, and rule {} of {} rewrites",
+        set.configuration.engine, rewriting.id, set.name
+    ))
 }
 
 impl Witness {
