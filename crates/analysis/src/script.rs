@@ -11,6 +11,7 @@ use crate::route_tests::Step;
 use crate::route_tests::session::Simulated;
 use crate::visits::{Visit, note_values, visits};
 
+pub(crate) use self::commands::around_parameters;
 use self::commands::with_values;
 pub use self::commands::{ScriptError, Scripted, commands, parameters};
 

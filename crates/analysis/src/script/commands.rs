@@ -109,6 +109,17 @@ fn placeholders(text: &[u8]) -> impl Iterator<Item = Token> {
     Lexer::new(text, LexMode::default()).filter(|token| token.kind == TokenKind::Placeholder)
 }
 
+/// The parts of a text around its parameters: one more than those.
+pub(crate) fn around_parameters(text: &[u8]) -> Vec<&[u8]> {
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for token in placeholders(text) {
+        parts.push(&text[from..token.span.start]);
+        from = token.span.end;
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
 /// A text with values in place of its parameters.
 pub(crate) fn with_values(text: &[u8], values: &[&[u8]]) -> Vec<u8> {
     let (mut filled, mut from) = (Vec::with_capacity(text.len()), 0);

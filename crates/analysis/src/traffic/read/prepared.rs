@@ -7,6 +7,8 @@ use memchr::memmem;
 use shardwright_rules::Statement;
 use shardwright_sql::LexMode;
 
+use crate::script::around_parameters;
+
 /// Prepared texts by digest, which is that of their executions.
 #[derive(Default)]
 pub(super) struct Prepared {
@@ -37,22 +39,20 @@ fn digest(text: &[u8]) -> u64 {
     Statement::new(text, LexMode::default()).digest_hash()
 }
 
-/// Whether a text is a prepared one with values for its question marks.
+/// Whether a text is a prepared one with values for its parameters.
 fn is_execution(executed: &[u8], prepared: &[u8]) -> bool {
-    let mut parts = prepared.split(|&byte| byte == b'?');
-    let (Some(first), last) = (parts.next(), parts.next_back()) else {
+    let parts = around_parameters(prepared);
+    let (first, between, last) = match parts.as_slice() {
+        [first, between @ .., last] => (*first, between, *last),
+        _ => return executed == prepared,
+    };
+    let Some(mut rest) = executed
+        .strip_prefix(first)
+        .and_then(|rest| rest.strip_suffix(last))
+    else {
         return false;
     };
-    let Some(rest) = executed.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = last else {
-        return rest.is_empty();
-    };
-    let Some(mut rest) = rest.strip_suffix(last) else {
-        return false;
-    };
-    parts.all(|part| match memmem::find(rest, part) {
+    between.iter().all(|part| match memmem::find(rest, part) {
         Some(at) => {
             rest = &rest[at + part.len()..];
             true
@@ -74,6 +74,7 @@ mod tests {
             "SELECT a FROM u WHERE b = ? AND c = 1",
             "SELECT a FROM u WHERE b = 1 AND c = ?",
             "SELECT 1",
+            "SELECT '?' FROM v",
         ] {
             assert!(prepared.add(text.as_bytes()));
         }
@@ -92,6 +93,8 @@ mod tests {
             ("SELECT a FROM u WHERE b = 1 AND c = 1", None),
             ("SELECT 1", Some("SELECT 1")),
             ("SELECT 2", None),
+            ("SELECT '?' FROM v", Some("SELECT '?' FROM v")),
+            ("SELECT 'x' FROM v", None),
         ] {
             assert_eq!(
                 prepared.text_of(executed.as_bytes()),
