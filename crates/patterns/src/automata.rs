@@ -3,6 +3,7 @@
 //! NUL is no byte of any text: ProxySQL cuts there. A question is answered exactly or given up with a reason.
 
 mod build;
+mod partition;
 mod product;
 
 use thiserror::Error;

@@ -6,7 +6,7 @@ use regex_automata::{Input, MatchKind};
 use regex_syntax::hir::Hir;
 use rustc_hash::FxHashMap;
 
-use super::{Automaton, Limits, NEVER, Undecided};
+use super::{Automaton, Limits, NEVER, Undecided, partition};
 use crate::pattern::Pattern;
 
 /// Before minimization: absorbing states first, then those of the determinized pattern.
@@ -114,29 +114,9 @@ impl Raw {
         Some(raw)
     }
 
-    /// Refines the partition by acceptance until successors agree, then numbers what is reachable breadth first.
+    /// The states that texts tell apart, numbered breadth first from the start.
     fn minimized(&self) -> Automaton {
-        let width = self.bytes.len();
-        let mut block: Vec<u32> = self.accepting.iter().map(|&accepts| u32::from(accepts)).collect();
-        let mut blocks = 0;
-        loop {
-            let mut seen: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-            let refined: Vec<u32> = (0..block.len())
-                .map(|state| {
-                    let row = &self.next[state * width..(state + 1) * width];
-                    let signature =
-                        std::iter::once(block[state]).chain(row.iter().map(|&n| block[n as usize]));
-                    let fresh = u32::try_from(seen.len()).expect("states are numbered by u32");
-                    *seen.entry(signature.collect()).or_insert(fresh)
-                })
-                .collect();
-            let refined_blocks = seen.len();
-            block = refined;
-            if refined_blocks == blocks {
-                break;
-            }
-            blocks = refined_blocks;
-        }
+        let (blocks, block) = partition::coarsest(&self.next, self.bytes.len(), &self.accepting);
         let mut member = vec![0; blocks];
         for (state, &of) in block.iter().enumerate() {
             member[of as usize] = state;
