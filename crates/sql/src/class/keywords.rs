@@ -60,14 +60,33 @@ pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementC
 /// The code of `/*!50110 … */`; never recurses deeper, since a comment token holds no complete comment opener that
 /// closes again.
 fn classify_inside(comment: &[u8], mode: LexMode) -> StatementClass {
+    let code = code_of(comment);
+    let mut tokens = Lexer::new(code, mode).significant();
+    match tokens.next() {
+        None => StatementClass::Empty,
+        Some(first) if first.kind == TokenKind::Word => by_keyword(first, code, tokens),
+        Some(_) => StatementClass::Other,
+    }
+}
+
+/// What a server reads of an executable comment.
+fn code_of(comment: &[u8]) -> &[u8] {
     let body = comment.strip_suffix(b"*/").unwrap_or(comment);
     let code = body.splitn(2, |&b| b == b'!').nth(1).unwrap_or_default();
     let digits = code.iter().take_while(|b| b.is_ascii_digit()).count();
-    let mut tokens = Lexer::new(&code[digits..], mode).significant();
-    match tokens.next() {
-        None => StatementClass::Empty,
-        Some(first) if first.kind == TokenKind::Word => by_keyword(first, &code[digits..], tokens),
-        Some(_) => StatementClass::Other,
+    code[digits..].trim_ascii_start()
+}
+
+/// Whether what stands behind `START` makes it a transaction's: also in an executable comment, and where `START` alone
+/// stands in one.
+fn is_transaction(behind: Option<Token>, text: &[u8]) -> bool {
+    const WORD: &[u8] = b"TRANSACTION";
+    match behind {
+        None => true,
+        Some(token) if token.kind == TokenKind::ExecutableComment => code_of(token.span.of(text))
+            .get(..WORD.len())
+            .is_some_and(|word| word.eq_ignore_ascii_case(WORD)),
+        Some(token) => token.is_word(text, "TRANSACTION"),
     }
 }
 
@@ -104,7 +123,7 @@ fn by_keyword(first: Token, text: &[u8], mut rest: impl Iterator<Item = Token>) 
         b"USE" => C::Use,
         b"BEGIN" if second_is(rest.next(), &["NOT"]) => C::Other,
         b"BEGIN" => C::Begin,
-        b"START" if second_is(rest.next(), &["TRANSACTION"]) => C::Begin,
+        b"START" if is_transaction(rest.next(), text) => C::Begin,
         b"COMMIT" => C::Commit,
         b"ROLLBACK" => C::Rollback,
         b"SAVEPOINT" => C::Savepoint,
