@@ -204,6 +204,24 @@ fn both_engines() -> &'static [Decider; 2] {
     })
 }
 
+#[test]
+fn begin_is_seen_where_only_mariadb_reads_it() {
+    let [bundled, proxysql] = both_engines();
+    for statement in [
+        "/*M!BEGIN",
+        "/*M! begin */",
+        "/*M!100000BEGIN*/ WORK",
+        "START /*M! TRANSACTION */",
+        "/*M!START*/ TRANSACTION",
+        "/*M! BEGIN; */ SET a = 1",
+    ] {
+        for engine in [bundled, proxysql] {
+            let answer = engine.short("app", None, statement);
+            assert!(answer.starts_with("SW35"), "{statement}: {answer}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 

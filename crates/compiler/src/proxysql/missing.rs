@@ -2,13 +2,16 @@
 
 use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin, refusal};
 
-use super::{Lowering, Target, digest_rule};
+use super::{Lowering, Target, digest_rule, text_rule};
 use crate::draft::ChainRef;
 use crate::native::Section;
 
 /// Statements that follow the open transaction.
 const CONTROL: &str = r"^(?:COMMIT|ROLLBACK|SAVEPOINT|RELEASE SAVEPOINT|XA)\b[^;]*$";
 const BEGIN: &str = r"^(?:BEGIN|START TRANSACTION)\b";
+/// The same where only MariaDB reads it as code: ProxySQL takes `/*M!` for a comment, which no digest shows.
+const HIDDEN_BEGIN: &str =
+    r"/\*M!(?s:.*)(?:[Bb][Ee][Gg][Ii][Nn]|[Tt][Rr][Aa][Nn][Ss][Aa][Cc][Tt][Ii][Oo][Nn])";
 /// What looks like session setup and is not: several statements, SET STATEMENT, SELECT with a table.
 const NOT_SETUP: &str = r";|^SET STATEMENT\b|^SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
 /// SET, USE, SHOW; SELECT of literals, variables and at most 8 calls of functions that drivers use on connect.
@@ -64,15 +67,18 @@ impl Lowering<'_, '_> {
             }
         };
         let control = Action::Go(self.end);
-        let named: [(&str, &str, Action); 4] = [
-            ("control", CONTROL, control),
-            ("begin", BEGIN, begin),
-            ("not_setup", NOT_SETUP, statements.clone()),
-            ("setup", SETUP, setup),
-        ];
+        let mut named = vec![("control", digest_rule(CONTROL), control)];
+        if matches!(begin, Action::Refuse(_)) {
+            named.push(("hidden_begin", text_rule(HIDDEN_BEGIN.to_owned()), begin.clone()));
+        }
+        named.extend([
+            ("begin", digest_rule(BEGIN), begin),
+            ("not_setup", digest_rule(NOT_SETUP), statements.clone()),
+            ("setup", digest_rule(SETUP), setup),
+        ]);
         if named.iter().any(|(.., action)| *action != statements) {
-            for (name, pattern, action) in named {
-                self.act(chain, name, section, digest_rule(pattern), action);
+            for (name, rule, action) in named {
+                self.act(chain, name, section, rule, action);
             }
         }
         self.act(chain, "missing", section, EngineRule::default(), statements);
