@@ -44,6 +44,20 @@ impl<T: Copy> Integers<T> {
         Self::Row(first, row)
     }
 
+    /// What becomes of each value, for the keys where something does.
+    pub(crate) fn filter_map<U>(&self, of: impl Fn(T) -> Option<U>) -> Integers<U> {
+        match self {
+            Self::Row(first, row) => {
+                let values = row.iter().map(|value| value.and_then(&of));
+                Integers::Row(*first, values.collect())
+            }
+            Self::Apart(apart) => {
+                let values = apart.iter().filter_map(|(key, value)| Some((*key, of(*value)?)));
+                Integers::Apart(values.collect())
+            }
+        }
+    }
+
     #[inline]
     pub(crate) fn get(&self, key: i64) -> Option<T> {
         match self {
