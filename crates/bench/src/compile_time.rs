@@ -35,6 +35,14 @@ impl Form {
         }
     }
 
+    /// A topology has two million objects at most, and shards with clusters of their own are more than two each.
+    fn most(self) -> u32 {
+        match self {
+            Self::OwnClusters => 100_000,
+            Self::OneCluster(_) => u32::MAX,
+        }
+    }
+
     fn project(self, shards: u32) -> Result<TempDir, BenchError> {
         match self {
             Self::OwnClusters => write_project(&project_files(shards)),
@@ -73,7 +81,10 @@ pub fn run(program: &Path, most: u32, mut progress: impl FnMut(&str)) -> Result<
     let (mut samples, mut summary, mut grown) = (Vec::new(), Vec::new(), Vec::new());
     for form in Form::ALL {
         let mut points: Vec<Point> = Vec::new();
-        for (shards, repeats, bound) in SIZES.into_iter().filter(|(shards, ..)| *shards <= most) {
+        for (shards, repeats, bound) in SIZES
+            .into_iter()
+            .filter(|(shards, ..)| *shards <= most.min(form.most()))
+        {
             progress(&format!("compile: {shards} shards, {}", form.name()));
             let directory = form.project(shards)?;
             for (engine, runs) in runs(program, &directory, repeats)? {
