@@ -181,11 +181,11 @@ impl Side {
             return prepared;
         };
         let engine = &self.configuration.engine.profile().prepared;
-        let rewritten = route.rewritten.as_ref().filter(|_| engine.executes_rewritten);
-        let text = rewritten.map_or(statement.text(), Vec::as_slice);
+        let kept = engine.kept(route.rewritten.as_deref());
+        let text = kept.unwrap_or(statement.text());
         let mut executed = self.table.dispatch(session, &sent_as(text, SentAs::Execute));
-        if let (Outcome::Route(route), Some(text)) = (&mut executed.outcome, rewritten) {
-            route.rewritten = Some(text.clone());
+        if let (Outcome::Route(route), Some(text)) = (&mut executed.outcome, kept) {
+            route.rewritten = Some(text.to_vec());
         }
         executed
     }

@@ -48,6 +48,11 @@ pub struct PreparedStatements {
 }
 
 impl PreparedStatements {
+    /// The text that executions are decided by, where that is what preparing made of the text that was sent.
+    pub fn kept<'t>(&self, rewritten: Option<&'t [u8]>) -> Option<&'t [u8]> {
+        rewritten.filter(|_| self.executes_rewritten)
+    }
+
     /// What a command goes without.
     pub fn withheld(&self, sent_as: SentAs) -> Withheld {
         match sent_as {

@@ -195,7 +195,8 @@ impl Rewrite<'_, '_, '_> {
         let Outcome::Route(route) = &decision.outcome else {
             return None;
         };
-        let rewritten = route.rewritten.as_ref()?;
+        let engine = &set.configuration.engine.profile().prepared;
+        let rewritten = engine.kept(route.rewritten.as_deref())?;
         let by_this = decision.hits.contains(&(self.position as u32));
         if !by_this || Digest::of(&text).text != Digest::of(rewritten).text {
             return None;
@@ -218,7 +219,8 @@ impl Rewrite<'_, '_, '_> {
         let Outcome::Route(route) = &first.outcome else {
             return None;
         };
-        let rewritten = route.rewritten.as_ref()?;
+        let engine = &set.configuration.engine.profile().prepared;
+        let rewritten = engine.kept(route.rewritten.as_deref())?;
         let second = set.decide(&example.session, rewritten);
         let Outcome::Route(again) = &second.outcome else {
             return None;
@@ -235,14 +237,12 @@ impl Rewrite<'_, '_, '_> {
 
     fn executed(&self, example: &Example) -> Option<Finding> {
         let set = self.known.set;
-        if !set.configuration.engine.profile().prepared.executes_rewritten {
-            return None;
-        }
         let prepared = set.decide_as(SentAs::Prepare, &example.session, &example.text);
         let Outcome::Route(route) = &prepared.outcome else {
             return None;
         };
-        let rewritten = route.rewritten.as_ref()?;
+        let engine = &set.configuration.engine.profile().prepared;
+        let rewritten = engine.kept(route.rewritten.as_deref())?;
         let executed = set.decide_as(SentAs::Execute, &example.session, rewritten);
         let elsewhere = match &executed.outcome {
             Outcome::Route(again) if again.hostgroup != route.hostgroup => {

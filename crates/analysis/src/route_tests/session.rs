@@ -169,10 +169,9 @@ impl Simulated {
             self.prepared.remove(name);
             return;
         };
-        let rewritten = route.rewritten.as_deref();
-        let text = rewritten.filter(|_| self.engine.executes_rewritten);
+        let kept = self.engine.kept(route.rewritten.as_deref());
         let prepared = Prepared {
-            text: text.unwrap_or(statement.text()).to_vec(),
+            text: kept.unwrap_or(statement.text()).to_vec(),
             schema: self.schema.clone(),
         };
         self.prepared.insert(name.to_owned(), prepared);
