@@ -9,7 +9,7 @@ use shardwright_rules::EngineId;
 use crate::shards::{ENGINES, Keys, compiled_from, one_cluster_files};
 use crate::{Report, Table};
 
-#[path = "../../compiler/tests/support/complete.rs"]
+#[path = "../../compiler/tests/it/support/complete.rs"]
 mod complete;
 
 /// Numbers of shards, with the bounds on mean evaluations of the bundled engine and of ProxySQL.

@@ -1,0 +1,18 @@
+//! What the analysis says: known answers, hazards and traps, and claims held against the evaluator.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod agreement;
+mod clean;
+mod common;
+mod equivalence;
+mod hazards;
+mod known_answers;
+mod known_engines;
+mod known_graphs;
+mod mutants;
+mod pages;
+mod properties;
+mod published;
+mod route_tests;
+mod traps;

@@ -1,0 +1,123 @@
+//! One topology on both engines: whatever a client sends, no engine places it on another shard than the other does, and
+//! what ProxySQL lets leave the writer is a read on the bundled engine too.
+
+mod cases;
+mod statements;
+
+use std::sync::OnceLock;
+
+use cases::{CASES, CLUSTERS, Case};
+use proptest::prelude::*;
+use proptest::sample::select;
+use shardwright_rules::{Decision, Outcome, Role, Route};
+use statements::{AROUND, BODIES};
+
+use crate::support::*;
+
+type Asked = (usize, &'static str, Option<&'static str>, String);
+
+fn text() -> impl Strategy<Value = Asked> {
+    (0..CASES.len()).prop_flat_map(|at| {
+        let case = &CASES[at];
+        let piece = || {
+            (select(AROUND.to_vec()), select(case.comments))
+                .prop_map(|(around, key)| around.replace("KEY", key))
+        };
+        let body = (select(BODIES), select(case.comments)).prop_map(|(body, key)| body.replace("KEY", key));
+        (
+            select(case.users),
+            select(case.schemas),
+            piece(),
+            body,
+            piece(),
+            select(vec!["", "", "", ";", "; DELETE FROM t"]),
+        )
+            .prop_map(move |(user, schema, before, body, after, end)| {
+                (at, user, schema, format!("{before}{body}{after}{end}"))
+            })
+    })
+}
+
+fn placed(route: &Route) -> (Option<&str>, Option<String>, Option<&str>) {
+    let rewritten = route
+        .rewritten
+        .as_deref()
+        .map(|text| String::from_utf8_lossy(text).replace('`', ""));
+    (
+        route.cluster.as_deref(),
+        rewritten,
+        route.backend_schema.as_deref(),
+    )
+}
+
+/// What the engines are known to do differently with `sql`.
+fn documented(schema: Option<&str>, sql: &str, bundled: &Decision, proxysql: &Route) -> bool {
+    let refusal = match &bundled.outcome {
+        Outcome::Reject(rejection) => rejection.message.split(':').next().unwrap_or_default(),
+        _ => "",
+    };
+    let writer = proxysql.role == Some(Role::Writer);
+    // Nothing is open, so that it does nothing wherever it goes.
+    let control = sql.contains("COMMIT");
+    // A call without a table is no session setup where a pattern does not know the function.
+    let call = sql.contains("GET_LOCK") && proxysql.shard.is_none();
+    // Rules ask for whole names of schemas; the compiler says so.
+    let unlisted = schema == Some("acct_0099");
+    // An empty comment is no value of an exact comment.
+    let empty = sql.contains("/**/");
+    // Several statements are sent as one, to one writer.
+    let several = refusal == "SW354";
+    // A pattern rewrites inside executable comments as it does elsewhere.
+    let executable = refusal == "SW358" && (sql.contains("/*!") || sql.contains("/*M!"));
+    writer && (control || call || unlisted || empty || several || executable)
+}
+
+/// What is wrong with a pair of answers.
+fn difference(
+    schema: Option<&str>,
+    sql: &str,
+    bundled: &Decision,
+    proxysql: &Decision,
+) -> Option<&'static str> {
+    match (&bundled.outcome, &proxysql.outcome) {
+        (_, Outcome::Reject(_)) => None,
+        (_, Outcome::Route(route)) if documented(schema, sql, bundled, route) => None,
+        (Outcome::Reject(_), Outcome::Route(_)) => Some("ProxySQL places what the bundled engine refuses"),
+        (Outcome::Route(bundled), Outcome::Route(proxysql)) => {
+            if placed(bundled) != placed(proxysql) {
+                Some("different places")
+            } else if bundled.role == Some(Role::Writer) && proxysql.role == Some(Role::Reader) {
+                Some("ProxySQL gives a reader what the bundled engine keeps on the writer")
+            } else {
+                None
+            }
+        }
+        _ => Some("different kinds of answers"),
+    }
+}
+
+fn deciders() -> &'static [[Decider; 2]] {
+    static DECIDERS: OnceLock<Vec<[Decider; 2]>> = OnceLock::new();
+    DECIDERS.get_or_init(|| {
+        let both = |case: &Case| {
+            let project = loaded(&format!("{CLUSTERS}{}", case.topology));
+            BOTH.map(|engine| Decider::new(&compiled(&project, engine)))
+        };
+        CASES.iter().map(both).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 4000 } else { 40_000 })
+    })]
+    #[test]
+    fn both_engines_place_a_statement_alike_or_proxysql_refuses((at, user, schema, sql) in text()) {
+        let [bundled, proxysql] = &deciders()[at];
+        let decisions = (bundled.decision(user, schema, &sql), proxysql.decision(user, schema, &sql));
+        let short = (bundled.short(user, schema, &sql), proxysql.short(user, schema, &sql));
+        let difference = difference(schema, &sql, &decisions.0, &decisions.1);
+        prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
+    }
+}

@@ -1,0 +1,175 @@
+//! What maps cost on each engine, as counts: the figures are those of the evaluator, and bounds that hold on any machine.
+
+use std::sync::Arc;
+
+use shardwright_compiler::{Compiled, Lock, MapStats, Options, Traffic, compile};
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{EngineId, EngineSettings, RegexEngine};
+use shardwright_topology::model::*;
+
+use crate::support::complete::complete_tree_ns;
+use crate::support::*;
+
+const WIDE: IdRanges = IdRanges {
+    hostgroups: 1_000_000..=1_999_999,
+    rules: 10_000_000..=99_999_999,
+    flags: 2_000_000..=2_999_999,
+};
+
+fn project(keys: i64, layout: RuleLayout) -> Project {
+    let mut project = tenants(1..=keys, 1).ids(WIDE).finish();
+    let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+    maps[0].rule_layout = layout;
+    project.topology.shard_maps = Table::new(maps);
+    project
+}
+
+fn with(project: &Project, engine: EngineId, options: &Options) -> Compiled {
+    let compiled = compile(project, engine, &Lock::default(), options);
+    assert_eq!(problems(&compiled, Severity::Error), Vec::<String>::new());
+    compiled
+}
+
+fn tree(keys: i64, engine: EngineId) -> MapStats {
+    let compiled = with(&project(keys, RuleLayout::Tree), engine, &Options::default());
+    let stats = compiled.stats.shard_maps["tenants"].clone();
+    assert_eq!(stats.layout, "tree");
+    stats
+}
+
+/// Hits that fall as 1/rank, for keys in the order of their rank or mixed.
+fn zipf(keys: u64, mixed: bool) -> String {
+    let rank = |key: u64| if mixed { key * 7_919 % keys } else { key };
+    let line = |key: u64| format!("{},{}\n", key + 1, 1_000_000_000 / (rank(key) + 1));
+    std::iter::once("key,count\n".to_owned())
+        .chain((0..keys).map(line))
+        .collect()
+}
+
+#[test]
+fn figures_are_what_the_evaluator_counts() {
+    let traffic = Arc::new(Traffic::parse(&zipf(60, true)).expect("lines"));
+    for engine in BOTH {
+        for layout in [RuleLayout::Tree, RuleLayout::Flat] {
+            for iterations in [0, 2, 9] {
+                for traffic in [None, Some(&traffic)] {
+                    let settings = EngineSettings {
+                        query_processor_iterations: iterations,
+                        regex: RegexEngine::Pcre,
+                    };
+                    let options = Options {
+                        settings: Some(settings),
+                        traffic: traffic.cloned(),
+                        reshape: false,
+                    };
+                    let compiled = with(&project(60, layout), engine, &options);
+                    counted(&compiled, traffic.map(|traffic| &**traffic));
+                }
+            }
+        }
+    }
+}
+
+fn counted(compiled: &Compiled, traffic: Option<&Traffic>) {
+    let decider = Decider::new(compiled);
+    let (mut evaluations, mut visits, mut total, mut worst) = (0, 0, 0, 0);
+    for key in 1..=60u64 {
+        let weight = traffic.map_or(1, |traffic| traffic.rows()[key as usize - 1].1);
+        let decision = decider.decision("app", None, &format!("/* tenant={key} */ SELECT 1 FROM t"));
+        evaluations += u64::from(decision.evaluations) * weight;
+        visits += u64::from(decision.visits) * weight;
+        worst = worst.max(decision.evaluations);
+        total += weight;
+    }
+    let stats = &compiled.stats.shard_maps["tenants"];
+    let near = |found: f64, sum: u64, what: &str| {
+        let expected = sum as f64 / total as f64;
+        let engine = compiled.configuration.engine;
+        assert!(
+            (found - expected).abs() < 1e-6,
+            "{engine} {}: {what} {found}, counted {expected}",
+            stats.layout
+        );
+    };
+    near(stats.mean_evaluations, evaluations, "evaluations");
+    near(stats.mean_visits, visits, "visits");
+    assert_eq!(stats.worst_evaluations, worst);
+}
+
+#[test]
+fn trees_of_the_bundled_engine() {
+    for (keys, bound) in [(200, 9.7), (1_000, 12.5), (10_000, 17.0)] {
+        let stats = tree(keys, EngineId::Bundled);
+        assert!(stats.mean_evaluations <= bound, "{keys}: {stats:?}");
+    }
+}
+
+#[test]
+fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_guards() {
+    for keys in [200, 1_000, 10_000] {
+        let stats = tree(keys, EngineId::Proxysql27);
+        let complete = (2..=200)
+            .map(|fan_out| complete_tree_ns(keys, fan_out, EngineId::Proxysql27))
+            .fold(f64::MAX, f64::min);
+        assert!(
+            stats.mean_cost_ns <= 1.05 * complete,
+            "{keys}: {stats:?} and {complete}"
+        );
+        if keys == 200 {
+            assert!(stats.mean_evaluations <= 14.0, "{stats:?}");
+        }
+    }
+}
+
+#[test]
+fn traffic_shapes_trees() {
+    let uniform = tree(10_000, EngineId::Proxysql27);
+    for mixed in [false, true] {
+        let traffic = Arc::new(Traffic::parse(&zipf(10_000, mixed)).expect("lines"));
+        for engine in BOTH {
+            let options = Options {
+                traffic: Some(traffic.clone()),
+                ..Options::default()
+            };
+            let compiled = with(&project(10_000, RuleLayout::Tree), engine, &options);
+            let stats = &compiled.stats.shard_maps["tenants"];
+            match engine {
+                EngineId::Bundled => assert!(stats.mean_evaluations <= 11.2, "mixed {mixed}: {stats:?}"),
+                EngineId::Proxysql27 | EngineId::Proxysql30 => {
+                    assert!(
+                        stats.mean_cost_ns <= 0.8 * uniform.mean_cost_ns,
+                        "mixed {mixed}: {stats:?}"
+                    );
+                }
+            }
+            assert!(stats.uniform.is_some());
+        }
+    }
+}
+
+#[test]
+fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
+    let mut project = tenants(1..=20, 1).finish();
+    let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+    maps[0].missing_key = MissingKey {
+        statements: MissingAction::Allow,
+        session_setup: MissingAction::Allow,
+        begin: MissingBegin::Allow,
+    };
+    let with_map = Table::new(maps);
+    let evaluations = |maps: Table<ShardMap>| {
+        project.topology.shard_maps = maps;
+        let compiled = compile(
+            &project,
+            EngineId::Proxysql27,
+            &Lock::default(),
+            &Options::default(),
+        );
+        Decider::new(&compiled)
+            .decision("app", None, "SELECT 1 FROM t")
+            .evaluations
+    };
+    let mut evaluations = evaluations;
+    let (with, without) = (evaluations(with_map), evaluations(Table::default()));
+    assert!(with <= without + 1, "{with} and {without}");
+}

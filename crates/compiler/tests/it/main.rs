@@ -1,0 +1,28 @@
+//! Topologies compiled for both engines: rules, ids, costs and diagnostics.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod clusters;
+mod columns;
+mod effect_rules;
+mod effects;
+mod engines;
+mod examples;
+mod figures;
+#[path = "../../../cli/tests/it/generator.rs"]
+#[allow(
+    dead_code,
+    reason = "the statement for the unsharded server is not asked here"
+)]
+mod generator;
+mod hostile_keys;
+mod layouts;
+mod lock;
+mod merges;
+mod patterns;
+mod sections;
+mod splits;
+mod support;
+mod tree;
+mod users;
+mod yaml;

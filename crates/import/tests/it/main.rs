@@ -1,0 +1,7 @@
+//! Rule sets of live systems, read from their files.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod files;
+mod hostile;
+mod round_trip;

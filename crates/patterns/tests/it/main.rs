@@ -1,0 +1,6 @@
+//! Patterns as automata, in the dialects of the engines.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod automata;
+mod dialects;

@@ -1,0 +1,9 @@
+//! Configurations decided by the evaluator.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod common;
+mod engine_rules;
+mod finders;
+mod prepared;
+mod shard_maps;

@@ -1,0 +1,9 @@
+//! Statements as the engines read them: tokens, comments, classes, columns.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod class;
+mod columns;
+mod comments;
+mod lex;
+mod properties;

@@ -1,0 +1,13 @@
+//! The language: what is read, what is refused and how it is said.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod hostile;
+mod invalid;
+mod pages;
+mod properties;
+mod resolved;
+mod schemas;
+mod support;
+mod symbols;
+mod valid;
