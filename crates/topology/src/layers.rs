@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use serde_json::Value;
 use shardwright_diagnostics::Sources;
 use shardwright_documents::{Document, Node};
 
@@ -123,17 +122,9 @@ pub(crate) struct Checkers {
 impl Checkers {
     pub(crate) fn new() -> Self {
         Self {
-            project: Checker::new(schema::project()),
-            topology: Checker::new(schema::topology()),
+            project: Checker::new(schema::bare_project()),
+            topology: Checker::new(schema::bare_topology()),
         }
-    }
-
-    pub(crate) const fn topology_schema(&self) -> &Value {
-        self.topology.schema()
-    }
-
-    pub(crate) const fn project_schema(&self) -> &Value {
-        self.project.schema()
     }
 }
 

@@ -19,7 +19,7 @@ use self::walk::Walk;
 use crate::environment::Environment;
 use crate::layers::{Checkers, Documents, Layers, overlay};
 use crate::report::Report;
-use crate::schema::Shape;
+use crate::schema::{self, Shape};
 use crate::view::Field;
 
 /// What is shown.
@@ -57,7 +57,6 @@ pub fn write<'o>(
     let overlay = overlay(documents, &checkers, sources, &mut report);
     let shown = Shown {
         layers: Layers::new(documents, overlay, &mut report),
-        checkers: &checkers,
         sources,
         part,
         only,
@@ -83,7 +82,6 @@ pub fn write<'o>(
 
 struct Shown<'s> {
     layers: Layers<'s>,
-    checkers: &'s Checkers,
     sources: &'s Sources,
     part: Part,
     only: &'s [String],
@@ -104,15 +102,15 @@ impl Shown<'_> {
             address: String::new(),
         };
         let (view, schema) = match self.part {
-            Part::Topology => (layers.topology(), self.checkers.topology_schema()),
-            Part::Project => (layers.project(), self.checkers.project_schema()),
+            Part::Topology => (layers.topology(), schema::topology()),
+            Part::Project => (layers.project(), schema::project()),
         };
         let environment = Environment::default();
         if let Some(view) = view {
             walk.value(
                 Slot::Root,
                 &view,
-                Some(Shape::root(schema)),
+                Some(Shape::root(&schema)),
                 &environment,
                 &mut context,
             )?;

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::id;
 use super::shapes::{
-    EXPECTS, count, described, duration, generated, map, object, reference, text, texts, word,
+    EXPECTS, count, described, duration, generated, map, mapping, object, reference, text, texts, word,
 };
 
 pub(super) fn cluster() -> Value {
     generated(
         "Servers that hold the same data.",
-        &[
+        [
             (
                 "type",
                 word(
@@ -36,7 +36,7 @@ pub(super) fn cluster() -> Value {
                 "hostgroups",
                 object(
                     "Hostgroup numbers that must be kept.",
-                    &[
+                    [
                         (
                             "writer",
                             id("The number of the hostgroup that holds the writers."),
@@ -122,7 +122,7 @@ pub(super) fn cluster() -> Value {
 pub(super) fn server() -> Value {
     generated(
         "A database server.",
-        &[
+        [
             ("host", text("The host name or the address of the server.")),
             ("port", super::int("TCP port; 3306 where not given.", 1, 65_535)),
             (
@@ -183,7 +183,7 @@ fn weight(description: &str) -> Value {
 pub(super) fn user() -> Value {
     generated(
         "An account that clients log in with.",
-        &[
+        [
             ("password", described("secret", "Its password.")),
             ("cluster", text("Where statements go that nothing else places.")),
             (
@@ -233,17 +233,20 @@ pub(super) fn secret() -> Value {
             ),
         ),
     ];
-    let previous = reference_or_literal("The old secret that stays valid.", &fields);
+    let previous = reference_or_literal("The old secret that stays valid.", fields.clone());
     fields.push(("previous", previous));
     let description = "A reference to a secret: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.";
-    reference_or_literal(description, &fields)
+    reference_or_literal(description, fields)
 }
 
-fn reference_or_literal(description: &str, fields: &[(&str, Value)]) -> Value {
-    json!({
-        "description": description,
-        "if": { "type": "object" },
-        "then": object("A reference to a secret.", fields),
-        "else": { "type": "string", EXPECTS: "a reference such as {env: APP_PASSWORD}" },
-    })
+fn reference_or_literal(description: &str, fields: Vec<(&'static str, Value)>) -> Value {
+    mapping([
+        ("description", description.into()),
+        ("if", json!({ "type": "object" })),
+        ("then", object("A reference to a secret.", fields)),
+        (
+            "else",
+            json!({ "type": "string", EXPECTS: "a reference such as {env: APP_PASSWORD}" }),
+        ),
+    ])
 }

@@ -183,11 +183,11 @@ fn place(schema: &Value, path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{undefaulted_project, undefaulted_topology};
+    use super::super::{bare_project, bare_topology};
 
     #[test]
     fn every_default_has_its_place() {
-        assert_eq!(super::apply_topology(&mut undefaulted_topology()), [""; 0]);
-        assert_eq!(super::apply_project(&mut undefaulted_project()), [""; 0]);
+        assert_eq!(super::apply_topology(&mut bare_topology()), [""; 0]);
+        assert_eq!(super::apply_project(&mut bare_project()), [""; 0]);
     }
 }

@@ -14,13 +14,13 @@ fn match_() -> Value {
 pub(super) fn pooling() -> Value {
     object(
         "How backend connections are shared between sessions.",
-        &[(
+        [(
             "exceptions",
             map(
                 "Statements whose connection is shared in another way, by name.",
                 generated(
                     "Statements whose connection is shared in another way.",
-                    &[
+                    [
                         ("match", match_()),
                         (
                             "multiplex",
@@ -47,7 +47,7 @@ pub(super) fn caches() -> Value {
         "Statements whose results are kept for a while.",
         generated(
             "Reads whose results are kept; nothing but the time makes a result go.",
-            &[
+            [
                 ("match", match_()),
                 (
                     "ttl",
@@ -67,7 +67,7 @@ pub(super) fn caches() -> Value {
 pub(super) fn mirrors() -> Value {
     let to = object(
         "Where the copy of each statement goes.",
-        &[
+        [
             ("cluster", text("The name of the cluster that the copy goes to.")),
             (
                 "role",
@@ -82,7 +82,7 @@ pub(super) fn mirrors() -> Value {
         "Statements of which a copy is sent to a second place.",
         generated(
             "A mirror. Answers of the copy are thrown away.",
-            &[
+            [
                 ("match", match_()),
                 ("to", to),
                 (
@@ -103,7 +103,7 @@ pub(super) fn mirrors() -> Value {
 pub(super) fn firewall() -> Value {
     let mut allow = object(
         "Statements that pass; all others are told or refused.",
-        &[
+        [
             (
                 "file",
                 text(
@@ -128,7 +128,7 @@ pub(super) fn firewall() -> Value {
         "Statements that users may send, by the name of the user.",
         generated(
             "What one user may send.",
-            &[
+            [
                 (
                     "mode",
                     word(

@@ -21,7 +21,7 @@ pub(super) fn environment() -> Value {
     });
     object(
         "What one environment changes: values of variables, and patches of the topology and the project file.",
-        &[
+        [
             ("version", version()),
             (
                 "variables",

@@ -8,7 +8,7 @@ use crate::model::TeamItems;
 pub(super) fn lint() -> Value {
     object(
         "Which findings of the linter count, and the team's own rules.",
-        &[
+        [
             (
                 "select",
                 texts(
@@ -61,7 +61,7 @@ fn severity(description: &str) -> Value {
 fn path() -> Value {
     object(
         "What differs for the files of a path.",
-        &[
+        [
             (
                 "path",
                 text("Paths below the project's directory; `*` stands for any characters."),
@@ -89,7 +89,7 @@ fn rule() -> Value {
     let words = TeamItems::ALL.map(|(word, _)| word);
     object(
         "A rule about things of a compiled configuration.",
-        &[
+        [
             ("for", word("What the rule is about, one by one.", &words)),
             (
                 "where",
@@ -125,7 +125,7 @@ fn conditions(description: &str) -> Value {
             "if": { "type": "object" },
             "then": object(
                 "Tests that must all hold of the field.",
-                &[
+                [
                     ("is", values("The field is one of these values.")),
                     ("not", values("The field is none of these values.")),
                     ("like", text_or_list("Globs, one of which the text must fit.")),
@@ -155,7 +155,7 @@ fn values(description: &str) -> Value {
 fn test() -> Value {
     object(
         "An item with what the rule says of it.",
-        &[
+        [
             (
                 "item",
                 json!({

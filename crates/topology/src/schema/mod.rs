@@ -24,24 +24,26 @@ use serde_json::{Value, json};
 pub(crate) use defaults::WHERE;
 pub(crate) use shape::Shape;
 pub(crate) use shapes::EXPECTS;
-use shapes::{int, map, object, text, word};
+use shapes::{int, map, mapping, object, text, word};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The schema of the files under `topology/`.
 #[must_use]
 pub fn topology() -> Value {
-    let mut schema = undefaulted_topology();
+    let mut schema = bare_topology();
+    details::topology(&mut schema);
     // A test holds that every default has its place.
     let _ = defaults::apply_topology(&mut schema);
     details::render(&mut schema);
     schema
 }
 
-fn undefaulted_topology() -> Value {
+/// The same without what only readers of the schema need: examples, defaults, and texts in the form that editors show.
+pub(crate) fn bare_topology() -> Value {
     let mut schema = object(
         "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.",
-        &[
+        [
             ("version", version()),
             (
                 "variables",
@@ -91,15 +93,14 @@ fn undefaulted_topology() -> Value {
         ],
     );
     head(&mut schema, "topology.v1.json", "shardwright topology");
-    schema["$defs"] = json!({
-        "scope": scope::scope(),
-        "secret": clusters::secret(),
-        "server": clusters::server(),
-        "shard": shard_maps::shard(),
-        "rule": query_rules::rule(),
-        "for_each": for_each(),
-    });
-    details::topology(&mut schema);
+    schema["$defs"] = mapping([
+        ("scope", scope::scope()),
+        ("secret", clusters::secret()),
+        ("server", clusters::server()),
+        ("shard", shard_maps::shard()),
+        ("rule", query_rules::rule()),
+        ("for_each", for_each()),
+    ]);
     schema
 }
 
@@ -108,7 +109,7 @@ fn undefaulted_topology() -> Value {
 pub fn tests() -> Value {
     let mut schema = route_tests::route_tests();
     head(&mut schema, "tests.v1.json", "shardwright route tests");
-    schema["$defs"] = json!({ "for_each": for_each() });
+    schema["$defs"] = mapping([("for_each", for_each())]);
     for (name, definition) in route_tests::definitions() {
         schema["$defs"][name] = definition;
     }
@@ -120,17 +121,18 @@ pub fn tests() -> Value {
 /// The schema of `shardwright.yaml`.
 #[must_use]
 pub fn project() -> Value {
-    let mut schema = undefaulted_project();
+    let mut schema = bare_project();
+    details::project(&mut schema);
     let _ = defaults::apply_project(&mut schema);
     details::render(&mut schema);
     schema
 }
 
-fn undefaulted_project() -> Value {
+/// As [`bare_topology`].
+pub(crate) fn bare_project() -> Value {
     let mut schema = project::project();
     head(&mut schema, "project.v1.json", "shardwright project file");
-    schema["$defs"] = json!({ "secret": clusters::secret() });
-    details::project(&mut schema);
+    schema["$defs"] = mapping([("secret", clusters::secret())]);
     schema
 }
 
@@ -157,7 +159,7 @@ fn version() -> Value {
 fn variable() -> Value {
     object(
         "A value that an environment or `--var` may set.",
-        &[
+        [
             (
                 "type",
                 word(
@@ -203,7 +205,7 @@ fn for_each() -> Value {
             "properties": {
                 "from": object(
                     "Makes an instance of each row of a file; `$(NAME.COLUMN)` is another cell of the row.",
-                    &[
+                    [
                         ("csv", text("A CSV file below the project's directory; its first row names the columns.")),
                         ("column", text("The column that the variable takes its values from.")),
                     ],

@@ -16,7 +16,7 @@ pub(super) fn read_write_policy() -> Value {
     let matches = |description: &str| list(description, "a list of matches", reference("scope"));
     generated(
         "Which statements may leave the writer: only what is provably a read ever does.",
-        &[
+        [
             (
                 "applies_to",
                 described("scope", "Whose statements it is about; all where not given."),
@@ -25,7 +25,7 @@ pub(super) fn read_write_policy() -> Value {
                 "reads",
                 object(
                     "Which reads go to readers: one of `all`, `only`, `except`.",
-                    &[
+                    [
                         (
                             "all",
                             json!({ "description": "Every statement that is provably a read.", "const": true, EXPECTS: "true" }),
@@ -39,11 +39,11 @@ pub(super) fn read_write_policy() -> Value {
                 "writer_hint",
                 object(
                     "What a client writes to keep a statement on the writer.",
-                    &[(
+                    [(
                         "comment",
                         object(
                             "A comment such as `/* primary */`.",
-                            &[("name", text("The word in the comment; a bare word means word=1."))],
+                            [("name", text("The word in the comment; a bare word means word=1."))],
                         ),
                     )],
                 ),
@@ -95,7 +95,7 @@ pub(super) fn throttle() -> Value {
     status.extend(levels.clone());
     generated(
         "Slows statements.",
-        &[
+        [
             (
                 "applies_to",
                 described("scope", "Whose statements it is about; all where not given."),
@@ -104,19 +104,22 @@ pub(super) fn throttle() -> Value {
                 "signal",
                 object(
                     "What starts and stops it; always on where not given.",
-                    &[
+                    [
                         (
                             "replication_lag",
-                            object("The greatest lag of a cluster's replicas.", &lag),
+                            object("The greatest lag of a cluster's replicas.", lag),
                         ),
                         (
                             "threads_running",
-                            object("The status variable `Threads_running` of the writer.", &levels),
+                            object(
+                                "The status variable `Threads_running` of the writer.",
+                                levels.clone(),
+                            ),
                         ),
-                        ("status", object("A status variable of the writer.", &status)),
+                        ("status", object("A status variable of the writer.", status)),
                         (
                             "flow_control",
-                            object("The share of time in Galera flow control, 0 to 1.", &levels),
+                            object("The share of time in Galera flow control, 0 to 1.", levels),
                         ),
                     ],
                 ),
@@ -126,7 +129,7 @@ pub(super) fn throttle() -> Value {
                 json!({
                     "description": "How long a statement waits: a time, or a range that the signal regulates.",
                     "if": { "type": "object" },
-                    "then": object("Regulated between both.", &[
+                    "then": object("Regulated between both.", [
                         ("from", duration("The delay when the signal starts.")),
                         ("to", duration("The greatest delay, which the signal may rise to.")),
                     ]),

@@ -10,7 +10,7 @@ const ENGINES: [&str; 3] = ["bundled", "proxysql-2.7", "proxysql-3.0"];
 pub(super) fn project() -> Value {
     object(
         "The project file of shardwright: engines, targets, ids, ownership.",
-        &[
+        [
             ("version", version()),
             (
                 "engines",
@@ -69,7 +69,7 @@ pub(super) fn project() -> Value {
 fn ids() -> Value {
     object(
         "Numbers that may be used, such as 1000-2999.",
-        &[
+        [
             (
                 "hostgroups",
                 id_range("Numbers that hostgroups may have, both ends included."),
@@ -89,7 +89,7 @@ fn ids() -> Value {
 fn manage() -> Value {
     object(
         "What of a live system is ours; everything where not given.",
-        &[
+        [
             (
                 "query_rules",
                 id_range("Numbers of the query rules that are ours, both ends included."),
@@ -110,7 +110,7 @@ fn engine() -> Value {
     json!({
         "description": "An engine, or an engine with settings.",
         "if": { "type": "object" },
-        "then": object("An engine with settings.", &[
+        "then": object("An engine with settings.", [
             ("engine", word("The name of the engine, with its version.", &ENGINES)),
             ("regex", word("The dialect of its regular expressions, as its variables set it.", &["pcre", "re2"])),
             ("iterations", int("Its variable `mysql-query_processor_iterations`; 0 is no limit.", 0, 1_000_000)),
@@ -122,7 +122,7 @@ fn engine() -> Value {
 fn target() -> Value {
     object(
         "A proxy.",
-        &[
+        [
             (
                 "engine",
                 word("The engine that it runs; one of `engines`.", &ENGINES),
@@ -144,7 +144,7 @@ fn target() -> Value {
 fn wave() -> Value {
     object(
         "Targets that are changed together.",
-        &[
+        [
             ("name", text("The name of the wave.")),
             (
                 "select",
@@ -166,7 +166,7 @@ fn wave() -> Value {
 fn state() -> Value {
     object(
         "Where the state of runs is kept.",
-        &[
+        [
             ("dir", text("A directory for the state, relative to the project.")),
             ("mysql", text("A MySQL database for the state, by its address.")),
             ("etcd", text("A cluster of etcd for the state, by its address.")),
@@ -177,12 +177,12 @@ fn state() -> Value {
 fn safety() -> Value {
     object(
         "What an apply may not exceed without approval.",
-        &[
+        [
             (
                 "deletes",
                 object(
                     "How much an apply may delete.",
-                    &[("max", count("The most objects that one apply may delete."))],
+                    [("max", count("The most objects that one apply may delete."))],
                 ),
             ),
             (

@@ -8,13 +8,13 @@ use super::shapes::{bit, count, generated, int, list, object, reference, text, w
 pub(super) fn block() -> Value {
     generated(
         "Rules in written order.",
-        &[
+        [
             (
                 "at",
                 word_or(
                     "Where the block stands; before_all where not given.",
                     &["before_all", "after_all"],
-                    &[
+                    [
                         (
                             "before",
                             text("In front of the rules of the object at this address."),
@@ -40,7 +40,7 @@ pub(super) fn rule() -> Value {
     fields.extend(actions());
     object(
         "A rule; columns that are not given keep the engine's default, but `active` is 1.",
-        &fields,
+        fields,
     )
 }
 

@@ -10,7 +10,7 @@ use super::version;
 pub(super) fn route_tests() -> Value {
     object(
         "Route tests of a shardwright project: where statements must go, checked without a server.",
-        &[
+        [
             ("version", version()),
             ("session", reference("session")),
             ("route_tests", map("Tests by name; a name is a sentence.", test())),
@@ -33,7 +33,7 @@ pub(super) fn definitions() -> [(&'static str, Value); 2] {
 fn test() -> Value {
     object(
         "One statement with what must become of it, or a script of one session.",
-        &[
+        [
             ("for_each", reference("for_each")),
             ("session", reference("session")),
             (
@@ -61,11 +61,11 @@ fn property() -> Value {
     let expect = word_or(
         "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
         &["disjoint"],
-        &expectations_of_all(),
+        expectations_of_all(),
     );
     object(
         "What must hold for every statement of a domain.",
-        &[
+        [
             ("for_each", reference("for_each")),
             (
                 "engines",
@@ -90,7 +90,7 @@ fn property() -> Value {
 fn domain(description: &str) -> Value {
     object(
         description,
-        &[
+        [
             ("users", text_or_list("Names of users who send the statements.")),
             (
                 "schemas",
@@ -115,7 +115,7 @@ fn expectations_of_all() -> Vec<(&'static str, Value)> {
 fn step() -> Value {
     object(
         "A statement of a script.",
-        &[
+        [
             ("query", text("The statement that the session sends.")),
             (
                 "prepare",
@@ -153,7 +153,7 @@ fn step() -> Value {
 fn session() -> Value {
     object(
         "Who sends the statement, and from where. What is absent is taken from the test around it, then from the file.",
-        &[
+        [
             (
                 "user",
                 text("The user who logged in; may be absent where there is one user."),
@@ -171,7 +171,7 @@ fn session() -> Value {
 fn expect() -> Value {
     object(
         "What must become of the statement; everything that is written must hold.",
-        &expectations(),
+        expectations(),
     )
 }
 

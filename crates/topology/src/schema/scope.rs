@@ -87,6 +87,6 @@ pub(super) fn scope() -> Value {
     );
     object(
         "Which statements: keys must all hold, lists are alternatives.",
-        &fields,
+        fields,
     )
 }

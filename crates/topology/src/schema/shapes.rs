@@ -1,6 +1,6 @@
 //! The shapes that all sections are built from. Any text may hold `$( … )`, so numbers may be texts with one.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The annotation that says in words what is expected; messages use it.
 pub(crate) const EXPECTS: &str = "x-expects";
@@ -50,7 +50,12 @@ pub(super) fn word(description: &str, words: &[&str]) -> Value {
 }
 
 pub(super) fn list(description: &str, expects: &str, item: Value) -> Value {
-    json!({ "description": description, "type": "array", EXPECTS: expects, "items": item })
+    mapping([
+        ("description", description.into()),
+        ("type", "array".into()),
+        (EXPECTS, expects.into()),
+        ("items", item),
+    ])
 }
 
 pub(super) fn texts(description: &str, expects: &str) -> Value {
@@ -69,30 +74,32 @@ pub(super) fn text_or_list(description: &str) -> Value {
 
 /// Objects by name.
 pub(super) fn map(description: &str, value: Value) -> Value {
-    json!({
-        "description": description,
-        "type": "object",
-        EXPECTS: "a mapping of names",
-        "additionalProperties": value,
-    })
+    mapping([
+        ("description", description.into()),
+        ("type", "object".into()),
+        (EXPECTS, "a mapping of names".into()),
+        ("additionalProperties", value),
+    ])
 }
 
-pub(super) fn object(description: &str, fields: &[(&str, Value)]) -> Value {
-    let properties: Map<String, Value> = fields
-        .iter()
-        .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
-        .collect();
-    json!({
-        "description": description,
-        "type": "object",
-        EXPECTS: "a mapping",
-        "properties": properties,
-        "additionalProperties": false,
-    })
+pub(super) fn object(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    mapping([
+        ("description", description.into()),
+        ("type", "object".into()),
+        (EXPECTS, "a mapping".into()),
+        ("properties", mapping(fields)),
+        ("additionalProperties", false.into()),
+    ])
+}
+
+/// A JSON object of parts that move into it; `json!` copies what it is given, at every level again.
+pub(super) fn mapping(parts: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part));
+    Value::Object(parts.collect())
 }
 
 /// An object that a generator may make.
-pub(super) fn generated(description: &str, fields: &[(&str, Value)]) -> Value {
+pub(super) fn generated(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut schema = object(description, fields);
     schema["properties"]["for_each"] = reference("for_each");
     schema
@@ -113,13 +120,17 @@ pub(super) fn described(definition: &str, description: &str) -> Value {
 }
 
 /// One of some words, or an object.
-pub(super) fn word_or(description: &str, words: &[&str], fields: &[(&str, Value)]) -> Value {
-    json!({
-        "description": description,
-        "if": { "type": "object" },
-        "then": object(description, fields),
-        "else": { "enum": words },
-    })
+pub(super) fn word_or(
+    description: &str,
+    words: &[&str],
+    fields: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
+    mapping([
+        ("description", description.into()),
+        ("if", json!({ "type": "object" })),
+        ("then", object(description, fields)),
+        ("else", json!({ "enum": words })),
+    ])
 }
 
 /// A whole number of things.

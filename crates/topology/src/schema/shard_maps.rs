@@ -11,7 +11,7 @@ const KEY_TEMPLATE: &str = "Text around the key, such as `tenant_$(key:03)`.";
 pub(super) fn shard_map() -> Value {
     generated(
         "How a key is found in statements, and where each shard is.",
-        &[
+        [
             (
                 "applies_to",
                 described("scope", "Whose statements it is about; all where not given."),
@@ -65,7 +65,7 @@ pub(super) fn shard_map() -> Value {
                 word_or(
                     "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
                     &["reject"],
-                    &cluster(),
+                    cluster(),
                 ),
             ),
             (
@@ -84,10 +84,10 @@ fn cluster() -> [(&'static str, Value); 1] {
 }
 
 fn missing_key() -> Value {
-    let missing = |description: &str| word_or(description, &["reject", "allow"], &cluster());
+    let missing = |description: &str| word_or(description, &["reject", "allow"], cluster());
     object(
         "What becomes of statements without a key.",
-        &[
+        [
             (
                 "statements",
                 missing(
@@ -114,7 +114,7 @@ pub(super) fn shard() -> Value {
     let scalar = json!({ "type": ["string", "integer"], EXPECTS: "text or an integer" });
     generated(
         "One shard: its keys and where it is.",
-        &[
+        [
             (
                 "keys",
                 list(
@@ -140,7 +140,7 @@ pub(super) fn shard() -> Value {
 fn override_() -> Value {
     generated(
         "Another place for one shard.",
-        &[
+        [
             ("cluster", text("The name of the cluster that it is on.")),
             ("schema", text("The schema that it is in, on its cluster.")),
             ("reason", text("Why it is there, such as the number of a change.")),
@@ -151,7 +151,7 @@ fn override_() -> Value {
 fn key() -> Value {
     object(
         "What shards are found by.",
-        &[
+        [
             (
                 "name",
                 text("The name of the key, which is the word before `=` in comments."),
@@ -190,12 +190,12 @@ fn key() -> Value {
 fn finder() -> Value {
     object(
         "A place where keys are found.",
-        &[
+        [
             (
                 "comment",
                 object(
                     "A comment such as `/* tenant=17 */`.",
-                    &[
+                    [
                         ("name", text("The word before `=`, where not the key's name.")),
                         ("exact", text("The whole comment, such as `$(key:03)`.")),
                         (
@@ -216,7 +216,7 @@ fn finder() -> Value {
                 "column",
                 object(
                     "A column that WHERE compares, or that an INSERT lists.",
-                    &[
+                    [
                         ("name", text("The name of the column, such as `tenant_id`.")),
                         (
                             "in_shards",

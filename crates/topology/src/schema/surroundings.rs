@@ -27,7 +27,7 @@ pub(super) fn engine_settings() -> Value {
 pub(super) fn monitor() -> Value {
     object(
         "The account with which engines watch servers. It needs no more than to log in, and to read replication status.",
-        &[
+        [
             ("user", text("Its name on the servers.")),
             ("password", described("secret", "Its password.")),
         ],
@@ -39,7 +39,7 @@ pub(super) fn listeners() -> Value {
         "Ports that clients connect to, by the name that a `match` uses.",
         generated(
             "A port that clients connect to.",
-            &[
+            [
                 (
                     "port",
                     int("TCP port; each listener has one of its own.", 1, 65_535),
@@ -58,7 +58,7 @@ pub(super) fn moves() -> Value {
         "Shards that move from one cluster to another, by MAP/SHARD.",
         object(
             "A shard that moves.",
-            &[
+            [
                 ("from", text("The cluster that holds it now.")),
                 ("to", text("The cluster that will hold it.")),
                 (
@@ -71,7 +71,7 @@ pub(super) fn moves() -> Value {
                     "open_transactions",
                     object(
                         "What becomes of transactions that are open when the fence goes up.",
-                        &[
+                        [
                             (
                                 "wait",
                                 duration(
@@ -93,7 +93,7 @@ pub(super) fn moves() -> Value {
                     "ready",
                     object(
                         "What says that the copy is complete.",
-                        &[
+                        [
                             (
                                 "command",
                                 texts(
