@@ -5,8 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What `work` makes of each item, in the order of the items; on all processors where it is `large` enough to be worth
 /// threads.
 pub fn side_by_side<T: Sync, R: Send>(items: &[T], large: bool, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if !large || processors == 1 || items.len() < 2 {
+    // How many processors there are is read from files.
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if large && items.len() > 1 {
+        processors().min(items.len())
+    } else {
+        1
+    };
+    if threads == 1 {
         return items.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);
@@ -19,9 +25,7 @@ pub fn side_by_side<T: Sync, R: Send>(items: &[T], large: bool, work: impl Fn(&T
         }
     };
     let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..processors.min(items.len()))
-            .map(|_| scope.spawn(take))
-            .collect();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
         let mut done = take();
         for other in others {
             let taken = other.join();
