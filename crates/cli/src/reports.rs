@@ -59,6 +59,9 @@ impl FromStr for ReportFile {
 /// Writes every report file that was asked for; the first one that cannot be written is the error, the others are
 /// written all the same.
 pub(crate) fn write(files: &[ReportFile], report: &Report, command: &str) -> Result<(), CommandError> {
+    if files.is_empty() {
+        return Ok(());
+    }
     let pages = codes::pages();
     let tool = Tool {
         command,
