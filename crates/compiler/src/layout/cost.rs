@@ -2,7 +2,7 @@
 
 use shardwright_rules::{EngineProfile, RegexEngine};
 
-use super::order::{self, Place};
+use super::order::{self, Step, Walk};
 use super::shape::Item;
 
 /// Prices in nanoseconds.
@@ -59,41 +59,34 @@ pub(crate) struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// The order of a tree's rules.
-    pub(crate) fn order(&self, root: &[Item]) -> Vec<Place> {
+    /// The rules of a tree in their order, without the ends of chains.
+    pub(crate) fn order<'i>(&self, root: &'i [Item]) -> Vec<Step<'i>> {
+        let steps: Vec<Step<'_>> = Walk::new(root).collect();
         if self.alike {
-            order::in_place(root)
-        } else {
-            order::by_weight(root, self.of)
+            return steps;
         }
+        let order = order::by_weight(&steps, self.of);
+        order.into_iter().map(|at| steps[at as usize]).collect()
     }
 }
 
 /// Costs a shape whose rules stand in the order of its weights.
 pub(crate) fn cost(root: &[Item], weights: Weights<'_>, price: Price) -> Cost {
-    let chains = order::chains(root);
-    let children = order::children(&chains);
-    // Evaluations in front of a chain, and how deep it lies.
-    let mut before = vec![0u64; chains.len()];
-    let mut depths = vec![1usize; chains.len()];
-    for (number, items) in chains.iter().enumerate() {
-        let mut below = children[number].iter();
-        for (at, item) in items.iter().enumerate() {
-            if let Item::Leaf(_) = item {
-                continue;
-            }
-            let child = *below.next().expect("every chain item has its chain") as usize;
-            before[child] = before[number] + at as u64 + 1;
-            depths[child] = depths[number] + 1;
-        }
-    }
+    let steps = weights.order(root);
     let (mut total, mut evaluations, mut visits) = (0.0, 0.0, 0.0);
-    for (at, (chain, nth)) in weights.order(root).into_iter().enumerate() {
-        if let Item::Leaf(entry) = chains[chain as usize][nth as usize] {
-            let weight = weights.of[entry as usize];
-            total += weight;
-            evaluations += weight * (before[chain as usize] + u64::from(nth) + 1) as f64;
-            visits += weight * (at + 1) as f64;
+    let (mut chains, mut depth) = (1, 1);
+    for (at, step) in steps.iter().enumerate() {
+        match step.item {
+            Item::Leaf(entry) => {
+                let weight = weights.of[*entry as usize];
+                total += weight;
+                evaluations += weight * step.evaluations as f64;
+                visits += weight * (at + 1) as f64;
+            }
+            Item::Chain(_) => {
+                chains += 1;
+                depth = depth.max(step.depth + 1);
+            }
         }
     }
     let total = if total > 0.0 { total } else { 1.0 };
@@ -102,8 +95,8 @@ pub(crate) fn cost(root: &[Item], weights: Weights<'_>, price: Price) -> Cost {
         mean_evaluations,
         mean_visits,
         mean_ns: price.ns(mean_evaluations, mean_visits, 0.0),
-        rules: chains.iter().map(|items| items.len() + 1).sum(),
-        chains: chains.len(),
-        depth: depths.into_iter().max().unwrap_or(1),
+        rules: steps.len() + chains,
+        chains,
+        depth,
     }
 }

@@ -10,94 +10,105 @@ use std::cmp::Ordering;
 
 use super::shape::Item;
 
-/// A rule of a tree: the place of its chain (0 is the root, then as [`chains`] counts them) and its place in it.
+/// A rule of a tree: the place of its chain (0 is the root, then as [`Walk`] comes to them) and its place in it.
 pub(crate) type Place = (u32, u32);
 
-/// Items of every chain of a tree: the root first, a chain behind the one that hands it its entries, depth first.
-pub(crate) fn chains(root: &[Item]) -> Vec<&[Item]> {
-    let mut all = Vec::new();
-    let mut waiting = vec![root];
-    while let Some(items) = waiting.pop() {
-        all.push(items);
-        waiting.extend(items.iter().rev().filter_map(|item| match item {
-            Item::Chain(chain) => Some(chain.items.as_slice()),
-            Item::Leaf(_) => None,
-        }));
-    }
-    all
+/// A rule of a tree, on the way through all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'a> {
+    /// What the rule is for.
+    pub item: &'a Item,
+    /// Where it stands in the tree.
+    pub place: Place,
+    /// Patterns that a statement has run when this one has been.
+    pub evaluations: u64,
+    /// Chains on the way to it, its own included.
+    pub depth: usize,
 }
 
-/// For each chain of [`chains`], the numbers of the chains that its items hand entries to, in the order of the items.
-pub(crate) fn children(chains: &[&[Item]]) -> Vec<Vec<u32>> {
-    let mut children = vec![Vec::new(); chains.len()];
-    // Chains that still wait for chains below them: their number, and how many.
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    for (number, items) in chains.iter().enumerate() {
-        if let Some((parent, left)) = open.last_mut() {
-            children[*parent].push(number as u32);
-            *left -= 1;
-        }
-        let below = items.iter().filter(|item| matches!(item, Item::Chain(_))).count();
-        open.push((number, below));
-        while open.last().is_some_and(|&(_, left)| left == 0) {
-            open.pop();
-        }
-    }
-    children
+/// The rules of a tree without the ends of chains, each chain's where they stand when all weigh alike: behind the rule that
+/// hands it its entries, depth first.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    open: Vec<Open<'a>>,
+    chains: u32,
 }
 
-/// The rules of a tree in order, without the ends of chains: each chain's rules where they stand when all weigh alike.
-pub(crate) fn in_place(root: &[Item]) -> Vec<Place> {
-    let chains = chains(root);
-    let children = children(&chains);
-    let mut order = Vec::new();
-    let mut open = vec![(0u32, 0u32, 0usize)];
-    while let Some((chain, at, below)) = open.pop() {
-        let Some(item) = chains[chain as usize].get(at as usize) else {
-            continue;
+/// A chain that the walk is in.
+#[derive(Debug)]
+struct Open<'a> {
+    items: &'a [Item],
+    chain: u32,
+    next: u32,
+    /// Evaluations in front of it.
+    before: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(root: &'a [Item]) -> Self {
+        let root = Open {
+            items: root,
+            chain: 0,
+            next: 0,
+            before: 0,
         };
-        order.push((chain, at));
-        match item {
-            Item::Leaf(_) => open.push((chain, at + 1, below)),
-            Item::Chain(_) => {
-                open.push((chain, at + 1, below + 1));
-                open.push((children[chain as usize][below], 0, 0));
-            }
+        Self {
+            open: vec![root],
+            chains: 1,
         }
     }
-    order
 }
 
-/// The rules of a tree in the order of least visits under weights of entries, without the ends of chains.
-pub(crate) fn by_weight(root: &[Item], weights: &[f64]) -> Vec<Place> {
-    let places = in_place(root);
-    let chains = chains(root);
-    let children = children(&chains);
-    // `in_place` gives a rule a smaller number than those that must stand behind it.
-    let mut number: Vec<Vec<u32>> = chains.iter().map(|items| vec![0; items.len()]).collect();
-    for (at, &(chain, nth)) in places.iter().enumerate() {
-        number[chain as usize][nth as usize] = at as u32;
-    }
-    let mut below: Vec<usize> = vec![0; chains.len()];
-    let mut firsts: Vec<Option<u32>> = vec![None; places.len()];
-    for (at, &(chain, nth)) in places.iter().enumerate() {
-        if let Item::Chain(_) = chains[chain as usize][nth as usize] {
-            let child = children[chain as usize][below[chain as usize]];
-            below[chain as usize] += 1;
-            firsts[at] = number[child as usize].first().copied();
-        }
-    }
-    let mut heaps = Heaps::new(places.len());
-    for at in (0..places.len()).rev() {
-        let (chain, nth) = places[at];
-        let next = number[chain as usize].get(nth as usize + 1).copied();
-        let weight = match chains[chain as usize][nth as usize] {
-            Item::Leaf(entry) => weights[entry as usize],
-            Item::Chain(_) => 0.0,
+impl<'a> Iterator for Walk<'a> {
+    type Item = Step<'a>;
+
+    fn next(&mut self) -> Option<Step<'a>> {
+        let (open, item) = loop {
+            let open = self.open.last_mut()?;
+            match open.items.get(open.next as usize) {
+                Some(item) => break (open, item),
+                None => self.open.pop(),
+            };
         };
-        heaps.add(at as u32, weight, [next, firsts[at]]);
+        let place = (open.chain, open.next);
+        open.next += 1;
+        let evaluations = open.before + u64::from(open.next);
+        let depth = self.open.len();
+        if let Item::Chain(chain) = item {
+            self.open.push(Open {
+                items: &chain.items,
+                chain: self.chains,
+                next: 0,
+                before: evaluations,
+            });
+            self.chains += 1;
+        }
+        Some(Step {
+            item,
+            place,
+            evaluations,
+            depth,
+        })
     }
-    heaps.drain().into_iter().map(|at| places[at as usize]).collect()
+}
+
+/// The order of least visits under weights of entries, as places in `steps`, which are those of a [`Walk`].
+pub(crate) fn by_weight(steps: &[Step<'_>], weights: &[f64]) -> Vec<u32> {
+    let is_chain = |step: &&Step<'_>| matches!(step.item, Item::Chain(_));
+    let chains = 1 + steps.iter().filter(is_chain).count();
+    // Of each chain the rule that was met last, from the end.
+    let mut behind: Vec<Option<u32>> = vec![None; chains];
+    let mut heaps = Heaps::new(steps.len());
+    for (at, step) in steps.iter().enumerate().rev() {
+        let at = at as u32;
+        let (weight, first) = match step.item {
+            Item::Leaf(entry) => (weights[*entry as usize], None),
+            Item::Chain(chain) => (0.0, (!chain.items.is_empty()).then_some(at + 1)),
+        };
+        let next = behind[step.place.0 as usize].replace(at);
+        heaps.add(at, weight, [next, first]);
+    }
+    heaps.drain()
 }
 
 /// For each rule, a leftist heap of the blocks that follow it, the densest on top.
@@ -206,10 +217,9 @@ mod tests {
     use super::super::build;
     use super::*;
 
-    fn visits(order: &[Place], root: &[Item], weights: &[f64]) -> f64 {
-        let chains = chains(root);
-        let place = |(at, &(chain, nth)): (usize, &Place)| match chains[chain as usize][nth as usize] {
-            Item::Leaf(entry) => weights[entry as usize] * (at + 1) as f64,
+    fn visits(order: &[u32], steps: &[Step<'_>], weights: &[f64]) -> f64 {
+        let place = |(at, &step): (usize, &u32)| match steps[step as usize].item {
+            Item::Leaf(entry) => weights[*entry as usize] * (at + 1) as f64,
             Item::Chain(_) => 0.0,
         };
         order.iter().enumerate().map(place).sum()
@@ -217,41 +227,26 @@ mod tests {
 
     /// Every order that keeps rules behind those that lead to them, by trying; the least visits.
     fn least(root: &[Item], weights: &[f64]) -> f64 {
-        fn go(
-            chains: &[&[Item]],
-            children: &[Vec<u32>],
-            heads: &mut Vec<(u32, u32)>,
-            at: f64,
-            weights: &[f64],
-        ) -> f64 {
+        /// `heads` are the rests of chains that were handed entries.
+        fn go(heads: &mut Vec<&[Item]>, at: f64, weights: &[f64]) -> f64 {
             let mut best = f64::MAX;
             for pick in 0..heads.len() {
-                let (chain, nth) = heads[pick];
-                let Some(item) = chains[chain as usize].get(nth as usize) else {
+                let Some((item, rest)) = heads[pick].split_first() else {
                     continue;
                 };
                 let saved = heads.clone();
-                heads[pick].1 += 1;
+                heads[pick] = rest;
                 let mut here = 0.0;
                 match item {
                     Item::Leaf(entry) => here = weights[*entry as usize] * at,
-                    Item::Chain(_) => {
-                        let before = &chains[chain as usize][..nth as usize];
-                        let below = before
-                            .iter()
-                            .filter(|item| matches!(item, Item::Chain(_)))
-                            .count();
-                        heads.push((children[chain as usize][below], 0));
-                    }
+                    Item::Chain(chain) => heads.push(&chain.items),
                 }
-                best = best.min(here + go(chains, children, heads, at + 1.0, weights));
+                best = best.min(here + go(heads, at + 1.0, weights));
                 *heads = saved;
             }
             if best == f64::MAX { 0.0 } else { best }
         }
-        let chains = chains(root);
-        let children = children(&chains);
-        go(&chains, &children, &mut vec![(0, 0)], 1.0, weights)
+        go(&mut vec![root], 1.0, weights)
     }
 
     proptest! {
@@ -262,13 +257,12 @@ mod tests {
             let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
             let all: Vec<u32> = (0..weights.len() as u32).collect();
             let root = build::complete(&all, fan_out);
-            let order = by_weight(&root, &weights);
+            let steps: Vec<Step<'_>> = Walk::new(&root).collect();
+            let order = by_weight(&steps, &weights);
             let mut sorted = order.clone();
             sorted.sort_unstable();
-            let mut expected = in_place(&root);
-            expected.sort_unstable();
-            prop_assert_eq!(sorted, expected);
-            let (found, least) = (visits(&order, &root, &weights), least(&root, &weights));
+            prop_assert_eq!(sorted, (0..steps.len() as u32).collect::<Vec<_>>());
+            let (found, least) = (visits(&order, &steps, &weights), least(&root, &weights));
             prop_assert!((found - least).abs() < 1e-6, "{} and {}", found, least);
         }
     }

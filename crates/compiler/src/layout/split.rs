@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::cost::{Cost, Price, Weights, cost};
+use super::order::Step;
 use super::shape::Item;
 
 /// The rules that tell reads from writes. The one before the last takes reads, the last one takes the rest.
@@ -119,13 +120,11 @@ fn at_the_leaves(
 
 /// The rules of a tree without the ends of chains; `None` where one hands keys on.
 fn entries_in_order(shape: &[Item], weights: Weights<'_>) -> Vec<Option<usize>> {
-    let chains = super::order::chains(shape);
-    let order = weights.order(shape).into_iter();
-    let entry = |(chain, at): super::order::Place| match chains[chain as usize][at as usize] {
-        Item::Leaf(entry) => Some(entry as usize),
+    let entry = |step: Step<'_>| match step.item {
+        Item::Leaf(entry) => Some(*entry as usize),
         Item::Chain(_) => None,
     };
-    order.map(entry).collect()
+    weights.order(shape).into_iter().map(entry).collect()
 }
 
 /// Means over entries.

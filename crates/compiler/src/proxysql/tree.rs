@@ -123,7 +123,7 @@ impl Lowering<'_, '_> {
         });
         let order = order
             .into_iter()
-            .map(|(chain, at)| (builder.chains[chain as usize], at))
+            .map(|step| (builder.chains[step.place.0 as usize], step.place.1))
             .chain(ends)
             .collect();
         self.draft.tree(root, order);
