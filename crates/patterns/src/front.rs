@@ -2,6 +2,7 @@
 
 mod class;
 mod escape;
+mod fold;
 mod group;
 mod repeat;
 
@@ -39,7 +40,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         opaque: None,
         dollar: false,
         groups: 0,
-        total_groups: group::count(text),
+        highest_reference: 0,
         frames: vec![Frame::new(
             FrameFlags {
                 caseless,
@@ -48,6 +49,9 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
             0,
         )],
         repeatable: None,
+        unrepeatable: None,
+        copied: None,
+        cost: 0,
         names: Vec::new(),
     };
     if text.len() > MAX_BYTES {
@@ -62,6 +66,10 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         front.at = front.frame().opened_at;
         return Err(front.invalid("this group is not closed"));
     }
+    if front.highest_reference > front.groups {
+        return Err(front.invalid("this refers to a group that does not exist"));
+    }
+    front.check_cost()?;
     let Front {
         regular,
         exact,
@@ -83,6 +91,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
 struct FrameFlags {
     caseless: bool,
     multi_line: bool,
+    dot_all: bool,
     extended: bool,
 }
 
@@ -95,6 +104,11 @@ struct Frame {
     dollar_in_group: bool,
     /// What the group, or the nearest group around it that looks around, must have: one fixed length.
     looks_behind: bool,
+    looks_around: bool,
+    /// `Front::cost` where the group begins.
+    cost_before: usize,
+    /// The largest product of nested counts in the group.
+    product: u32,
     /// Flag groups that inline flags opened in the current branch; they go on in the branches behind.
     inline: Vec<String>,
     /// Where the group begins in `regular` and `exact`.
@@ -109,6 +123,9 @@ impl Frame {
             dollar_in_branch: false,
             dollar_in_group: false,
             looks_behind: false,
+            looks_around: false,
+            cost_before: 0,
+            product: 1,
             inline: Vec::new(),
             starts: (0, 0),
         }
@@ -124,10 +141,17 @@ struct Front<'p> {
     opaque: Option<&'static str>,
     dollar: bool,
     groups: usize,
-    total_groups: usize,
+    highest_reference: usize,
     frames: Vec<Frame>,
     /// Where the last atom begins in `regular` and `exact`, if a quantifier may follow.
     repeatable: Option<(usize, usize)>,
+    /// What a quantifier would be here that the engine may take and that is not read here.
+    unrepeatable: Option<&'static str>,
+    /// Of the last atom, if the engine writes it out for each repetition: the cost before it, and the largest product of
+    /// counts within.
+    copied: Option<(usize, u32)>,
+    /// At least the size of what the engine compiles: bytes for PCRE, instructions for RE2.
+    cost: usize,
     names: Vec<String>,
 }
 
@@ -182,6 +206,23 @@ impl Front<'_> {
         }
     }
 
+    /// The engine may compile it, and what it means is not known here.
+    fn undecided(&self, what: &str) -> PatternError {
+        self.error(
+            ErrorKind::Unsupported,
+            &format!("{what} cannot be evaluated here"),
+        )
+    }
+
+    /// Refuses to tell whether the engine compiles what may exceed its limit on size.
+    fn check_cost(&self) -> Result<(), PatternError> {
+        // PCRE with its links of two bytes ends at 64 KiB, RE2 with its default memory at some 87,000 instructions.
+        if self.cost > 60_000 {
+            return Err(self.error(ErrorKind::TooLarge, "the engine may find this pattern too large"));
+        }
+        Ok(())
+    }
+
     /// Marks the pattern as no regular language; RE2 rejects what makes one so.
     fn make_opaque(&mut self, what: &'static str) -> Result<(), PatternError> {
         if self.re2 {
@@ -191,18 +232,27 @@ impl Front<'_> {
         Ok(())
     }
 
-    /// Writes an atom that stands for at least one byte or a group of them.
-    fn atom(&mut self, regular: &str, exact: &str) {
+    /// Writes an atom that stands for at least one byte or a group of them; `cost` as in `Front::cost`.
+    fn atom(&mut self, regular: &str, exact: &str, cost: usize) {
         self.before_more();
         self.repeatable = Some((self.regular.len(), self.exact.len()));
+        self.unrepeatable = None;
+        self.copied = self.re2.then_some((self.cost, 1));
+        self.cost += cost;
         self.regular.push_str(regular);
         self.exact.push_str(exact);
     }
 
-    /// Writes an assertion; nothing may repeat it.
+    /// Writes an assertion; nothing may repeat it in PCRE.
     fn assertion(&mut self, regular: &str, exact: &str) {
         self.before_more();
         self.repeatable = None;
+        self.unrepeatable = None;
+        self.copied = self.re2.then_some((self.cost, 1));
+        if self.re2 {
+            self.repeatable = Some((self.regular.len(), self.exact.len()));
+        }
+        self.cost += 4;
         self.regular.push_str(regular);
         self.exact.push_str(exact);
     }
@@ -221,8 +271,7 @@ impl Front<'_> {
 
     fn step(&mut self) -> Result<(), PatternError> {
         let Some(byte) = self.peek() else { return Ok(()) };
-        if self.flags().extended && (byte.is_ascii_whitespace() || byte == 0x0b || byte == b'#') {
-            self.skip_extended(byte);
+        if self.skip_extended() {
             return Ok(());
         }
         match byte {
@@ -230,10 +279,12 @@ impl Front<'_> {
             b'[' => self.class(),
             b'(' => self.open_group(),
             b')' => self.close_group(),
+            b'|' if self.frame().looks_behind => Err(self.undecided("a look-behind with branches")),
             b'|' => {
                 self.at += 1;
                 self.frame().dollar_in_branch = false;
                 self.repeatable = None;
+                self.unrepeatable = None;
                 let inline = self.frame().inline.clone();
                 self.both(&format!("{}|{}", ")".repeat(inline.len()), inline.concat()));
                 Ok(())
@@ -249,8 +300,7 @@ impl Front<'_> {
             }
             b'.' => {
                 self.at += 1;
-                self.atom(".", ".");
-                Ok(())
+                self.dot()
             }
             b'*' | b'+' | b'?' => self.repeat(),
             b'{' if self.counted().is_some() => self.repeat(),
@@ -258,38 +308,57 @@ impl Front<'_> {
         }
     }
 
-    fn skip_extended(&mut self, byte: u8) {
-        let length = if byte == b'#' {
-            self.rest()
-                .iter()
-                .position(|&b| b == b'\n')
-                .map_or(self.rest().len(), |n| n + 1)
-        } else {
-            1
-        };
-        self.at += length;
+    /// Skips what `(?x)` makes meaningless, also between a quantifier and its `?` or `+`; false if nothing stands here.
+    fn skip_extended(&mut self) -> bool {
+        let start = self.at;
+        while self.flags().extended
+            && let Some(byte) = self.peek()
+            && (byte.is_ascii_whitespace() || byte == 0x0b || byte == b'#')
+        {
+            let line_end = |rest: &[u8]| rest.iter().position(|&b| b == b'\n');
+            self.at += match byte {
+                b'#' => line_end(self.rest()).map_or(self.rest().len(), |n| n + 1),
+                _ => 1,
+            };
+        }
+        self.at > start
     }
 
+    /// The next character, in PCRE the next byte, for itself.
     fn literal(&mut self) -> Result<(), PatternError> {
-        let next = self.text[self.at..].chars().next();
-        let Some(character) = next else { return Ok(()) };
-        self.at += character.len_utf8();
-        if self.re2 {
-            self.code(u32::from(character))
-        } else {
-            let mut bytes = [0; 4];
-            character
-                .encode_utf8(&mut bytes)
-                .as_bytes()
-                .iter()
-                .try_for_each(|&byte| self.code(u32::from(byte)))
+        let Some(byte) = self.peek() else { return Ok(()) };
+        if !self.re2 {
+            self.at += 1;
+            return self.code(u32::from(byte));
         }
+        let Some(character) = self.text[self.at..].chars().next() else {
+            return Ok(());
+        };
+        self.at += character.len_utf8();
+        self.code(u32::from(character))
     }
 
     /// One literal: a byte in PCRE, a code point in RE2.
     fn code(&mut self, code: u32) -> Result<(), PatternError> {
+        if code >= 0x80 && self.re2 {
+            return self.set(false, &[(code, code)]);
+        }
         let text = class::member(code);
-        self.atom(&text, &text);
+        self.atom(&text, &text, 4);
+        Ok(())
+    }
+
+    fn dot(&mut self) -> Result<(), PatternError> {
+        if self.re2 {
+            let line_end = [(10, 10)];
+            let without = if self.flags().dot_all {
+                &[][..]
+            } else {
+                &line_end[..]
+            };
+            return self.set(true, without);
+        }
+        self.atom(".", ".", 2);
         Ok(())
     }
 

@@ -1,34 +1,7 @@
 //! Groups, their kinds and their inline flags.
 
-use super::{Frame, Front, MAX_DEPTH};
+use super::{Frame, FrameFlags, Front, MAX_DEPTH};
 use crate::error::{ErrorKind, PatternError};
-
-/// Number of capturing groups in `text`: PCRE needs it to tell `\12` the reference from `\12` the octal code.
-pub(super) fn count(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (mut at, mut groups, mut in_class) = (0, 0, false);
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 1,
-            b'[' if !in_class => {
-                in_class = true;
-                at += usize::from(bytes.get(at + 1) == Some(&b'^'));
-                at += usize::from(bytes.get(at + 1) == Some(&b']'));
-            }
-            b']' => in_class = false,
-            b'(' if !in_class => {
-                let rest = &bytes[at + 1..];
-                let named = rest.starts_with(b"?P<")
-                    || rest.starts_with(b"?'")
-                    || (rest.starts_with(b"?<") && !matches!(rest.get(2), Some(b'=' | b'!')));
-                groups += usize::from(named || !matches!(rest.first(), Some(b'?' | b'*')));
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    groups
-}
 
 impl Front<'_> {
     pub(super) fn open_group(&mut self) -> Result<(), PatternError> {
@@ -37,7 +10,8 @@ impl Front<'_> {
             return Err(self.error(ErrorKind::TooLarge, "groups are nested too deeply"));
         }
         self.at += 1;
-        if self.rest().starts_with(b"*") && self.rest().get(1).is_some_and(u8::is_ascii_uppercase) {
+        let is_verb = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b':';
+        if self.rest().starts_with(b"*") && self.rest().get(1).is_some_and(is_verb) {
             return Err(self.unsupported("a verb such as `(*ACCEPT)`"));
         }
         if !self.takes("?") {
@@ -56,6 +30,7 @@ impl Front<'_> {
                 self.make_opaque(what)?;
                 self.push_group(opened_at, "(?:", &format!("(?{opening}"));
                 if opening != ">" {
+                    self.frame().looks_around = true;
                     self.frame().looks_behind = opening.starts_with('<');
                 }
                 return Ok(());
@@ -77,6 +52,9 @@ impl Front<'_> {
             }
             Some(b'|') => Err(self.unsupported("a branch reset group")),
             Some(b'(') => Err(self.unsupported("a conditional group")),
+            Some(b'-') if self.rest().get(1).is_some_and(u8::is_ascii_digit) => {
+                Err(self.unsupported("recursion"))
+            }
             Some(b'R' | b'&' | b'C' | b'+' | b'0'..=b'9') => Err(self.unsupported("recursion")),
             Some(b'P' | b'<' | b'\'') => self.named_group(opened_at),
             _ => self.inline_flags(opened_at),
@@ -102,15 +80,16 @@ impl Front<'_> {
             .iter()
             .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
             .count();
-        let well_formed = name_length > 0
-            && name_length <= 32
-            && !self.rest()[0].is_ascii_digit()
-            && self.rest().get(name_length) == Some(&close);
-        if !well_formed {
+        let next = self.rest().get(name_length).copied();
+        if next.is_some_and(|byte| !byte.is_ascii()) || (name_length == 0 && !self.re2) {
+            return Err(self.undecided("a group of such a name"));
+        }
+        let of_pcre = name_length <= 32 && !self.rest()[0].is_ascii_digit();
+        if name_length == 0 || next != Some(close) || !(self.re2 || of_pcre) {
             return Err(self.invalid("this group name is malformed"));
         }
         let name = self.text[self.at..self.at + name_length].to_owned();
-        if self.names.contains(&name) {
+        if !self.re2 && self.names.contains(&name) {
             return Err(self.invalid("two groups have this name"));
         }
         self.names.push(name);
@@ -123,29 +102,31 @@ impl Front<'_> {
     /// `(?i)`, `(?i-s:…)`.
     fn inline_flags(&mut self, opened_at: usize) -> Result<(), PatternError> {
         let mut flags = self.flags();
-        let (mut on, mut written) = (true, String::new());
+        let (mut on, mut lazy, mut dangling) = (true, None, false);
         loop {
             let Some(byte) = self.peek() else {
                 return Err(self.invalid("this group is not closed"));
             };
             match byte {
-                b'-' if on => on = false,
+                b'-' if self.re2 && !on => return Err(self.invalid("RE2 knows one `-` among flags")),
+                b'-' => on = false,
                 b'i' => flags.caseless = on,
                 b'm' => flags.multi_line = on,
-                b's' | b'U' => {}
+                b's' => flags.dot_all = on,
+                b'U' => lazy = Some(on),
                 b'x' if !self.re2 => flags.extended = on,
                 b'J' | b'X' if !self.re2 => return Err(self.unsupported("this option")),
                 b')' | b':' => break,
                 _ => return Err(self.invalid("this group is of no known kind")),
             }
-            if byte != b'x' {
-                written.push(char::from(byte));
-            }
+            dangling = byte == b'-';
             self.at += 1;
         }
-        let written = written.strip_suffix('-').unwrap_or(&written).to_owned();
-        let opens = self.takes(":");
-        if opens {
+        if dangling && self.re2 {
+            return Err(self.invalid("RE2 wants a flag behind `-`"));
+        }
+        let written = written(self.flags(), flags, lazy);
+        if self.takes(":") {
             let text = format!("(?{written}:");
             self.push_group(opened_at, &text, &text);
         } else {
@@ -156,6 +137,7 @@ impl Front<'_> {
                 self.frame().inline.push(opening);
             }
             self.repeatable = None;
+            self.unrepeatable = self.re2.then_some("a quantifier behind flags");
         }
         self.frame().flags = flags;
         Ok(())
@@ -166,10 +148,14 @@ impl Front<'_> {
         let mut frame = Frame::new(self.flags(), opened_at);
         frame.looks_behind = self.frame().looks_behind;
         frame.starts = (self.regular.len(), self.exact.len());
+        frame.cost_before = self.cost;
+        self.cost += 16;
         self.frames.push(frame);
         self.regular.push_str(regular);
         self.exact.push_str(exact);
         self.repeatable = None;
+        self.unrepeatable = None;
+        self.copied = None;
     }
 
     /// Closes what inline flags opened, at the end of their group.
@@ -192,7 +178,28 @@ impl Front<'_> {
                 self.frame().dollar_in_group = true;
             }
             self.repeatable = Some(closed.starts);
+            self.unrepeatable = closed.looks_around.then_some("a quantifier behind an assertion");
+            let product = &mut self.frame().product;
+            *product = (*product).max(closed.product);
+            self.copied = Some((closed.cost_before, closed.product));
         }
         Ok(())
     }
+}
+
+/// The flags that turn `before` into `after`, as `regex-syntax` writes them.
+fn written(before: FrameFlags, after: FrameFlags, lazy: Option<bool>) -> String {
+    let changed = |before: bool, after: bool| (before != after).then_some(after);
+    let flags = [
+        ('i', changed(before.caseless, after.caseless)),
+        ('m', changed(before.multi_line, after.multi_line)),
+        ('s', changed(before.dot_all, after.dot_all)),
+        ('U', lazy),
+    ];
+    let of = |wanted: bool| -> String {
+        let flags = flags.iter().filter(|(_, on)| *on == Some(wanted));
+        flags.map(|(flag, _)| *flag).collect()
+    };
+    let (on, off) = (of(true), of(false));
+    if off.is_empty() { on } else { format!("{on}-{off}") }
 }

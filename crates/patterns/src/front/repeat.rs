@@ -13,6 +13,10 @@ impl Front<'_> {
         let end = rest.iter().position(|&b| b == b'}')?;
         let body = std::str::from_utf8(&rest[1..end]).ok()?;
         let number = |digits: &str| {
+            // RE2 takes no leading zeros and no more than eight digits for a count.
+            if self.re2 && (digits.len() > 8 || (digits.len() > 1 && digits.starts_with('0'))) {
+                return None;
+            }
             let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
             plain.then(|| digits.parse().unwrap_or(u32::MAX))
         };
@@ -25,11 +29,18 @@ impl Front<'_> {
     }
 
     pub(super) fn repeat(&mut self) -> Result<(), PatternError> {
+        if let Some(what) = self.unrepeatable.take() {
+            return Err(self.undecided(what));
+        }
+        let copied = self.copied.take();
         let Some((regular_at, exact_at)) = self.repeatable.take() else {
             return Err(self.invalid("there is nothing to repeat"));
         };
         let fixed =
             matches!(self.counted(), Some((low, high, _)) if high == Some(low)) && self.peek() == Some(b'{');
+        if self.frame().looks_behind && fixed && copied.is_some() {
+            return Err(self.undecided("a repeated group in a look-behind"));
+        }
         if self.frame().looks_behind && !fixed {
             return Err(self.invalid("what a look-behind looks for must have one length"));
         }
@@ -43,6 +54,7 @@ impl Front<'_> {
                     return Err(self.invalid("the counts are in the wrong order"));
                 }
                 self.at += length;
+                self.count_copies(high.unwrap_or(low), copied)?;
                 match high {
                     Some(high) => format!("{{{low},{high}}}"),
                     None => format!("{{{low},}}"),
@@ -56,6 +68,7 @@ impl Front<'_> {
         };
         self.before_more();
         self.both(&quantifier);
+        self.skip_extended();
         if self.takes("?") {
             self.both("?");
         } else if self.peek() == Some(b'+') {
@@ -65,6 +78,22 @@ impl Front<'_> {
             self.exact.push(')');
         }
         debug_assert!(regular_at <= self.regular.len());
+        Ok(())
+    }
+
+    /// What the engine writes out `times` times: groups in PCRE, everything in RE2.
+    fn count_copies(&mut self, times: u32, copied: Option<(usize, u32)>) -> Result<(), PatternError> {
+        let Some((before, product)) = copied else {
+            return Ok(());
+        };
+        let size = self.cost.saturating_sub(before).saturating_add(16);
+        self.cost = before.saturating_add(size.saturating_mul(times.max(1) as usize));
+        let product = product.saturating_mul(times.max(1));
+        if self.re2 && product > 1000 {
+            return Err(self.invalid("nested counts make more than 1000"));
+        }
+        let frame = self.frame();
+        frame.product = frame.product.max(product);
         Ok(())
     }
 }

@@ -292,3 +292,209 @@ fn a_backtracking_bomb_counts_as_no_match() {
     let bomb = pattern(r"^(a|aa)+$(?!x)", EXACT, Dialect::Pcre);
     assert!(!bomb.is_match(format!("{}!", "a".repeat(200)).as_bytes()));
 }
+
+/// What the library answers: each pattern with texts it finds and texts it does not.
+type Answers<'t> = &'t [(&'t str, &'t [&'t [u8]], &'t [&'t [u8]])];
+
+fn answers(dialect: Dialect, flags: Flags, table: Answers<'_>) {
+    for (text, yes, no) in table {
+        let pattern = pattern(text, flags, dialect);
+        for subject in *yes {
+            assert!(pattern.is_match(subject), "{text} on {subject:?}");
+        }
+        for subject in *no {
+            assert!(!pattern.is_match(subject), "{text} on {subject:?}");
+        }
+    }
+}
+
+fn fails(dialect: Dialect, kind: ErrorKind, patterns: &[&str]) {
+    for text in patterns {
+        let error = Pattern::compile(text, Flags::default(), dialect).expect_err(text);
+        assert_eq!(error.kind, kind, "{text}: {error}");
+    }
+}
+
+#[test]
+fn classes_and_escapes_as_pcre_8_39_answers() {
+    answers(
+        Dialect::Pcre,
+        EXACT,
+        &[
+            (
+                r"[[:<:]]t1[[:>:]]",
+                &[b"FROM t1 x", b"t1"],
+                &[b"at1", b"t12", b"[t1a]"],
+            ),
+            (r"^\o{101}\o{0000153}$", &[b"Ak"], &[b"o{101}", b"o"]),
+            (r"^[\o{101}\x{0000042}]$", &[b"A", b"B"], &[b"o", b"1"]),
+            (r"^[\R\X\B\C]+$", &[b"RXBC"], &[b"\n", b"\r\n", b"a"]),
+            (r"^[\Q\Ea-\Qc\E]$", &[b"b"], &[b"-", b"Q"]),
+            (r"^[a-\E]$", &[b"a", b"-"], &[b"E", b"b"]),
+            (r"^[\Qa-c]\E]$", &[b"-", b"]", b"a"], &[b"b"]),
+            (r"^[[:a]:]$", &[b"[:]", b"a:]"], &[b"b:]", b"[a]"]),
+            (r"^[\d-z]$", &[b"1", b"-", b"z"], &[b"y"]),
+            (r"^\8\98$", &[b"898"], &[b"\x008", b"8"]),
+            ("^\\\u{e9}$", &[b"\xc3\xa9"], &[b"\xc3", b"\xe9"]),
+            ("^[\\\u{e9}]$", &[b"\xc3", b"\xa9"], &[b"\xe9"]),
+            ("^\u{e9}?$", &[b"\xc3\xa9", b"\xc3"], &[b"", b"\xa9"]),
+            ("(?x)^a+ #c\n?b$", &[b"ab", b"aab"], &[b"b", b"a"]),
+            (r"^(?i-s-m)A$", &[b"A", b"a"], &[b"b"]),
+        ],
+    );
+    fails(
+        Dialect::Pcre,
+        ErrorKind::Invalid,
+        &[
+            "[:alpha:]",
+            "[.a.]",
+            "[=a=]",
+            "a[[:<:]b]",
+            "[a[:>:]]",
+            r"[a-\d]",
+            r"[a-\w]",
+            r"[a-\R]",
+            "[a-[:digit:]]",
+            r"\o",
+            r"\o{}",
+            r"\o{8}",
+            r"\o{400}",
+            r"\x{}",
+            r"\x{41",
+            r"[\777]",
+            r"\777",
+            r"[\L]",
+            r"[\N]",
+            r"\N{U+41}",
+            "[[.a.]]",
+            "[[:al pha:]]",
+            r"[[:a\]:]",
+            r"\1",
+            r"(a)\2",
+            r"[\Qa]",
+            r"[\E]",
+        ],
+    );
+    fails(
+        Dialect::Pcre,
+        ErrorKind::Unsupported,
+        &[
+            r"[\pL]",
+            r"[^\P{Greek}]",
+            "[[:<:]]*",
+            "(*:a)b",
+            "(?''a)",
+            "(?-1)",
+            "(?=S)*k",
+            r"\123456789",
+            r"(?<=\R)",
+            r"(?<=a|bc)d",
+            r"(a)(?<!\1)",
+        ],
+    );
+}
+
+#[test]
+fn classes_and_escapes_as_re2_20220601_answers() {
+    answers(
+        Dialect::Re2,
+        Flags::default(),
+        &[
+            (
+                "^[[:^alpha:]]$",
+                &[b"1", b"\xc3\xa9"],
+                &[b"k", b"s", b"K", b"\xc5\xbf", b"\xe2\x84\xaa"],
+            ),
+            (r"^[\W]$", &[b"-"], &[b"k", b"s", b"_", b"\xc5\xbf"]),
+            (r"^[^\W]$", &[b"k", b"\xe2\x84\xaa"], &[b"-", b"\xc3\xa9"]),
+            ("^[[:^lower:]]$", &[b"1"], &[b"a", b"A", b"z"]),
+            (
+                "^[[:^word:]k]$",
+                &[b"k", b"K", b"\xe2\x84\xaa", b"-"],
+                &[b"s", b"a"],
+            ),
+            ("^[k]$", &[b"K", b"\xe2\x84\xaa"], &[b"s"]),
+            ("^(?P<n>a)(?P<n>b)$", &[b"ab"], &[b"a"]),
+            (r"^\412$", &["\u{10a}".as_bytes(), "\u{10b}".as_bytes()], &[b"\n"]),
+            ("^a{01}$", &[b"a{01}", b"A{01}"], &[b"a"]),
+            ("^*a$*", &[b"ba", b"ab"], &[b"b"]),
+            (r"^\b*\B?\z{2}$", &[b""], &[b"a"]),
+            (
+                r"(?P<1>a)(?P<a_very_long_name_of_more_than_thirty_two>b)",
+                &[b"ab"],
+                &[b"a"],
+            ),
+            (
+                "^.$",
+                &[
+                    "\u{e9}".as_bytes(),
+                    b"\xed\xa0\x80",
+                    b"\xe0\x80\x80",
+                    b"\xf4\x90\x80\x80",
+                ],
+                &[b"\xff", b"\n", b"\xc0\x80"],
+            ),
+            (
+                "^[^\u{e9}]$",
+                &[b"\xed\xa0\x80", b"a"],
+                &[b"\xe0\x80\x80", b"\xc3\xa9"],
+            ),
+            ("(?s)^.$", &[b"\n"], &[b"", b"ab"]),
+        ],
+    );
+    fails(
+        Dialect::Re2,
+        ErrorKind::Invalid,
+        &[
+            r"\E",
+            r"a\E",
+            r"[a\E]",
+            r"[\Qa\E]",
+            r"[\b]",
+            r"[a-\d]",
+            "[[:<:]]",
+            "[[:al]pha:]]",
+            "(?i-:a)",
+            "(?i--s)",
+            "((a{100}){2}){6}",
+            r"\8",
+            r"\18",
+            "\\\u{e9}",
+            "*a",
+            "(*a)",
+            "a|*",
+            r"\x{110000}",
+            "(?P<>a)",
+        ],
+    );
+    fails(
+        Dialect::Re2,
+        ErrorKind::Unsupported,
+        &[
+            r"\pL",
+            r"\PL",
+            r"\p{Greek}",
+            r"[\pL]",
+            r"\C",
+            r"^SELECT \pL+",
+            "a(?i)*",
+            r"a\Q\E*",
+            "\u{19b}",
+            r"\x{d800}",
+            "(?P<\u{e9}>a)",
+        ],
+    );
+}
+
+#[test]
+fn a_pattern_near_the_size_limit_of_the_engine_is_not_told() {
+    for (text, dialect) in [
+        ("(?:[a-z][a-z]){1000}", Dialect::Pcre),
+        (r"[^\x{100}]{1000}(?:[^\x{100}]{1000}){1}", Dialect::Re2),
+    ] {
+        let error = Pattern::compile(text, EXACT, dialect).expect_err(text);
+        assert_eq!(error.kind, ErrorKind::TooLarge, "{text}: {error}");
+    }
+    pattern("(?:[a-z][a-z]){100}a{60000}", EXACT, Dialect::Pcre);
+    pattern("(.{30}){30}", EXACT, Dialect::Re2);
+}
