@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_patterns::{Pattern, PatternError};
+use shardwright_patterns::{ErrorKind, Pattern, PatternError};
 use shardwright_rules::decide::{Index, RulePatterns};
 use shardwright_rules::{
     Address, Body, Configuration, Decision, EngineRule, NativeStep, Rule, Scope, SessionView, Statement, Step,
@@ -174,17 +174,36 @@ fn row_fails(
     };
     if let (Some(text), Some(pattern)) = (&row.match_digest, patterns.of_digest().first()) {
         if let Err(error) = pattern {
-            return format!("match_digest never matches: {error}");
+            return refused("match_digest", error);
+        }
+        if let Some(why) = given_up("match_digest", pattern, statement.digest_text()) {
+            return why;
         }
         if matches(pattern, statement.digest_text()) == row.negate_match_pattern {
             return format!("match_digest {verb} {text}");
         }
     }
     match (&row.match_pattern, patterns.of_text().first()) {
-        (Some(_), Some(Err(error))) => format!("match_pattern never matches: {error}"),
-        (Some(text), _) => format!("match_pattern {verb} {text}"),
+        (Some(_), Some(Err(error))) => refused("match_pattern", error),
+        (Some(text), pattern) => pattern
+            .and_then(|pattern| given_up("match_pattern", pattern, statement.text()))
+            .unwrap_or_else(|| format!("match_pattern {verb} {text}")),
         (None, _) => "its conditions do not hold".to_owned(),
     }
+}
+
+fn refused(column: &str, error: &PatternError) -> String {
+    if error.kind == ErrorKind::Invalid {
+        format!("{column} never matches: {error}")
+    } else {
+        format!("{column} is taken for one that does not match: {error}")
+    }
+}
+
+fn given_up(column: &str, pattern: &Result<Pattern, PatternError>, text: &[u8]) -> Option<String> {
+    let pattern = pattern.as_ref().ok()?;
+    let why = || format!("{column} is taken for one that does not match: the search was given up");
+    pattern.finds(text).is_none().then(why)
 }
 
 /// Says which rows, of those that an execution's text passed by, its values would have matched.

@@ -61,7 +61,7 @@ impl Flags {
 /// Group ranges of a match; group 0 is the whole. `None` for a group that took no part.
 pub type Captures = Vec<Option<Range<usize>>>;
 
-/// Steps of the backtracking matcher, after which an opaque pattern counts as not matching, as PCRE's own limit has it.
+/// Steps of the backtracking matcher, after which the search is given up; PCRE's own limit is not the same.
 const BACKTRACK_LIMIT: usize = 200_000;
 /// Bytes of one compiled regular expression.
 pub(crate) const COMPILED_BYTES: usize = 16 << 20;
@@ -212,14 +212,17 @@ impl Pattern {
             .nfa_size_limit(Some(COMPILED_BYTES))
     }
 
-    /// True if `text`, cut at its first NUL byte, contains a match.
+    /// True if `text`, cut at its first NUL byte, contains a match. A search that was given up found none.
     pub fn is_match(&self, text: &[u8]) -> bool {
+        self.finds(text).unwrap_or(false)
+    }
+
+    /// Whether `text`, cut at its first NUL byte, contains a match; `None` if the search was given up.
+    pub fn finds(&self, text: &[u8]) -> Option<bool> {
         let text = subject(text);
         match &self.hir {
-            Some(hir) => self.regular.of(hir).is_some_and(|regex| regex.is_match(text)),
-            None => self
-                .exact()
-                .is_some_and(|exact| exact.is_match(text).unwrap_or(false)),
+            Some(hir) => Some(self.regular.of(hir)?.is_match(text)),
+            None => self.exact()?.is_match(text).ok(),
         }
     }
 

@@ -52,6 +52,7 @@ pub fn decide<'a>(
         evaluations: walk.evaluations,
         visits: walk.visits,
         hits: walk.hits,
+        unknown: walk.unknown,
         path: walk.path,
     }
 }

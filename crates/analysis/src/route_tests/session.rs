@@ -60,6 +60,7 @@ impl Refused<'_> {
             evaluations: 0,
             visits: 0,
             hits: Hits::new(),
+            unknown: Hits::new(),
             path: Vec::new(),
         }
     }

@@ -261,6 +261,25 @@ fn route_through_a_dump_says_why_rules_are_skipped() {
 }
 
 #[test]
+fn a_pattern_that_cannot_be_evaluated_leaves_the_route_undecided() {
+    let environment = with_rules();
+    let rules = RULES.replace("'^SELECT'", "'^(?|SELECT|WITH)'");
+    environment.write("opaque.sql", rules).unwrap();
+    let route = |sql: &str| {
+        let run = environment.run(["route", "--rules", "opaque.sql", "--format", "json", sql]);
+        let answer: Value = serde_json::from_str(&run.unwrap().success().stdout).unwrap();
+        answer["undecided"].clone()
+    };
+    assert_eq!(route("SELECT 1 FROM t"), Value::from(vec![10]));
+    let text = environment
+        .run(["route", "--rules", "opaque.sql", "SELECT 1 FROM t"])
+        .unwrap()
+        .success();
+    assert!(text.stdout.starts_with("undecided, perhaps "), "{}", text.stdout);
+    assert!(!text.stdout.contains("never matches"), "{}", text.stdout);
+}
+
+#[test]
 fn a_client_that_removes_comments_loses_its_key() {
     let environment = example("tenants");
     let sql = "/* tenant=17 */ SELECT 1 FROM t";

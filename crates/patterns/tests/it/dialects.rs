@@ -290,7 +290,11 @@ fn modifiers_and_captures() {
 #[test]
 fn a_backtracking_bomb_counts_as_no_match() {
     let bomb = pattern(r"^(a|aa)+$(?!x)", EXACT, Dialect::Pcre);
-    assert!(!bomb.is_match(format!("{}!", "a".repeat(200)).as_bytes()));
+    let text = format!("{}!", "a".repeat(200));
+    assert!(!bomb.is_match(text.as_bytes()));
+    assert_eq!(bomb.finds(text.as_bytes()), None);
+    assert_eq!(bomb.finds(b"aaa"), Some(true));
+    assert_eq!(bomb.finds(b"!"), Some(false));
 }
 
 /// What the library answers: each pattern with texts it finds and texts it does not.

@@ -1,6 +1,6 @@
 //! One row of `mysql_query_rules`, as ProxySQL 2.7.1 evaluates it.
 
-use crate::decide::patterns::{RulePatterns, matches};
+use crate::decide::patterns::{RulePatterns, finds};
 use crate::decide::walk::{Next, Walk};
 use crate::{EngineRule, Rule};
 
@@ -61,6 +61,7 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<
     if row.digest.is_some_and(|wanted| wanted != statement.digest_hash()) {
         return false;
     }
+    let mut is_unknown = false;
     for (pattern, of_digest) in patterns
         .scope
         .digest
@@ -74,11 +75,17 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<
         } else {
             &walk.text
         };
-        if matches(pattern, subject) == row.negate_match_pattern {
+        let found = finds(pattern, subject);
+        is_unknown |= found.is_none();
+        if found == Some(row.negate_match_pattern) {
             return false;
         }
     }
-    true
+    if is_unknown {
+        walk.unknown.push(walk.position as u32);
+    }
+    // What cannot be told counts as no match of the pattern.
+    !is_unknown || row.negate_match_pattern
 }
 
 /// Later matches overwrite what they set; nothing can be unset.

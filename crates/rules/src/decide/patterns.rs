@@ -203,9 +203,18 @@ impl RulePatterns {
     }
 }
 
-/// Whether a pattern matches; one that does not compile matches nothing.
+/// Whether a pattern matches; one that the engine's library refuses matches nothing. `None` where that cannot be told:
+/// the pattern cannot be evaluated here, or the search was given up.
+pub(super) fn finds(pattern: &Compiled, subject: &[u8]) -> Option<bool> {
+    match pattern {
+        Ok(pattern) => pattern.finds(subject),
+        Err(error) => (error.kind == ErrorKind::Invalid).then_some(false),
+    }
+}
+
+/// Whether a pattern is known to match.
 pub(super) fn matches(pattern: &Compiled, subject: &[u8]) -> bool {
-    pattern.as_ref().is_ok_and(|pattern| pattern.is_match(subject))
+    finds(pattern, subject).unwrap_or(false)
 }
 
 fn dialect(regex: RegexEngine) -> Dialect {

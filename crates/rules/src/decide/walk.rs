@@ -37,6 +37,8 @@ pub(super) struct Walk<'a> {
     pub(super) evaluations: u32,
     pub(super) visits: u32,
     pub(super) hits: Hits,
+    /// As in [`crate::Decision::unknown`].
+    pub(super) unknown: Hits,
     pub(super) path: Vec<Step>,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
@@ -80,6 +82,7 @@ impl<'a> Walk<'a> {
             evaluations: 0,
             visits: 0,
             hits: Hits::new(),
+            unknown: Hits::new(),
             path: Vec::new(),
             position: 0,
             explain,

@@ -1,5 +1,7 @@
 //! What `route` says about one statement, for people and for programs.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use shardwright_analysis::Visit;
 use shardwright_diagnostics::shortened;
@@ -31,6 +33,8 @@ pub(crate) struct Answer {
     error: Option<Refused>,
     evaluations: u32,
     visits: u32,
+    /// Rules whose patterns could not be evaluated; the engine may decide otherwise.
+    undecided: Vec<u32>,
     path: Vec<Step>,
 }
 
@@ -68,6 +72,7 @@ impl Answer {
             error: None,
             evaluations: decision.evaluations,
             visits: decision.visits,
+            undecided: undecided(set, decision),
             path: way.iter().map(|visit| Step::new(set, visit)).collect(),
         };
         match &decision.outcome {
@@ -110,6 +115,7 @@ impl Answer {
 
     fn headline(&self, ui: &Ui) -> String {
         let verb = match (&self.error, self.hostgroup) {
+            _ if !self.undecided.is_empty() => "undecided, perhaps",
             (Some(_), _) => "refused",
             (None, Some(_)) => "goes to",
             (None, None) => "answered",
@@ -120,6 +126,11 @@ impl Answer {
     /// The lines for people.
     pub(crate) fn lines(&self, ui: &Ui) -> Vec<String> {
         let mut lines = vec![self.headline(ui)];
+        lines.extend(self.undecided.iter().map(|id| {
+            format!(
+                "  undecided what rule {id} matches cannot be evaluated here; the engine may decide otherwise"
+            )
+        }));
         lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
         lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
         let schema = self.backend_schema.as_ref();
@@ -175,6 +186,16 @@ fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The ids of the rules whose patterns could not be evaluated, each once.
+fn undecided(set: &RuleSet, decision: &Decision) -> Vec<u32> {
+    let rules = &set.configuration.graph.rules;
+    let ids = decision
+        .unknown
+        .iter()
+        .map(|position| rules[*position as usize].id);
+    ids.collect::<BTreeSet<u32>>().into_iter().collect()
 }
 
 impl Step {
