@@ -91,8 +91,7 @@ impl Index for Lookup<'_> {
 
     fn patterns(&self, position: usize) -> &RulePatterns {
         self.patterns[position].get_or_init(|| {
-            let regex = self.configuration.settings.regex;
-            RulePatterns::of_rule(&self.configuration.graph.rules[position], regex)
+            RulePatterns::of_rule(&self.configuration.graph.rules[position], self.configuration)
         })
     }
 

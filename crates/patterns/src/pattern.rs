@@ -81,6 +81,8 @@ pub struct Pattern {
     exact: Arc<OnceLock<Option<fancy_regex::Regex>>>,
     /// RE2 rewrites with a case-sensitive copy whatever the flags say.
     rewriting: Option<Box<Pattern>>,
+    /// Texts are read to their end, and not to their first NUL byte.
+    past_nul: bool,
 }
 
 impl Pattern {
@@ -128,7 +130,23 @@ impl Pattern {
             regular,
             exact,
             rewriting,
+            past_nul: false,
         })
+    }
+
+    /// The same for an engine that knows how long a text is: a NUL byte is a byte like others.
+    #[must_use]
+    pub fn past_nul(mut self) -> Self {
+        self.past_nul = true;
+        self
+    }
+
+    /// What of `text` the engine sees: ProxySQL hands its library a NUL-terminated text.
+    fn subject<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        if self.past_nul {
+            return text;
+        }
+        memchr::memchr(0, text).map_or(text, |end| &text[..end])
     }
 
     /// Compiles at once what is otherwise compiled when a pattern has been asked often: for those who answer clients.
@@ -212,30 +230,31 @@ impl Pattern {
             .nfa_size_limit(Some(COMPILED_BYTES))
     }
 
-    /// True if `text`, cut at its first NUL byte, contains a match. A search that was given up found none.
+    /// True if `text`, cut at its first NUL byte unless the pattern is [`Pattern::past_nul`], contains a match. A search that
+    /// was given up found none.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.finds(text).unwrap_or(false)
     }
 
-    /// Whether `text`, cut at its first NUL byte, contains a match; `None` if the search was given up.
+    /// Whether `text`, cut as for [`Pattern::is_match`], contains a match; `None` if the search was given up.
     pub fn finds(&self, text: &[u8]) -> Option<bool> {
-        let text = subject(text);
+        let text = self.subject(text);
         match &self.hir {
             Some(hir) => Some(self.regular.of(hir)?.is_match(text)),
             None => self.exact()?.is_match(text).ok(),
         }
     }
 
-    /// The leftmost match in `text`, cut at its first NUL byte.
+    /// The leftmost match in `text`, cut as [`Pattern::is_match`] does.
     pub fn captures(&self, text: &[u8]) -> Option<Captures> {
-        self.captures_at(subject(text), 0)
+        self.captures_at(self.subject(text), 0)
     }
 
-    /// What a rule's `replace_pattern` makes of `text`; `None` if the engine leaves the text as it is. Text behind the
-    /// first NUL byte is lost, as it is in ProxySQL.
+    /// What a rule's `replace_pattern` makes of `text`; `None` if the engine leaves the text as it is. Text that
+    /// [`Pattern::is_match`] does not see is lost, as it is in ProxySQL.
     pub fn rewrite(&self, text: &[u8], replacement: &[u8]) -> Option<Vec<u8>> {
         let by = self.rewriting.as_deref().unwrap_or(self);
-        rewrite::rewrite(by, subject(text), replacement, self.flags.global)
+        rewrite::rewrite(by, self.subject(text), replacement, self.flags.global)
     }
 
     /// The backtracking matcher, where the regular one cannot tell places or is none.
@@ -287,9 +306,4 @@ fn unsupported(message: String) -> PatternError {
         message,
         offset: 0,
     }
-}
-
-/// ProxySQL hands the engine a NUL-terminated text.
-fn subject(text: &[u8]) -> &[u8] {
-    memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }

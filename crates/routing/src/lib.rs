@@ -74,7 +74,7 @@ impl RoutingTable {
                     Ok(at) if same_regex && before.graph.rules[at].body == rule.body => {
                         Arc::clone(&self.patterns[at])
                     }
-                    _ => Arc::new(RulePatterns::of_rule(rule, configuration.settings.regex)),
+                    _ => Arc::new(RulePatterns::of_rule(rule, &configuration)),
                 }
             })
             .collect();

@@ -243,6 +243,35 @@ proptest! {
 }
 
 #[test]
+fn a_nul_byte_hides_no_key_from_the_bundled_engine() {
+    let keys = Keys::Integers((1..=40).map(|key| (key, key)).collect());
+    let [dispatch, tree, flat] = [RuleLayout::Dispatch, RuleLayout::Tree, RuleLayout::Flat].map(|layout| {
+        let project = project(&keys, layout, MissingAction::Allow);
+        let compiled = compile(&project, EngineId::Bundled, &Lock::default(), &Options::default());
+        Decider::new(&compiled)
+    });
+    for (statement, expected) in [
+        ("INSERT INTO t VALUES (_binary'a\0b') /* tenant=2 */", "c1 writer"),
+        ("/*\0*/ /* tenant=1 */ SET a=1", "c0 writer"),
+        ("/* tenant=3 \0 */ DELETE FROM t", "c2 writer"),
+        (
+            "/* tenant=3 */ DELETE FROM t WHERE a='\0' /* tenant=4 */",
+            "SW353",
+        ),
+        ("DELETE FROM t WHERE a='\0'", "home writer"),
+    ] {
+        assert_eq!(dispatch.short("app", None, statement), expected, "{statement:?}");
+        for laid_out in [&tree, &flat] {
+            let found = laid_out.short("app", None, statement);
+            assert!(
+                found == expected || found.starts_with("SW35"),
+                "{statement:?}: {found}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_empty_map_refuses_every_key() {
     for layout in LAYOUTS {
         let decider = decider(&Keys::Integers(Vec::new()), layout);

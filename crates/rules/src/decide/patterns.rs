@@ -21,16 +21,13 @@ pub(super) struct ScopePatterns {
 }
 
 impl ScopePatterns {
-    fn of(scope: &Scope, regex: RegexEngine) -> Self {
+    fn of(scope: &Scope, library: Library) -> Self {
         let flags = Flags {
             caseless: true,
             global: false,
         };
         let compile = |texts: &[String]| -> Vec<Compiled> {
-            texts
-                .iter()
-                .map(|text| Pattern::compile(text, flags, dialect(regex)))
-                .collect()
+            texts.iter().map(|text| library.compile(text, flags)).collect()
         };
         Self {
             digest: compile(&scope.match_digest),
@@ -91,20 +88,23 @@ pub fn refused(pattern: &str, regex: RegexEngine) -> Option<(String, usize)> {
 impl RulePatterns {
     /// Compiles the patterns of every rule, in the order of the rules.
     pub fn of(configuration: &Configuration) -> Vec<Self> {
-        let regex = configuration.settings.regex;
         configuration
             .graph
             .rules
             .iter()
-            .map(|rule| Self::of_rule(rule, regex))
+            .map(|rule| Self::of_rule(rule, configuration))
             .collect()
     }
 
-    /// Compiles the patterns of one rule.
-    pub fn of_rule(rule: &Rule, regex: RegexEngine) -> Self {
+    /// Compiles the patterns of one rule of a configuration.
+    pub fn of_rule(rule: &Rule, configuration: &Configuration) -> Self {
+        let library = Library {
+            regex: configuration.settings.regex,
+            reads_past_nul: !configuration.engine.is_proxysql(),
+        };
         match &rule.body {
-            Body::Engine(row) => Self::of_row(row, regex),
-            Body::Native { scope, step } => Self::of_step(scope, step, regex),
+            Body::Engine(row) => Self::of_row(row, library),
+            Body::Native { scope, step } => Self::of_step(scope, step, library),
         }
     }
 
@@ -131,16 +131,12 @@ impl RulePatterns {
         &self.scope.text
     }
 
-    fn of_row(row: &EngineRule, regex: RegexEngine) -> Self {
+    fn of_row(row: &EngineRule, library: Library) -> Self {
         let flags = Flags {
             caseless: row.re_modifiers.caseless,
             global: row.re_modifiers.global,
         };
-        let compile = |text: &Option<String>| {
-            text.iter()
-                .map(|text| Pattern::compile(text, flags, dialect(regex)))
-                .collect()
-        };
+        let compile = |text: &Option<String>| text.iter().map(|text| library.compile(text, flags)).collect();
         Self {
             scope: ScopePatterns {
                 digest: compile(&row.match_digest),
@@ -151,7 +147,7 @@ impl RulePatterns {
         }
     }
 
-    fn of_step(scope: &Scope, step: &NativeStep, regex: RegexEngine) -> Self {
+    fn of_step(scope: &Scope, step: &NativeStep, library: Library) -> Self {
         let reads: &[Scope] = match step {
             NativeStep::Role(role) => match &role.reads {
                 ReadSelection::All => &[],
@@ -163,10 +159,10 @@ impl RulePatterns {
             | NativeStep::StopIfPlaced => &[],
         };
         Self {
-            scope: ScopePatterns::of(scope, regex),
+            scope: ScopePatterns::of(scope, library),
             reads: reads
                 .iter()
-                .map(|scope| ScopePatterns::of(scope, regex))
+                .map(|scope| ScopePatterns::of(scope, library))
                 .collect(),
         }
     }
@@ -215,6 +211,25 @@ pub(super) fn finds(pattern: &Compiled, subject: &[u8]) -> Option<bool> {
 /// Whether a pattern is known to match.
 pub(super) fn matches(pattern: &Compiled, subject: &[u8]) -> bool {
     finds(pattern, subject).unwrap_or(false)
+}
+
+/// What compiles and matches the patterns of a configuration.
+#[derive(Clone, Copy, Debug)]
+struct Library {
+    regex: RegexEngine,
+    /// The engine knows how long a statement is: a NUL byte hides nothing behind it.
+    reads_past_nul: bool,
+}
+
+impl Library {
+    fn compile(self, text: &str, flags: Flags) -> Compiled {
+        let pattern = Pattern::compile(text, flags, dialect(self.regex))?;
+        Ok(if self.reads_past_nul {
+            pattern.past_nul()
+        } else {
+            pattern
+        })
+    }
 }
 
 fn dialect(regex: RegexEngine) -> Dialect {
