@@ -35,10 +35,10 @@ impl Once {
         format!(r"{before}(?:{pattern})(?:{other})?(?:{OTHER}(?:{other})?)*\z")
     }
 
-    /// `pattern` begins with the word and may end inside another one.
+    /// `pattern` begins with the word and may end inside another one, or in front of one.
     pub(crate) fn open(&self, pattern: &str) -> String {
         let Self { before, other } = self;
-        format!(r"{before}(?:{pattern}){WORD}*(?:{OTHER}(?:{other})?)*\z")
+        format!(r"{before}(?:{pattern})(?:\B{WORD}+|(?:{other})?)(?:{OTHER}(?:{other})?)*\z")
     }
 }
 
@@ -107,9 +107,12 @@ mod tests {
             let words = bytes(r"\b[Ii][Dd]\b").find_iter(text.as_bytes()).count();
             let expected = words == 1 && bytes(r"\b[Ii][Dd]=7 ").is_match(text.as_bytes());
             prop_assert_eq!(closed.is_match(text.as_bytes()), expected, "{:?}", text);
-            let open = bytes(&once.open(r"\b[Ii][Dd]=7"));
-            let expected = words == 1 && bytes(r"\b[Ii][Dd]=7").is_match(text.as_bytes());
-            prop_assert_eq!(open.is_match(text.as_bytes()), expected, "{:?}", text);
+            // A beginning of values may end with a part of a word, or with a blank in front of one.
+            for beginning in [r"\b[Ii][Dd]=7", r"\b[Ii][Dd]=(?:i|7 )", r"\b[Ii][Dd]=7[ ;]"] {
+                let open = bytes(&once.open(beginning));
+                let expected = words == 1 && bytes(beginning).is_match(text.as_bytes());
+                prop_assert_eq!(open.is_match(text.as_bytes()), expected, "{} {:?}", beginning, text);
+            }
         }
     }
 
