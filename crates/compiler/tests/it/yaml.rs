@@ -69,6 +69,30 @@ shard_maps:
 }
 
 #[test]
+fn a_shard_keeps_the_logical_schema() {
+    let topology = r#"
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    key: {name: tenant, type: integer}
+    key_from: [{comment: {}}]
+    logical_schema: w
+    shards:
+      first: {keys: [1], schema: w, cluster: home}
+      second: {keys: [2], schema: w_2, cluster: shard-1}
+"#;
+    let project = loaded(&format!("{SERVERS}{topology}"));
+    for engine in BOTH {
+        let decider = Decider::new(&compiled(&project, engine));
+        let short = |statement: &str| decider.short("app", None, statement).replace('`', "");
+        let second = "shard-1 writer: /* tenant=2 */ SELECT 1 FROM w_2.t";
+        assert_eq!(short("/* tenant=2 */ SELECT 1 FROM w.t"), second, "{engine}");
+        let first = short("/* tenant=1 */ SELECT 1 FROM w.t");
+        assert!(first.starts_with("home writer"), "{engine}: {first}");
+    }
+}
+
+#[test]
 fn one_map_behind_another() {
     let topology = r#"
 shard_maps:

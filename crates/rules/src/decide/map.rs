@@ -237,8 +237,10 @@ fn named_schemas(
     if !names_shards {
         return Ok(());
     }
+    // A shard may keep the logical schema as its own; names of it mean the schema of the shard all the same.
+    let is_rewritten = |name: &str| shard.schema.is_some() && step.logical_schema.as_deref() == Some(name);
     let other = |name: &str| -> bool {
-        if shard.schema.as_deref() == Some(name) {
+        if shard.schema.as_deref() == Some(name) || is_rewritten(name) {
             return false;
         }
         let by_template = || {

@@ -331,3 +331,25 @@ fn policies_send_provable_reads_to_readers() {
         ],
     );
 }
+
+#[test]
+fn a_shard_may_keep_the_logical_schema() {
+    let own =
+        |name: &str, key: i64, schema: &str| shard("tenants", name, json!({"keys": [key], "schema": schema}));
+    let shards = json!([own("first", 1, "app"), own("second", 2, "app_2")]);
+    check(
+        &world(json!({"logical_schema": "app", "shards": shards, "unqualified": "qualify"})),
+        &[
+            ("/* tenant=1 */ SELECT 1 FROM app.t", "10 tenants/first in app"),
+            (
+                "/* tenant=2 */ SELECT 1 FROM app.t",
+                "10 tenants/second in app_2 «/* tenant=2 */ SELECT 1 FROM app_2.t»",
+            ),
+            (
+                "/* tenant=1 */ SELECT 1 FROM app_2.t",
+                "refused: SW355: the statement belongs to shard tenants/first (app) and names app_2, which is another \
+                 shard's schema",
+            ),
+        ],
+    );
+}
