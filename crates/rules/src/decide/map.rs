@@ -97,10 +97,11 @@ fn missing<'a>(
     }
 }
 
-/// Places the statement on a cluster's writer.
+/// Places the statement on a cluster's writer, where no policy takes it away.
 fn to_cluster(index: &impl Index, walk: &mut Walk<'_>, name: &str) {
     if let Some(cluster) = index.cluster(name) {
         walk.hostgroup = Some(cluster.writer.0);
+        walk.kept_on = walk.hostgroup;
     }
     walk.placed = true;
 }

@@ -103,6 +103,9 @@ pub(super) fn role(
     if walk.session.transaction.is_some() || walk.session.transaction_pending {
         return Next::Continue;
     }
+    if walk.kept_on == walk.hostgroup && walk.kept_on.is_some() {
+        return Next::Continue;
+    }
     if !walk.statement.is_safe_read(step.session_functions_on_readers)
         || !selected(index, step, patterns, walk)
     {

@@ -24,6 +24,8 @@ pub(super) struct Walk<'a> {
     pub(super) shard: Option<&'a Address>,
     /// The writer that a map chose, and the cluster that alone owns it.
     pub(super) owner: Option<(HostgroupId, &'a Arc<str>)>,
+    /// The writer that `missing_key` or `unknown_key` names: what it takes stays there, reads too.
+    pub(super) kept_on: Option<u32>,
     /// The `otherwise` of a map that placed the statement: that map was only for statements without the first one's key.
     pub(super) settled: Option<&'a str>,
     pub(super) backend_schema: Option<Arc<str>>,
@@ -72,6 +74,7 @@ impl<'a> Walk<'a> {
             placed: false,
             shard: None,
             owner: None,
+            kept_on: None,
             settled: None,
             backend_schema: None,
             effects: Effects::default(),
