@@ -4,8 +4,8 @@
 //! that it placed, and one for those that it left alone, which raw rules at the end still take.
 
 use shardwright_diagnostics::{Problems, Severity};
-use shardwright_rules::{Address, EngineRule, Finder, MapStep};
-use shardwright_topology::model::{BlockPlace, OriginId, Origins, RuleLayout, Topology};
+use shardwright_rules::{Address, EngineRule, Finder, MapStep, MissingAction, UnknownKey};
+use shardwright_topology::model::{BlockPlace, Origins, RuleLayout, Topology};
 
 use super::classes::Class;
 use super::plan::{self, Choosing, MapPlan};
@@ -46,6 +46,8 @@ pub(crate) fn plans(
                 blocks_behind(program, at)
                     .then(|| "raw rules behind it would be needed twice, and have one id each".to_owned())
             })
+            .or_else(|| linked(program, &section.step))
+            .or_else(|| kept_on_writer(program, &section.step))
             .or_else(|| sees_more_than_rules(&section.step).map(str::to_owned))
             .or_else(|| first_error(&scratch.problems));
         match reason {
@@ -70,6 +72,42 @@ fn first_error(problems: &Problems) -> Option<String> {
         .iter()
         .find(|problem| problem.severity == Severity::Error)?;
     Some(error.message.clone())
+}
+
+/// Maps in a row of `otherwise` compare what they find: a key of both is refused unless they place it alike, and a BEGIN
+/// without a key is asked about once.
+fn linked(program: &Program, step: &MapStep) -> Option<String> {
+    let leads_here = |other: &&MapStep| other.otherwise.as_ref() == Some(&step.map);
+    let before = program.maps.iter().map(|map| &*map.step).find(leads_here);
+    let other = step.otherwise.as_ref().or(before.map(|other| &other.map))?;
+    Some(format!(
+        "`otherwise` joins it with shard_maps.{other}, and rules do not compare what two maps find"
+    ))
+}
+
+/// What `missing_key` or `unknown_key` sends to a cluster stays on its writer; behind the rules of a map nothing tells it
+/// from what the map has placed.
+fn kept_on_writer(program: &Program, step: &MapStep) -> Option<String> {
+    let missing = [&step.missing.statements, &step.missing.session_setup].map(|action| match action {
+        MissingAction::Cluster(name) => Some(name),
+        MissingAction::Reject | MissingAction::Allow => None,
+    });
+    let unknown = match &step.unknown {
+        UnknownKey::Cluster(name) => Some(name),
+        UnknownKey::Reject => None,
+    };
+    let mut named = missing.into_iter().chain([unknown]).flatten();
+    let (name, policy) = named.find_map(|name| {
+        program.cluster(name)?.reader?;
+        let policy = program
+            .roles
+            .iter()
+            .find(|policy| policy.scope.clusters.contains(name))?;
+        Some((name, &policy.address))
+    })?;
+    Some(format!(
+        "rules cannot keep statements on the writer of {name}, whose reads {policy} sends to readers"
+    ))
 }
 
 /// Dispatch reads the names in a statement, and refuses those of another shard; rules see the session's schema only.
@@ -114,7 +152,6 @@ pub(crate) fn lower(
         sequence: Sequence::default(),
         rest: Draft::START,
         placed: None,
-        settled: Vec::new(),
     };
     let mut slots = slots.into_iter().peekable();
     while let Some(slot) = slots.next() {
@@ -128,7 +165,7 @@ pub(crate) fn lower(
                 let map = program.maps.iter().position(|map| map.origin == origin);
                 match map.filter(|&map| forced[map]) {
                     Some(map) => lowering.forced_map(map, &mut between, slots.peek().is_none()),
-                    None => between.step(program, origin, rule),
+                    None => between.step(rule),
                 }
             }
         }
@@ -159,16 +196,12 @@ struct Between {
     rest: ChainRef,
     /// Of those that one has.
     placed: Option<ChainRef>,
-    /// Maps that are only for what the ones before them leave alone.
-    settled: Vec<String>,
 }
 
 impl Between {
     /// A native step, for placed statements too.
-    fn step(&mut self, program: &Program, origin: OriginId, rule: DraftRule) {
-        let map = program.maps.iter().find(|map| map.origin == origin);
-        let is_settled = map.is_some_and(|map| self.settled.contains(&map.step.map));
-        if let (Some(placed), false) = (self.placed, is_settled) {
+    fn step(&mut self, rule: DraftRule) {
+        if let Some(placed) = self.placed {
             let again = DraftRule {
                 name: format!("{}/placed", rule.name),
                 formerly: None,
@@ -225,7 +258,6 @@ impl Lowering<'_, '_> {
         between.sequence.from(&mut self.draft, chain);
         between.rest = rest;
         between.placed = Some(placed);
-        between.settled.extend(section.step.otherwise.clone());
     }
 
     /// The users of a map, as one class.

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use cases::{CASES, CLUSTERS, Case};
 use proptest::prelude::*;
 use proptest::sample::select;
-use shardwright_rules::{Decision, Outcome, Role, Route};
+use shardwright_rules::{Decision, EngineId, Outcome, Role, Route};
+use shardwright_topology::model::{Finder, Project, RuleLayout, ShardMap, Table};
 use statements::{AROUND, BODIES};
 
 use crate::support::*;
@@ -96,15 +97,36 @@ fn difference(
     }
 }
 
-fn deciders() -> &'static [[Decider; 2]] {
-    static DECIDERS: OnceLock<Vec<[Decider; 2]>> = OnceLock::new();
+/// Of both engines, and of the bundled one with maps in rules where it can follow that.
+fn deciders() -> &'static [[Decider; 4]] {
+    static DECIDERS: OnceLock<Vec<[Decider; 4]>> = OnceLock::new();
     DECIDERS.get_or_init(|| {
         let both = |case: &Case| {
             let project = loaded(&format!("{CLUSTERS}{}", case.topology));
-            BOTH.map(|engine| Decider::new(&compiled(&project, engine)))
+            let [bundled, proxysql] = BOTH.map(|engine| Decider::new(&compiled(&project, engine)));
+            let [flat, tree] = [RuleLayout::Flat, RuleLayout::Tree]
+                .map(|layout| Decider::new(&compiled(&laid_out(&project, layout), EngineId::Bundled)));
+            [bundled, proxysql, flat, tree]
         };
         CASES.iter().map(both).collect()
     })
+}
+
+/// The project with maps that are found in comments laid out like this.
+fn laid_out(project: &Project, layout: RuleLayout) -> Project {
+    let mut project = project.clone();
+    let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+    for map in &mut maps {
+        if map
+            .key_from
+            .iter()
+            .all(|finder| matches!(finder, Finder::Comment(_)))
+        {
+            map.rule_layout = layout;
+        }
+    }
+    project.topology.shard_maps = Table::new(maps);
+    project
 }
 
 proptest! {
@@ -112,9 +134,21 @@ proptest! {
         failure_persistence: None,
         ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 4000 } else { 40_000 })
     })]
+
+    #[test]
+    fn maps_in_rules_place_as_a_look_up_does_or_refuse((at, user, schema, sql) in text()) {
+        let [bundled, _, laid_out @ ..] = &deciders()[at];
+        let decision = bundled.decision(user, schema, &sql);
+        for decider in laid_out {
+            let difference = difference(schema, &sql, &decision, &decider.decision(user, schema, &sql));
+            let short = (bundled.short(user, schema, &sql), decider.short(user, schema, &sql));
+            prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
+        }
+    }
+
     #[test]
     fn both_engines_place_a_statement_alike_or_proxysql_refuses((at, user, schema, sql) in text()) {
-        let [bundled, proxysql] = &deciders()[at];
+        let [bundled, proxysql, ..] = &deciders()[at];
         let decisions = (bundled.decision(user, schema, &sql), proxysql.decision(user, schema, &sql));
         let short = (bundled.short(user, schema, &sql), proxysql.short(user, schema, &sql));
         let difference = difference(schema, &sql, &decisions.0, &decisions.1);

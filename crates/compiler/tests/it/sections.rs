@@ -439,7 +439,7 @@ fn a_small_graph() {
 /// What the bundled engine says of the layout of map `two`, with what stands before and behind it.
 fn not_followed(before: &str, two: &str, behind: &str) -> String {
     let topology = format!(
-        "version: 1\nclusters: {{c: {{type: single, servers: {{a: {{host: h}}}}}}}}\nusers: {{app: {{password: {{env: P}}, \
+        "version: 1\nclusters: {{c: {{type: replication, servers: {{a: {{host: h}}, b: {{host: i}}}}}}}}\nusers: {{app: {{password: {{env: P}}, \
          cluster: c}}}}\nshard_maps:\n  {before}\n  two: {{rule_layout: flat, {two}}}\n{behind}\n"
     );
     let project = loaded(&topology);
@@ -450,6 +450,8 @@ fn not_followed(before: &str, two: &str, behind: &str) -> String {
     let told = told.into_iter().filter(|told| told.contains("rule_layout"));
     told.collect::<Vec<_>>().join("\n")
 }
+
+const READS: &str = "read_write_policies: {p: {reads: {all: true}}}";
 
 /// A map in rules that leaves what it does not place to `two`.
 const ONE: &str = "one: {key: {name: one, type: integer}, key_from: [comment: {}], rule_layout: flat, \
@@ -464,6 +466,7 @@ fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
     let remainders = map
         .replace("integer", "integer, modulo: 2")
         .replace("keys: [1]", "remainders: [0..1]");
+    let elsewhere = format!("{map}, missing_key: {{statements: {{cluster: c}}}}");
     let behind = "query_rules: {late: {at: {after: shard_maps.two}, rules: [{match_digest: x, error_msg: no, apply: 1}]}}";
     let cases = [
         ("", &*by_name, ""),
@@ -471,6 +474,7 @@ fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
         ("", &remainders, ""),
         ("", map, behind),
         (ONE, map, ""),
+        ("", &elsewhere, READS),
     ];
     let told = cases.map(|(before, map, behind)| not_followed(before, map, behind));
     insta::assert_snapshot!(told.join("\n"), @r"
@@ -478,6 +482,8 @@ fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
     SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules do not see which schemas a statement names
     SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules cannot place by the remainder of a key
     SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: raw rules behind it would be needed twice, and have one id each
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: shard_maps.one stands in rules for the same users
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: `otherwise` joins it with shard_maps.two, and rules do not compare what two maps find
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: `otherwise` joins it with shard_maps.one, and rules do not compare what two maps find
+    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules cannot keep statements on the writer of c, whose reads read_write_policies.p sends to readers
     ");
 }
