@@ -150,4 +150,50 @@ mod tests {
         );
         assert!(statements(b" ; -- x").is_empty());
     }
+
+    /// Where statements of `app` go whose reads `rule` sends to the readers, 11.
+    fn hostgroups(engine: &str, rule: &serde_json::Value, texts: &[&str]) -> Vec<u32> {
+        let cluster = serde_json::json!({"name": "a", "address": "clusters.a", "kind": {"type": "single"},
+            "writer": 10, "reader": 11, "writer_serves_reads": "never"});
+        let user = serde_json::json!({"name": "app", "address": "users.app", "password": null,
+            "default_hostgroup": 10, "default_schema": null, "max_connections": 1, "transaction_persistent": true,
+            "annotations_allowed": false});
+        let configuration: Configuration = serde_json::from_value(serde_json::json!({
+            "format": 1, "engine": engine, "settings": {"query_processor_iterations": 0, "regex": "pcre"},
+            "clusters": [cluster], "hostgroups": [], "users": [user], "graph": {"fast_routing": [],
+                "rules": [{"id": 1, "address": "r", "flag_in": 0, "body": rule}]}}))
+        .unwrap();
+        let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+        let speaker = Speaker {
+            user: "app",
+            ..Speaker::default()
+        };
+        let sent = send(&Arc::new(configuration), &speaker, &commands(&texts).unwrap());
+        sent.iter()
+            .map(|sent| match &sent.decision.outcome {
+                shardwright_rules::Outcome::Route(route) => route.hostgroup.0,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_read_under_autocommit_0_opens_a_transaction_where_the_engine_opens_one() {
+        let step = serde_json::json!({"native": {"scope": {}, "step": {"role": {"reads": "all"}}}});
+        let row = serde_json::json!({"engine": {"match_digest": "^\\(*SELECT", "destination_hostgroup": 11, "apply": true}});
+        let script = [
+            "SELECT a FROM t",
+            "SET autocommit=0",
+            "SELECT a FROM t",
+            "UPDATE t SET a=1",
+            "SELECT a FROM t",
+        ];
+        assert_eq!(hostgroups("bundled", &step, &script), [11, 10, 10, 10, 10]);
+        // ProxySQL runs the SELECT with autocommit=1, and opens the transaction with the write.
+        assert_eq!(hostgroups("proxysql-2.7", &row, &script), [11, 10, 11, 10, 10]);
+        // What it does not take for a SELECT opens one where rules send it, and the write follows.
+        let script = ["SET autocommit=0", "(SELECT a FROM t)", "UPDATE t SET a=1"];
+        assert_eq!(hostgroups("proxysql-2.7", &row, &script), [10, 11, 11]);
+        assert_eq!(hostgroups("bundled", &step, &script), [10, 10, 10]);
+    }
 }

@@ -92,6 +92,7 @@ pub(crate) struct Circumstances {
     pub(crate) generation: i64,
     pub(crate) transaction: Option<Transaction>,
     pub(crate) transaction_pending: bool,
+    pub(crate) autocommit_off: bool,
     pub(crate) next_query_flag_in: Option<u32>,
 }
 

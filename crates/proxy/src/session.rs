@@ -245,6 +245,7 @@ impl Session {
             )),
             transaction: self.transaction(),
             transaction_pending: !self.pending.is_empty(),
+            autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
             since_write_ms: self.last_write.map(|write| write.elapsed().as_millis() as u64),
         }

@@ -223,6 +223,7 @@ mod tests {
         listener: None,
         transaction: None,
         transaction_pending: false,
+        autocommit_off: false,
         next_query_flag_in: None,
         since_write_ms: None,
     };

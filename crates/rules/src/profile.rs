@@ -73,6 +73,9 @@ pub struct EngineProfile {
     pub trailing_apply_skips_fast_routing: bool,
     /// Whether an open transaction keeps its hostgroup whatever rules say (`transaction_persistent`).
     pub transactions_ignore_rules: bool,
+    /// Under `autocommit=0`, a SELECT that takes no locks runs with `autocommit=1` as long as no transaction is open
+    /// (`mysql-enforce_autocommit_on_reads` is off): it opens none.
+    pub plain_selects_open_nothing: bool,
     /// Whether lag is asked for in the way that servers from MySQL 8.4 on know (ProxySQL #4908).
     pub asks_replica_status: bool,
     /// The variable that says when annotations are read: 0 never, 1 before the rules, 2 behind them, 3 both (ProxySQL
@@ -177,6 +180,7 @@ static BUNDLED: EngineProfile = EngineProfile {
     annotations: Annotations::PerUser,
     trailing_apply_skips_fast_routing: false,
     transactions_ignore_rules: false,
+    plain_selects_open_nothing: false,
     asks_replica_status: true,
     annotations_variable: None,
     prepared: PreparedStatements {
@@ -208,6 +212,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     annotations: Annotations::AfterRules,
     trailing_apply_skips_fast_routing: true,
     transactions_ignore_rules: true,
+    plain_selects_open_nothing: true,
     asks_replica_status: false,
     annotations_variable: None,
     prepared: PREPARED_BY_PROXYSQL,
@@ -222,6 +227,7 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
     annotations: Annotations::AfterRules,
     trailing_apply_skips_fast_routing: false,
     transactions_ignore_rules: true,
+    plain_selects_open_nothing: true,
     asks_replica_status: true,
     annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
     prepared: PREPARED_BY_PROXYSQL,

@@ -17,10 +17,20 @@ pub struct SessionView<'a> {
     pub transaction: Option<Transaction>,
     /// BEGIN was answered, and the transaction opens with the first statement that has a key.
     pub transaction_pending: bool,
+    /// `autocommit=0`: without an open transaction, the next statement opens one.
+    pub autocommit_off: bool,
     /// `next_query_flagIN` of an earlier statement.
     pub next_query_flag_in: Option<u32>,
     /// Milliseconds since the session's last write; `None`: no write yet.
     pub since_write_ms: Option<u64>,
+}
+
+impl SessionView<'_> {
+    /// No transaction is open, and one opens with the next statement: what follows it there may write.
+    #[inline]
+    pub fn is_about_to_open(&self) -> bool {
+        self.transaction.is_none() && (self.transaction_pending || self.autocommit_off)
+    }
 }
 
 /// An open transaction.

@@ -51,7 +51,7 @@ const FIREWALL: Kept = Kept {
 };
 
 /// What the rest of a project decides.
-const KEPT: [(&str, Kept); 24] = [
+const KEPT: [(&str, Kept); 25] = [
     ("mysql-query_processor_iterations", COMPILED),
     ("mysql-query_processor_regex", COMPILED),
     ("mysql-query_digests", DIGESTS),
@@ -70,6 +70,14 @@ const KEPT: [(&str, Kept); 24] = [
             why: "a session whose state ProxySQL does not track is held on its hostgroup; without that, its next \
                   statement goes where the rules say and finds no user variable, no temporary table and no lock",
             instead: "it keeps its default, 1",
+        },
+    ),
+    (
+        "mysql-enforce_autocommit_on_reads",
+        Kept {
+            why: "with it, a read of a session with autocommit=0 opens its transaction on a reader, and writes follow it \
+                  there",
+            instead: "it keeps its default, false",
         },
     ),
     ("mysql-monitor_username", MONITOR),

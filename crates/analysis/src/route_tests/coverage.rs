@@ -243,7 +243,7 @@ impl<'c> Coverage<'c> {
             }
             let branch = if !statement.is_safe_read(role.session_functions_on_readers) {
                 WRITE_STAYS
-            } else if session.transaction.is_some() || session.transaction_pending {
+            } else if session.transaction.is_some() || session.is_about_to_open() {
                 IN_TRANSACTION
             } else if role
                 .writer_hint

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use shardwright_rules::{
-    Configuration, Decision, Hits, Outcome, PreparedStatements, Route, SessionView, Statement, Transaction,
-    prepared,
+    Configuration, Decision, Hits, Outcome, PreparedStatements, Route, SentAs, SessionView, Statement,
+    Transaction, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -29,6 +29,7 @@ pub(crate) struct Simulated {
     /// What was prepared, by name.
     prepared: BTreeMap<String, Prepared>,
     engine: PreparedStatements,
+    plain_selects_open_nothing: bool,
 }
 
 /// A prepared statement, as the engine has kept it.
@@ -71,6 +72,7 @@ impl Simulated {
     pub(crate) fn of(configuration: &Configuration) -> Self {
         Self {
             engine: configuration.engine.profile().prepared,
+            plain_selects_open_nothing: configuration.engine.profile().plain_selects_open_nothing,
             prepared: BTreeMap::new(),
             schema: None,
             user: None,
@@ -121,6 +123,7 @@ impl Simulated {
             listener: self.listener.as_ref().map(|(bind, port)| (bind.as_str(), *port)),
             transaction: self.transaction,
             transaction_pending: self.pending,
+            autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
             since_write_ms: self.since_write_ms,
         }
@@ -205,7 +208,7 @@ impl Simulated {
                 self.pending = false;
             }
             // What drivers ask on the way opens nothing.
-            _ if is_work && (self.pending || !self.autocommit) && self.transaction.is_none() => {
+            _ if is_work && self.transaction.is_none() && self.opens_with(statement) => {
                 self.transaction = Some(open);
                 self.pending = false;
             }
@@ -221,6 +224,12 @@ impl Simulated {
         self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
     }
 
+    /// Whether a statement opens the transaction that is about to open.
+    fn opens_with(&self, statement: &Statement<'_>) -> bool {
+        let runs_alone = || self.plain_selects_open_nothing && is_plain_select(statement);
+        self.pending || !(self.autocommit || runs_alone())
+    }
+
     fn set(&mut self, statement: &Statement<'_>) {
         for item in items(statement.text(), LexMode::default()) {
             if let SetItem::Autocommit(switch) = item {
@@ -231,6 +240,23 @@ impl Simulated {
             }
         }
     }
+}
+
+/// A SELECT without locks as ProxySQL tells it: by the digest text, and of an execution by the text as it was prepared, in
+/// which a comment in front hides the word (`Query_Info`, `MySQL_STMT_Global_info`, 2.7.1).
+fn is_plain_select(statement: &Statement<'_>) -> bool {
+    let text = match statement.command() {
+        SentAs::Execute => statement.text(),
+        SentAs::Query | SentAs::Prepare => statement.digest_text(),
+    };
+    let begins = text
+        .get(..7)
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"SELECT "));
+    let ends = |lock: &[u8]| {
+        let from = text.len().checked_sub(lock.len());
+        from.is_some_and(|from| text[from..].eq_ignore_ascii_case(lock))
+    };
+    begins && !ends(b" FOR UPDATE") && !ends(b" FOR SHARE") && !ends(b" LOCK IN SHARE MODE")
 }
 
 /// COMMIT and ROLLBACK, but not to a savepoint, and not where a new transaction follows.

@@ -50,7 +50,12 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if ui.format() == Format::Json {
         json(&answered, compared, is_script, ui)?;
     } else {
-        ui.data(&told(&answered, other.as_ref().zip(compared), is_script, ui))?;
+        ui.data(&told(
+            (&set, &answered),
+            other.as_ref().zip(compared),
+            is_script,
+            ui,
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -242,7 +247,7 @@ fn json(
 }
 
 fn told(
-    answered: &[Answered],
+    (set, answered): (&RuleSet, &[Answered]),
     compared: Option<(&RuleSet, Vec<Answered>)>,
     is_script: bool,
     ui: &Ui,
@@ -254,7 +259,7 @@ fn told(
                 lines.push(String::new());
             }
             lines.push(ui.strong(&String::from_utf8_lossy(&one.sent.written)));
-            lines.extend(state(&one.sent).map(|state| ui.faint(&state)));
+            lines.extend(state(&one.sent, &set.configuration).map(|state| ui.faint(&state)));
         }
         lines.extend(one.answer.lines(ui));
         if let Some((set, others)) = &compared
@@ -272,10 +277,14 @@ fn told(
 }
 
 /// What of the session's state is not as at its beginning.
-fn state(sent: &Sent) -> Option<String> {
-    let transaction = sent
-        .transaction
-        .map(|hostgroup| format!("in a transaction on hostgroup {hostgroup}"));
+fn state(sent: &Sent, configuration: &Configuration) -> Option<String> {
+    let transaction = sent.transaction.map(|hostgroup| {
+        let readers = configuration
+            .cluster_of(hostgroup)
+            .filter(|cluster| cluster.reader == Some(hostgroup))
+            .map_or_else(String::new, |cluster| format!(" (readers of {}!)", cluster.name));
+        format!("in a transaction on hostgroup {hostgroup}{readers}")
+    });
     let flag = (sent.flag != 0).then(|| format!("starts at chain {}", sent.flag));
     let text = String::from_utf8_lossy(&sent.statement);
     let executed = (sent.sent_as == SentAs::Execute && !text.is_empty()).then(|| format!("executes {text}"));

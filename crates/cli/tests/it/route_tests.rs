@@ -87,7 +87,7 @@ route_tests:
   autocommit off opens a transaction with the first statement:
     script:
       - query: SET autocommit=0
-      - {query: /* tenant=2 */ SELECT a FROM t, expect: {role: reader}}
+      - {query: /* tenant=2 */ SELECT a FROM t, expect: {role: writer}}
       - {query: /* tenant=1 */ UPDATE t SET a=1, expect: {error: SW356}}
       - query: SET autocommit=1
       - {query: /* tenant=1 */ UPDATE t SET a=1, expect: {cluster: bulk}}

@@ -1,13 +1,14 @@
 //! Read/write policies: only what is provably a read leaves the writer.
 
-use shardwright_rules::{Address, EngineRule, MapStep, ReadSelection, RoleStep, Scope};
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{Address, EngineRule, Finder, MapStep, ReadSelection, RoleStep, Scope};
 
 use super::conditions::{self, Conditions};
 use super::{Lowering, Target, digest_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::any_case;
 use crate::native::Section;
-use crate::report::Who;
+use crate::report::{DIFFERENCE, Who};
 
 /// In the digest text: several statements, locks, sequences, and INTO.
 pub(super) const NEVER: &str = concat!(
@@ -21,6 +22,9 @@ pub(super) const SESSION: &str =
 /// In the statement, because the digest text of a long one is cut: locks; and executable comments.
 pub(super) const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
 pub(super) const SELECT: &str = r"^\(*SELECT\b";
+/// Only what ProxySQL itself takes for a SELECT: other reads open a transaction under `autocommit=0`, and writes would
+/// follow it to the reader (`Query_Info::is_select_NOT_for_update`, 2.7.1).
+const READ: &str = "^SELECT ";
 
 impl Lowering<'_, '_> {
     /// Policies that the engine can follow: what else they ask for is reported.
@@ -44,9 +48,34 @@ impl Lowering<'_, '_> {
             }
             let what = "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
             self.report.difference(section.origin, "reads", what);
+            self.autocommit_off(section);
             usable.push(at);
         }
         usable
+    }
+
+    /// Rules do not see `autocommit=0`. ProxySQL opens no transaction for a SELECT that it knows as one; of a prepared
+    /// statement it asks the text, comments included.
+    fn autocommit_off(&mut self, section: &Section<RoleStep>) {
+        let what = "a SELECT under autocommit=0 goes to a reader and is no part of the transaction, which opens with the \
+                    next other statement; BEGIN keeps both on the writer";
+        self.report.difference(section.origin, "reads", what);
+        let in_comments = |finder: &Finder| matches!(finder, Finder::Comment { .. });
+        let has_comments = section.step.writer_hint.is_some()
+            || self
+                .program
+                .maps
+                .iter()
+                .any(|map| map.step.finders.iter().any(in_comments));
+        if has_comments {
+            let message = format!(
+                "on {}, a prepared SELECT behind a comment opens its transaction on the reader under autocommit=0, and \
+                 writes follow it there: leave autocommit on and send BEGIN, or put the comment behind SELECT",
+                self.report.engine
+            );
+            self.report
+                .add(Severity::Warning, DIFFERENCE, section.origin, "reads", message);
+        }
     }
 
     /// Whether rules can express a policy's scopes; else the field and what they cannot.
@@ -172,17 +201,17 @@ impl Lowering<'_, '_> {
         let conditions = |scope: &Scope| Conditions::of(scope, users).expect("the policy has been checked");
         let mut last = chain;
         match &step.reads {
-            ReadSelection::All => self.go(chain, "read", address, digest_rule(SELECT), reader),
+            ReadSelection::All => self.go(chain, "read", address, digest_rule(READ), reader),
             ReadSelection::Except(scopes) => {
                 for (at, scope) in scopes.iter().enumerate() {
                     last = self.branch(last, &format!("except{at}."), address, &conditions(scope), writer);
                 }
-                self.go(last, "read", address, digest_rule(SELECT), reader);
+                self.go(last, "read", address, digest_rule(READ), reader);
             }
             ReadSelection::Only(scopes) => {
                 let name = format!("{}.only", self.draft.get(chain).name);
                 let only = self.draft.chain(&name);
-                self.go(chain, "read", address, digest_rule(SELECT), Target::Jump(only));
+                self.go(chain, "read", address, digest_rule(READ), Target::Jump(only));
                 let mut among = only;
                 for (at, scope) in scopes.iter().enumerate() {
                     among = self.branch(among, &format!("only{at}."), address, &conditions(scope), reader);

@@ -213,6 +213,7 @@ impl Session {
             generation: self.snapshot.generation,
             transaction: self.transaction(),
             transaction_pending: !self.pending.is_empty(),
+            autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
         };
         let depends_on_time = self.snapshot.is_time_dependent && self.last_write.is_some();

@@ -3,6 +3,10 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use shardwright_rules::{
+    Body, Hostgroup, HostgroupId, NativeStep, ReadSelection, Role, RoleStep, Rule, Scope,
+};
+
 use crate::support::{self, Setup, error, schema, server, value};
 
 #[test]
@@ -237,4 +241,59 @@ fn questions_are_about_the_last_statement_wherever_that_ran() {
     assert_eq!(value(&mut client, "SHOW COUNT(*) WARNINGS"), "1");
     client.query_drop("SELECT 1 FROM t").unwrap();
     assert_eq!(value(&mut client, "SHOW COUNT(*) WARNINGS"), "0");
+}
+
+/// The readers of `a` have no server: a statement that goes to them fails.
+fn without_readers() -> Setup {
+    Setup {
+        configuration: Box::new(|configuration| {
+            configuration.clusters[0].reader = Some(HostgroupId(11));
+            let readers = Hostgroup {
+                id: HostgroupId(11),
+                cluster: "clusters.a".into(),
+                role: Role::Reader,
+                members: Vec::new(),
+            };
+            configuration.hostgroups.insert(1, readers);
+            let policy = RoleStep {
+                reads: ReadSelection::All,
+                writer_hint: None,
+                after_write_ms: 0,
+                session_functions_on_readers: false,
+            };
+            configuration.graph.rules.push(Rule {
+                id: 200,
+                address: "read_write_policies.rw".into(),
+                flag_in: 0,
+                body: Body::Native {
+                    scope: Box::new(Scope::default()),
+                    step: NativeStep::Role(Box::new(policy)),
+                },
+            });
+        }),
+        ..Setup::default()
+    }
+}
+
+#[test]
+fn a_read_under_autocommit_0_opens_its_transaction_on_the_writer() {
+    let proxy = support::start(&without_readers());
+    let name = schema("statements_autocommit");
+    let mut client = proxy.connect(Some(&name));
+    client.query_drop("CREATE TABLE t (a INT)").unwrap();
+    client.query_drop("INSERT INTO t VALUES (1)").unwrap();
+    let read = "SELECT a FROM t";
+    let (_, message) = error(&mut client, read);
+    assert!(message.contains("hostgroup 11"), "{message}");
+    client.query_drop("SET autocommit=0").unwrap();
+    assert_eq!(value(&mut client, read), "1");
+    client.query_drop("UPDATE t SET a = 2").unwrap();
+    client.query_drop("ROLLBACK").unwrap();
+    let prepared = client.prep(read).unwrap();
+    assert_eq!(client.exec_first::<i64, _, _>(&prepared, ()).unwrap(), Some(1));
+    client.query_drop("COMMIT").unwrap();
+    client.query_drop("SET autocommit=1").unwrap();
+    assert!(client.exec_drop(&prepared, ()).is_err(), "it is a read again");
+    let (_, message) = error(&mut client, read);
+    assert!(message.contains("hostgroup 11"), "{message}");
 }

@@ -233,6 +233,7 @@ proptest! {
         user in prop_oneof![3 => Just("app"), 1 => select(USERS.to_vec())],
         transaction in prop_oneof![4 => Just(None), 1 => select(vec![Some(10_u32), Some(20)])],
         transaction_pending in prop_oneof![5 => Just(false), 1 => Just(true)],
+        autocommit_off in prop_oneof![3 => Just(false), 1 => Just(true)],
         since_write_ms in prop_oneof![2 => Just(None), 1 => select(vec![Some(10_u64), Some(9_000)])],
         next_query_flag_in in prop_oneof![4 => Just(None), 1 => select(vec![Some(0_u32), Some(1)])],
     ) {
@@ -244,6 +245,7 @@ proptest! {
             schema: Some("app"),
             transaction: transaction.map(|id| Transaction { hostgroup: HostgroupId(id) }),
             transaction_pending,
+            autocommit_off,
             next_query_flag_in,
             since_write_ms,
             ..SessionView::default()

@@ -37,8 +37,12 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     let user = walk.user;
     let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
     let mut hostgroup = walk.hostgroup.map_or(default, HostgroupId);
+    let ignores_rules = index.configuration().engine.profile().transactions_ignore_rules;
+    if !ignores_rules && walk.session.is_about_to_open() {
+        hostgroup = where_transactions_open(index, hostgroup, default);
+    }
     if let Some(transaction) = walk.session.transaction {
-        if index.configuration().engine.profile().transactions_ignore_rules {
+        if ignores_rules {
             if user.is_none_or(|user| user.transaction_persistent) {
                 hostgroup = transaction.hostgroup;
             }
@@ -154,6 +158,15 @@ pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
         message,
         address: user.map(|user| user.address.clone()),
     })
+}
+
+/// Where a transaction opens whose first statement goes to `wanted`: what follows may write, so on the writer of the
+/// cluster whose readers a rule has chosen. A user whose own hostgroup these are stays there, as with BEGIN.
+fn where_transactions_open(index: &impl Index, wanted: HostgroupId, own: HostgroupId) -> HostgroupId {
+    index
+        .cluster_of(wanted)
+        .filter(|cluster| cluster.reader == Some(wanted) && wanted != own)
+        .map_or(wanted, |cluster| cluster.writer)
 }
 
 /// The hostgroup of a statement inside a transaction: the transaction's, when it is of the same cluster.

@@ -100,7 +100,7 @@ pub(super) fn role(
     let Some(reader) = cluster.reader else {
         return Next::Continue;
     };
-    if walk.session.transaction.is_some() || walk.session.transaction_pending {
+    if walk.session.transaction.is_some() || walk.session.is_about_to_open() {
         return Next::Continue;
     }
     if walk.kept_on == walk.hostgroup && walk.kept_on.is_some() {

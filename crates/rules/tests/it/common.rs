@@ -46,6 +46,8 @@ pub(crate) struct World {
     pub user: &'static str,
     pub schema: Option<&'static str>,
     pub transaction: Option<u32>,
+    pub transaction_pending: bool,
+    pub autocommit_off: bool,
     pub since_write_ms: Option<u64>,
 }
 
@@ -57,6 +59,8 @@ impl World {
             user: "app",
             schema: Some("app"),
             transaction: None,
+            transaction_pending: false,
+            autocommit_off: false,
             since_write_ms: None,
         }
     }
@@ -73,6 +77,8 @@ impl World {
             transaction: self.transaction.map(|id| Transaction {
                 hostgroup: HostgroupId(id),
             }),
+            transaction_pending: self.transaction_pending,
+            autocommit_off: self.autocommit_off,
             since_write_ms: self.since_write_ms,
             ..SessionView::default()
         };

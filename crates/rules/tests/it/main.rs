@@ -6,4 +6,5 @@ mod common;
 mod engine_rules;
 mod finders;
 mod prepared;
+mod roles;
 mod shard_maps;
