@@ -350,3 +350,16 @@ fn reshaping_lays_out_again() {
     );
     every_key_is_placed(&kept, &keys);
 }
+
+#[test]
+fn a_small_forced_tree_is_not_said_to_be_outgrown() {
+    let mut project = tenants(1..=3, 1).finish();
+    let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
+    maps[0].rule_layout = RuleLayout::Tree;
+    project.topology.shard_maps = Table::new(maps);
+    let first = compiled(&project, EngineId::Proxysql27);
+    let second = again(&project, EngineId::Proxysql27, &first.lock);
+    let told = [&first, &second].map(|compiled| problems(compiled, Severity::Warning));
+    assert_eq!(told[1], told[0]);
+    assert!(told[0].iter().all(|told| told.starts_with("SW331")), "{told:?}");
+}
