@@ -162,6 +162,13 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         graph,
         firewall,
     };
+    let reference = |name: &str| {
+        let at = program.maps.iter().position(|map| map.step.map == name);
+        at.and_then(|at| reference_users.get(&at))
+            .cloned()
+            .unwrap_or_default()
+    };
+    stats::count_rows(&mut maps, &configuration, reference, price);
     Compiled {
         stats: Stats::of(&configuration, maps),
         problems: report.problems,

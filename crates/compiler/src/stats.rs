@@ -1,5 +1,8 @@
 //! Figures of a compiled configuration, in the shape of `compile --stats`.
 
+mod passed;
+mod rows;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
@@ -9,6 +12,7 @@ use crate::assemble::Numbered;
 use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::proxysql::{MapPlan, MapTree};
+use passed::Passing;
 
 /// Figures of one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,25 +136,54 @@ fn keys(program: &Program, map: usize) -> u64 {
 /// Figures of the bundled engine: a look-up, without a pattern.
 pub(crate) fn dispatched(program: &Program, graph: &RuleGraph, price: Price) -> BTreeMap<String, MapStats> {
     let figures = |(at, section): (usize, &crate::native::Section<Box<shardwright_rules::MapStep>>)| {
-        let visits = graph
+        let passing = Passing::of(program, at);
+        let map = graph
             .rules
             .iter()
-            .position(|rule| rule.address == section.address)
-            .map_or(0, |at| at + 1);
+            .position(|rule| rule.address == section.address);
+        let visits = map.map_or(0, |map| passed::visits(&graph.rules, 0, map + 1));
+        let evaluations = graph.rules[..visits]
+            .iter()
+            .filter(|rule| rule.flag_in == 0)
+            .map(|rule| passing.patterns(rule))
+            .sum::<u32>();
         let stats = MapStats {
             layout: "dispatch",
             keys: keys(program, at),
             rules: 1,
             depth: 1,
-            mean_evaluations: 0.0,
-            worst_evaluations: 0,
+            mean_evaluations: f64::from(evaluations),
+            worst_evaluations: evaluations,
             mean_visits: visits as f64,
-            mean_cost_ns: price.ns(0.0, visits as f64, 1.0),
+            mean_cost_ns: price.ns(f64::from(evaluations), visits as f64, 1.0),
             uniform: None,
         };
         (section.step.map.clone(), stats)
     };
     program.maps.iter().enumerate().map(figures).collect()
+}
+
+/// Puts in what statements that fast routing places pay for the rules that they pass.
+pub(crate) fn count_rows(
+    maps: &mut BTreeMap<String, MapStats>,
+    configuration: &Configuration,
+    users: impl Fn(&str) -> String,
+    price: Price,
+) {
+    for (name, stats) in maps
+        .iter_mut()
+        .filter(|(_, stats)| stats.layout == "fast_routing")
+    {
+        let paid = rows::paid(configuration, &format!("shard_maps.{name}"), &users(name));
+        if paid.is_empty() {
+            continue;
+        }
+        let mean = |sum: u64| sum as f64 / paid.len() as f64;
+        stats.mean_evaluations = mean(paid.iter().map(|paid| u64::from(paid.evaluations)).sum());
+        stats.mean_visits = mean(paid.iter().map(|paid| u64::from(paid.visits)).sum());
+        stats.worst_evaluations = paid.iter().map(|paid| paid.evaluations).max().unwrap_or(0);
+        stats.mean_cost_ns = price.ns(stats.mean_evaluations, stats.mean_visits, 1.0);
+    }
 }
 
 /// A laid out program with what is needed to follow a key through it.
@@ -236,12 +269,13 @@ impl Laid<'_> {
         let mut known = Known::default();
         let (mut uniform, mut weighted) = (Sums::default(), Sums::default());
         let plan = &self.plans[tree.map];
+        let passing = Passing::of(self.program, tree.map);
         for &(chain, at, entry) in &tree.leaves {
             let flag = self.numbered.flags[&chain];
             let position = self.numbered.places[&chain][at as usize] as usize;
             let mut way = walk.entered(flag, user, &mut known);
             way.evaluations += walk.evaluations(flag, position, user, &mut known);
-            let way = walk.behind(position, way);
+            let way = walk.behind(position, way, &passing);
             uniform.add(plan.entries[entry as usize].keys() as f64, way);
             if let Some(hits) = plan.weights.hits() {
                 weighted.add(hits[entry as usize], way);
@@ -353,28 +387,29 @@ impl<'a> Walk<'a> {
         sums[chain.partition_point(|&rule| rule < position)]
     }
 
-    /// The way from a leaf to the rule that decides in the end.
-    fn behind(&self, leaf: usize, mut way: Way) -> Way {
+    /// The way from a leaf to the rule that decides in the end, or to the last rule of all.
+    fn behind(&self, leaf: usize, mut way: Way, passing: &Passing<'_>) -> Way {
         let mut position = leaf;
         while let Some(chain) = jump(&self.rules[position]).and_then(|to| self.chains.get(&to)) {
             self.jumped(position, &mut way);
-            for &next in chain {
-                position = next;
-                way.evaluations += patterns(&self.rules[next], "");
-                let Body::Engine(rule) = &self.rules[next].body else {
-                    break;
-                };
-                let ends = rule.apply || rule.flag_out.is_some() || !rule.flag_outs.is_empty();
-                let has_no_condition = rule.match_pattern.is_none()
-                    && rule.match_digest.is_none()
-                    && rule.schemaname.is_none()
-                    && rule.username.is_none()
-                    && rule.client_addr.is_none()
-                    && rule.digest.is_none();
-                if ends && has_no_condition {
-                    break;
-                }
-            }
+            let last = chain
+                .iter()
+                .copied()
+                .find(|&next| passed::ends(&self.rules[next]));
+            let looked_at = chain
+                .iter()
+                .take_while(|&&next| last.is_none_or(|last| next <= last));
+            way.evaluations += looked_at
+                .map(|&next| match &self.rules[next].body {
+                    Body::Engine(_) => patterns(&self.rules[next], ""),
+                    Body::Native { .. } => passing.patterns(&self.rules[next]),
+                })
+                .sum::<u32>();
+            let Some(last) = last else {
+                way.visits += self.rules.len() as u64;
+                return way;
+            };
+            position = last;
         }
         way.visits += position as u64 + 1;
         way

@@ -70,6 +70,62 @@ fn figures_are_what_the_evaluator_counts() {
     }
 }
 
+/// Sixty tenants on ten clusters with readers, `found` in the statement or by the session's schema.
+fn with_sections(found: &str, layout: &str, sections: &str) -> Project {
+    loaded(&format!(
+        r#"
+version: 1
+clusters:
+  c$(n): {{for_each: {{n: 0..9}}, type: replication, servers: {{a: {{host: "a$(n).db"}}, b: {{host: "b$(n).db"}}}}}}
+users: {{app: {{password: {{env: P}}, cluster: c0}}}}
+shard_maps:
+  tenants:
+    key: {{name: tenant, type: integer}}
+    key_from: [{found}]
+    rule_layout: {layout}
+    shards: {{t$(n): {{for_each: {{n: 1..60}}, keys: [$(n)], cluster: "c$(n % 10)"}}}}
+{sections}
+"#
+    ))
+}
+
+#[test]
+fn policies_and_effects_are_counted() {
+    let reads = "read_write_policies: {rw: {reads: {all: true}}}";
+    let chosen = "read_write_policies: {rw: {reads: {only: [{match_digest: FROM never}]}}}";
+    let slow = "throttles: {slow: {applies_to: {statements: [select]}, delay: 5ms}}";
+    for sections in [
+        "",
+        reads,
+        slow,
+        &format!("{reads}\n{slow}"),
+        &format!("{chosen}\n{slow}"),
+    ] {
+        for engine in BOTH {
+            for layout in ["auto", "tree", "flat"] {
+                let project = with_sections("comment: {}", layout, sections);
+                counted(&with(&project, engine, &Options::default()), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn fast_routing_counts_the_rules_that_its_statements_pass() {
+    let reads = "read_write_policies: {rw: {reads: {all: true}}}";
+    for sections in ["", reads] {
+        let project = with_sections("schema: s_$(key)", "fast_routing", sections);
+        let compiled = with(&project, EngineId::Proxysql27, &Options::default());
+        let decider = Decider::new(&compiled);
+        let decision = decider.decision("app", Some("s_7"), "SELECT 1 FROM t");
+        let stats = &compiled.stats.shard_maps["tenants"];
+        assert!(decision.evaluations > 0);
+        assert_eq!(stats.mean_evaluations, f64::from(decision.evaluations));
+        assert_eq!(stats.worst_evaluations, decision.evaluations);
+        assert_eq!(stats.mean_visits, f64::from(decision.visits));
+    }
+}
+
 fn counted(compiled: &Compiled, traffic: Option<&Traffic>) {
     let decider = Decider::new(compiled);
     let (mut evaluations, mut visits, mut total, mut worst) = (0, 0, 0, 0);
