@@ -65,9 +65,9 @@ pub(crate) struct Lowered {
     pub rows: HashMap<usize, usize>,
 }
 
-/// What the first chain of a map depends on: the map, where it hands statements on without and with a key, policies, and
-/// the users or session schemas that count.
-type MapKey = (usize, Target, Target, Vec<usize>, Vec<String>);
+/// What the first chain of a map depends on: the map, where it hands statements on without a key, on a shard and on
+/// another cluster, policies, and the users or session schemas that count.
+type MapKey = (usize, [Target; 3], Vec<usize>, Vec<String>);
 
 /// Chains under construction, and what they are built from.
 pub(crate) struct Lowering<'a, 'r> {

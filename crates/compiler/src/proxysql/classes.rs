@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use shardwright_rules::{Address, EngineRule, MapStep, User};
+use shardwright_rules::{Address, EngineRule, MapStep, MissingAction, UnknownKey, User};
 
 use super::effects::Use;
 use super::{Lowering, Target};
@@ -203,17 +203,15 @@ impl Lowering<'_, '_> {
         for at in (0..class.maps.len()).rev() {
             let map = class.maps[at];
             let program = self.program;
-            let step = &program.maps[map].step;
-            let otherwise = step.otherwise.as_deref().and_then(|name| {
-                class
-                    .maps
-                    .iter()
-                    .position(|&other| program.maps[other].step.map == name)
-                    .filter(|&other| other > at)
-            });
-            let next = chains[otherwise.unwrap_or(at + 1)];
             let leaf = self.behind(class, at, unplaced);
-            chains[at] = Target::Jump(self.map_chain(map, class, next, leaf));
+            // A cluster for missing or unknown keys places as a shard does: the maps that compose are asked all the same.
+            let placed = if sends_elsewhere(&program.maps[map].step) {
+                self.behind(class, at, Target::Stop)
+            } else {
+                Target::Stop
+            };
+            self.placed = placed;
+            chains[at] = Target::Jump(self.map_chain(map, class, chains[at + 1], leaf));
         }
         chains[0]
     }
@@ -227,6 +225,7 @@ impl Lowering<'_, '_> {
             !(cluster && other_cluster || schema && other_schema)
         });
         let rest = if cluster { Target::Stop } else { unplaced };
+        self.placed = Target::Stop;
         match composing {
             Some(other) => Target::Jump(self.map_chain(other, class, rest, Target::Stop)),
             None => rest,
@@ -262,6 +261,15 @@ impl Lowering<'_, '_> {
         }
         target
     }
+}
+
+/// Whether statements with a missing or an unknown key have a cluster.
+fn sends_elsewhere(step: &MapStep) -> bool {
+    let missing = [&step.missing.statements, &step.missing.session_setup];
+    matches!(step.unknown, UnknownKey::Cluster(_))
+        || missing
+            .into_iter()
+            .any(|action| matches!(action, MissingAction::Cluster(_)))
 }
 
 /// Whether a map places by cluster, and by schema.

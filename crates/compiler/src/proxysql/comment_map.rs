@@ -27,8 +27,7 @@ impl Lowering<'_, '_> {
         };
         let key = (
             map,
-            next,
-            leaf,
+            [next, leaf, self.placed],
             class.policies.clone(),
             [users, class.schemas.clone()].concat(),
         );
@@ -151,11 +150,13 @@ impl Lowering<'_, '_> {
         } else {
             Vec::new()
         };
+        let placed = self.placed;
         let tree = |readers: Vec<usize>| TreeKey {
             map,
             place,
             readers,
             leaf,
+            placed,
             schemas: schemas.clone(),
         };
         let writers = self.tree(tree(Vec::new()));

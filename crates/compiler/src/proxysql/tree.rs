@@ -35,6 +35,8 @@ pub(super) struct TreeKey {
     pub readers: Vec<usize>,
     /// Where placed statements go on.
     pub leaf: Target,
+    /// Where those of unknown keys go on that have a cluster all the same.
+    pub placed: Target,
     /// Session schemas that every leaf accepts beside its own; none: the schema does not count.
     pub schemas: Option<Vec<String>>,
 }
@@ -227,7 +229,7 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(writer.0),
                     ..EngineRule::default()
                 };
-                let target = self.with_effects(name, self.placed);
+                let target = self.with_effects(name, builder.key.placed);
                 self.go(chain, "unknown", &section.address, rule, target);
             }
         }

@@ -174,7 +174,7 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(self.hostgroups(cluster).0.0),
                     ..rule
                 };
-                let target = self.with_effects(cluster, Target::Stop);
+                let target = self.with_effects(cluster, self.placed);
                 self.go(chain, user.user, &section.address, rule, target);
             }
             (Home::Unknown, UnknownKey::Reject) => {

@@ -20,6 +20,7 @@ mod layouts;
 mod lock;
 mod merges;
 mod patterns;
+mod placements;
 mod sections;
 mod splits;
 mod support;

@@ -35,6 +35,16 @@ const TENANTS: &[&str] = &[
     "tenant=5 tenant=1",
 ];
 
+const REGIONS_AND_TENANTS: &[&str] = &[
+    "region=eu",
+    "region=xx",
+    "region=us, tenant=2",
+    "tenant=2",
+    "tenant=2, region=xx",
+    "region=eu tenant=9",
+    "tenant=9",
+];
+
 pub(crate) const CASES: &[Case] = &[
     Case {
         topology: r#"
@@ -329,5 +339,52 @@ read_write_policies:
         schemas: &[None, Some("app")],
         comments: TENANTS,
         users: USERS,
+    },
+    // A cluster for missing and for unknown keys, and a map that composes.
+    Case {
+        topology: r#"
+shard_maps:
+  regions:
+    applies_to: {users: [app]}
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    missing_key: {statements: {cluster: c4}}
+    unknown_key: {cluster: c5}
+    shards: {eu: {keys: [eu], cluster: c1}, us: {keys: [us], cluster: c2}}
+  tenants:
+    applies_to: {users: [app]}
+    logical_schema: world
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards:
+      t$(n): {for_each: {n: 1..3}, keys: [$(n)], schema: "tenant_$(n)"}
+"#,
+        schemas: &[None, Some("world"), Some("app")],
+        comments: REGIONS_AND_TENANTS,
+        users: &["app"],
+    },
+    // The same the other way round.
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    logical_schema: world
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    unknown_key: {cluster: c5}
+    missing_key: {statements: {cluster: c4}}
+    shards:
+      t$(n): {for_each: {n: 1..3}, keys: [$(n)], schema: "tenant_$(n)"}
+  regions:
+    applies_to: {users: [app]}
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    missing_key: {statements: allow}
+    shards: {eu: {keys: [eu], cluster: c1}, us: {keys: [us], cluster: c2}}
+"#,
+        schemas: &[None, Some("world"), Some("app")],
+        comments: REGIONS_AND_TENANTS,
+        users: &["app"],
     },
 ];

@@ -1,0 +1,148 @@
+//! ProxySQL places a statement where the map says, or refuses it: maps that compose or follow each other, names beside
+//! comments, keys that are written differently.
+
+use shardwright_rules::EngineId;
+
+use crate::support::*;
+
+const SERVERS: &str = r#"
+version: 1
+clusters:
+  c$(n): {for_each: {n: 0..9}, type: single, servers: {db: {host: "c$(n).db"}}}
+users:
+  app: {password: {env: P}, cluster: c0, schema: app}
+  u_$(n:02): {for_each: {n: 1..3}, password: {env: P}, cluster: c0}
+  at_one: {password: {env: P}, cluster: c0, schema: s_01}
+  at_none: {password: {env: P}, cluster: c0, schema: s_99}
+shard_maps:
+"#;
+
+/// A user, the session's schema, a statement, and what every engine says, or `BUNDLED | PROXYSQL`.
+type Asked<'a> = (&'a str, Option<&'a str>, &'a str, &'a str);
+
+/// Decides on every engine. Names are compared without backquotes.
+fn check(maps: &str, asked: &[Asked<'_>]) {
+    let project = loaded(&format!("{SERVERS}{maps}"));
+    for engine in EngineId::ALL {
+        let decider = Decider::new(&compiled(&project, engine));
+        for (user, schema, statement, expected) in asked {
+            let expected = match expected.split_once(" | ") {
+                Some((bundled, _)) if engine == EngineId::Bundled => bundled,
+                Some((_, proxysql)) => proxysql,
+                None => expected,
+            };
+            let answer = decider.short(user, *schema, statement).replace('`', "");
+            assert_eq!(answer, expected, "{engine}: {user} {schema:?}: {statement}");
+        }
+    }
+}
+
+const TENANTS_BY_SCHEMA: &str = r#"
+  tenants:
+    logical_schema: shop
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards: {t$(n): {for_each: {n: 1..9}, keys: [$(n)], schema: shop_$(n)}}
+"#;
+
+#[test]
+fn a_cluster_for_missing_keys_leaves_the_schema_to_the_next_map() {
+    let regions = r#"
+  regions:
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    missing_key: {statements: {cluster: c4}}
+    shards: {e: {keys: [eu], cluster: c1}}
+"#;
+    check(
+        &format!("{regions}{TENANTS_BY_SCHEMA}"),
+        &[
+            (
+                "app",
+                None,
+                "/* tenant=7 */ DELETE FROM shop.orders",
+                "c4 writer: /* tenant=7 */ DELETE FROM shop_7.orders",
+            ),
+            (
+                "app",
+                None,
+                "/* region=eu, tenant=7 */ DELETE FROM shop.orders",
+                "c1 writer: /* region=eu, tenant=7 */ DELETE FROM shop_7.orders",
+            ),
+            ("app", None, "DELETE FROM shop.orders", "SW351"),
+            ("app", None, "/* tenant=99 */ DELETE FROM shop.orders", "SW352"),
+            ("app", None, "SET a=1", "c0 writer"),
+        ],
+    );
+}
+
+#[test]
+fn a_cluster_for_unknown_keys_leaves_the_schema_to_the_next_map() {
+    let regions = r#"
+  regions:
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    unknown_key: {cluster: c4}
+    shards: {e: {keys: [eu], cluster: c1}}
+"#;
+    let rewritten = "c4 writer: /* region=xx, tenant=7 */ DELETE FROM shop_7.orders";
+    check(
+        &format!("{regions}{TENANTS_BY_SCHEMA}"),
+        &[
+            (
+                "app",
+                None,
+                "/* region=xx, tenant=7 */ DELETE FROM shop.orders",
+                rewritten,
+            ),
+            ("app", None, "/* region=xx */ DELETE FROM shop.orders", "SW351"),
+        ],
+    );
+    // The other way round: the cluster of an unknown tenant is not the last word.
+    let tenants = TENANTS_BY_SCHEMA.replace("    shards:", "    unknown_key: {cluster: c4}\n    shards:");
+    check(
+        &format!(
+            "{tenants}{}",
+            regions.replace("    unknown_key: {cluster: c4}\n", "")
+        ),
+        &[
+            (
+                "app",
+                None,
+                "/* region=eu, tenant=99 */ DELETE FROM shop.orders",
+                "c1 writer",
+            ),
+            ("app", None, "/* tenant=99 */ DELETE FROM shop.orders", "SW351"),
+        ],
+    );
+}
+
+#[test]
+fn a_map_between_two_that_follow_each_other_is_asked() {
+    let regions = r#"
+  regions:
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    otherwise: shard_maps.zones
+    shards: {e: {keys: [eu], cluster: c1}}
+"#;
+    let zones = r#"
+  zones:
+    key: {name: zone, type: integer}
+    key_from: [comment: {}]
+    shards: {z: {keys: [1], cluster: c2}}
+"#;
+    check(
+        &format!("{regions}{TENANTS_BY_SCHEMA}{zones}"),
+        &[
+            (
+                "app",
+                None,
+                "/* zone=1, tenant=7 */ DELETE FROM shop.orders",
+                "c2 writer: /* zone=1, tenant=7 */ DELETE FROM shop_7.orders",
+            ),
+            ("app", None, "/* zone=1 */ DELETE FROM shop.orders", "SW351"),
+            ("app", None, "/* tenant=7 */ DELETE FROM shop.orders", "SW351"),
+        ],
+    );
+}
