@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Conflict, EngineRule, MapStep, refusal};
+use shardwright_rules::{Conflict, EngineRule, KeyTemplate, MapStep, refusal};
 
 use super::classes::Class;
 use super::conditions::{self, Conditions};
@@ -75,7 +75,9 @@ impl Lowering<'_, '_> {
             }
             (Some(site), schema, None) => {
                 let schemas = match &schema {
-                    Some(_) if section.step.conflict == Conflict::Reject => Some(class.schemas.clone()),
+                    Some(template) if section.step.conflict == Conflict::Reject => {
+                        Some(without_key(&section.step, template, &class.schemas))
+                    }
                     _ => None,
                 };
                 let without = match schema {
@@ -266,4 +268,10 @@ impl Lowering<'_, '_> {
         let message = Refusal::ConflictingKeys.message(&what);
         self.refuse(chain, "other", &section.address, text_rule(site.accepts), message);
     }
+}
+
+/// The schemas whose names have no key in them: beside one that has, a key in a comment may be another.
+fn without_key(step: &MapStep, template: &KeyTemplate, schemas: &[String]) -> Vec<String> {
+    let has_none = |schema: &&String| template.extract(step.kind, schema).is_none();
+    schemas.iter().filter(has_none).cloned().collect()
 }

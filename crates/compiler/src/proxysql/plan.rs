@@ -5,7 +5,9 @@ mod hits;
 mod memory;
 mod weigh;
 
-use shardwright_rules::{CommentForm, Finder, KeyTemplate, KeyValue, MapStep, MissingBegin, Unqualified};
+use shardwright_rules::{
+    CommentForm, Conflict, Finder, KeyTemplate, KeyValue, MapStep, MissingBegin, Unqualified,
+};
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
 use super::column_map;
@@ -190,6 +192,16 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Report
         let what =
             "write a shard's schema for the logical one in statements whose key does not stand in a comment";
         report.unsupported(origin, "logical_schema", what);
+    }
+    let place = |wanted: fn(&Finder) -> bool| step.finders.iter().position(wanted);
+    let (schema, comment) = (
+        place(|finder| matches!(finder, Finder::Schema { .. })),
+        place(|finder| matches!(finder, Finder::Comment { .. })),
+    );
+    if step.conflict == Conflict::First && schema.is_some_and(|schema| comment.is_some_and(|at| schema < at))
+    {
+        let what = "take the key of a schema's name before that of a comment";
+        report.unsupported(origin, "conflict", what);
     }
     let spread = program
         .users

@@ -3,7 +3,7 @@
 mod patterns;
 
 use shardwright_rules::refusal;
-use shardwright_rules::{EngineRule, HostgroupId, InShards, KeyValue, MapStep, Shard, UnknownKey};
+use shardwright_rules::{Address, EngineRule, HostgroupId, InShards, KeyValue, MapStep, Shard, UnknownKey};
 
 use super::column_map::holds_one_key;
 use super::plan::{Entry, Values};
@@ -51,6 +51,8 @@ struct Builder<'p> {
     name: String,
     /// What a key of no shard is told; every chain ends with it.
     unknown: String,
+    /// Where a key of no shard goes on that has a cluster.
+    elsewhere: Target,
     /// Whether the rules of the root ask that the key stands once.
     once: bool,
     /// By number of the chain, as the order of the list counts them.
@@ -101,7 +103,9 @@ impl Lowering<'_, '_> {
             &[]
         };
         let shards: Vec<&str> = named.iter().map(shard_name).collect();
+        let elsewhere = self.elsewhere(section, &key, &name);
         let mut builder = Builder {
+            elsewhere,
             unknown: refusal::unknown_key(&step.map, &step.key, None, &shards),
             key: key.clone(),
             section,
@@ -229,10 +233,28 @@ impl Lowering<'_, '_> {
                     destination_hostgroup: Some(writer.0),
                     ..EngineRule::default()
                 };
-                let target = self.with_effects(name, builder.key.placed);
-                self.go(chain, "unknown", &section.address, rule, target);
+                self.go(chain, "unknown", &section.address, rule, builder.elsewhere);
             }
         }
+    }
+
+    /// Where unknown keys go on that have a cluster: not in the schema of a shard, whose key is another.
+    fn elsewhere(&mut self, section: &Section<Box<MapStep>>, key: &TreeKey, tree: &str) -> Target {
+        let UnknownKey::Cluster(name) = &section.step.unknown else {
+            return Target::Stop;
+        };
+        let target = self.with_effects(name, key.placed);
+        let Some(accepted) = &key.schemas else {
+            return target;
+        };
+        let what = format!(
+            "shard map {}: with a {} of no shard in a comment, the session's schema must be one of {}",
+            section.step.map,
+            section.step.key,
+            accepted.join(", ")
+        );
+        let chain = self.draft.chain(&format!("{tree}/unknown/schemas"));
+        Target::Jump(self.accepted_schemas(chain, &section.address, accepted, (what, target)))
     }
 
     fn leaf(
@@ -329,13 +351,6 @@ impl Lowering<'_, '_> {
         target: Target,
     ) -> ChainRef {
         let chain = self.draft.chain(&format!("{tree}#{}/schemas", entry.name()));
-        for schema in schemas {
-            let rule = EngineRule {
-                schemaname: Some(schema.clone()),
-                ..EngineRule::default()
-            };
-            self.go(chain, schema, &shard.address, rule, target);
-        }
         let what = format!(
             "shard map {}: with a {} of shard {} in a comment, the session's schema must be one of {}",
             section.step.map,
@@ -343,8 +358,26 @@ impl Lowering<'_, '_> {
             shard.address.short(),
             schemas.join(", ")
         );
+        self.accepted_schemas(chain, &shard.address, schemas, (what, target))
+    }
+
+    /// Sessions in these schemas go on; the others are refused.
+    fn accepted_schemas(
+        &mut self,
+        chain: ChainRef,
+        address: &Address,
+        schemas: &[String],
+        (what, target): (String, Target),
+    ) -> ChainRef {
+        for schema in schemas {
+            let rule = EngineRule {
+                schemaname: Some(schema.clone()),
+                ..EngineRule::default()
+            };
+            self.go(chain, schema, address, rule, target);
+        }
         let message = refusal::Refusal::OtherShardsSchema.message(&what);
-        self.refuse(chain, "other", &shard.address, EngineRule::default(), message);
+        self.refuse(chain, "other", address, EngineRule::default(), message);
         chain
     }
 }

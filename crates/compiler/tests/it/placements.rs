@@ -146,3 +146,25 @@ fn a_map_between_two_that_follow_each_other_is_asked() {
         ],
     );
 }
+
+#[test]
+fn a_session_in_the_schema_of_a_shard_takes_no_other_key() {
+    let maps = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{schema: "s_$(key:02)"}, {comment: {}}]
+    shards: {t$(n): {for_each: {n: 1..3}, keys: [$(n)], cluster: c$(n)}}
+"#;
+    let two = "/* tenant=2 */ DELETE FROM t";
+    check(
+        maps,
+        &[
+            ("at_one", Some("s_01"), two, "SW353 | SW355"),
+            ("at_one", Some("s_03"), two, "SW353 | SW355"),
+            ("at_one", Some("s_02"), two, "c2 writer"),
+            ("at_none", Some("s_99"), two, "SW353 | SW355"),
+            ("app", Some("app"), two, "c2 writer"),
+            ("at_one", Some("s_01"), "DELETE FROM t", "c1 writer"),
+        ],
+    );
+}
