@@ -61,32 +61,40 @@ impl KeySite {
     /// The site of `word` in comments of this form. `spaced`: values with separators in them are keys.
     pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool) -> Self {
         match form {
-            CommentForm::Pairs | CommentForm::Sqlcommenter => Self::pairs(word, spaced),
+            CommentForm::Pairs => Self::pairs(word, spaced, false),
+            CommentForm::Sqlcommenter => Self::pairs(word, spaced, true),
             CommentForm::Exact(template) => {
                 Self::exact(&template.prefix, template.width, &template.suffix, kind)
             }
         }
     }
 
-    fn pairs(word: &str, spaced: bool) -> Self {
+    /// `encoded`: words and values may be percent-encoded. Such a statement carries a key, and `accepts` does not prove it.
+    fn pairs(word: &str, spaced: bool, encoded: bool) -> Self {
         let key = any_case(word);
-        let quoted = if spaced {
-            r#"[^'"*\\]"#.to_owned()
+        let (spelled, bounded) = if encoded {
+            percent_encoded(word)
         } else {
-            format!(r#"[^'"*\\{SEPARATORS}]"#)
+            (key.clone(), format!(r"\b{key}"))
         };
-        let value = format!(r#"(?:[^'"*{SEPARATORS}]+|'{quoted}*'|"{quoted}*")"#);
+        let percent = if encoded { "%" } else { "" };
+        let quoted = if spaced {
+            format!(r#"[^'"*{percent}\\]"#)
+        } else {
+            format!(r#"[^'"*{percent}\\{SEPARATORS}]"#)
+        };
+        let value = format!(r#"(?:[^'"*{percent}{SEPARATORS}]+|'{quoted}*'|"{quoted}*")"#);
         let accepts = format!(
             r"{}{}{key}={value}(?:\*/|{SEPARATOR}(?s:.*?)\*/)",
             statement_before_comment(),
             pairs_before()
         );
         Self {
-            word: format!(r"\b{key}="),
-            once: Once::new(word),
+            word: format!("{bounded}="),
+            once: Once::new(word).filter(|_| !encoded),
             accepts,
-            repeats: format!(r"\b{key}\b(?s:.*)\b{key}\b"),
-            doubtful: any_comment(&format!("{key}=")),
+            repeats: format!(r"{bounded}\b(?s:.*){bounded}\b"),
+            doubtful: any_comment(&format!("{spelled}="), &format!("{bounded}=")),
             keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
             after: format!(r"(?:\*/|{SEPARATOR})"),
@@ -291,12 +299,37 @@ fn pairs_before() -> String {
     format!(r"/\*(?:{SEPARATOR}|{first}(?:{pair}){{0,8}}[^=*]*{SEPARATOR}|{first}(?:{pair}){{1,8}})?")
 }
 
+/// The word with any of its characters percent-encoded; and the same at the beginning of a word, where an encoded
+/// character may stand behind others.
+fn percent_encoded(word: &str) -> (String, String) {
+    let hex_digit = |digit: u8| any_case(&format!("{digit:x}"));
+    let code = |byte: u8| format!("%{}{}", hex_digit(byte >> 4), hex_digit(byte & 15));
+    let codes = |byte: u8| {
+        let (lower, upper) = (byte.to_ascii_lowercase(), byte.to_ascii_uppercase());
+        if lower == upper {
+            code(byte)
+        } else {
+            format!("{}|{}", code(upper), code(lower))
+        }
+    };
+    let plain = |byte: u8| any_case(&char::from(byte).to_string());
+    let spelled: Vec<String> = word
+        .bytes()
+        .map(|byte| format!("(?:{}|{})", plain(byte), codes(byte)))
+        .collect();
+    let Some(first) = word.bytes().next() else {
+        return (String::new(), String::new());
+    };
+    let bounded = format!(r"(?:\b{}|{})", plain(first), codes(first));
+    (spelled.concat(), bounded + &spelled[1..].concat())
+}
+
 /// `key` as a word in what looks like a comment, also behind quote characters, where it can be a literal; or anywhere
 /// behind the start of a comment that has more than 16 runs of stars.
-fn any_comment(key: &str) -> String {
+fn any_comment(key: &str, bounded: &str) -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*)";
     let first = r"(?:[^!+M*]|M[^!*]|M?\*+[^*/])";
-    let inside = format!(r"[^*]*(?:{STARS}{{0,16}}\b{key}|{STARS}{{16}}\*+[^*/](?s:.*)\b{key})");
+    let inside = format!(r"[^*]*(?:{STARS}{{0,16}}{bounded}|{STARS}{{16}}\*+[^*/](?s:.*){bounded})");
     format!(r"/\*(?:{key}|{first}{inside})")
 }
 

@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Conflict, EngineRule, KeyTemplate, MapStep, refusal};
+use shardwright_rules::{CommentForm, Conflict, EngineRule, Finder, KeyTemplate, MapStep, refusal};
 
 use super::classes::Class;
 use super::conditions::{self, Conditions};
@@ -226,8 +226,13 @@ impl Lowering<'_, '_> {
     /// Refuses statements in which the key's word stands where no pattern can tell a comment from other text.
     pub(super) fn doubtful(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>, site: &KeySite) {
         let step = &*section.step;
+        let is_encoded = |finder: &Finder| matches!(finder, Finder::Comment { form, .. } if *form == CommentForm::Sqlcommenter);
+        let encoded = match step.finders.iter().any(is_encoded) {
+            true => ", or has percent-encoded characters",
+            false => "",
+        };
         let what = format!(
-            "shard map {}: the {} stands where it cannot be told from other text; put it first, {}",
+            "shard map {}: the {} stands where it cannot be told from other text{encoded}; put it first, {}",
             step.map,
             step.key,
             refusal::accepted_forms(&step.key, &step.finders)

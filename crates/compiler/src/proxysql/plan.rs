@@ -240,7 +240,8 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
             }
             Finder::Comment { word, form } => {
                 if *form == CommentForm::Sqlcommenter {
-                    let what = "keys and words with percent-encoded characters are unknown and refused";
+                    let what =
+                        "a statement is refused when its key, or the word before it, has a percent sign";
                     report.difference(origin, &field, what);
                 }
                 let spaced = step.shards.iter().flat_map(|shard| &shard.keys).any(is_spaced);

@@ -168,3 +168,55 @@ fn a_session_in_the_schema_of_a_shard_takes_no_other_key() {
         ],
     );
 }
+
+#[test]
+fn percent_encoded_keys_are_refused() {
+    let texts = r#"
+  tenants:
+    key: {name: tenant, type: text}
+    key_from: [{comment: {format: sqlcommenter}}]
+    unknown_key: {cluster: c5}
+    missing_key: {statements: allow}
+    shards: {a: {keys: ["a%20b"], cluster: c1}, b: {keys: ["a b"], cluster: c2}, c: {keys: [eu], cluster: c3}}
+"#;
+    check(
+        texts,
+        &[
+            (
+                "app",
+                None,
+                "/*tenant='a%20b'*/ DELETE FROM t",
+                "c2 writer | SW351",
+            ),
+            ("app", None, "/*tenant='a b'*/ DELETE FROM t", "c2 writer"),
+            (
+                "app",
+                None,
+                "/*tenant='e%75'*/ DELETE FROM t",
+                "c3 writer | SW351",
+            ),
+            ("app", None, "/*tenant=e%75*/ DELETE FROM t", "c3 writer | SW351"),
+            ("app", None, "/*tenant='eu'*/ SELECT '100%' FROM t", "c3 writer"),
+            (
+                "app",
+                None,
+                "/*route='%2Fx',tenant='eu'*/ DELETE FROM t",
+                "c3 writer",
+            ),
+            ("app", None, "/*route='%2Fx'*/ DELETE FROM t", "c0 writer"),
+            (
+                "app",
+                None,
+                "/*t%65nant='eu'*/ DELETE FROM t",
+                "c3 writer | SW351",
+            ),
+            (
+                "app",
+                None,
+                "/*%54enan%74='eu'*/ DELETE FROM t",
+                "c3 writer | SW351",
+            ),
+            ("app", None, "/*tenant='eu',t%65nant='x'*/ DELETE FROM t", "SW353"),
+        ],
+    );
+}

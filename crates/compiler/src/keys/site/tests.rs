@@ -31,8 +31,8 @@ fn bytes(pattern: &str) -> regex::bytes::Regex {
         .expect(pattern)
 }
 
-fn tenant_17() -> Compiled {
-    let site = KeySite::new("tenant", &CommentForm::Pairs, KeyKind::Integer, false);
+fn tenant_17(form: &CommentForm) -> Compiled {
+    let site = KeySite::new("tenant", form, KeyKind::Integer, false);
     Compiled {
         accepts: bytes(&site.accepts),
         repeats: bytes(&site.repeats),
@@ -60,7 +60,7 @@ impl Compiled {
 
 #[test]
 fn statements() {
-    let site = tenant_17();
+    let site = tenant_17(&CommentForm::Pairs);
     for (statement, expected) in [
         ("/* tenant=17 */ SELECT 1", Answer::Key(true)),
         ("/*tenant=17*/ SELECT 1", Answer::Key(true)),
@@ -154,20 +154,22 @@ fn hostile() -> impl Strategy<Value = String> {
         "xtenant=17",
         "tenant=17a",
         "TENANT=017",
+        "t%65nant=17",
+        "%54ENAN%74='17'",
+        "tenant='1%37'",
+        "%",
+        "%37",
     ]);
     prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
 /// The values of the key in comments that begin before the first quote character.
-fn by_grammar(statement: &str) -> Vec<String> {
+fn by_grammar(statement: &str, form: SqlForm) -> Vec<String> {
     let first_quote = statement.find(['\'', '"', '`']).unwrap_or(statement.len());
     comment_keys(
         statement.as_bytes(),
         LexMode::default(),
-        CommentKey {
-            name: "tenant",
-            form: SqlForm::Pairs,
-        },
+        CommentKey { name: "tenant", form },
     )
     .filter(|(_, span)| span.start < first_quote)
     .map(|(value, _)| String::from_utf8_lossy(&value).into_owned())
@@ -178,19 +180,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
     #[test]
     fn what_is_routed_has_that_key_and_what_is_missing_has_none(statement in hostile()) {
-        let keys = by_grammar(&statement);
-        match tenant_17_cached().answer(&statement) {
-            Answer::Key(is_17) => {
-                prop_assert_eq!(keys.len(), 1, "{}", statement);
-                prop_assert_eq!(keys[0].parse::<i64>() == Ok(17), is_17, "{}", statement);
+        for (site, form) in sites().iter().zip([SqlForm::Pairs, SqlForm::Sqlcommenter]) {
+            let keys = by_grammar(&statement, form);
+            match site.answer(&statement) {
+                Answer::Key(is_17) => {
+                    prop_assert_eq!(keys.len(), 1, "{}", statement);
+                    prop_assert_eq!(keys[0].parse::<i64>() == Ok(17), is_17, "{}", statement);
+                }
+                Answer::Missing => prop_assert_eq!(keys.len(), 0, "{}", statement),
+                Answer::Doubtful | Answer::Repeated => {}
             }
-            Answer::Missing => prop_assert_eq!(keys.len(), 0, "{}", statement),
-            Answer::Doubtful | Answer::Repeated => {}
         }
     }
 }
 
-fn tenant_17_cached() -> &'static Compiled {
-    static SITE: std::sync::OnceLock<Compiled> = std::sync::OnceLock::new();
-    SITE.get_or_init(tenant_17)
+/// For pairs, and for pairs that may be percent-encoded.
+fn sites() -> &'static [Compiled; 2] {
+    static SITES: std::sync::OnceLock<[Compiled; 2]> = std::sync::OnceLock::new();
+    SITES.get_or_init(|| [CommentForm::Pairs, CommentForm::Sqlcommenter].map(|form| tenant_17(&form)))
 }

@@ -387,4 +387,32 @@ shard_maps:
         comments: REGIONS_AND_TENANTS,
         users: &["app"],
     },
+    // Percent signs, where unknown and missing keys are not refused.
+    Case {
+        topology: r#"
+shard_maps:
+  places:
+    key: {name: place, type: text}
+    key_from: [{comment: {format: sqlcommenter}}]
+    unknown_key: {cluster: c5}
+    missing_key: {statements: allow}
+    shards:
+      a: {keys: ["a b", "a"], cluster: c1}
+      b: {keys: ["b", "a%20b"], cluster: c2}
+"#,
+        schemas: &[None],
+        comments: &[
+            "place='a%20b'",
+            "place='a b'",
+            "place='%61'",
+            "place=%61",
+            "pl%61ce='a'",
+            "%50LACE='b'",
+            "place='a',pl%61ce='b'",
+            "path='%2Fx',place='b'",
+            "path='%2Fx'",
+            "place='100%'",
+        ],
+        users: &["app"],
+    },
 ];
