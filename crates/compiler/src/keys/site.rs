@@ -11,7 +11,7 @@
 
 use shardwright_rules::{CommentForm, KeyKind};
 
-use super::integer::Writing;
+use super::integer::{self, Writing};
 use super::once::Once;
 use super::text;
 
@@ -109,8 +109,10 @@ impl KeySite {
 
     fn exact(prefix: &str, width: Option<u8>, suffix: &str, kind: KeyKind) -> Self {
         let (prefix, suffix) = (text::escaped(prefix), text::escaped(suffix));
+        let writing = width.map_or(Writing::Plain, Writing::Padded);
         let value = match kind {
-            KeyKind::Integer => "-?[0-9]+".to_owned(),
+            // A comment of another form is no key.
+            KeyKind::Integer => integer::pattern(&[(i64::MIN, i64::MAX)], writing),
             KeyKind::Text => r"(?:[^*!+M\s]|M[^*!])[^*]*?".to_owned(),
         };
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
@@ -124,7 +126,7 @@ impl KeySite {
             keyed: comment,
             after: format!(r"{suffix}{BLANKS}\*/"),
             quotable: Quotable::No,
-            writing: width.map_or(Writing::Plain, Writing::Padded),
+            writing,
         }
     }
 

@@ -220,3 +220,36 @@ fn percent_encoded_keys_are_refused() {
         ],
     );
 }
+
+#[test]
+fn a_comment_of_another_form_has_no_key() {
+    let maps = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{comment: {exact: "$(key:03)"}}]
+    unknown_key: {cluster: c5}
+    shards: {a: {keys: [1], cluster: c1}}
+"#;
+    check(
+        maps,
+        &[
+            ("app", None, "/*001*/ DELETE FROM t", "c1 writer"),
+            ("app", None, "/*1*/ DELETE FROM t", "SW351"),
+            ("app", None, "/*0001*/ DELETE FROM t", "SW351"),
+            ("app", None, "/*-01*/ DELETE FROM t", "SW351"),
+            ("app", None, "/*1000*/ DELETE FROM t", "c5 writer"),
+            ("app", None, "/*9223372036854775807*/ DELETE FROM t", "c5 writer"),
+            ("app", None, "/*9223372036854775808*/ DELETE FROM t", "SW351"),
+        ],
+    );
+    check(
+        &maps.replace("$(key:03)", "t$(key)"),
+        &[
+            ("app", None, "/*t1*/ DELETE FROM t", "c1 writer"),
+            ("app", None, "/*t-1*/ DELETE FROM t", "c5 writer"),
+            ("app", None, "/*t01*/ DELETE FROM t", "SW351"),
+            ("app", None, "/*t-0*/ DELETE FROM t", "SW351"),
+            ("app", None, "/*t+1*/ DELETE FROM t", "SW351"),
+        ],
+    );
+}

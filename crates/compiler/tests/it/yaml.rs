@@ -144,8 +144,8 @@ shard_maps:
         &[
             (None, "/* 000 */ SELECT 1 FROM t", "shard-1 writer"),
             (None, "/*099*/ SELECT 1 FROM t", "shard-1 writer"),
-            (None, "/* 10 */ SELECT 1 FROM t", "SW351 | SW352"),
-            (None, "/* 0010 */ SELECT 1 FROM t", "SW351 | SW352"),
+            (None, "/* 10 */ SELECT 1 FROM t", "SW351"),
+            (None, "/* 0010 */ SELECT 1 FROM t", "SW351"),
             (None, "/* 102 */ SELECT 1 FROM t", "shard-2 writer"),
             (None, "/* 101 */ SELECT 1 FROM t", "SW352"),
             (None, "/* 1999 */ SELECT 1 FROM t", "shard-3 writer"),
