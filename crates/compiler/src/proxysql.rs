@@ -9,6 +9,7 @@ pub(crate) mod firewall;
 pub(crate) mod forced;
 mod guard;
 mod missing;
+mod otherwise;
 mod plan;
 mod rewrite;
 mod role;

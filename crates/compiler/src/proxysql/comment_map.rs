@@ -1,6 +1,5 @@
 //! The first chains of a map: is there a key, is there one only, and may the statement be read elsewhere.
 
-use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{CommentForm, Conflict, EngineRule, Finder, KeyTemplate, MapStep, refusal};
 
@@ -11,7 +10,6 @@ use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::KeySite;
 use crate::native::Section;
-use crate::report::DIFFERENCE;
 
 impl Lowering<'_, '_> {
     /// The first chain of a map for a class of users; `next` takes what the map leaves, `leaf` what it has placed.
@@ -40,20 +38,6 @@ impl Lowering<'_, '_> {
             .reading
             .clone()
             .expect("only maps that can be read are laid out");
-        if let (None, Some(other)) = (&reading.comment, section.step.otherwise.as_deref()) {
-            let message = format!(
-                "on {}, a statement that is placed by a name is not searched for keys of shard_maps.{other}: it is not \
-                 refused when they are on another shard",
-                self.report.engine
-            );
-            self.report.add(
-                Severity::Warning,
-                DIFFERENCE,
-                section.origin,
-                "otherwise",
-                message,
-            );
-        }
         let column = reading
             .column
             .map(|column| self.column_chain(map, class, &column, next, leaf));
@@ -127,7 +111,7 @@ impl Lowering<'_, '_> {
             let rule = text_rule(site.repeats.clone());
             self.refuse(found, "repeated", address, rule, message);
         }
-        self.other_maps_key(found, section);
+        self.other_maps_keys(found, section, class);
         self.column_beside_comment(found, map);
         self.rewrite_guards(found, section, site);
         self.place_by_trees(found, map, class, leaf, (KeyPlace::Comment, schemas));
@@ -244,34 +228,6 @@ impl Lowering<'_, '_> {
             text_rule(site.doubtful.clone()),
             Refusal::MissingKey.message(&what),
         );
-    }
-
-    /// A statement with keys of this map and of the one that takes its other statements is refused.
-    fn other_maps_key(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
-        let program = self.program;
-        let Some(name) = section.step.otherwise.as_deref() else {
-            return;
-        };
-        let Some(other) = program.maps.iter().position(|map| map.step.map == name) else {
-            return;
-        };
-        let site = self.plans[other]
-            .reading
-            .as_ref()
-            .and_then(|reading| reading.comment.clone());
-        let Some(site) = site else {
-            let what = format!(
-                "keys of {} beside keys of this map are not seen",
-                program.maps[other].address
-            );
-            return self.report.difference(section.origin, "otherwise", what);
-        };
-        let what = format!(
-            "the statement has keys of both {} and {}",
-            section.address, program.maps[other].address
-        );
-        let message = Refusal::ConflictingKeys.message(&what);
-        self.refuse(chain, "other", &section.address, text_rule(site.accepts), message);
     }
 }
 

@@ -52,6 +52,11 @@ fn keyed<'c>(step: &MapStep, template: &KeyTemplate, class: &'c Class) -> Vec<Ke
     class.users.iter().filter_map(of).collect()
 }
 
+/// Rules for the users of a class whose names have a key.
+pub(super) fn keyed_users(step: &MapStep, template: &KeyTemplate, class: &Class) -> Vec<EngineRule> {
+    keyed(step, template, class).iter().map(of_user).collect()
+}
+
 impl Lowering<'_, '_> {
     /// The chain of a map whose only finder is the user; `next` takes the users without a key.
     pub(super) fn user_chain(
@@ -64,6 +69,8 @@ impl Lowering<'_, '_> {
     ) -> ChainRef {
         let section = &self.program.maps[map];
         let chain = self.draft.chain(&format!("{}.users", section.address));
+        let names = keyed_users(&section.step, template, class);
+        self.other_maps_keys_beside_names(chain, section, (class, &names), next);
         for user in keyed(&section.step, template, class) {
             self.user_rule(chain, map, &user, class, leaf);
         }
@@ -83,6 +90,8 @@ impl Lowering<'_, '_> {
         let section = &self.program.maps[map];
         let first_decides = section.step.conflict == Conflict::First;
         let chain = self.draft.chain(&format!("{}.users", section.address));
+        let names = keyed_users(&section.step, template, class);
+        self.other_maps_keys_beside_names(chain, section, (class, &names), Target::Jump(others));
         for user in keyed(&section.step, template, class) {
             if first_decides {
                 self.user_rule(chain, map, &user, class, leaf);

@@ -221,6 +221,80 @@ fn percent_encoded_keys_are_refused() {
     );
 }
 
+const REGIONS: &str = r#"
+  regions:
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    otherwise: shard_maps.zones
+    missing_key: {statements: reject}
+    shards: {x: {keys: [eu], cluster: c1}, y: {keys: [us], cluster: c6}}
+  zones:
+    key: {name: zone, type: integer}
+    key_from: [comment: {}]
+    missing_key: {statements: {cluster: c9}}
+    shards: {z: {keys: [1], cluster: c7}}
+"#;
+
+#[test]
+fn a_user_with_a_key_and_a_comment_of_a_later_map() {
+    let users = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [user: "u_$(key:02)"]
+    otherwise: shard_maps.regions
+    shards: {a: {keys: [1], cluster: c1}, b: {keys: [2], cluster: c2}}
+"#;
+    let asked = [
+        ("u_02", None, "DELETE FROM t", "c2 writer"),
+        ("u_02", None, "/* region=us */ DELETE FROM t", "SW353"),
+        ("u_02", None, "/* zone=1 */ DELETE FROM t", "SW353"),
+        ("u_02", None, "/* region=zz */ DELETE FROM t", "SW352 | SW353"),
+        ("u_02", None, "SELECT 'x' FROM t /* region=us */", "SW353"),
+        ("app", None, "/* region=us */ DELETE FROM t", "c6 writer"),
+        ("app", None, "/* zone=1 */ DELETE FROM t", "c7 writer"),
+        ("app", None, "DELETE FROM t", "c9 writer"),
+    ];
+    check(&format!("{users}{REGIONS}"), &asked);
+    let both = users.replace(
+        "[user: \"u_$(key:02)\"]",
+        "[{user: \"u_$(key:02)\"}, {comment: {}}]",
+    );
+    check(&format!("{both}{REGIONS}"), &asked);
+    check(
+        &format!("{both}{REGIONS}"),
+        &[
+            ("u_02", None, "/* tenant=2 */ DELETE FROM t", "c2 writer"),
+            ("u_02", None, "/* tenant=2, region=us */ DELETE FROM t", "SW353"),
+        ],
+    );
+}
+
+#[test]
+fn comments_of_three_maps_that_follow_each_other() {
+    let tenants = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    otherwise: shard_maps.regions
+    shards: {a: {keys: [1], cluster: c1}, b: {keys: [2], cluster: c2}}
+"#;
+    check(
+        &format!("{tenants}{REGIONS}"),
+        &[
+            ("app", None, "/* tenant=2 */ DELETE FROM t", "c2 writer"),
+            ("app", None, "/* tenant=2, region=us */ DELETE FROM t", "SW353"),
+            ("app", None, "/* tenant=2, zone=1 */ DELETE FROM t", "SW353"),
+            (
+                "app",
+                None,
+                "/* tenant=2 */ SELECT 'x' FROM t /* region=us */",
+                "SW353",
+            ),
+            ("app", None, "/* zone=1 */ DELETE FROM t", "c7 writer"),
+        ],
+    );
+}
+
 #[test]
 fn a_comment_of_another_form_has_no_key() {
     let maps = r#"

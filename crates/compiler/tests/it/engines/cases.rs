@@ -415,4 +415,40 @@ shard_maps:
         ],
         users: &["app"],
     },
+    // A user's key, and keys of maps that take the other statements.
+    Case {
+        topology: r#"
+shard_maps:
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [{user: "u_$(key:02)"}]
+    otherwise: shard_maps.regions
+    shards:
+      a: {keys: [1..4], cluster: c1}
+      b: {keys: [5, 7], cluster: c2}
+  regions:
+    key: {name: region, type: text}
+    key_from: [comment: {}]
+    otherwise: shard_maps.zones
+    shards: {eu: {keys: [eu], cluster: c3}, us: {keys: [us], cluster: c2}}
+  zones:
+    key: {name: zone, type: integer}
+    key_from: [comment: {exact: "z$(key:02)"}]
+    unknown_key: {cluster: c5}
+    missing_key: {statements: {cluster: c4}}
+    shards: {one: {keys: [1], cluster: c1}, two: {keys: [2], cluster: c2}}
+"#,
+        schemas: &[None, Some("app")],
+        comments: &[
+            "region=eu",
+            "region=us",
+            "region=zz",
+            "z01",
+            "z2",
+            "z99",
+            "z002",
+            "region=us */ /* z02",
+        ],
+        users: USERS,
+    },
 ];
