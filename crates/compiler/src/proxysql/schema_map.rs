@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use shardwright_diagnostics::Severity;
+use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, UnknownKey};
 
 use super::classes::Class;
@@ -39,14 +40,25 @@ impl Lowering<'_, '_> {
         let rows = self.rows_of(section, template);
         let entry = self.draft.chain(&format!("{}.schemas", section.address));
         if flat || leaf != Target::Stop {
+            let rest = self.rest_of_schemas(section, (template, &rows), next);
+            if let Some(rest) = rest {
+                let names: Vec<EngineRule> = rows.iter().map(|(schema, _)| of_schema(schema)).collect();
+                self.other_maps_keys_beside_names(entry, section, (class, &names), rest);
+            }
             self.flat_schemas(entry, map, &rows, &policies, leaf);
-            self.unknown_schemas(section);
             let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
             self.report.difference(section.origin, "key_from", what);
-            self.missing(entry, section, next);
+            match rest {
+                Some(rest) => self.go(entry, "rest", &section.address, EngineRule::default(), rest),
+                None => self.missing(entry, section, next),
+            }
             return entry;
         }
-        self.known_schemas(entry, section, &rows, next);
+        if !all_pass(&section.step, next) {
+            let missing = self.draft.chain(&format!("{}.schemas.missing", section.address));
+            self.missing(missing, section, next);
+            self.known_schemas(entry, section, (template, &rows), missing);
+        }
         self.unlisted(entry, section);
         self.rows.insert(map, rows.len());
         let used = self.schema_effects(section, &rows);
@@ -140,23 +152,36 @@ impl Lowering<'_, '_> {
         rows
     }
 
-    /// A rule asks for whole schema names, so what has the form of one and is no shard's cannot be told from the rest.
-    fn unknown_schemas(&mut self, section: &Section<Box<MapStep>>) {
-        let engine = self.report.engine;
-        if section.step.missing.statements == MissingAction::Reject {
-            return;
+    /// Where sessions go on in whose schema there is no shard's key. A rule asks for whole names, so that what has the
+    /// form of a key and belongs to no shard is not told from the rest; where that matters, it is refused with them.
+    fn rest_of_schemas(
+        &mut self,
+        section: &Section<Box<MapStep>>,
+        (template, rows): (&KeyTemplate, &[(String, usize)]),
+        next: Target,
+    ) -> Option<Target> {
+        let step = &*section.step;
+        let is_same = match (&step.missing.statements, &step.unknown) {
+            (MissingAction::Reject, _) => true,
+            (MissingAction::Cluster(missing), UnknownKey::Cluster(unknown)) => missing == unknown,
+            _ => false,
+        };
+        if is_same && step.otherwise.is_none() {
+            return None;
         }
-        let message = format!(
-            "on {engine}, a session in a schema that has the form of a key and belongs to no shard is not told apart: its \
-             statements count as having no key, and missing_key lets them pass"
-        );
-        self.report.add(
-            Severity::Warning,
-            DIFFERENCE,
-            section.origin,
-            "missing_key",
-            message,
-        );
+        let what = "statements of sessions in a schema that this topology does not name are refused, because it may have a \
+                    key of no shard; `applies_to.except_schemas` takes schemas that have none";
+        self.report.difference(section.origin, "key_from", what);
+        let missing = self.draft.chain(&format!("{}.schemas.missing", section.address));
+        self.missing(missing, section, next);
+        let chain = self.draft.chain(&format!("{}.schemas.rest", section.address));
+        self.known_schemas(chain, section, (template, rows), missing);
+        let message = Refusal::UnknownKey.message(&format!(
+            "shard map {}: the session's schema is no shard's, and the topology does not name it",
+            step.map
+        ));
+        self.missing_or(chain, section, next, message);
+        Some(Target::Jump(chain))
     }
 
     fn flat_schemas(
@@ -208,23 +233,15 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Schemas that the topology names and the map does not hold have no key.
+    /// Schemas that the topology names and the map does not hold: they have no key, or one of no shard.
     fn known_schemas(
         &mut self,
         chain: ChainRef,
         section: &Section<Box<MapStep>>,
-        rows: &[(String, usize)],
-        next: Target,
+        (template, rows): (&KeyTemplate, &[(String, usize)]),
+        missing: ChainRef,
     ) {
-        let step = &*section.step;
-        let allowed = MissingAction::Allow;
-        let all_pass = step.missing.statements == allowed
-            && step.missing.session_setup == allowed
-            && next == Target::Stop;
-        if all_pass && step.otherwise.is_none() {
-            return;
-        }
-        let program = self.program;
+        let (program, step) = (self.program, &*section.step);
         let mut schemas: BTreeSet<&str> = SYSTEM.into_iter().collect();
         schemas.extend(
             program
@@ -236,18 +253,31 @@ impl Lowering<'_, '_> {
             schemas.extend(map.step.logical_schema.as_deref());
             schemas.extend(map.step.shards.iter().filter_map(|shard| shard.schema.as_deref()));
         }
+        schemas.extend(section.scope.schemas.any_of.iter().map(String::as_str));
         schemas.retain(|schema| {
             rows.binary_search_by(|(name, _)| name.as_str().cmp(schema))
                 .is_err()
         });
-        let missing = self.draft.chain(&format!("{}.schemas.missing", section.address));
-        self.missing(missing, section, next);
         for schema in schemas {
-            let rule = EngineRule {
-                schemaname: Some(schema.to_owned()),
-                ..EngineRule::default()
+            let (rule, address) = (of_schema(schema), &section.address);
+            let Some(key) = template.extract(step.kind, schema) else {
+                self.go(chain, schema, address, rule, Target::Jump(missing));
+                continue;
             };
-            self.go(chain, schema, &section.address, rule, Target::Jump(missing));
+            match &step.unknown {
+                UnknownKey::Cluster(cluster) => {
+                    let target = self.with_effects(cluster, self.placed);
+                    let rule = EngineRule {
+                        destination_hostgroup: Some(self.hostgroups(cluster).0.0),
+                        ..rule
+                    };
+                    self.go(chain, schema, address, rule, target);
+                }
+                UnknownKey::Reject => {
+                    let message = refusal::unknown_key(&step.map, &step.key, Some(key), &[]);
+                    self.refuse(chain, schema, address, rule, message);
+                }
+            }
         }
     }
 
@@ -314,4 +344,20 @@ impl Lowering<'_, '_> {
             }
         }
     }
+}
+
+fn of_schema(schema: &str) -> EngineRule {
+    EngineRule {
+        schemaname: Some(schema.to_owned()),
+        ..EngineRule::default()
+    }
+}
+
+/// Whether statements without a key go to the user's cluster, as those do that fast routing has no row for.
+fn all_pass(step: &MapStep, next: Target) -> bool {
+    let allowed = MissingAction::Allow;
+    step.missing.statements == allowed
+        && step.missing.session_setup == allowed
+        && next == Target::Stop
+        && step.otherwise.is_none()
 }

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use cases::{CASES, CLUSTERS, Case};
 use proptest::prelude::*;
 use proptest::sample::select;
-use shardwright_rules::{Decision, EngineId, Outcome, Role, Route};
+use shardwright_rules::{Decision, EngineId, Outcome, Role, Route, Statement};
+use shardwright_sql::LexMode;
 use shardwright_topology::model::{Finder, Project, RuleLayout, ShardMap, Table};
 use statements::{AROUND, BODIES};
 
@@ -60,17 +61,18 @@ fn documented(schema: Option<&str>, sql: &str, bundled: &Decision, proxysql: &Ro
     let writer = proxysql.role == Some(Role::Writer);
     // Nothing is open, so that it does nothing wherever it goes.
     let control = sql.contains("COMMIT");
-    // A call without a table is no session setup where a pattern does not know the function.
-    let call = sql.contains("GET_LOCK") && proxysql.shard.is_none();
-    // Rules ask for whole names of schemas; the compiler says so.
-    let unlisted = schema == Some("acct_0099");
     // An empty comment is no value of an exact comment.
     let empty = sql.contains("/**/");
     // Several statements are sent as one, to one writer.
     let several = refusal == "SW354";
     // A pattern rewrites inside executable comments as it does elsewhere.
     let executable = refusal == "SW358" && (sql.contains("/*!") || sql.contains("/*M!"));
-    writer && (control || call || unlisted || empty || several || executable)
+    // Session setup in a schema that nothing names is session setup, whether its name would be a key or not.
+    let statement = Statement::new(sql.as_bytes(), LexMode::default());
+    let setup = schema == Some("acct_0099") && proxysql.shard.is_none() && statement.is_session_setup();
+    // A call without a table is no session setup where a pattern does not know the function.
+    let call = sql.contains("GET_LOCK") && proxysql.shard.is_none();
+    writer && (call || setup || control || empty || several || executable)
 }
 
 /// What is wrong with a pair of answers.

@@ -270,6 +270,29 @@ fn a_user_with_a_key_and_a_comment_of_a_later_map() {
 }
 
 #[test]
+fn a_schema_with_a_key_and_a_comment_of_a_later_map() {
+    let schemas = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [schema: "s_$(key:02)"]
+    otherwise: shard_maps.regions
+    shards: {a: {keys: [1], cluster: c1}, b: {keys: [2], cluster: c2}}
+"#;
+    check(
+        &format!("{schemas}{REGIONS}"),
+        &[
+            ("app", Some("s_02"), "DELETE FROM t", "c2 writer"),
+            ("app", Some("s_02"), "/* region=us */ DELETE FROM t", "SW353"),
+            ("app", Some("s_02"), "/* zone=1 */ DELETE FROM t", "SW353"),
+            ("app", Some("s_50"), "/* region=us */ DELETE FROM t", "SW352"),
+            ("at_none", Some("s_99"), "/* region=us */ DELETE FROM t", "SW352"),
+            ("app", Some("app"), "/* region=us */ DELETE FROM t", "c6 writer"),
+            ("app", Some("app"), "DELETE FROM t", "c9 writer"),
+        ],
+    );
+}
+
+#[test]
 fn comments_of_three_maps_that_follow_each_other() {
     let tenants = r#"
   tenants:
@@ -293,6 +316,73 @@ fn comments_of_three_maps_that_follow_each_other() {
             ("app", None, "/* zone=1 */ DELETE FROM t", "c7 writer"),
         ],
     );
+}
+
+/// A map by schemas, or by schemas and comments, with lines of its own.
+fn by_schema(finders: &str, lines: &str) -> String {
+    format!(
+        "  tenants:\n    key: {{name: tenant, type: integer}}\n    key_from: [{finders}]\n{lines}    \
+         shards: {{t$(n): {{for_each: {{n: 1..3}}, keys: [$(n)], cluster: c$(n)}}}}\n"
+    )
+}
+
+#[test]
+fn a_schema_of_no_shard_is_an_unknown_key() {
+    for finders in [
+        "{schema: \"s_$(key:02)\"}",
+        "{schema: \"s_$(key:02)\"}, {comment: {}}",
+    ] {
+        let elsewhere = "    unknown_key: {cluster: c5}\n    missing_key: {statements: allow}\n    \
+                         applies_to: {except_schemas: [reports]}\n";
+        check(
+            &by_schema(finders, elsewhere),
+            &[
+                ("app", Some("s_02"), "DELETE FROM t", "c2 writer"),
+                ("app", Some("s_50"), "DELETE FROM t", "c5 writer | SW352"),
+                ("at_none", Some("s_99"), "DELETE FROM t", "c5 writer"),
+                ("app", Some("app"), "DELETE FROM t", "c0 writer"),
+                ("app", Some("reports"), "DELETE FROM t", "c0 writer"),
+                ("app", Some("others"), "DELETE FROM t", "c0 writer | SW352"),
+                ("app", Some("others"), "USE app", "c0 writer"),
+            ],
+        );
+        let missing = "    missing_key: {statements: {cluster: c4}}\n";
+        check(
+            &by_schema(finders, missing),
+            &[
+                ("app", Some("s_50"), "DELETE FROM t", "SW352"),
+                ("at_none", Some("s_99"), "DELETE FROM t", "SW352"),
+                ("app", Some("app"), "DELETE FROM t", "c4 writer"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn the_chosen_layout_of_many_schemas_refuses_what_the_map_refuses() {
+    let shards = "shards: {t$(n): {for_each: {n: 1..40}, keys: [$(n)], cluster: c1}}";
+    let many = |lines: &str| {
+        format!(
+            "  tenants:\n    key: {{name: tenant, type: integer}}\n    key_from: [schema: \"s_$(key:02)\"]\n{lines}    {shards}\n"
+        )
+    };
+    check(
+        &many(""),
+        &[
+            ("app", Some("s_40"), "DELETE FROM t", "c1 writer"),
+            ("app", Some("s_41"), "DELETE FROM t", "SW352 | SW351"),
+            ("app", Some("x"), "DELETE FROM t", "SW351"),
+        ],
+    );
+    let layout = |lines: &str| {
+        let project = loaded(&format!("{SERVERS}{}", many(lines)));
+        compiled(&project, EngineId::Proxysql27).stats.shard_maps["tenants"].layout
+    };
+    assert_eq!(layout(""), "flat");
+    assert_eq!(layout("    missing_key: {statements: allow}\n"), "flat");
+    assert_eq!(layout("    rule_layout: fast_routing\n"), "fast_routing");
+    let same = "    unknown_key: {cluster: c5}\n    missing_key: {statements: {cluster: c5}}\n";
+    assert_eq!(layout(same), "fast_routing");
 }
 
 #[test]

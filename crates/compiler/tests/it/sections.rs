@@ -155,7 +155,7 @@ fn accounts(layout: RuleLayout) -> Project {
 
 #[test]
 fn schema_maps_become_fast_routing() {
-    let project = accounts(RuleLayout::Auto);
+    let project = accounts(RuleLayout::FastRouting);
     let compiled = compiled(&project, EngineId::Proxysql27);
     assert_eq!(compiled.configuration.graph.fast_routing.len(), 64);
     assert_eq!(compiled.stats.shard_maps["accounts"].layout, "fast_routing");
@@ -181,13 +181,16 @@ fn schema_maps_become_fast_routing() {
     );
 }
 
+/// Where other schemas go, so that fast routing is as right as rules are.
+const OTHERS: &str = "unknown_key: {cluster: home}\n    missing_key: {statements: {cluster: home}}\n    ";
+
 /// A map of so many schemas on ProxySQL: its layout, what `explain` says, and the warnings about it.
-fn schemas(count: u32, layout: &str) -> (&'static str, String, Vec<String>) {
+fn schemas(count: u32, layout: &str, lines: &str) -> (&'static str, String, Vec<String>) {
     let project = loaded(&format!(
         "version: 1\nclusters:\n  home: {{type: single, servers: {{a: {{host: home.db}}}}}}\n\
          users:\n  app: {{password: {{env: P}}, cluster: home}}\n\
          shard_maps:\n  accounts:\n    key: {{name: account, type: integer}}\n    \
-         key_from: [schema: \"acct_$(key:04)\"]\n    rule_layout: {layout}\n    \
+         key_from: [schema: \"acct_$(key:04)\"]\n    rule_layout: {layout}\n    {lines}\
          shards:\n      a$(n): {{for_each: {{n: 1..{count}}}, keys: [$(n)], cluster: home}}\n"
     ));
     let compiled = compiled(&project, EngineId::Proxysql27);
@@ -211,21 +214,21 @@ fn schemas(count: u32, layout: &str) -> (&'static str, String, Vec<String>) {
 
 #[test]
 fn schema_maps_take_the_layout_that_costs_least() {
-    let (layout, told, costly) = schemas(6, "auto");
+    let (layout, told, costly) = schemas(6, "auto", OTHERS);
     assert_eq!((layout, costly.len()), ("flat", 0));
     insta::assert_snapshot!(told, @r"
     flat 16 ns
     fast_routing 44 ns
     flat costs least by the prices of proxysql-2.7: 16 ns, the next one (fast_routing) 44 ns
     ");
-    let (layout, told, costly) = schemas(300, "auto");
+    let (layout, told, costly) = schemas(300, "auto", OTHERS);
     assert_eq!((layout, costly.len()), ("fast_routing", 0));
     insta::assert_snapshot!(told, @r"
     fast_routing 44 ns
     flat 677 ns
     proxysql-2.7 looks the session's schema up in a table, behind all rules: one look-up for any number, where a rule for each schema costs 677 ns
     ");
-    let (layout, told, costly) = schemas(300, "flat");
+    let (layout, told, costly) = schemas(300, "flat", OTHERS);
     assert_eq!(layout, "flat");
     insta::assert_snapshot!(told, @r"
     flat 677 ns
@@ -233,8 +236,14 @@ fn schema_maps_take_the_layout_that_costs_least() {
     rule_layout forces flat; fast_routing would cost 44 ns
     ");
     insta::assert_snapshot!(costly.join("\n"), @"SW331: on proxysql-2.7, `rule_layout: flat` costs 677 ns a statement and fast_routing 44 ns");
-    let (layout, _, costly) = schemas(2, "fast_routing");
+    let (layout, _, costly) = schemas(2, "fast_routing", OTHERS);
     assert_eq!((layout, costly.len()), ("fast_routing", 1));
+    let (layout, told, costly) = schemas(300, "auto", "");
+    assert_eq!((layout, costly.len()), ("flat", 0));
+    insta::assert_snapshot!(told, @r"
+    flat 677 ns
+    flat is the only layout
+    ");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What each entry of a map counts, and the layout that costs least by that.
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{Cluster, MapStep, RoleStep, Shard};
+use shardwright_rules::{Cluster, MapStep, MissingAction, RoleStep, Shard, UnknownKey};
 use shardwright_topology::model::RuleLayout;
 
 use super::hits;
@@ -73,8 +73,8 @@ impl EntryWeights {
     }
 }
 
-/// The layout of a map whose keys stand in names of schemas or users: what is forced, else what costs least. Names are
-/// compared, not searched, so there are no evaluations.
+/// The layout of a map whose keys stand in names of schemas or users: what is forced, else what costs least of those
+/// that refuse what the map refuses. Names are compared, not searched, so there are no evaluations.
 pub(super) fn layout_of_names(
     section: &Section<Box<MapStep>>,
     wanted: RuleLayout,
@@ -82,7 +82,8 @@ pub(super) fn layout_of_names(
     report: &mut Report<'_>,
 ) -> (&'static str, Vec<Candidate>) {
     let mut candidates = vec![flat_names(section, program, price)];
-    if !by_user {
+    let searches = section.step.otherwise.is_some();
+    if !by_user && !searches && (wanted == RuleLayout::FastRouting || fast_routing_is_exact(&section.step)) {
         // One look-up, behind the rule that must stand last.
         candidates.push(of_names("fast_routing", 1.0, 1.0, 1.0, price));
     }
@@ -90,6 +91,12 @@ pub(super) fn layout_of_names(
     let forced = match wanted {
         RuleLayout::Auto => None,
         RuleLayout::Flat => Some("flat"),
+        RuleLayout::FastRouting if !by_user && searches => {
+            let message = "fast routing places a session whatever its statements say; with `otherwise` they are searched for \
+                           keys of the other map";
+            report.error(LAYOUT, section.origin, "rule_layout", message);
+            None
+        }
         RuleLayout::FastRouting if !by_user => Some("fast_routing"),
         RuleLayout::FastRouting | RuleLayout::Tree | RuleLayout::Dispatch => {
             let message = match by_user {
@@ -111,6 +118,14 @@ pub(super) fn layout_of_names(
     };
     told(section, (wanted, layout), (winner, others), report);
     (layout, candidates)
+}
+
+/// Whether sessions that fast routing has no row for go where the map says: they are not told apart.
+fn fast_routing_is_exact(step: &MapStep) -> bool {
+    match (&step.unknown, &step.missing.statements) {
+        (UnknownKey::Cluster(unknown), MissingAction::Cluster(missing)) => unknown == missing,
+        _ => false,
+    }
 }
 
 /// A rule for each name; where reads go elsewhere, one in front of the question, and one behind it.

@@ -20,6 +20,8 @@ users:
   app: {password: {env: P}, cluster: home, schema: app}
   u_$(n:02): {for_each: {n: [1, 2, 5, 40, 99]}, password: {env: P}, cluster: home}
   u_3: {password: {env: P}, cluster: home}
+  at_three: {password: {env: P}, cluster: home, schema: acct_0003}
+  at_none: {password: {env: P}, cluster: home, schema: acct_0098}
 "#;
 
 pub(crate) const USERS: &[&str] = &["app", "u_01", "u_02", "u_05", "u_40", "u_99", "u_3"];
@@ -43,6 +45,17 @@ const REGIONS_AND_TENANTS: &[&str] = &[
     "tenant=2, region=xx",
     "region=eu tenant=9",
     "tenant=9",
+];
+
+const ACCOUNTS: &[Option<&str>] = &[
+    None,
+    Some("app"),
+    Some("acct_0003"),
+    Some("acct_0005"),
+    Some("acct_0098"),
+    Some("acct_0099"),
+    Some("acct_3"),
+    Some("reports"),
 ];
 
 pub(crate) const CASES: &[Case] = &[
@@ -386,6 +399,36 @@ shard_maps:
         schemas: &[None, Some("world"), Some("app")],
         comments: REGIONS_AND_TENANTS,
         users: &["app"],
+    },
+    // Default schemas that are a shard's, and no shard's.
+    Case {
+        topology: r#"
+shard_maps:
+  accounts:
+    key: {name: account, type: integer}
+    key_from: [{schema: "acct_$(key:04)"}, {comment: {}}]
+    unknown_key: {cluster: c5}
+    missing_key: {statements: allow}
+    shards:
+      a$(n:04): {for_each: {n: 0..12}, keys: [$(n)], cluster: "c$(n % 4 + 1)"}
+"#,
+        schemas: ACCOUNTS,
+        comments: &["account=3", "account=5", "account=98", "account=99", "account=x"],
+        users: &["app", "at_three", "at_none"],
+    },
+    Case {
+        topology: r#"
+shard_maps:
+  accounts:
+    key: {name: account, type: integer}
+    key_from: [{schema: "acct_$(key:04)"}]
+    missing_key: {statements: {cluster: c5}}
+    shards:
+      a$(n:04): {for_each: {n: 0..12}, keys: [$(n)], cluster: "c$(n % 4 + 1)"}
+"#,
+        schemas: ACCOUNTS,
+        comments: &["account=3"],
+        users: &["app", "at_three", "at_none"],
     },
     // Percent signs, where unknown and missing keys are not refused.
     Case {

@@ -30,6 +30,7 @@ shard_maps:
     applies_to: {users: [app]}
     key: {name: account, type: integer}
     key_from: [{schema: acct_$(key:02)}]
+    rule_layout: fast_routing
     shards:
       a$(n): {for_each: {n: 1..20}, keys: [$(n)], cluster: "shard-$(n % 9 + 1)"}
 read_write_policies:
