@@ -5,7 +5,7 @@ use shardwright_rules::{Address, EngineRule, MapStep, Modifiers, Unqualified};
 
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
-use crate::keys::site::KeySite;
+use crate::keys::site::{KeySite, any_case};
 use crate::keys::text;
 use crate::native::Section;
 
@@ -117,7 +117,34 @@ fn doubtful(logical: &str, site: &KeySite) -> String {
         format!(r"[^\s(,=<>+*/!&|;~^%`0-9A-Za-z_-]{name}\b|\.\s+`?{name}\b|[^{BEFORE}]`{name}\b");
     let wrong_after =
         format!(r"\b{name}(?:\z|[^\s.`0-9A-Za-z_]|\s+(?:\z|[^\s.])|`(?:\z|[^\s.]|\s+(?:\z|[^\s.])))");
-    format!("{behind_quote}|{wrong_before}|{wrong_after}")
+    let qualifier = other_case(logical).map_or_else(String::new, |other| {
+        format!(r"|\b(?:{other})`?\s*(?:\.|/\*|--|#)")
+    });
+    format!("{behind_quote}|{wrong_before}|{wrong_after}{qualifier}")
+}
+
+/// The name with a letter in another case, which may be the same schema; `None` for a name without letters.
+fn other_case(name: &str) -> Option<String> {
+    let mut pattern: Option<String> = None;
+    let mut rest = String::new();
+    for character in name.chars().rev() {
+        let same = text::escaped(character.encode_utf8(&mut [0; 4]));
+        let behind = pattern.map(|other| format!("{same}(?:{other})"));
+        let here = character.is_ascii_alphabetic().then(|| {
+            let other = if character.is_ascii_lowercase() {
+                character.to_ascii_uppercase()
+            } else {
+                character.to_ascii_lowercase()
+            };
+            format!("{other}{rest}")
+        });
+        pattern = match (here, behind) {
+            (Some(here), Some(behind)) => Some(format!("{here}|{behind}")),
+            (here, behind) => here.or(behind),
+        };
+        rest = any_case(character.encode_utf8(&mut [0; 4])) + &rest;
+    }
+    pattern
 }
 
 #[cfg(test)]
@@ -168,6 +195,11 @@ mod tests {
             ("SELECT 1 FROM éworld.t", None),
             ("SELECT 1 FROM `my-world`.t", Some("SELECT 1 FROM `my-world`.t")),
             ("SELECT 1 FROM $world.t", None),
+            ("SELECT 1 FROM World.t", None),
+            ("SELECT 1 FROM `worlD` . t", None),
+            ("SELECT 1 FROM world.a JOIN WORLD/**/.b", None),
+            ("SELECT World FROM world.t", Some("SELECT World FROM `Asia`.t")),
+            ("SELECT 1 FROM Worlds.t", Some("SELECT 1 FROM Worlds.t")),
             ("SELECT @world.t", None),
         ] {
             let keyed = |statement: &str| format!("/* app='x', region='a b' */ {statement}");

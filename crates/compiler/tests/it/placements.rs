@@ -417,3 +417,20 @@ fn a_comment_of_another_form_has_no_key() {
         ],
     );
 }
+
+#[test]
+fn the_logical_schema_in_another_case_is_refused() {
+    let maps = TENANTS_BY_SCHEMA.replace("shop\n", "w\n");
+    check(
+        &maps,
+        &[
+            ("app", None, "/* tenant=1 */ DELETE FROM W.t", "SW358 | SW354"),
+            (
+                "app",
+                None,
+                "/* tenant=1 */ DELETE FROM w.t",
+                "c0 writer: /* tenant=1 */ DELETE FROM shop_1.t",
+            ),
+        ],
+    );
+}

@@ -52,6 +52,9 @@ pub(crate) const BODIES: &[&str] = &[
     "START TRANSACTION",
     "COMMIT",
     "TABLE t",
+    "DELETE FROM World.City",
+    "DELETE FROM `WORLD` . City",
+    "DELETE FROM world.City WHERE a='100%'",
 ];
 
 pub(crate) const AROUND: [&str; 12] = [
