@@ -84,7 +84,10 @@ impl Shape {
 
     fn take(&mut self, token: Token, text: &[u8], window: &Window) {
         match token.kind {
-            TokenKind::ExecutableComment => self.executable_comment = true,
+            TokenKind::ExecutableComment => {
+                self.executable_comment = true;
+                self.names_table |= may_name_table(token.span.of(text));
+            }
             TokenKind::UserVariable => {
                 self.effects |= SessionEffects::USER_VARIABLE;
                 self.read_hazards |= ReadHazards::USER_VARIABLE;
@@ -264,5 +267,15 @@ pub fn called_functions(text: &[u8], mode: LexMode) -> impl Iterator<Item = Cow<
         let is_call = token.kind == TokenKind::LeftParen
             && (name.kind == TokenKind::QuotedName || meaning_of(name.span.of(text), true).is_some());
         if is_call { identifier(&name, text) } else { None }
+    })
+}
+
+/// Whether the text of an executable comment has a word before which or behind which a table stands.
+fn may_name_table(comment: &[u8]) -> bool {
+    let mut words = comment.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    words.any(|word| {
+        [&b"FROM"[..], b"INTO", b"TABLE"]
+            .iter()
+            .any(|named| word.eq_ignore_ascii_case(named))
     })
 }

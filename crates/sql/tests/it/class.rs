@@ -181,6 +181,8 @@ fn session_setup_is_what_drivers_send_on_connect() {
         "SELECT f()",
         "SELECT NEXTVAL(s)",
         "SET a=1; DELETE FROM t",
+        "SELECT 1 /*! FROM t */",
+        "SELECT 1 /*M! FROM t */",
     ] {
         assert!(!shape(statement).is_session_setup(), "{statement}");
     }

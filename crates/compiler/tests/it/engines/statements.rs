@@ -52,6 +52,7 @@ pub(crate) const BODIES: &[&str] = &[
     "START TRANSACTION",
     "COMMIT",
     "TABLE t",
+    "SELECT 1 /*! FROM t */",
     "DELETE FROM World.City",
     "DELETE FROM `WORLD` . City",
     "DELETE FROM world.City WHERE a='100%'",
