@@ -1,6 +1,7 @@
 //! What becomes of statements without a key.
 
-use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin, refusal};
+use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin};
 
 use super::{Lowering, Target, digest_rule, text_rule};
 use crate::draft::ChainRef;
@@ -20,6 +21,11 @@ const SETUP: &str = concat!(
     r"|VERSION|NOW|SYSDATE|CURRENT_TIMESTAMP|UNIX_TIMESTAMP|UUID|LAST_INSERT_ID|ROW_COUNT|FOUND_ROWS|CONCAT|IFNULL",
     r"|COALESCE|TIMEDIFF|TIMESTAMPDIFF|UTC_TIMESTAMP|SLEEP) ?\([^()]*\)[^(]*){0,8}$"
 );
+
+/// A query in parentheses that has a table or may have one.
+const WRAPPED: &str = r"^\(+ ?SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
+/// A query without a table that calls what may be a stored function: whether it is session setup, rules cannot tell.
+const CALLS: &str = r"^\(* ?SELECT\b";
 
 /// What happens to one class of statements.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +82,23 @@ impl Lowering<'_, '_> {
             ("not_setup", digest_rule(NOT_SETUP), statements.clone()),
             ("setup", digest_rule(SETUP), setup),
         ]);
+        if !matches!(statements, Action::Refuse(_))
+            && named
+                .iter()
+                .any(|(name, .., action)| *name == "setup" && *action != statements)
+        {
+            let what = format!(
+                "shard map {}: a SELECT that has no table and calls functions may be session setup or not; put the {} first, {}",
+                step.map,
+                step.key,
+                refusal::accepted_forms(&step.key, &step.finders)
+            );
+            let refused = Action::Refuse(Refusal::MissingKey.message(&what));
+            named.extend([
+                ("wrapped", digest_rule(WRAPPED), statements.clone()),
+                ("calls", digest_rule(CALLS), refused),
+            ]);
+        }
         if named.iter().any(|(.., action)| *action != statements) {
             for (name, rule, action) in named {
                 self.act(chain, name, section, rule, action);

@@ -70,9 +70,7 @@ fn documented(schema: Option<&str>, sql: &str, bundled: &Decision, proxysql: &Ro
     // Session setup in a schema that nothing names is session setup, whether its name would be a key or not.
     let statement = Statement::new(sql.as_bytes(), LexMode::default());
     let setup = schema == Some("acct_0099") && proxysql.shard.is_none() && statement.is_session_setup();
-    // A call without a table is no session setup where a pattern does not know the function.
-    let call = sql.contains("GET_LOCK") && proxysql.shard.is_none();
-    writer && (call || setup || control || empty || several || executable)
+    writer && (setup || control || empty || several || executable)
 }
 
 /// What is wrong with a pair of answers.

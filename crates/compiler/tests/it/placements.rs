@@ -434,3 +434,28 @@ fn the_logical_schema_in_another_case_is_refused() {
         ],
     );
 }
+
+#[test]
+fn calls_without_a_table_are_session_setup_or_refused() {
+    let maps = r#"
+  tenants:
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    missing_key: {statements: {cluster: c4}}
+    shards: {a: {keys: [1], cluster: c1}}
+"#;
+    check(
+        maps,
+        &[
+            ("app", None, "SELECT 1", "c0 writer"),
+            ("app", None, "SELECT VERSION()", "c0 writer"),
+            ("app", None, "SELECT GET_LOCK('a',1)", "c0 writer | SW351"),
+            ("app", None, "SELECT LOAD_FILE('a')", "c0 writer | SW351"),
+            ("app", None, "(SELECT 1)", "c0 writer | SW351"),
+            ("app", None, "SELECT stored(1)", "c4 writer | SW351"),
+            ("app", None, "SELECT stored(a) FROM t", "c4 writer"),
+            ("app", None, "(SELECT a FROM t)", "c4 writer"),
+            ("app", None, "DELETE FROM t", "c4 writer"),
+        ],
+    );
+}
