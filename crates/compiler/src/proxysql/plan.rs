@@ -6,7 +6,7 @@ mod memory;
 mod weigh;
 
 use shardwright_rules::{
-    CommentForm, Conflict, Finder, KeyTemplate, KeyValue, MapStep, MissingBegin, Unqualified,
+    CommentForm, Conflict, Finder, KeyTemplate, KeyValue, MapStep, MissingAction, MissingBegin, Unqualified,
 };
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
@@ -122,6 +122,11 @@ pub(super) fn plan(
             ..MapPlan::default()
         };
     };
+    if step.missing.statements != MissingAction::Reject {
+        let what = "rules see a statement up to its first NUL byte: behind one a key is not found, and missing_key says what \
+                    happens";
+        report.difference(section.origin, "missing_key", what);
+    }
     let memory = Memory::of(section, choosing, report.engine);
     let entries = entries::entries(step, map, (site, &memory), report);
     let weights = EntryWeights::of(

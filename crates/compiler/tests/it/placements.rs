@@ -1,6 +1,7 @@
 //! ProxySQL places a statement where the map says, or refuses it: maps that compose or follow each other, names beside
 //! comments, keys that are written differently.
 
+use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 
 use crate::support::*;
@@ -458,4 +459,19 @@ fn calls_without_a_table_are_session_setup_or_refused() {
             ("app", None, "DELETE FROM t", "c4 writer"),
         ],
     );
+}
+
+#[test]
+fn what_rules_cannot_see_is_said() {
+    let map = "  tenants: {key: {name: tenant, type: integer}, key_from: [{comment: {format: sqlcommenter}}], MORE\
+               shards: {a: {keys: [1], cluster: c1}}}\n";
+    let told = |more: &str| {
+        let project = loaded(&format!("{SERVERS}{}", map.replace("MORE", more)));
+        problems(&compiled(&project, EngineId::Proxysql27), Severity::Info).join("\n")
+    };
+    insta::assert_snapshot!(told("missing_key: {statements: allow}, "), @r"
+    SW322: on proxysql-2.7, a statement is refused when its key, or the word before it, has a percent sign
+    SW322: on proxysql-2.7, rules see a statement up to its first NUL byte: behind one a key is not found, and missing_key says what happens
+    ");
+    insta::assert_snapshot!(told(""), @"SW322: on proxysql-2.7, a statement is refused when its key, or the word before it, has a percent sign");
 }
