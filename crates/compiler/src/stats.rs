@@ -351,10 +351,19 @@ impl<'a> Walk<'a> {
             return Way::default();
         };
         let of_user = |&&position: &&usize| matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.as_deref() == Some(user));
-        let last = jumps.iter().rfind(|&&position| {
-            matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.is_none() && rule.schemaname.is_none())
-        });
-        let Some(&position) = jumps.iter().find(of_user).or(last) else {
+        // What places a statement without a key has no pattern for one; it is not the way of a statement that has keys.
+        let last = |keyed: bool| {
+            jumps.iter().rfind(|&&position| {
+                matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.is_none() && rule.schemaname.is_none()
+                    && (!keyed || rule.destination_hostgroup.is_none() || rule.match_pattern.is_some()))
+            })
+        };
+        let found = jumps
+            .iter()
+            .find(of_user)
+            .or_else(|| last(true))
+            .or_else(|| last(false));
+        let Some(&position) = found else {
             return Way::default();
         };
         let from = self.rules[position].flag_in;
