@@ -5,7 +5,7 @@ use shardwright_rules::{Address, EngineRule, MapStep, Modifiers, Unqualified};
 
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
-use crate::keys::site::{KeySite, any_case};
+use crate::keys::site::KeySite;
 use crate::keys::text;
 use crate::native::Section;
 
@@ -136,13 +136,13 @@ fn other_case(name: &str) -> Option<String> {
             } else {
                 character.to_ascii_lowercase()
             };
-            format!("{other}{rest}")
+            format!("{other}(?i:{rest})")
         });
         pattern = match (here, behind) {
             (Some(here), Some(behind)) => Some(format!("{here}|{behind}")),
             (here, behind) => here.or(behind),
         };
-        rest = any_case(character.encode_utf8(&mut [0; 4])) + &rest;
+        rest = same + &rest;
     }
     pattern
 }

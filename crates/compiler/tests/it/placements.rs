@@ -437,6 +437,29 @@ fn the_logical_schema_in_another_case_is_refused() {
 }
 
 #[test]
+fn the_longest_name_of_a_logical_schema_has_a_pattern() {
+    let name = "ab_".repeat(21) + "z";
+    let other = name.replace('z', "Z");
+    check(
+        &TENANTS_BY_SCHEMA.replace("logical_schema: shop\n", &format!("logical_schema: {name}\n")),
+        &[
+            (
+                "app",
+                None,
+                &format!("/* tenant=1 */ DELETE FROM {other}.t"),
+                "SW358 | SW354",
+            ),
+            (
+                "app",
+                None,
+                &format!("/* tenant=1 */ DELETE FROM {name}.t"),
+                "c0 writer: /* tenant=1 */ DELETE FROM shop_1.t",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn calls_without_a_table_are_session_setup_or_refused() {
     let maps = r#"
   tenants:
