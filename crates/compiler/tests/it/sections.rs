@@ -460,8 +460,6 @@ fn not_followed(before: &str, two: &str, behind: &str) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-const READS: &str = "read_write_policies: {p: {reads: {all: true}}}";
-
 /// A map in rules that leaves what it does not place to `two`.
 const ONE: &str = "one: {key: {name: one, type: integer}, key_from: [comment: {}], rule_layout: flat, \
                    shards: {a: {keys: [1], cluster: c}}, otherwise: shard_maps.two}";
@@ -483,7 +481,7 @@ fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
         ("", &remainders, ""),
         ("", map, behind),
         (ONE, map, ""),
-        ("", &elsewhere, READS),
+        ("", &elsewhere, "read_write_policies: {p: {reads: {all: true}}}"),
     ];
     let told = cases.map(|(before, map, behind)| not_followed(before, map, behind));
     insta::assert_snapshot!(told.join("\n"), @r"
