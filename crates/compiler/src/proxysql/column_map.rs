@@ -14,7 +14,7 @@ use crate::native::Section;
 use crate::report::{DIFFERENCE, Report};
 
 /// What a statement must look like, as refusals and diagnostics say it.
-pub(super) const SHAPES: &str = "one table, comparisons joined by AND, no OR, IN, join, subquery, double quote, backslash, \
+pub(super) const SHAPES: &str = "one table, at most 8 columns, comparisons joined by AND, at most 3 on either side of the key's, no OR, IN, join, subquery, double quote, backslash, \
                                  placeholder or comment behind the verb";
 
 /// Tells which statements the engine will not place.

@@ -326,3 +326,21 @@ fn accepted_shapes_are_placed() {
         assert_eq!(world.0[1].short("app", None, sql), expected, "{sql}");
     }
 }
+
+/// PCRE 8 compiles no pattern that comes to more than 64 KiB; long names make patterns longer.
+#[test]
+fn patterns_of_long_names_compile() {
+    let (schema, column) = ("s".repeat(32), "c".repeat(40));
+    let map = TENANTS.replace("logical_schema: app", &format!("logical_schema: {schema}"));
+    let both = Both::of(&map, &format!("column: {{name: {column}}}"));
+    let columns = ["a"; 7].join(", ");
+    for sql in [
+        format!("SELECT {columns}, a FROM {schema}.t WHERE {column} = 5 AND b = 1"),
+        format!(
+            "INSERT INTO {schema}.t ({column}, {columns}) VALUES (5, {})",
+            ["1"; 7].join(", ")
+        ),
+    ] {
+        assert_eq!(both.compare(None, &sql), Ok(true), "{sql}");
+    }
+}
