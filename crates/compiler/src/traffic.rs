@@ -55,7 +55,9 @@ enum Columns {
 impl Traffic {
     /// Reads a file. Every line that cannot be read is told, up to a limit.
     pub fn parse(text: &str) -> Result<Self, Vec<TrafficError>> {
+        // Spreadsheets begin a file with a byte order mark.
         let mut lines = text
+            .trim_start_matches('\u{feff}')
             .lines()
             .enumerate()
             .map(|(at, line)| (at + 1, line.trim_end_matches('\r')))
