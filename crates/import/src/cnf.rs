@@ -16,6 +16,7 @@ use crate::codes::{DROPPED, IGNORED, MISREAD, REFUSED, SYNTAX, UNKNOWN};
 use crate::dump::is_secret;
 use crate::store::Store;
 use crate::tables::{self, Column, Table};
+use crate::{Layout, Ran};
 
 /// Sections of rows that the file can have, with the keys that a row must have.
 const SECTIONS: [(&str, &[&str]); 6] = [
@@ -51,8 +52,8 @@ const ELSEWHERE: [&str; 12] = [
     "use_proxysql_compression",
 ];
 
-/// Reads a file into the tables; the places of passwords in it.
-pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Vec<Span> {
+/// Reads a file into the tables.
+pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Ran {
     let parsed = parse(text, file);
     for fault in parsed.faults {
         problems.push(Diagnostic::error(SYNTAX, fault.message).at(fault.span, ""));
@@ -76,7 +77,13 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
         seen.push(&setting.name);
         reader.section(setting);
     }
-    reader.secrets
+    Ran {
+        secrets: reader.secrets,
+        layout: Layout {
+            comments: parsed.comments,
+            parts: parsed.parts,
+        },
+    }
 }
 
 struct Reader<'r> {
@@ -157,6 +164,10 @@ impl Reader<'_> {
                 column.name == name && !(name == "attributes" || matches!(name, "backend" | "frontend"))
             });
             let Some(column) = known else {
+                if table.columns().iter().any(Column::is_secret) {
+                    // A slip of a name may hold what the name would.
+                    self.secrets.push(setting.span);
+                }
                 let names = table.columns().iter().map(|column| column.name);
                 let what = format!("the engine does not read `{}` from a file", setting.name);
                 self.problems.push(

@@ -2,28 +2,34 @@
 
 mod split;
 
+use std::borrow::Cow;
+
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Span, did_you_mean};
 use shardwright_sql::TokenKind;
 
+use crate::Ran;
 use crate::codes::{IGNORED, REFUSED, SYNTAX, UNKNOWN};
 use crate::dump::split::{Statement, Statements};
 use crate::store::Store;
 use crate::tables::{self, TABLES, Table};
 
-/// Runs a script; the places of passwords in it.
-pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Vec<Span> {
+/// Runs a script.
+pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Ran {
     let mut script = Script {
         text,
         file,
         store,
         problems,
-        secrets: Vec::new(),
+        ran: Ran::default(),
         told: Vec::new(),
     };
-    for statement in Statements::of(text) {
+    let mut statements = Statements::of(text);
+    for statement in statements.by_ref() {
         script.statement(&statement);
     }
-    script.secrets
+    let comments = statements.comments.into_iter();
+    script.ran.layout.comments = comments.map(|range| script.at(range.start, range.end)).collect();
+    script.ran
 }
 
 struct Script<'s> {
@@ -31,7 +37,7 @@ struct Script<'s> {
     file: FileId,
     store: &'s mut Store,
     problems: &'s mut Problems,
-    secrets: Vec<Span>,
+    ran: Ran,
     /// What is said once for the whole file, and was.
     told: Vec<&'static str>,
 }
@@ -48,6 +54,8 @@ enum Verb {
 
 impl Script<'_> {
     fn statement(&mut self, statement: &Statement) {
+        let span = self.span(statement);
+        self.ran.layout.parts.push(span);
         let is = |word: &str| statement.is(0, self.text, word);
         if is("INSERT") || is("REPLACE") {
             self.write(statement, Verb::Insert);
@@ -60,8 +68,10 @@ impl Script<'_> {
         } else if is("LOAD") || is("SAVE") {
             self.layers(statement);
         } else if FRAME.iter().any(|word| is(word)) {
+            self.conceal_literals(statement);
             self.ignored(statement, "statements that frame a dump are not run");
         } else {
+            self.conceal_literals(statement);
             let word = statement.bare(0, self.text).unwrap_or_default().into_owned();
             let span = self.span(statement);
             self.problems.push(
@@ -100,6 +110,7 @@ impl Script<'_> {
 
     fn write(&mut self, statement: &Statement, verb: Verb) {
         let Some((name_at, name)) = self.table_name(statement, &verb) else {
+            self.conceal_literals(statement);
             self.run(statement, &[]);
             return;
         };
@@ -119,6 +130,7 @@ impl Script<'_> {
                 .collect(),
             Verb::Update | Verb::Delete => Vec::new(),
         };
+        self.ran.layout.parts.extend(&rows);
         self.run(statement, &rows);
     }
 
@@ -164,6 +176,8 @@ impl Script<'_> {
     }
 
     fn other_table(&mut self, statement: &Statement, at: usize, name: &str) {
+        // Nothing tells which of its columns is a secret.
+        self.conceal_literals(statement);
         let token = statement.tokens[at].span;
         let span = self.at(token.start, token.end);
         let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
@@ -208,9 +222,17 @@ impl Script<'_> {
         let rows = statement.rows(self.text);
         match (verb, secret_column) {
             (Verb::Insert, Some(column)) if !rows.is_empty() => {
-                let column = self
-                    .listed_column(statement, name_at, "password")
-                    .unwrap_or(column);
+                let column = match self.listed(statement, name_at) {
+                    None => column,
+                    Some(names) => match names
+                        .iter()
+                        .position(|name| name.eq_ignore_ascii_case("password"))
+                    {
+                        Some(column) => column,
+                        // Another name may be a slip.
+                        None => return self.conceal_literals(statement),
+                    },
+                };
                 for row in &rows {
                     let (from, to) = element(row, column);
                     self.conceal(from, to);
@@ -219,42 +241,38 @@ impl Script<'_> {
             (_, None) if !about_variables => {}
             // An expression may put a secret anywhere.
             _ => {
-                let literals = statement.tokens.iter().filter(|token| {
-                    matches!(token.kind, TokenKind::String | TokenKind::QuotedName) && token.span.start > 0
-                });
                 let held = statement.range.clone();
                 let mentions = self.text[held].to_ascii_lowercase();
-                if mentions.contains("password") || mentions.contains("credentials") {
-                    let spans: Vec<_> = literals.map(|token| token.span).collect();
-                    for span in spans {
-                        self.conceal(span.start, span.end);
-                    }
+                if mentions.contains("passw") || mentions.contains("credentials") {
+                    self.conceal_literals(statement);
                 }
             }
         }
     }
 
-    /// Which of the columns that the statement lists has this name.
-    fn listed_column(&self, statement: &Statement, name_at: usize, column: &str) -> Option<usize> {
+    /// Hides every literal of a statement.
+    fn conceal_literals(&mut self, statement: &Statement) {
+        for token in &statement.tokens {
+            if matches!(token.kind, TokenKind::String | TokenKind::QuotedName) {
+                self.conceal(token.span.start, token.span.end);
+            }
+        }
+    }
+
+    /// The columns that the statement lists.
+    fn listed(&self, statement: &Statement, name_at: usize) -> Option<Vec<Cow<'_, str>>> {
         if statement.tokens.get(name_at + 1)?.kind != TokenKind::LeftParen {
             return None;
         }
         let names = (name_at + 2..statement.tokens.len())
             .take_while(|at| statement.tokens[*at].kind != TokenKind::RightParen)
             .filter(|at| statement.tokens[*at].kind != TokenKind::Comma);
-        let names: Vec<_> = names.filter_map(|at| statement.bare(at, self.text)).collect();
-        // A column that is not listed is in no row: its place is behind all of them.
-        Some(
-            names
-                .iter()
-                .position(|name| name.eq_ignore_ascii_case(column))
-                .unwrap_or(names.len()),
-        )
+        Some(names.filter_map(|at| statement.bare(at, self.text)).collect())
     }
 
     fn conceal(&mut self, from: usize, to: usize) {
         if to > from {
-            self.secrets.push(self.at(from, to));
+            self.ran.secrets.push(self.at(from, to));
         }
     }
 

@@ -57,6 +57,17 @@ pub struct RuleFile {
     /// What changes where statements go and is not part of a [`Configuration`]: answers about routing that depend on it
     /// are undecided.
     pub unmodelled: Vec<String>,
+    /// Comments and what they can be about.
+    pub layout: Layout,
+}
+
+/// How a file is laid out, for what its comments say to this program.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// Comments with their marks, in the order of the file.
+    pub comments: Vec<Span>,
+    /// Statements and the rows that they write; settings and the groups in them. Ordered by where they begin.
+    pub parts: Vec<Span>,
 }
 
 /// Reads a rule set for an engine. Nothing is an `Err`: what cannot be read is a problem.
@@ -97,14 +108,25 @@ pub fn read(
             return RuleFile::empty(engine, problems);
         }
     };
-    let secrets = match language {
+    let ran = match language {
         Language::Sql => dump::run(text, file, &mut store, &mut problems),
         Language::Cnf => cnf::run(text, file, &mut store, &mut problems),
     };
-    for secret in secrets {
+    for secret in ran.secrets {
         sources.conceal(secret);
     }
-    lift::lift(&store, engine, file, problems)
+    let mut read = lift::lift(&store, engine, file, problems);
+    read.layout = ran.layout;
+    read.layout.parts.sort_by_key(|part| part.start);
+    read
+}
+
+/// What is left of a file's text when the tables are filled.
+#[derive(Default)]
+struct Ran {
+    /// Where passwords stand.
+    secrets: Vec<Span>,
+    layout: Layout,
 }
 
 fn whole_file(file: FileId, what: &str) -> Diagnostic {
@@ -118,6 +140,7 @@ impl RuleFile {
             origins: BTreeMap::new(),
             problems,
             unmodelled: Vec::new(),
+            layout: Layout::default(),
         }
     }
 }

@@ -12,10 +12,10 @@ use rusqlite::types::Value;
 use shardwright_diagnostics::{Code, Diagnostic, FileId, Problems, Severity, Span};
 use shardwright_rules::{Address, Configuration, EngineId};
 
-use crate::RuleFile;
 use crate::codes::{IGNORED, MISREAD, SYNTAX, UNMODELLED};
 use crate::lift::variables::Variables;
 use crate::store::{Row, Store};
+use crate::{Layout, RuleFile};
 
 /// What the tables mean to an engine.
 pub(crate) fn lift(store: &Store, engine: EngineId, file: FileId, problems: Problems) -> RuleFile {
@@ -39,6 +39,7 @@ pub(crate) fn lift(store: &Store, engine: EngineId, file: FileId, problems: Prob
         origins: lift.origins,
         problems: lift.problems,
         unmodelled: lift.unmodelled,
+        layout: Layout::default(),
     }
 }
 

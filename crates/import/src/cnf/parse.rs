@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 use std::ops::Range;
+use std::vec;
 
 use shardwright_diagnostics::{FileId, Span};
 
@@ -48,31 +49,43 @@ pub(super) struct Fault {
 pub(super) struct Parsed {
     pub(super) settings: Vec<Setting>,
     pub(super) faults: Vec<Fault>,
+    pub(super) comments: Vec<Span>,
+    /// Settings from their names, and items of lists, with all that is in them.
+    pub(super) parts: Vec<Span>,
 }
 
 /// Reads a whole file. After a fault reading goes on behind the setting that has it.
 pub(super) fn parse(text: &str, file: FileId) -> Parsed {
+    let mut scanner = Scanner::new(text);
+    let tokens: Vec<Token> = scanner.by_ref().collect();
     let mut parser = Parser {
-        tokens: Scanner::new(text).peekable(),
+        tokens: tokens.into_iter().peekable(),
+        read: 0,
         end: text.len(),
         file,
         faults: Vec::new(),
+        parts: Vec::new(),
     };
     let settings = parser.settings(None, 0);
     Parsed {
         settings,
+        comments: scanner.comments.iter().map(|range| parser.span(range)).collect(),
         faults: parser.faults,
+        parts: parser.parts,
     }
 }
 
-struct Parser<'t> {
-    tokens: Peekable<Scanner<'t>>,
+struct Parser {
+    tokens: Peekable<vec::IntoIter<Token>>,
+    /// The end of the last token that was taken.
+    read: usize,
     end: usize,
     file: FileId,
     faults: Vec<Fault>,
+    parts: Vec<Span>,
 }
 
-impl Parser<'_> {
+impl Parser {
     fn span(&self, range: &Range<usize>) -> Span {
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Span::new(self.file, offset(range.start), offset(range.end))
@@ -86,6 +99,19 @@ impl Parser<'_> {
         });
     }
 
+    /// The next token, which is read then.
+    fn take(&mut self) -> Option<Token> {
+        let token = self.tokens.next()?;
+        self.read = token.range.end;
+        Some(token)
+    }
+
+    /// Notes a setting or an item that begins somewhere and ends with what was read last.
+    fn part(&mut self, start: u32) {
+        let end = self.span(&(self.read..self.read)).start;
+        self.parts.push(Span::new(self.file, start, end));
+    }
+
     fn peek(&mut self) -> Option<&Kind> {
         self.tokens.peek().map(|token| &token.kind)
     }
@@ -94,7 +120,7 @@ impl Parser<'_> {
     fn settings(&mut self, close: Option<u8>, depth: usize) -> Vec<Setting> {
         let mut settings = Vec::new();
         loop {
-            let Some(token) = self.tokens.next() else {
+            let Some(token) = self.take() else {
                 if close.is_some() {
                     self.fault("a bracket is not closed", &(self.end..self.end));
                 }
@@ -123,21 +149,23 @@ impl Parser<'_> {
             self.fault("a name is followed by = or : and a value", range);
             return None;
         }
-        self.tokens.next();
+        self.take();
         let (value, span) = self.value(depth)?;
+        let name_span = self.span(range);
+        self.part(name_span.start);
         if matches!(self.peek(), Some(Kind::Mark(b';' | b','))) {
-            self.tokens.next();
+            self.take();
         }
         Some(Setting {
             name,
-            name_span: self.span(range),
+            name_span,
             value,
             span,
         })
     }
 
     fn value(&mut self, depth: usize) -> Option<(Value, Span)> {
-        let Some(Token { kind, range }) = self.tokens.next() else {
+        let Some(Token { kind, range }) = self.take() else {
             self.fault("a value is missing", &(self.end..self.end));
             return None;
         };
@@ -152,10 +180,11 @@ impl Parser<'_> {
             Kind::Float => Value::Float,
             Kind::Text(mut text) => {
                 // Texts that follow each other are one.
-                while let Some(Token {
-                    kind: Kind::Text(more),
-                    range,
-                }) = self.tokens.next_if(|token| matches!(token.kind, Kind::Text(_)))
+                while matches!(self.peek(), Some(Kind::Text(_)))
+                    && let Some(Token {
+                        kind: Kind::Text(more),
+                        range,
+                    }) = self.take()
                 {
                     text.push_str(&more);
                     span = span.to(self.span(&range));
@@ -184,15 +213,16 @@ impl Parser<'_> {
         let mut items = Vec::new();
         loop {
             if self.peek() == Some(&Kind::Mark(close)) {
-                self.tokens.next();
+                self.take();
                 return Some(items);
             }
             let Some(item) = self.value(depth) else {
                 self.close();
                 return Some(items);
             };
+            self.part(item.1.start);
             items.push(item);
-            match self.tokens.next() {
+            match self.take() {
                 Some(token) if token.kind == Kind::Mark(close) => return Some(items),
                 Some(token) if token.kind == Kind::Mark(b',') => {}
                 Some(token) => {
@@ -211,7 +241,7 @@ impl Parser<'_> {
     /// Passes over what is left of a broken list, with its closing bracket.
     fn close(&mut self) {
         let mut depth = 1_usize;
-        for token in self.tokens.by_ref() {
+        while let Some(token) = self.take() {
             match token.kind {
                 Kind::Mark(b'{' | b'(' | b'[') => depth += 1,
                 Kind::Mark(b'}' | b')' | b']') => depth -= 1,
@@ -233,13 +263,13 @@ impl Parser<'_> {
                 Kind::Mark(b'}' | b')' | b']') if depth == 0 => return,
                 Kind::Mark(b'}' | b')' | b']') => depth -= 1,
                 Kind::Mark(b';') if depth == 0 => {
-                    self.tokens.next();
+                    self.take();
                     return;
                 }
                 Kind::Name(_) if depth == 0 => return,
                 _ => {}
             }
-            self.tokens.next();
+            self.take();
         }
     }
 }

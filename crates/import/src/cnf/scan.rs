@@ -30,11 +30,17 @@ pub(super) struct Token {
 pub(super) struct Scanner<'t> {
     text: &'t str,
     at: usize,
+    /// The comments so far.
+    pub(super) comments: Vec<Range<usize>>,
 }
 
 impl<'t> Scanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, at: 0 }
+        Self {
+            text,
+            at: 0,
+            comments: Vec::new(),
+        }
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
@@ -51,6 +57,7 @@ impl<'t> Scanner<'t> {
     fn skip(&mut self) -> bool {
         loop {
             self.at = self.run(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c'));
+            let start = self.at;
             match (self.byte(0), self.byte(1)) {
                 (Some(b'#'), _) | (Some(b'/'), Some(b'/')) => self.at = self.run(|byte| byte != b'\n'),
                 (Some(b'/'), Some(b'*')) => match self.text[self.at + 2..].find("*/") {
@@ -59,6 +66,7 @@ impl<'t> Scanner<'t> {
                 },
                 _ => return true,
             }
+            self.comments.push(start..self.at);
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Statements<'t> {
     at: usize,
     /// What ends statements instead of a semicolon, as `DELIMITER` of the mysql client says.
     delimiter: Option<&'t str>,
+    /// The comments so far.
+    pub(super) comments: Vec<Range<usize>>,
 }
 
 /// A statement and its tokens, whose spans count from the start of the script.
@@ -35,6 +37,7 @@ impl<'t> Statements<'t> {
             text,
             at,
             delimiter: None,
+            comments: Vec::new(),
         }
     }
 
@@ -82,6 +85,7 @@ impl Iterator for Statements<'_> {
                 // A comment to SQLite, whatever follows the two dashes.
                 let rest = &bytes[token.span.start..];
                 base = token.span.start + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                self.comments.push(token.span.start..base);
                 lexer = Lexer::new(&bytes[base..], SQLITE);
             } else if tokens.is_empty() && token.is_word(bytes, "DELIMITER") {
                 base = self.set_delimiter(&token);
@@ -102,6 +106,8 @@ impl Iterator for Statements<'_> {
                     self.at = token.span.end;
                     break;
                 }
+            } else if matches!(token.kind, TokenKind::LineComment | TokenKind::BlockComment) {
+                self.comments.push(token.span.start..token.span.end);
             } else if token.is_significant() && token.kind != TokenKind::ExecutableComment {
                 tokens.push(token);
             }

@@ -118,16 +118,14 @@ fn modifiers(lift: &mut Lift<'_>, row: &Row, id: u32) -> Modifiers {
         global: false,
     };
     for word in text(row, "re_modifiers").unwrap_or_default().split(',') {
-        let upper = word.trim().to_ascii_uppercase();
-        match upper.as_str() {
+        // A blank in front makes it another word.
+        match word.to_ascii_uppercase().as_str() {
             "" => {}
             word if word.starts_with("CASELESS") => modifiers.caseless = true,
             word if word.starts_with("GLOBAL") => modifiers.global = true,
             _ => {
-                let what = format!(
-                    "the engine passes over a part of the re_modifiers of rule {id}: {}",
-                    word.trim()
-                );
+                let what =
+                    format!("the engine passes over a part of the re_modifiers of rule {id}: `{word}`");
                 lift.say(Severity::Warning, MISREAD, row, what);
             }
         }

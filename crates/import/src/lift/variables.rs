@@ -13,13 +13,34 @@ use crate::dump::is_secret;
 use crate::store::Row;
 
 /// The value of digest variables that rules are analysed for; another one changes what digests are.
-const DIGESTS: [(&str, bool); 5] = [
-    ("mysql-query_digests", true),
-    ("mysql-query_digests_lowercase", false),
-    ("mysql-query_digests_replace_null", false),
-    ("mysql-query_digests_no_digits", false),
-    ("mysql-query_digests_keep_comment", false),
+const DIGESTS: [(&str, Usual); 10] = [
+    ("mysql-query_digests", Usual::Boolean(true)),
+    ("mysql-query_digests_lowercase", Usual::Boolean(false)),
+    ("mysql-query_digests_replace_null", Usual::Boolean(false)),
+    ("mysql-query_digests_no_digits", Usual::Boolean(false)),
+    ("mysql-query_digests_keep_comment", Usual::Boolean(false)),
+    ("mysql-query_digests_normalize_digest_text", Usual::Boolean(false)),
+    ("mysql-query_digests_grouping_limit", Usual::Number(3)),
+    ("mysql-query_digests_groups_grouping_limit", Usual::Number(10)),
+    ("mysql-query_digests_max_digest_length", Usual::Number(2048)),
+    ("mysql-query_digests_max_query_length", Usual::Number(65000)),
 ];
+
+/// The default of a variable.
+#[derive(Clone, Copy)]
+enum Usual {
+    Boolean(bool),
+    Number(i64),
+}
+
+impl Usual {
+    fn is(self, value: &str) -> bool {
+        match self {
+            Self::Boolean(usual) => is_true(value) == usual,
+            Self::Number(usual) => leading_number(value) == usual,
+        }
+    }
+}
 const FIREWALL: &str = "mysql-firewall_whitelist_enabled";
 const FIREWALL_TEXT: &str = "mysql-firewall_whitelist_errormsg";
 const ALSO_READER: &str = "mysql-monitor_writer_is_also_reader";
@@ -83,7 +104,7 @@ impl Variables {
             let Some((value, row)) = self.rows.remove(name) else {
                 continue;
             };
-            if is_true(&value) != usual {
+            if !usual.is(&value) {
                 lift.unmodelled(
                     &row,
                     format!("{name} is {value}: digests are others than those that are analysed"),

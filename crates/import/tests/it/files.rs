@@ -78,6 +78,59 @@ LOAD MYSQL QUERY RULES TO RUNTIME; SAVE MYSQL QUERY RULES TO DISK;
     assert_snapshot!(serde_json::to_string(&file.configuration.settings).unwrap(), @r#"{"query_processor_iterations":3,"regex":"re2"}"#);
 }
 
+/// L37: a blank in front of a modifier makes it another word; case does not matter, nor what follows.
+#[test]
+fn modifiers_are_words_without_blanks() {
+    for (written, caseless, global, said_something) in [
+        ("CASELESS,GLOBAL", true, true, false),
+        ("caseless,globally", true, true, false),
+        ("CASELESS, GLOBAL", true, false, true),
+        (" CASELESS", false, false, true),
+        ("GLOBL", false, false, true),
+        ("", false, false, false),
+    ] {
+        let statement = format!(
+            "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, re_modifiers) VALUES (1, 1, 'a', '{written}');"
+        );
+        let (file, sources) = file("rules.sql", &statement);
+        let Body::Engine(row) = &file.configuration.graph.rules[0].body else {
+            panic!("a file has rows only")
+        };
+        assert_eq!(
+            (row.re_modifiers.caseless, row.re_modifiers.global),
+            (caseless, global),
+            "`{written}`"
+        );
+        assert_eq!(
+            said(&file, &sources).contains("SW163"),
+            said_something,
+            "`{written}`"
+        );
+    }
+}
+
+/// L40: with other lengths and limits digests are other texts.
+#[test]
+fn variables_that_change_digests_leave_answers_undecided() {
+    for (variable, usual, other) in [
+        ("lowercase", "false", "true"),
+        ("normalize_digest_text", "false", "true"),
+        ("grouping_limit", "3", "1"),
+        ("groups_grouping_limit", "10", "0"),
+        ("max_digest_length", "2048", "16"),
+        ("max_query_length", "65000", "16"),
+    ] {
+        let unmodelled = |value: &str| {
+            let (file, _) = file(
+                "rules.sql",
+                &format!("SET mysql-query_digests_{variable}='{value}';"),
+            );
+            file.unmodelled.len()
+        };
+        assert_eq!((unmodelled(usual), unmodelled(other)), (0, 1), "{variable}");
+    }
+}
+
 #[test]
 fn what_the_engine_refuses_or_reads_otherwise_is_said() {
     let (file, sources) = file(
@@ -110,7 +163,7 @@ INSERT INTO mysql_query_rules (rule_id, active) VALUES (9, 1
     warning[SW163] rules.sql:4:87: the engine reads destination_hostgroup as 0: the value is no whole number
     error[SW161] rules.sql:5:1: the engine refuses the statement: UNIQUE constraint failed: mysql_query_rules.rule_id
     warning[SW166] rules.sql:6:69: the engine drops rule 5: its client_addr is no address and no prefix that ends in %
-    warning[SW163] rules.sql:7:82: the engine passes over a part of the re_modifiers of rule 6: BOGUS
+    warning[SW163] rules.sql:7:82: the engine passes over a part of the re_modifiers of rule 6: `BOGUS`
     warning[SW163] rules.sql:7:82: the engine passes over an entry of the flagOUTs of rule 6
     error[SW161] rules.sql:8:1: the engine refuses the statement: CHECK constraint failed: delay >= 0
     error[SW163] rules.sql:9:91: next_query_flagIN is 3000000000, past 2147483647, the largest number that the engine reads
@@ -142,6 +195,28 @@ fn secrets_are_not_shown_and_not_kept() {
         ("b.sql", "INSERT INTO mysql_users VALUES ('u', 'canary', 7);"),
         ("c.sql", "UPDATE mysql_users SET password='canary', nosuch=1;"),
         ("d.sql", "SET mysql-monitor_password='canary' x;"),
+        (
+            "pgsql.sql",
+            "INSERT INTO pgsql_users (username, password) VALUES ('u', 'canary');",
+        ),
+        (
+            "slip.sql",
+            "INSERT INTO mysql_user (username, password) VALUES ('u', 'canary');",
+        ),
+        (
+            "column.sql",
+            "INSERT INTO mysql_users (username, passwd) VALUES ('u', 'canary');",
+        ),
+        ("create.sql", "CREATE USER 'u' IDENTIFIED BY 'canary';"),
+        ("grant.sql", "GRANT ALL ON *.* TO 'u' IDENTIFIED BY 'canary';"),
+        (
+            "cnf.txt",
+            "mysql_users = ( { username = \"u\", password = \"canary\" } )",
+        ),
+        (
+            "slip.cnf",
+            "mysql_users = ( { username = \"u\", passwrd = \"canary\", default_hostgroup = -1 } )",
+        ),
         ("e.sql", "SET admin-admin_credentials='admin:canary';"),
         (
             "f.sql",
