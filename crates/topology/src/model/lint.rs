@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{NamePattern, OriginId};
 
 /// Which findings count.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LintSettings {
     /// Codes, or beginnings of codes; empty for all.
     pub select: Vec<Arc<str>>,
@@ -19,6 +19,20 @@ pub struct LintSettings {
     pub paths: Vec<LintPath>,
     /// The team's own rules.
     pub rules: Vec<TeamRule>,
+}
+
+impl Default for LintSettings {
+    /// Those of a project that says nothing.
+    fn default() -> Self {
+        Self {
+            select: Vec::new(),
+            ignore: Vec::new(),
+            require_reason: true,
+            severity: Vec::new(),
+            paths: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
 }
 
 /// What differs for some files.

@@ -47,7 +47,9 @@ pub(super) fn lint(object: &Object<'_, '_>, context: &mut Context<'_>) -> LintSe
     LintSettings {
         select: codes(&part, "select", context),
         ignore: codes(&part, "ignore", context),
-        require_reason: part.boolean("require_reason", context).unwrap_or(false),
+        require_reason: part
+            .boolean("require_reason", context)
+            .unwrap_or(LintSettings::default().require_reason),
         severity: severities(&part, context),
         paths,
         rules: rules(&part, context),

@@ -118,7 +118,11 @@ fn project() -> Vec<(&'static str, Value, When)> {
         ("safety", json!({}), Always),
         ("safety.unreachable", json!("fail"), Always),
         ("lint", json!({}), Always),
-        ("lint.require_reason", json!(false), Always),
+        (
+            "lint.require_reason",
+            json!(crate::model::LintSettings::default().require_reason),
+            Always,
+        ),
     ]
 }
 

@@ -25,7 +25,7 @@ pub(super) fn lint() -> Value {
             ),
             (
                 "require_reason",
-                boolean("Whether a suppression needs a reason; false where not given."),
+                boolean("Whether a suppression needs a reason; true where not given."),
             ),
             ("severity", severities()),
             (
