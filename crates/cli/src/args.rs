@@ -208,7 +208,7 @@ pub(crate) struct Lint {
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
     /// Edit the files where that puts a finding right and is proved not to change where statements go
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rules")]
     pub(crate) fix: bool,
     /// With --fix, also where it is not; what changes is told
     #[arg(long, requires = "fix")]

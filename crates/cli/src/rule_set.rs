@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Problems, Sources, Span};
-use shardwright_import::{Language, MAX_FILE_BYTES};
+use shardwright_import::{Language, Layout, MAX_FILE_BYTES};
 use shardwright_plan::Plan;
 use shardwright_rules::{Address, Configuration, EngineId};
 
@@ -177,6 +177,7 @@ pub(crate) struct RuleFile {
     pub(crate) origins: BTreeMap<String, Span>,
     pub(crate) problems: Problems,
     pub(crate) unmodelled: Vec<String>,
+    pub(crate) layout: Layout,
 }
 
 impl RuleFile {
@@ -205,6 +206,7 @@ pub(crate) fn rule_file(path: &str, engine: EngineId) -> Result<RuleFile, Comman
         origins: file.origins,
         problems: file.problems,
         unmodelled: file.unmodelled,
+        layout: file.layout,
     })
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
-use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Undecided, render};
+use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Sources, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
 
 use crate::args::{FailOn, Global, Lint};
@@ -25,7 +25,7 @@ use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 use baseline::Baseline;
 use settings::Settings;
-use suppressions::Suppressions;
+use suppressions::{Suppressions, Terms};
 
 pub(crate) use suppressions::PAGES as SUPPRESSION_PAGES;
 pub(crate) use team::PAGES as TEAM_PAGES;
@@ -44,20 +44,32 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
             .collect::<Result<_, _>>()?
     };
     let (all, built) = find(&opened, &engines, ui)?;
-    let mut problems = counted(all, args, &opened);
+    let mut problems = counted_of_project(all, args, &opened);
     if args.fix && fix(&problems, args, global, &built, &opened, ui)? {
         opened = project::open_for_findings(global, ui)?;
         let (left, _) = find(&opened, &engines, ui)?;
-        problems = counted(left, args, &opened);
+        problems = counted_of_project(left, args, &opened);
     }
+    let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+    conclude(problems, &opened.sources, &engines.join(", "), args, ui)
+}
+
+/// Leaves out what the baseline holds, shows the rest, and says how the command ends.
+fn conclude(
+    mut problems: Problems,
+    sources: &Sources,
+    engines: &str,
+    args: &Lint,
+    ui: &Ui,
+) -> Result<Exit, CommandError> {
     if let Some(path) = &args.baseline {
         if args.update_baseline {
-            let baseline = Baseline::of(&problems, &opened.sources);
+            let baseline = Baseline::of(&problems, sources);
             baseline.write(path)?;
             ui.status(&format!("{} findings are in {}", baseline.len(), path.display()));
             return Ok(Exit::Done);
         }
-        let (new, gone) = Baseline::read(path)?.new_ones(&problems, &opened.sources);
+        let (new, gone) = Baseline::read(path)?.new_ones(&problems, sources);
         if gone > 0 {
             ui.status(&format!(
                 "{gone} findings of {} are no more: --update-baseline",
@@ -66,7 +78,7 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
         }
         problems = new;
     }
-    report(&opened, &problems, &engines, ui)?;
+    report(&problems, sources, engines, ui)?;
     Ok(if fails(&problems, args.fail_on) {
         Exit::Findings
     } else {
@@ -123,27 +135,42 @@ fn find(opened: &Opened, engines: &[EngineId], ui: &Ui) -> Result<(Vec<Diagnosti
 }
 
 /// The findings that count, without those that comments allow, and with what is wrong with the comments.
-fn counted(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Problems {
-    let settings = Settings {
-        args,
-        project: &opened.project.file.lint,
-    };
-    let today = args
-        .today
-        .unwrap_or_else(|| live::now().to_zoned(TimeZone::UTC).date());
-    let mut suppressions = Suppressions::of(opened, today, &codes::pages());
+fn counted(
+    all: impl IntoIterator<Item = Diagnostic>,
+    settings: &Settings<'_>,
+    sources: &Sources,
+    read: impl FnOnce(&Terms<'_>) -> Suppressions,
+) -> Problems {
+    let mut suppressions = read(&Terms {
+        today: settings
+            .args
+            .today
+            .unwrap_or_else(|| live::now().to_zoned(TimeZone::UTC).date()),
+        known: &codes::pages(),
+        require_reason: settings.project.require_reason,
+    });
     let mut problems = Problems::new();
     for diagnostic in all {
-        if let Some(diagnostic) = settings.graded(diagnostic, &opened.sources)
+        if let Some(diagnostic) = settings.graded(diagnostic, sources)
             && !suppressions.allow(&diagnostic)
         {
             problems.push(diagnostic);
         }
     }
-    for diagnostic in suppressions.findings(&opened.sources, |code| settings.looks_for(code)) {
-        problems.extend(settings.graded(diagnostic, &opened.sources));
+    for diagnostic in suppressions.findings(sources, |code| settings.looks_for(code)) {
+        problems.extend(settings.graded(diagnostic, sources));
     }
     problems
+}
+
+fn counted_of_project(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Problems {
+    let settings = Settings {
+        args,
+        project: &opened.project.file.lint,
+    };
+    counted(all, &settings, &opened.sources, |terms| {
+        Suppressions::of_project(opened, terms)
+    })
 }
 
 /// Applies fixes; whether there were any.
@@ -233,17 +260,16 @@ fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
     diagnostic.rule_ids(finding.rule_ids)
 }
 
-fn report(opened: &Opened, problems: &Problems, engines: &[EngineId], ui: &Ui) -> Result<(), CommandError> {
+fn report(problems: &Problems, sources: &Sources, engines: &str, ui: &Ui) -> Result<(), CommandError> {
     match ui.format() {
         Format::Human => {
-            let new = ui.found(problems, &opened.sources);
-            ui.data(&render::text::render(&new, &opened.sources, ui.color_out()))?;
+            let new = ui.found(problems, sources);
+            ui.data(&render::text::render(&new, sources, ui.color_out()))?;
         }
-        Format::Json | Format::Markdown => return project::report(problems, &opened.sources, ui),
+        Format::Json | Format::Markdown => return project::report(problems, sources, ui),
     }
     if problems.is_empty() {
-        let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
-        ui.status(&format!("no findings for {}", engines.join(", ")));
+        ui.status(&format!("no findings for {engines}"));
     } else {
         ui.status(&problems.counts().summary());
     }

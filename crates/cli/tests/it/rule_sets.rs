@@ -308,3 +308,140 @@ fn a_revision_is_a_rule_set() {
         .unwrap();
     assert_eq!(output.code(), Some(64), "{}", output.stderr);
 }
+
+#[test]
+fn comments_allow_findings_in_files_of_rules() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    let sql = |over: &str, between: &str, behind: &str| {
+        format!(
+            "-- a dump\nINSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'db1');\n{over}\n\
+             INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES\n\
+             (10, 1, '^SELECT', 1, 1),\n{between}\n(20, 1, '^SELECT a', 1, 1){behind}\n;\n"
+        )
+    };
+    let cnf = |over: &str, between: &str, behind: &str| {
+        format!(
+            "mysql_servers = ({{ hostname = \"db1\"; hostgroup_id = 1 }})\n{over}\nmysql_query_rules =\n(\n\
+             {{ rule_id = 10; active = 1; match_digest = \"^SELECT\"; destination_hostgroup = 1; apply = 1 }},\n\
+             {between}\n{{ rule_id = 20; {behind}\n active = 1; match_digest = \"^SELECT a\"; destination_hostgroup = 1; \
+             apply = 1 }}\n)\n"
+        )
+    };
+    let found = |path: &str, text: String| {
+        environment.write(path, &text).unwrap();
+        let select = "SW201,SW202,SW810,SW811,SW812";
+        let arguments = [
+            "lint",
+            path,
+            "--format",
+            "json",
+            "--today",
+            "2027-03-31",
+            "--select",
+            select,
+        ];
+        let answer: Value = serde_json::from_str(&environment.run(arguments).unwrap().stdout).unwrap();
+        let findings = answer["findings"].as_array().unwrap().iter();
+        findings
+            .map(|finding| format!("{}:{}", finding["code"].as_str().unwrap(), finding["line"]))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    // What stands over the statement, between its rows, behind the row; and what is found in SQL and in the other.
+    for (over, between, behind, in_sql, in_cnf) in [
+        ("", "", "", "SW201:7", "SW201:7"),
+        ("# shardwright: allow SW201: the old list", "", "", "", ""),
+        ("", "# shardwright: allow SW201: one row", "", "", ""),
+        (
+            "",
+            "# shardwright: allow SW201: one row\n# said above",
+            "",
+            "",
+            "",
+        ),
+        ("", "", " # shardwright: allow SW201: this line", "", ""),
+        (
+            "",
+            "/* shardwright: allow SW201 until 2027-03-31: still */",
+            "",
+            "",
+            "",
+        ),
+        (
+            "",
+            "# shardwright: allow SW201 until 2027-03-30: late",
+            "",
+            "SW811:6 SW201:7",
+            "SW811:6 SW201:7",
+        ),
+        (
+            "",
+            "# shardwright: allow SW201",
+            "",
+            "SW812:6 SW201:7",
+            "SW812:6 SW201:7",
+        ),
+        (
+            "# shardwright: allow SW202: another",
+            "",
+            "",
+            "SW810:3 SW201:7",
+            "SW810:2 SW201:7",
+        ),
+        (
+            "",
+            "# for shardwright: allow SW201: not addressed",
+            "",
+            "SW201:7",
+            "SW201:7",
+        ),
+    ] {
+        // Inside of a statement SQLite has no comments that begin with `#`.
+        let (within, trailing) = (between.replace('#', "--"), behind.replace('#', "--"));
+        assert_eq!(
+            found("rules.sql", sql(over, &within, &trailing)),
+            in_sql,
+            "{over}{between}{behind}"
+        );
+        assert_eq!(
+            found("proxysql.cnf", cnf(over, between, behind)),
+            in_cnf,
+            "{over}{between}{behind}"
+        );
+    }
+    let dashes = "--shardwright: allow SW201: two dashes begin a comment of SQLite";
+    assert_eq!(found("rules.sql", sql("", dashes, "")), "");
+    let slashes = "// shardwright: allow SW201: of the file's own kind";
+    assert_eq!(found("proxysql.cnf", cnf("", slashes, "")), "");
+}
+
+#[test]
+fn a_baseline_of_a_dump_leaves_out_what_was_there_before() {
+    let environment = with_rules();
+    let lint = |more: &[&str]| {
+        let output = environment
+            .run([&["lint", "rules.sql", "--baseline", "known.json"], more].concat())
+            .unwrap();
+        (output.code(), output.stderr)
+    };
+    let (code, said) = lint(&[]);
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = lint(&["--update-baseline"]);
+    assert_eq!(code, Some(0), "{said}");
+    insta::assert_snapshot!(said, @r"
+    rules.sql: decided for 2 of 2 rules (100.0 %) whether a statement can match them
+    4 findings are in known.json
+    ");
+    let (code, said) = lint(&["--fail-on", "info"]);
+    assert_eq!(code, Some(0), "{said}");
+    environment
+        .write(
+            "rules.sql",
+            RULES.replace("1, 1);\nLOAD", "1, 1),\n  (30, 1, '^SELECT 1', 2, 1);\nLOAD"),
+        )
+        .unwrap();
+    let (code, said) = lint(&[]);
+    assert_eq!(code, Some(3), "{said}");
+    let (code, said) = lint(&["--fix"]);
+    assert_eq!(code, Some(64), "{said}");
+}

@@ -1,19 +1,20 @@
 //! `lint rules.sql`: what the analysis finds in a rule set that is no project.
 
 use shardwright_analysis::Finding;
-use shardwright_diagnostics::{Diagnostic, Problems, render};
+use shardwright_diagnostics::Diagnostic;
 use shardwright_rules::EngineId;
 use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
 
 use super::settings::Settings;
-use super::{decided, fails, told};
+use super::suppressions::Suppressions;
+use super::{conclude, counted, decided, told};
 use crate::args::{Global, Lint};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, RuleFile};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let engine = match args.engine.as_slice() {
@@ -36,23 +37,10 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
     ui.decided(decided(path.to_owned(), &analysis));
     let found = analysis.findings.into_iter();
     let all = read.chain(found.map(|finding| located(&file, finding)));
-    let mut problems = Problems::new();
-    problems.extend(all.filter_map(|diagnostic| settings.graded(diagnostic, &file.sources)));
-    match ui.format() {
-        Format::Human => {
-            let new = ui.found(&problems, &file.sources);
-            ui.data(&render::text::render(&new, &file.sources, ui.color_out()))?;
-            ui.status(&match problems.is_empty() {
-                true => format!("no findings for {engine}"),
-                false => problems.counts().summary(),
-            });
-        }
-        Format::Json | Format::Markdown => project::report(&problems, &file.sources, ui)?,
-    }
-    Ok(match fails(&problems, args.fail_on) {
-        true => Exit::Findings,
-        false => Exit::Done,
-    })
+    let problems = counted(all, &settings, &file.sources, |terms| {
+        Suppressions::of_rule_file(&file, terms)
+    });
+    conclude(problems, &file.sources, engine.name(), args, ui)
 }
 
 /// The `lint:` of the project around the file, where there is one that can be read.

@@ -3,9 +3,10 @@
 
 use jiff::civil::Date;
 use shardwright_diagnostics::{Applicability, Code, CodeDoc, Diagnostic, Edit, FileId, Sources, Span};
-use shardwright_documents::{Comment, Document, Node, Placement};
+use shardwright_documents::Node;
 
 use crate::project::Opened;
+use crate::rule_set::RuleFile;
 
 const UNUSED: Code = Code::new("SW810");
 const EXPIRED: Code = Code::new("SW811");
@@ -31,9 +32,18 @@ pub(crate) const PAGES: [CodeDoc; 3] = [
 ];
 
 const MARK: &str = "shardwright:";
-const FORM: &str = "write # shardwright: allow SW204 until 2027-03-31: REASON; `until` may be left out";
+const FORM: &str = "write `shardwright: allow SW204 until 2027-03-31: REASON`; `until` may be left out";
 
-/// The comments of a project that allow findings.
+/// What comments are held to.
+pub(super) struct Terms<'t> {
+    pub(super) today: Date,
+    /// The codes that there are.
+    pub(super) known: &'t [CodeDoc],
+    pub(super) require_reason: bool,
+}
+
+/// The comments that allow findings.
+#[derive(Default)]
 pub(super) struct Suppressions {
     all: Vec<Suppression>,
     /// What is wrong with those that allow nothing.
@@ -41,43 +51,81 @@ pub(super) struct Suppressions {
 }
 
 struct Suppression {
-    comment: Comment,
+    /// With its mark, without the line end.
+    comment: Span,
     codes: Vec<Code>,
-    /// The value that it is about: findings inside it are allowed.
+    /// What it is about: findings that begin inside are allowed.
     about: Span,
     expired: Option<Date>,
     used: Vec<bool>,
 }
 
 impl Suppressions {
-    /// Reads them from every file of the project.
-    pub(super) fn of(opened: &Opened, today: Date, known: &[CodeDoc]) -> Self {
-        let mut found = Self {
-            all: Vec::new(),
-            wrong: Vec::new(),
-        };
-        let require_reason = opened.project.file.lint.require_reason;
+    /// Those in the files of a project: each is about the entry or item that begins on its line, or on the next line
+    /// that holds one; about the line alone where none does.
+    pub(super) fn of_project(opened: &Opened, terms: &Terms<'_>) -> Self {
+        let mut found = Self::default();
         for document in opened.documents.all() {
             for comment in &document.comments {
-                let text = text_of(comment, &opened.sources);
-                let Some(rest) = text.trim_start_matches('#').trim().strip_prefix(MARK) else {
-                    continue;
-                };
-                match read(rest, known, require_reason) {
-                    Ok((codes, until)) => found.all.push(Suppression {
-                        comment: *comment,
-                        about: about(comment, document, &opened.sources),
-                        expired: until.filter(|until| *until < today),
-                        used: vec![false; codes.len()],
-                        codes,
-                    }),
-                    Err(why) => found
-                        .wrong
-                        .push(Diagnostic::error(UNREADABLE, why).at(comment.span, "").help(FORM)),
-                }
+                found.read(comment.span, &opened.sources, terms, |text| {
+                    let line = line_of(text, comment.span);
+                    let mut about = span(comment.span.file, line.0, line.1);
+                    if let Some(root) = &document.root {
+                        widen(root, line, &mut about);
+                    }
+                    about
+                });
             }
         }
         found
+    }
+
+    /// Those in a file of rules: each is about the statements and rows, or the settings and groups, that begin on its
+    /// line; where it stands alone on its line, on the line where the next of them begins.
+    pub(super) fn of_rule_file(file: &RuleFile, terms: &Terms<'_>) -> Self {
+        let mut found = Self::default();
+        let parts = &file.layout.parts;
+        for comment in &file.layout.comments {
+            found.read(*comment, &file.sources, terms, |text| {
+                let behind = parts.partition_point(|part| part.start < comment.end);
+                let line = match (stands_alone(text, *comment), parts.get(behind)) {
+                    (true, Some(next)) => line_around(text, next.start as usize),
+                    _ => line_around(text, comment.start as usize),
+                };
+                let mut about = span(comment.file, line.0, line.1);
+                let first = parts.partition_point(|part| (part.start as usize) < line.0);
+                let begin_here = parts[first..]
+                    .iter()
+                    .take_while(|part| (part.start as usize) < line.1);
+                for part in begin_here {
+                    about.end = about.end.max(part.end);
+                }
+                about
+            });
+        }
+        found
+    }
+
+    /// Reads a comment, if it is for this program; `about` tells from the file's text what it is about.
+    fn read(&mut self, comment: Span, sources: &Sources, terms: &Terms<'_>, about: impl Fn(&str) -> Span) {
+        let text = sources.text(comment.file);
+        let words = text.get(comment.range()).unwrap_or_default();
+        let words = words.trim_start_matches(['#', '-', '/', '*', ' ', '\t']);
+        let Some(rest) = words.trim_end_matches(['*', '/']).strip_prefix(MARK) else {
+            return;
+        };
+        match read(rest, terms) {
+            Ok((codes, until)) => self.all.push(Suppression {
+                comment,
+                about: about(text),
+                expired: until.filter(|until| *until < terms.today),
+                used: vec![false; codes.len()],
+                codes,
+            }),
+            Err(why) => self
+                .wrong
+                .push(Diagnostic::error(UNREADABLE, why).at(comment, "").help(FORM)),
+        }
     }
 
     /// Whether a comment allows the finding; the comment is used then.
@@ -118,18 +166,14 @@ impl Suppressions {
             if let Some(until) = suppression.expired {
                 let message = format!("this was allowed until {until}");
                 let help = "put it right, or allow it until a later day";
-                findings.push(
-                    Diagnostic::warning(EXPIRED, message)
-                        .at(comment.span, "")
-                        .help(help),
-                );
+                findings.push(Diagnostic::warning(EXPIRED, message).at(comment, "").help(help));
             } else if !unused.is_empty() {
                 let named: Vec<&str> = unused.iter().map(|code| code.as_str()).collect();
                 let message = format!("there is no {} here to allow", named.join(", "));
-                let mut diagnostic = Diagnostic::warning(UNUSED, message).at(comment.span, "");
+                let mut diagnostic = Diagnostic::warning(UNUSED, message).at(comment, "");
                 if unused.len() == suppression.codes.len() {
                     let edit = Edit {
-                        span: with_its_line(&comment, sources),
+                        span: with_its_line(comment, sources),
                         text: String::new(),
                     };
                     diagnostic = diagnostic
@@ -144,7 +188,7 @@ impl Suppressions {
 }
 
 /// The codes and the last day of a comment behind its mark.
-fn read(rest: &str, known: &[CodeDoc], require_reason: bool) -> Result<(Vec<Code>, Option<Date>), String> {
+fn read(rest: &str, terms: &Terms<'_>) -> Result<(Vec<Code>, Option<Date>), String> {
     let rest = rest.trim();
     let Some(rest) = rest
         .strip_prefix("allow")
@@ -162,7 +206,7 @@ fn read(rest: &str, known: &[CodeDoc], require_reason: bool) -> Result<(Vec<Code
     };
     let mut codes = Vec::new();
     for word in listed.split([',', ' ']).filter(|word| !word.is_empty()) {
-        match known.iter().find(|page| page.code.as_str() == word) {
+        match terms.known.iter().find(|page| page.code.as_str() == word) {
             Some(page) => codes.push(page.code),
             None => return Err(format!("no finding has the code `{word}`")),
         }
@@ -177,33 +221,25 @@ fn read(rest: &str, known: &[CodeDoc], require_reason: bool) -> Result<(Vec<Code
                 .map_err(|_| format!("`{until}` is no day such as 2027-03-31"))
         })
         .transpose()?;
-    if reason.is_empty() && require_reason {
+    if reason.is_empty() && terms.require_reason {
         return Err("it gives no reason".to_owned());
     }
     Ok((codes, until))
 }
 
-fn text_of<'s>(comment: &Comment, sources: &'s Sources) -> &'s str {
-    sources
-        .text(comment.span.file)
-        .get(comment.span.range())
-        .unwrap_or_default()
+/// Whether nothing stands before a comment on its line.
+fn stands_alone(text: &str, comment: Span) -> bool {
+    let start = comment.start as usize;
+    let (line, _) = line_around(text, start);
+    text[line..start].trim().is_empty()
 }
 
-/// What a comment is about: the entry or item that begins on its line, or on the next line that holds one; the line
-/// alone where none does.
-fn about(comment: &Comment, document: &Document, sources: &Sources) -> Span {
-    let file = comment.span.file;
-    let text = sources.text(file);
-    let (start, end) = match comment.placement {
-        Placement::Trailing => line_around(text, comment.span.start as usize),
-        Placement::OwnLine => next_line(text, comment.span.end as usize),
-    };
-    let mut found = span(file, start, end);
-    if let Some(root) = &document.root {
-        widen(root, (start, end), &mut found);
+/// The line of YAML that a comment is about: its own, or the next that says something.
+fn line_of(text: &str, comment: Span) -> (usize, usize) {
+    match stands_alone(text, comment) {
+        true => next_line(text, comment.end as usize),
+        false => line_around(text, comment.start as usize),
     }
-    found
 }
 
 /// The largest entry or item that begins within a line.
@@ -256,15 +292,14 @@ fn next_line(text: &str, from: usize) -> (usize, usize) {
 }
 
 /// The comment with the blanks before it, and with its line where it stands alone.
-fn with_its_line(comment: &Comment, sources: &Sources) -> Span {
-    let text = sources.text(comment.span.file);
-    let (start, end) = (comment.span.start as usize, comment.span.end as usize);
-    match comment.placement {
-        Placement::OwnLine => {
-            let (line, stop) = line_around(text, start);
-            span(comment.span.file, line, (stop + 1).min(text.len()))
-        }
-        Placement::Trailing => span(comment.span.file, text[..start].trim_end().len(), end),
+fn with_its_line(comment: Span, sources: &Sources) -> Span {
+    let text = sources.text(comment.file);
+    let (start, end) = (comment.start as usize, comment.end as usize);
+    if stands_alone(text, comment) {
+        let (line, stop) = line_around(text, start);
+        span(comment.file, line, (stop + 1).min(text.len()))
+    } else {
+        span(comment.file, text[..start].trim_end().len(), end)
     }
 }
 
