@@ -11,6 +11,7 @@ mod graph;
 mod path;
 mod state;
 mod steps;
+mod surroundings;
 mod users;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use shardwright_rules::{Configuration, Decision, Outcome, SessionView};
 
 use crate::example::Example;
 use crate::lookup::Lookup;
+use crate::session::Session;
 use explore::Explorer;
 
 /// Differences that are shown; there may be more.
@@ -27,7 +29,7 @@ const MOST_SHOWN: usize = 8;
 /// What is known about two configurations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Equivalence {
-    /// Every session's statements go the same way on both. What a refusal says is not compared, nor is what does not
+    /// Every session's statements go the same way on both, and find the same schema there. What a refusal says is not compared, nor is what does not
     /// route: servers, limits, passwords, comments.
     Proved,
     /// These statements do not.
@@ -62,8 +64,8 @@ pub struct Difference {
 pub struct ComparedSession {
     /// Name that the client logged in with.
     pub user: String,
-    /// Its schema.
-    pub schema: Option<String>,
+    /// Its schema on each side: one and the same, but where the client names none and the user's is another.
+    pub schemas: [Option<String>; 2],
     /// Address of the client.
     pub client_addr: String,
     /// Address and port of the listener.
@@ -75,11 +77,11 @@ pub struct ComparedSession {
 }
 
 impl ComparedSession {
-    /// As the evaluator takes it.
-    pub fn view(&self) -> SessionView<'_> {
+    /// As the evaluator of the first or the second configuration takes it.
+    pub fn view(&self, side: usize) -> SessionView<'_> {
         SessionView {
             user: &self.user,
-            schema: self.schema.as_deref(),
+            schema: self.schemas[side].as_deref(),
             client_addr: Some(&self.client_addr),
             listener: Some((&self.listener.0, self.listener.1)),
             next_query_flag_in: (self.flag != 0).then_some(self.flag),
@@ -87,6 +89,19 @@ impl ComparedSession {
                 hostgroup: shardwright_rules::HostgroupId(hostgroup),
             }),
             ..SessionView::default()
+        }
+    }
+}
+
+impl From<Session> for ComparedSession {
+    fn from(session: Session) -> Self {
+        Self {
+            user: session.user,
+            schemas: [session.schema.clone(), session.schema],
+            client_addr: session.client_addr,
+            listener: session.listener,
+            flag: session.flag,
+            transaction: None,
         }
     }
 }
@@ -110,11 +125,13 @@ pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
         explorer.explore(&group, &mut found);
     }
     steps::compare_engines(&pair, &mut found);
+    surroundings::compare(&pair, &mut found);
     found.into_answer()
 }
 
 /// Whether two outcomes are the same for the client and for the servers.
-pub(crate) fn alike(left: &Outcome, right: &Outcome) -> bool {
+#[must_use]
+pub fn alike(left: &Outcome, right: &Outcome) -> bool {
     match (left, right) {
         (Outcome::Route(a), Outcome::Route(b)) => {
             a.hostgroup == b.hostgroup
@@ -141,26 +158,28 @@ impl<'c> Pair<'_, 'c> {
 
     /// The statement as a difference, if it is one.
     fn difference(&self, session: &ComparedSession, text: &[u8]) -> Option<Difference> {
-        let [left, right] = [0, 1].map(|side| self.lookups[side].decide(&session.view(), text));
-        (!alike(&left.outcome, &right.outcome)).then(|| Difference {
+        let shown = self.decided(session, text);
+        let outcomes =
+            [&shown.left, &shown.right].map(|side| side.as_ref().map(|decision| &decision.outcome));
+        match outcomes {
+            [Some(left), Some(right)] if alike(left, right) => None,
+            _ => Some(shown),
+        }
+    }
+
+    /// What both decide of a statement, whether it is the same or not.
+    fn decided(&self, session: &ComparedSession, text: &[u8]) -> Difference {
+        let [left, right] = [0, 1].map(|side| self.lookups[side].decide(&session.view(side), text));
+        Difference {
             session: session.clone(),
             statement: text.to_vec(),
             left: Some(left),
             right: Some(right),
-        })
+        }
     }
 
     fn difference_of(&self, example: &Example) -> Option<Difference> {
-        let session = &example.session;
-        let session = ComparedSession {
-            user: session.user.clone(),
-            schema: session.schema.clone(),
-            client_addr: session.client_addr.clone(),
-            listener: session.listener.clone(),
-            flag: session.flag,
-            transaction: None,
-        };
-        self.difference(&session, &example.text)
+        self.difference(&example.session.clone().into(), &example.text)
     }
 }
 

@@ -34,6 +34,7 @@ use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
+pub use session::{USUAL_CLIENT, USUAL_LISTENER};
 pub use visits::{Visit, visits};
 
 use crate::checks::Known;

@@ -18,6 +18,7 @@ use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView, StatementKind};
 
 use crate::route_tests::{Expected, Mismatch, Runner};
+use crate::session::{USUAL_CLIENT, USUAL_LISTENER};
 use ends::{End, Walker};
 use starts::Starts;
 
@@ -109,8 +110,8 @@ impl Trial {
         SessionView {
             user: &self.user,
             schema: self.schema.as_deref(),
-            client_addr: Some("10.0.0.7"),
-            listener: Some(("0.0.0.0", 6033)),
+            client_addr: Some(USUAL_CLIENT),
+            listener: Some(USUAL_LISTENER),
             ..SessionView::default()
         }
     }

@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 
 use shardwright_rules::{Configuration, EngineRule, SessionView};
 
+/// The address that sessions come from where no rule asks.
+pub const USUAL_CLIENT: &str = "10.0.0.7";
+/// Address and port of the listener that sessions come in through where no rule asks.
+pub const USUAL_LISTENER: (&str, u16) = ("0.0.0.0", 6033);
+
 /// A session without state besides the flag that its statements start at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
@@ -20,11 +25,9 @@ impl Session {
     pub(crate) fn of_user(configuration: &Configuration, user: &str) -> Self {
         Self {
             user: user.to_owned(),
-            schema: configuration
-                .user(user)
-                .and_then(|user| user.default_schema.clone()),
-            client_addr: "10.0.0.7".to_owned(),
-            listener: ("0.0.0.0".to_owned(), 6033),
+            schema: configuration.default_schema(user).map(str::to_owned),
+            client_addr: USUAL_CLIENT.to_owned(),
+            listener: (USUAL_LISTENER.0.to_owned(), USUAL_LISTENER.1),
             flag: 0,
         }
     }

@@ -191,8 +191,7 @@ impl Side {
     }
 
     fn own_schema(&self, user: &str) -> Option<Arc<str>> {
-        let schema = self.configuration.user(user)?.default_schema.as_deref();
-        schema.map(Arc::from)
+        self.configuration.default_schema(user).map(Arc::from)
     }
 }
 

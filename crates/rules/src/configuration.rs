@@ -45,6 +45,9 @@ pub struct Configuration {
     pub firewall: Vec<Firewall>,
 }
 
+/// ProxySQL's variable for the schema of sessions that name none, of users without one.
+const DEFAULT_SCHEMA: &str = "mysql-default_schema";
+
 impl Configuration {
     /// A configuration that routes nothing: no user can log in.
     pub fn empty(engine: EngineId) -> Self {
@@ -81,6 +84,14 @@ impl Configuration {
     /// The user of this name.
     pub fn user(&self, name: &str) -> Option<&User> {
         self.users.iter().find(|user| user.name == name)
+    }
+
+    /// The schema of a session of this user that names none: the user's own, else the one that the engine is set to;
+    /// `None` where neither says.
+    pub fn default_schema(&self, user: &str) -> Option<&str> {
+        let own = self.user(user).and_then(|user| user.default_schema.as_deref());
+        let of_engine = self.variables.get(DEFAULT_SCHEMA).map(String::as_str);
+        own.or(of_engine.filter(|schema| !schema.is_empty()))
     }
 
     /// The canonical serialized form: compact JSON, the same bytes for equal values.

@@ -13,14 +13,15 @@ use super::Known;
 use crate::Finding;
 use crate::codes::{NO_CAPACITY, NO_SERVERS};
 
-/// Who sends statements to a hostgroup.
-#[derive(Default)]
-struct Senders {
-    addresses: Vec<Address>,
-    rule_ids: Vec<u32>,
-    /// The first one's name, and how many there are.
+/// Senders to a hostgroup that have a finding each: a comment allows one of them, and not the others.
+const MOST_APART: usize = 16;
+
+/// What sends statements to a hostgroup: all rules that were made of one thing are one sender.
+struct Sender {
+    address: Address,
+    /// The name of the first of them.
     what: String,
-    count: usize,
+    rule_ids: Vec<u32>,
 }
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
@@ -33,26 +34,34 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         .collect();
     for (id, senders) in senders(known) {
         let group = groups.get(&id);
+        let Some((code, severity, what, help)) = problem(group.map(|group| group.members.as_slice())) else {
+            continue;
+        };
         let cluster = set
             .lookup
             .cluster_of(id)
             .map_or_else(String::new, |cluster| format!(" of cluster {}", cluster.name));
-        let by = senders.what;
-        let more = match senders.count {
-            0 | 1 => String::new(),
-            n => format!(" and {} more", n - 1),
+        let told = |by: &str, sender: &Sender, rule_ids: Vec<u32>| {
+            let message = format!("{by} to hostgroup {id}{cluster}, which {what}: statements wait and fail");
+            let mut finding = Finding::new(code, severity, Proof::Proved, message)
+                .help(help)
+                .at(&sender.address, format!("hostgroup {id} {what}"));
+            finding.rule_ids = rule_ids;
+            finding
         };
-        let Some((code, severity, what, help)) = problem(group.map(|group| group.members.as_slice())) else {
-            continue;
-        };
-        let message =
-            format!("{by}{more} sends to hostgroup {id}{cluster}, which {what}: statements wait and fail");
-        let mut finding = Finding::new(code, severity, Proof::Proved, message).help(help);
-        if let Some(address) = senders.addresses.first() {
-            finding = finding.at(address, format!("hostgroup {id} {what}"));
+        let (apart, together) = senders.split_at(senders.len().min(MOST_APART));
+        for sender in apart {
+            let by = format!("{} sends", sender.what);
+            findings.push(told(&by, sender, sender.rule_ids.clone()));
         }
-        finding.rule_ids = senders.rule_ids;
-        findings.push(finding);
+        if let Some(first) = together.first() {
+            let by = match together.len() {
+                1 => format!("{} sends", first.what),
+                n => format!("{} and {} more send", first.what, n - 1),
+            };
+            let rule_ids = together.iter().flat_map(|sender| sender.rule_ids.clone());
+            findings.push(told(&by, first, rule_ids.collect()));
+        }
     }
 }
 
@@ -97,22 +106,26 @@ fn problem(members: Option<&[Member]>) -> Option<(Code, Severity, &'static str, 
     None
 }
 
-fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Senders> {
+fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Vec<Sender>> {
     let configuration = known.set.configuration;
     let clusters: HashMap<&str, &Cluster> = configuration
         .clusters
         .iter()
         .map(|cluster| (&*cluster.name, cluster))
         .collect();
-    let mut senders: BTreeMap<HostgroupId, Senders> = BTreeMap::new();
+    let mut senders: BTreeMap<HostgroupId, Vec<Sender>> = BTreeMap::new();
+    let mut places: HashMap<(HostgroupId, Address), usize> = HashMap::new();
     let mut add = |id: HostgroupId, address: &Address, rule: Option<u32>, what: String| {
-        let entry = senders.entry(id).or_default();
-        entry.addresses.push(address.clone());
-        entry.rule_ids.extend(rule);
-        if entry.count == 0 {
-            entry.what = what;
+        let known = senders.entry(id).or_default();
+        let place = *places.entry((id, address.clone())).or_insert(known.len());
+        if place == known.len() {
+            known.push(Sender {
+                address: address.clone(),
+                what,
+                rule_ids: Vec::new(),
+            });
         }
-        entry.count += 1;
+        known[place].rule_ids.extend(rule);
     };
     for (position, rule) in configuration.graph.rules.iter().enumerate() {
         match &rule.body {

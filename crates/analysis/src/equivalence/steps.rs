@@ -116,12 +116,8 @@ fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, f
         let bent = schemas.iter().map(|schema| Some(schema.clone()));
         for schema in std::iter::once(own.schema.clone()).chain(bent) {
             let session = ComparedSession {
-                user: own.user.clone(),
-                schema,
-                client_addr: own.client_addr.clone(),
-                listener: own.listener.clone(),
-                flag: 0,
-                transaction: None,
+                schemas: [schema.clone(), schema],
+                ..own.clone().into()
             };
             for text in texts {
                 if let Some(difference) = pair.difference(&session, text) {
@@ -154,14 +150,9 @@ fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], found: &mut Found) {
     let both = of_left.intersection(&of_right).take(MOST_TRANSACTIONS);
     for &hostgroup in both {
         for user in left.users.iter().take(MOST_USERS) {
-            let own = Session::of_user(left, &user.name);
             let session = ComparedSession {
-                user: own.user,
-                schema: own.schema,
-                client_addr: own.client_addr,
-                listener: own.listener,
-                flag: 0,
                 transaction: Some(hostgroup),
+                ..Session::of_user(left, &user.name).into()
             };
             for text in texts {
                 if let Some(difference) = pair.difference(&session, text) {

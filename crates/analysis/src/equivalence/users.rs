@@ -6,7 +6,7 @@ use shardwright_rules::{Configuration, Firewall, User};
 
 use super::path::Users;
 use super::state::Field;
-use super::{ComparedSession, Difference, Found, Pair};
+use super::{ComparedSession, Found, Pair};
 use crate::example::ORDINARY;
 use crate::session::Session;
 
@@ -45,6 +45,7 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
     for name in names {
         match (left.get(name), right.get(name)) {
             (Some(one), Some(other)) => {
+                schemas(pair, name, found);
                 settings(pair, [one, other], found);
                 if one.default_hostgroup == other.default_hostgroup {
                     alike.insert(name.to_owned());
@@ -92,30 +93,34 @@ fn firewall(configuration: &Configuration) -> Vec<Firewall> {
 }
 
 fn session(configuration: &Configuration, user: &str) -> ComparedSession {
-    let session = Session::of_user(configuration, user);
-    ComparedSession {
-        user: session.user,
-        schema: session.schema,
-        client_addr: session.client_addr,
-        listener: session.listener,
-        flag: 0,
-        transaction: None,
-    }
+    Session::of_user(configuration, user).into()
 }
 
 /// A user of one side only.
 fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, found: &mut Found) {
     let session = session(pair.configuration(1 - absent), name);
-    let text = b"SELECT 1";
-    let mut sides = [0, 1].map(|side| Some(pair.lookups[side].decide(&session.view(), text)));
-    sides[absent] = None;
-    let [left, right] = sides;
-    found.add(Difference {
-        session,
-        statement: text.to_vec(),
-        left,
-        right,
-    });
+    let mut shown = pair.decided(&session, b"SELECT 1");
+    match absent {
+        0 => shown.left = None,
+        _ => shown.right = None,
+    }
+    found.add(shown);
+}
+
+/// Sessions that name no schema, where that of the user is another: their statements find other tables wherever they go.
+fn schemas(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
+    let schemas = [0, 1].map(|side| pair.configuration(side).default_schema(name).map(str::to_owned));
+    if schemas[0] == schemas[1] || found.is_full() {
+        return;
+    }
+    let session = ComparedSession {
+        schemas,
+        ..session(pair.configuration(0), name)
+    };
+    let elsewhere = ORDINARY
+        .iter()
+        .find_map(|text| pair.difference(&session, text.as_bytes()));
+    found.add(elsewhere.unwrap_or_else(|| pair.decided(&session, b"SELECT 1")));
 }
 
 /// What else of a user decides where statements go.

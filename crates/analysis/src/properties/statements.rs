@@ -98,10 +98,7 @@ impl Prover<'_> {
                 continue;
             }
             for user in senders {
-                let own = self
-                    .configuration
-                    .user(user)
-                    .and_then(|user| user.default_schema.clone());
+                let own = self.configuration.default_schema(user).map(str::to_owned);
                 let inside: Vec<Option<String>> = match &carrier.schema {
                     Some(schema)
                         if domain.schemas.is_empty() || domain.schemas.contains(&schema.as_str()) =>

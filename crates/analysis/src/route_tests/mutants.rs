@@ -152,7 +152,8 @@ impl Mutant {
             Equivalence::Refuted { differences, .. } => match differences.first() {
                 Some(difference) => Survivor::Different(Trial {
                     user: difference.session.user.clone(),
-                    schema: difference.session.schema.clone(),
+                    // A mutant changes rules only: both sides have the same users.
+                    schema: difference.session.schemas[0].clone(),
                     query: String::from_utf8_lossy(&difference.statement).into_owned(),
                 }),
                 None => Survivor::Unknown,

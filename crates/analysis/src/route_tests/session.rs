@@ -88,10 +88,9 @@ impl Simulated {
     /// Time passes, and the step says who speaks; another user is another login.
     pub(crate) fn turn_to(&mut self, step: &Step<'_>, configuration: &Configuration) {
         if self.user.as_deref() != Some(step.user) {
-            let known = configuration.user(step.user);
             *self = Self {
                 user: Some(step.user.to_owned()),
-                schema: known.and_then(|user| user.default_schema.clone()),
+                schema: configuration.default_schema(step.user).map(str::to_owned),
                 ..Self::of(configuration)
             };
         }

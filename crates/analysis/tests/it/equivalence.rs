@@ -260,9 +260,9 @@ proptest! {
             }
             Equivalence::Refuted { differences, .. } => {
                 for difference in differences {
-                    let [a, b] = evaluators.each_ref().map(|evaluator| {
+                    let [a, b] = [0, 1].map(|side| {
                         let statement = Statement::new(&difference.statement, Default::default());
-                        evaluator.decide(&difference.session.view(), &statement).outcome
+                        evaluators[side].decide(&difference.session.view(side), &statement).outcome
                     });
                     prop_assert!(!routes_alike(&a, &b), "{difference:?}");
                     prop_assert_eq!(Some(&a), difference.left.as_ref().map(|decision| &decision.outcome));
@@ -315,5 +315,96 @@ fn one_shard_of_many() {
     assert_eq!(
         equivalence(&left, &with_rules(&reordered, 0)),
         Equivalence::Proved
+    );
+}
+
+/// The answer about two configurations that differ in what stands around their rules.
+fn around(rules: &str, change: impl Fn(&mut Configuration)) -> String {
+    let left = configuration(rules);
+    let mut right = left.clone();
+    change(&mut right);
+    match equivalence(&left, &right) {
+        Equivalence::Proved => "proved".to_owned(),
+        Equivalence::Refuted { differences, .. } => {
+            let first = &differences[0];
+            format!("{} in {:?}", shown(first), first.session.schemas)
+        }
+        Equivalence::Undecided { constructs } => format!("undecided: {}", constructs.join("; ")),
+    }
+}
+
+#[test]
+fn the_schema_of_sessions_that_name_none_is_compared() {
+    let moved = |configuration: &mut Configuration| {
+        configuration.users[0].default_schema = Some("zzz".to_owned());
+    };
+    let of_schema = r#"rules:
+  - {rule_id: 10, schemaname: zzz, destination_hostgroup: 30, apply: 1}"#;
+    assert_eq!(
+        around(of_schema, moved),
+        r#"app `SELECT a FROM t WHERE id=1`: 10 or 30 in [Some("shop"), Some("zzz")]"#
+    );
+    // Whatever rules say, it finds other tables.
+    assert_eq!(
+        around(SPLIT, moved),
+        r#"app `SELECT 1`: 11 or 11 in [Some("shop"), Some("zzz")]"#
+    );
+    let of_engine = |configuration: &mut Configuration| {
+        let name = "mysql-default_schema".to_owned();
+        configuration.variables.insert(name, "zzz".to_owned());
+    };
+    assert_eq!(around(of_schema, of_engine), "proved");
+    let without = |configuration: &mut Configuration| {
+        of_engine(configuration);
+        configuration.users[0].default_schema = None;
+    };
+    assert_eq!(
+        around(of_schema, without),
+        r#"app `SELECT a FROM t WHERE id=1`: 10 or 30 in [Some("shop"), Some("zzz")]"#
+    );
+}
+
+#[test]
+fn what_stands_around_the_rules_is_compared() {
+    let listener = |configuration: &mut Configuration| {
+        configuration.listeners.push(shardwright_rules::Listener {
+            name: "other".to_owned(),
+            address: shardwright_rules::Address::new("listeners.other"),
+            bind: "10.0.0.5".to_owned(),
+            port: 6033,
+        });
+    };
+    let asks = r#"rules:
+  - {rule_id: 10, proxy_addr: 10.0.0.5, destination_hostgroup: 30, apply: 1}"#;
+    assert_eq!(
+        around(asks, listener),
+        "undecided: rules that ask for the listener, while the listeners differ"
+    );
+    assert_eq!(around(SPLIT, listener), "proved");
+    let delay = |configuration: &mut Configuration| {
+        let name = "mysql-default_query_delay".to_owned();
+        configuration.variables.insert(name, "700".to_owned());
+    };
+    assert_eq!(
+        around(SPLIT, delay),
+        "undecided: the variable mysql-default_query_delay, which differs"
+    );
+    let route = |configuration: &mut Configuration| {
+        configuration
+            .graph
+            .fast_routing
+            .push(shardwright_rules::FastRoute {
+                address: shardwright_rules::Address::new("fast"),
+                username: "app".to_owned(),
+                schemaname: "shop".to_owned(),
+                flag_in: 0,
+                hostgroup: shardwright_rules::HostgroupId(30),
+            });
+    };
+    let copies = r#"rules:
+  - {rule_id: 10, destination_hostgroup: 20, apply: 1, mirror_hostgroup: 11}"#;
+    assert_eq!(
+        around(copies, route),
+        "undecided: copies of mirrors, which fast routing sends elsewhere, while fast routing differs"
     );
 }

@@ -1,0 +1,78 @@
+//! What stands around rules and users and decides with them: listeners, variables of the engine, copies of mirrors.
+
+use std::collections::BTreeSet;
+
+use shardwright_rules::{Body, Configuration};
+
+use super::{Found, Pair};
+
+/// Variables of ProxySQL that change what becomes of statements, whatever the rules say. What they come to is not
+/// compared: where they differ, nothing is proved.
+const DECIDING: [&str; 14] = [
+    "mysql-auto_increment_delay_multiplex",
+    "mysql-auto_increment_delay_multiplex_timeout_ms",
+    "mysql-autocommit_false_is_transaction",
+    "mysql-autocommit_false_not_reusable",
+    "mysql-connection_delay_multiplex_ms",
+    "mysql-default_query_delay",
+    "mysql-default_query_timeout",
+    "mysql-default_tx_isolation",
+    "mysql-enforce_autocommit_on_reads",
+    "mysql-forward_autocommit",
+    "mysql-keep_multiplexing_variables",
+    "mysql-multiplexing",
+    "mysql-query_retries_on_failure",
+    "mysql-set_query_lock_on_hostgroup",
+];
+
+pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
+    let both = [0, 1].map(|side| pair.configuration(side));
+    let mut because = |construct: &str| {
+        found.undecided.insert(construct.to_owned());
+    };
+    if listeners(both[0]) != listeners(both[1]) && both.iter().any(|one| asks_for_listener(one)) {
+        because("rules that ask for the listener, while the listeners differ");
+    }
+    if both[0].engine.is_proxysql() && both[1].engine.is_proxysql() {
+        for name in DECIDING {
+            if both[0].variables.get(name) != both[1].variables.get(name) {
+                because(&format!("the variable {name}, which differs"));
+            }
+        }
+    }
+    if both.iter().any(|one| mirrors(one)) && fast_routes(both[0]) != fast_routes(both[1]) {
+        because("copies of mirrors, which fast routing sends elsewhere, while fast routing differs");
+    }
+}
+
+fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {
+    let listeners = configuration.listeners.iter();
+    listeners
+        .map(|listener| (listener.bind.as_str(), listener.port))
+        .collect()
+}
+
+fn asks_for_listener(configuration: &Configuration) -> bool {
+    configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(row) => {
+            row.proxy_port.is_some() || row.proxy_addr.as_ref().is_some_and(|address| !address.is_empty())
+        }
+        Body::Native { scope, .. } => !scope.listener_ports.is_empty(),
+    })
+}
+
+/// Rules whose copies go to a hostgroup, which fast routing replaces for the copy.
+fn mirrors(configuration: &Configuration) -> bool {
+    configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(row) => row.mirror_hostgroup.is_some(),
+        Body::Native { .. } => false,
+    })
+}
+
+/// User, schema and hostgroup of the rows that copies are looked up in.
+fn fast_routes(configuration: &Configuration) -> BTreeSet<(&str, &str, u32)> {
+    let rows = configuration.graph.fast_routing.iter();
+    rows.filter(|row| row.flag_in == 0)
+        .map(|row| (row.username.as_str(), row.schemaname.as_str(), row.hostgroup.0))
+        .collect()
+}
