@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use shardwright_analysis::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
-use shardwright_analysis::visits;
+use shardwright_analysis::{USUAL_CLIENT, USUAL_LISTENER, visits};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId, Statement};
 use shardwright_sql::LexMode;
@@ -76,12 +76,23 @@ struct Claim {
 struct Witness {
     user: String,
     schema: String,
+    /// The schemas of a session that names none, where they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_schemas: Option<[Option<String>; 2]>,
     query: String,
     client: String,
+    listener: ListenedAt,
     flag: u32,
     transaction_hostgroup: Option<u32>,
     a: Option<Answer>,
     b: Option<Answer>,
+}
+
+/// Where a client connects to.
+#[derive(Serialize)]
+struct ListenedAt {
+    address: String,
+    port: u16,
 }
 
 impl Claim {
@@ -135,12 +146,16 @@ impl Claim {
         let width = left.name.chars().count().max(right.name.chars().count());
         for witness in &self.witnesses {
             lines.push(format!("  {}", witness.heading()));
-            for (set, answer) in [(left, &witness.a), (right, &witness.b)] {
+            for (side, (set, answer)) in [(left, &witness.a), (right, &witness.b)].into_iter().enumerate() {
                 let name = ui.faint(&format!("{:width$}", set.name));
                 match answer {
-                    Some(answer) => {
-                        lines.push(format!("    {name}  {}{}", answer.place(), answer.decided_by()))
-                    }
+                    Some(answer) => lines.push(format!(
+                        "    {name}  {}{}{}{}",
+                        answer.place(),
+                        witness.schema_on(side),
+                        witness.effects_of(answer),
+                        answer.decided_by()
+                    )),
                     None => lines.push(format!("    {name}  no such user")),
                 }
             }
@@ -175,20 +190,54 @@ impl Witness {
         let statement = Statement::new(&difference.statement, LexMode::default());
         let answer = |side: usize, there: bool| {
             there.then(|| {
-                let decision = tables[side].explain(&session.view(), &statement);
-                let way = visits(&tables[side], &session.view(), &statement, &decision);
+                let decision = tables[side].explain(&session.view(side), &statement);
+                let way = visits(&tables[side], &session.view(side), &statement, &decision);
                 Answer::new(sets[side], &difference.statement, &decision, &way)
             })
         };
         Self {
             user: session.user.clone(),
-            schema: session.schema.clone().unwrap_or_default(),
+            schema: match &session.schemas {
+                [one, other] if one == other => one.clone().unwrap_or_default(),
+                _ => String::new(),
+            },
+            default_schemas: (session.schemas[0] != session.schemas[1]).then(|| session.schemas.clone()),
             query: String::from_utf8_lossy(&difference.statement).into_owned(),
             client: session.client_addr.clone(),
+            listener: ListenedAt {
+                address: session.listener.0.clone(),
+                port: session.listener.1,
+            },
             flag: session.flag,
             transaction_hostgroup: session.transaction,
             a: answer(0, difference.left.is_some()),
             b: answer(1, difference.right.is_some()),
+        }
+    }
+
+    /// ` in schema shop`, where the session finds another one on each side.
+    fn schema_on(&self, side: usize) -> String {
+        match &self.default_schemas {
+            None => String::new(),
+            Some(schemas) => match &schemas[side] {
+                Some(schema) => format!(" in schema {schema}"),
+                None => " in no schema".to_owned(),
+            },
+        }
+    }
+
+    /// `, delayed 700 ms`, where the places do not tell the difference.
+    fn effects_of(&self, answer: &Answer) -> String {
+        match (&self.a, &self.b) {
+            (Some(a), Some(b))
+                if a.place() == b.place() && a.query == b.query && a.effects() != b.effects() =>
+            {
+                match answer.effects() {
+                    none if none.is_empty() => ", without effects".to_owned(),
+                    some => some.iter().map(|(what, how)| format!(", {what} {how}")).collect(),
+                }
+            }
+            _ => String::new(),
         }
     }
 
@@ -198,6 +247,14 @@ impl Witness {
             "" => String::new(),
             schema => format!(" schema={schema}"),
         };
+        let client = match self.client.as_str() {
+            USUAL_CLIENT => String::new(),
+            client => format!(" client={client}"),
+        };
+        let listener = match (self.listener.address.as_str(), self.listener.port) {
+            USUAL_LISTENER => String::new(),
+            (address, port) => format!(" listener={address}:{port}"),
+        };
         let flag = match self.flag {
             0 => String::new(),
             flag => format!(" chain={flag}"),
@@ -206,6 +263,9 @@ impl Witness {
             Some(hostgroup) => format!(" transaction={hostgroup}"),
             None => String::new(),
         };
-        format!("user={}{schema}{flag}{transaction}  {}", self.user, self.query)
+        format!(
+            "user={}{schema}{client}{listener}{flag}{transaction}  {}",
+            self.user, self.query
+        )
     }
 }

@@ -106,13 +106,15 @@ fn read(
         ),
     })?;
     bar.finish_and_clear();
-    if records == 0 && unread.lines > 0 {
-        let message = format!(
-            "{} was read as a {}, and none of its {} lines is a statement",
-            path.display(),
-            format.name(),
-            unread.lines
-        );
+    if records == 0 {
+        let path = path.display();
+        let message = match unread.lines {
+            0 => format!("{path} holds no statement"),
+            lines => format!(
+                "{path} was read as a {}, and none of its {lines} lines is a statement",
+                format.name()
+            ),
+        };
         return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format says what it is"));
     }
     ui.status(&format!(

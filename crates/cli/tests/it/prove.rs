@@ -172,3 +172,89 @@ fn one_rule_set_on_two_versions_of_an_engine() {
         undecided.stdout
     );
 }
+
+#[test]
+fn differences_of_sessions_and_of_effects_are_told() {
+    let environment = with_rules();
+    let rules = environment.read("rules.sql").unwrap();
+    for (file, from, to) in [
+        ("schema.sql", "'canary', 1, 'shop'", "'canary', 1, 'zzz'"),
+        (
+            "delayed.sql",
+            "LOAD",
+            "UPDATE mysql_query_rules SET delay=700 WHERE rule_id=10;\nLOAD",
+        ),
+        (
+            "port.sql",
+            "LOAD",
+            "INSERT INTO mysql_query_rules (rule_id, active, client_addr, proxy_port, destination_hostgroup, apply) \
+             VALUES (5, 1, '10.1.%', 6034, 1, 1);\nLOAD",
+        ),
+    ] {
+        environment.write(file, rules.replace(from, to)).unwrap();
+    }
+    let prove = |other: &str| {
+        environment
+            .run(["prove", "equivalent", "rules.sql", other])
+            .unwrap()
+            .stdout
+    };
+    insta::assert_snapshot!(prove("schema.sql"), @r"
+    refuted: 1 of the statements that go another way
+      user=app  SELECT 1
+        rules.sql   shop reader (hostgroup 2) in schema shop, by mysql_query_rules.10 (rules.sql:5)
+        schema.sql  shop reader (hostgroup 2) in schema zzz, by mysql_query_rules.10 (schema.sql:5)
+    ");
+    insta::assert_snapshot!(prove("delayed.sql"), @r"
+    refuted: 1 of the statements that go another way
+      user=app schema=shop  SELECT a FROM t WHERE id=1
+        rules.sql    shop reader (hostgroup 2), without effects, by mysql_query_rules.10 (rules.sql:5)
+        delayed.sql  shop reader (hostgroup 2), delayed 700 ms, by mysql_query_rules.10 (delayed.sql:5)
+    ");
+    insta::assert_snapshot!(prove("port.sql"), @r"
+    refuted: 1 of the statements that go another way
+      user=app schema=shop client=10.1.0.2 listener=0.0.0.0:6034  SELECT a FROM t WHERE id=1
+        rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
+        port.sql   shop writer (hostgroup 1), by mysql_query_rules.5 (port.sql:7)
+    undecided because of
+      a step, an annotation or a weighted jump that the patterns do not show
+    ");
+    let route = [
+        "route",
+        "--rules",
+        "rules.sql",
+        "--against",
+        "delayed.sql",
+        "--format",
+        "json",
+        "SELECT a FROM t",
+    ];
+    let answer: Value = serde_json::from_str(&environment.run(route).unwrap().stdout).unwrap();
+    assert_eq!(
+        (&answer["same"], &answer["against"]["effects"]["delay_ms"]),
+        (&Value::Bool(false), &Value::from(700))
+    );
+}
+
+/// What a driver sends ends as it was written, and rules may look there.
+#[test]
+fn one_statement_is_routed_as_it_stands() {
+    let environment = with_rules();
+    let fixed = environment
+        .read("fixed.sql")
+        .unwrap()
+        .replace("match_digest", "match_pattern");
+    environment.write("patterns.sql", fixed).unwrap();
+    let hostgroup = |more: &[&str]| {
+        let arguments = [&["route", "--rules", "patterns.sql", "--format", "json"], more].concat();
+        let answer: Value = serde_json::from_str(&environment.run(arguments).unwrap().stdout).unwrap();
+        answer["hostgroup"].as_u64()
+    };
+    assert_eq!(hostgroup(&["SELECT 1 FOR UPDATE"]), Some(1));
+    assert_eq!(hostgroup(&["SELECT 1 FOR UPDATE;"]), Some(2));
+    assert_eq!(
+        hostgroup(&["--client-profile", "mysql-command", "SELECT 1 FOR UPDATE;"]),
+        Some(1)
+    );
+    assert_eq!(hostgroup(&[" SELECT 1"]), Some(1));
+}

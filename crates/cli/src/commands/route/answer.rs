@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use shardwright_analysis::Visit;
 use shardwright_diagnostics::shortened;
-use shardwright_rules::{Decision, Outcome};
+use shardwright_rules::{Decision, Effects, Outcome};
 
 use crate::rule_set::RuleSet;
 use crate::ui::Ui;
@@ -30,6 +30,7 @@ pub(crate) struct Answer {
     backend_schema: Option<String>,
     delay_ms: u32,
     multiplex: bool,
+    effects: Effects,
     error: Option<Refused>,
     evaluations: u32,
     visits: u32,
@@ -69,6 +70,7 @@ impl Answer {
             backend_schema: None,
             delay_ms: 0,
             multiplex: true,
+            effects: Effects::default(),
             error: None,
             evaluations: decision.evaluations,
             visits: decision.visits,
@@ -88,6 +90,7 @@ impl Answer {
                 answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
                 answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
                 answer.multiplex = route.effects.multiplex != Some(0);
+                answer.effects = route.effects.clone();
             }
             Outcome::Reject(rejection) => {
                 answer.outcome = "reject";
@@ -113,6 +116,41 @@ impl Answer {
         }
     }
 
+    /// What happens to it besides, in words: `delayed`, `700 ms`.
+    pub(crate) fn effects(&self) -> Vec<(&'static str, String)> {
+        let effects = &self.effects;
+        let ms = |what, value: Option<u32>| value.filter(|ms| *ms > 0).map(|ms| (what, format!("{ms} ms")));
+        let flag =
+            |what, value: Option<bool>| value.map(|on| (what, if on { "yes" } else { "no" }.to_owned()));
+        let kept = match effects.multiplex {
+            Some(0) => Some(("pooling", "the connection stays with the session".to_owned())),
+            Some(2) => Some(("pooling", "its variables do not keep the connection".to_owned())),
+            _ => None,
+        };
+        let said = [
+            ms("delayed", effects.delay_ms),
+            ms("cached", effects.cache_ttl_ms),
+            // It says how results are cached, and nothing where they are not.
+            flag(
+                "if empty",
+                effects
+                    .cache_empty_result
+                    .filter(|_| effects.cache_ttl_ms.unwrap_or(0) > 0),
+            ),
+            ms("timeout", effects.timeout_ms),
+            effects.retries.map(|retries| ("retries", retries.to_string())),
+            effects
+                .mirror_hostgroup
+                .map(|copy| ("copied to", format!("hostgroup {copy}"))),
+            flag("logged", effects.log),
+            effects
+                .next_query_flag_in
+                .map(|flag| ("next in", format!("chain {flag}"))),
+            kept,
+        ];
+        said.into_iter().flatten().collect()
+    }
+
     fn headline(&self, ui: &Ui) -> String {
         let verb = match (&self.error, self.hostgroup) {
             _ if !self.undecided.is_empty() => "undecided, perhaps",
@@ -135,7 +173,11 @@ impl Answer {
         lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
         let schema = self.backend_schema.as_ref();
         lines.extend(schema.map(|schema| format!("  in schema {schema}")));
-        lines.extend((self.delay_ms > 0).then(|| format!("  delayed   {} ms", self.delay_ms)));
+        lines.extend(
+            self.effects()
+                .into_iter()
+                .map(|(what, how)| format!("  {what:<9} {how}")),
+        );
         let counts = format!(
             "  {} patterns evaluated, {} rules visited",
             self.evaluations, self.visits
