@@ -1,5 +1,6 @@
 //! Where output goes: data to standard output, everything else to standard error.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
@@ -265,6 +266,15 @@ impl Ui {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// Text that somebody else wrote, without what a terminal would obey.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    match text.contains(obeyed) {
+        true => Cow::Owned(text.replace(obeyed, "\u{fffd}")),
+        false => Cow::Borrowed(text),
     }
 }
 

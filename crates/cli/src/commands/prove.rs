@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, printable};
 
 pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let ProveWhat::Equivalent(args) = &args.what;
@@ -265,7 +265,8 @@ impl Witness {
         };
         format!(
             "user={}{schema}{client}{listener}{flag}{transaction}  {}",
-            self.user, self.query
+            self.user,
+            printable(&self.query)
         )
     }
 }

@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, printable};
 
 /// The longest script that is read.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
@@ -264,7 +264,7 @@ fn told(
             if at > 0 {
                 lines.push(String::new());
             }
-            lines.push(ui.strong(&String::from_utf8_lossy(&one.sent.written)));
+            lines.push(ui.strong(&printable(&String::from_utf8_lossy(&one.sent.written))));
             lines.extend(state(&one.sent, &set.configuration).map(|state| ui.faint(&state)));
         }
         lines.extend(one.answer.lines(ui));
@@ -293,7 +293,8 @@ fn state(sent: &Sent, configuration: &Configuration) -> Option<String> {
     });
     let flag = (sent.flag != 0).then(|| format!("starts at chain {}", sent.flag));
     let text = String::from_utf8_lossy(&sent.statement);
-    let executed = (sent.sent_as == SentAs::Execute && !text.is_empty()).then(|| format!("executes {text}"));
+    let executed = (sent.sent_as == SentAs::Execute && !text.is_empty())
+        .then(|| format!("executes {}", printable(&text)));
     let parts: Vec<String> = executed.into_iter().chain(transaction).chain(flag).collect();
     (!parts.is_empty()).then(|| format!("  {}", parts.join(", ")))
 }

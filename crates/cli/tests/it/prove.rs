@@ -258,3 +258,25 @@ fn one_statement_is_routed_as_it_stands() {
     );
     assert_eq!(hostgroup(&[" SELECT 1"]), Some(1));
 }
+
+/// What a terminal would obey is data: JSON has it, people see that something is there.
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let environment = with_rules();
+    let rules = environment.read("rules.sql").unwrap();
+    let rule = "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, replace_pattern, destination_hostgroup, apply) \
+                VALUES (5, 1, '^\u{1b}[[]2J', 'x\u{1b}', 2, 1);\nLOAD";
+    environment
+        .write("escape.sql", rules.replace("LOAD", rule))
+        .unwrap();
+    let text = "\u{1b}[2J";
+    for arguments in [
+        &["prove", "equivalent", "rules.sql", "escape.sql"][..],
+        &["route", "--rules", "escape.sql", text],
+        &["route", "--rules", "escape.sql", "SELECT 1; \u{1b}[2J"],
+    ] {
+        let output = environment.run(arguments).unwrap();
+        assert!(!output.stdout.contains('\u{1b}'), "{output}");
+        assert!(output.stdout.contains('\u{fffd}'), "{output}");
+    }
+}

@@ -8,7 +8,7 @@ use shardwright_diagnostics::shortened;
 use shardwright_rules::{Decision, Effects, Outcome};
 
 use crate::rule_set::RuleSet;
-use crate::ui::Ui;
+use crate::ui::{Ui, printable};
 
 /// Rules that did not match, shown between two that did.
 const MOST_SKIPPED: usize = 6;
@@ -107,7 +107,7 @@ impl Answer {
     /// Where it goes, in a few words: `shop-02 writer (hostgroup 1004)`.
     pub(crate) fn place(&self) -> String {
         match (&self.error, self.hostgroup) {
-            (Some(refused), _) => format!("error {}: {}", refused.code, refused.message),
+            (Some(refused), _) => format!("error {}: {}", refused.code, printable(&refused.message)),
             (None, Some(hostgroup)) => match (&self.cluster, &self.role) {
                 (Some(cluster), Some(role)) => format!("{cluster} {role} (hostgroup {hostgroup})"),
                 _ => format!("hostgroup {hostgroup}"),
@@ -170,7 +170,10 @@ impl Answer {
             )
         }));
         lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
-        lines.extend(self.rewritten.then(|| format!("  sent as   {}", self.query)));
+        lines.extend(
+            self.rewritten
+                .then(|| format!("  sent as   {}", printable(&self.query))),
+        );
         let schema = self.backend_schema.as_ref();
         lines.extend(schema.map(|schema| format!("  in schema {schema}")));
         lines.extend(
@@ -215,6 +218,7 @@ fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
             .map(|flag| format!(" → chain {flag}"))
             .unwrap_or_default();
         let why = shortened(&step.why, most);
+        let why = printable(&why);
         if step.matched {
             lines.push(format!(
                 "  rule {} {}{place}\n       {why}{jump}",
