@@ -29,8 +29,8 @@ const MOST_SHOWN: usize = 8;
 /// What is known about two configurations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Equivalence {
-    /// Every session's statements go the same way on both, and find the same schema there. What a refusal says is not compared, nor is what does not
-    /// route: servers, limits, passwords, comments.
+    /// Every session's statements go the same way on both, and find the same schema there. What a refusal says is not
+    /// compared, nor is what does not route: servers, limits, passwords, comments.
     Proved,
     /// These statements do not.
     Refuted {
@@ -158,28 +158,30 @@ impl<'c> Pair<'_, 'c> {
 
     /// The statement as a difference, if it is one.
     fn difference(&self, session: &ComparedSession, text: &[u8]) -> Option<Difference> {
-        let shown = self.decided(session, text);
-        let outcomes =
-            [&shown.left, &shown.right].map(|side| side.as_ref().map(|decision| &decision.outcome));
-        match outcomes {
-            [Some(left), Some(right)] if alike(left, right) => None,
-            _ => Some(shown),
-        }
+        let [left, right] = self.decisions(session, text);
+        (!alike(&left.outcome, &right.outcome)).then(|| shown(session, text, [left, right]))
     }
 
     /// What both decide of a statement, whether it is the same or not.
     fn decided(&self, session: &ComparedSession, text: &[u8]) -> Difference {
-        let [left, right] = [0, 1].map(|side| self.lookups[side].decide(&session.view(side), text));
-        Difference {
-            session: session.clone(),
-            statement: text.to_vec(),
-            left: Some(left),
-            right: Some(right),
-        }
+        shown(session, text, self.decisions(session, text))
+    }
+
+    fn decisions(&self, session: &ComparedSession, text: &[u8]) -> [Decision; 2] {
+        [0, 1].map(|side| self.lookups[side].decide(&session.view(side), text))
     }
 
     fn difference_of(&self, example: &Example) -> Option<Difference> {
         self.difference(&example.session.clone().into(), &example.text)
+    }
+}
+
+fn shown(session: &ComparedSession, text: &[u8], [left, right]: [Decision; 2]) -> Difference {
+    Difference {
+        session: session.clone(),
+        statement: text.to_vec(),
+        left: Some(left),
+        right: Some(right),
     }
 }
 

@@ -182,7 +182,8 @@ impl Pattern {
     }
 
     /// The same language as a `regex-syntax` expression that carries its own flags, for matching many patterns as one;
-    /// `None` if opaque. Compile it with [`Pattern::syntax`] and [`Pattern::engine`]; it may take in a final line end that `$` only looks at.
+    /// `None` if opaque. Compile it with [`Pattern::syntax`] and [`Pattern::engine`]; it may take in a final line end that
+    /// `$` only looks at.
     pub fn regular_text(&self) -> Option<&str> {
         self.translation
             .opaque

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use shardwright_rules::{Body, Configuration};
 
 use super::{Found, Pair};
+use crate::session::given;
 
 /// Variables of ProxySQL that change what becomes of statements, whatever the rules say. What they come to is not
 /// compared: where they differ, nothing is proved.
@@ -54,9 +55,7 @@ fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {
 
 fn asks_for_listener(configuration: &Configuration) -> bool {
     configuration.graph.rules.iter().any(|rule| match &rule.body {
-        Body::Engine(row) => {
-            row.proxy_port.is_some() || row.proxy_addr.as_ref().is_some_and(|address| !address.is_empty())
-        }
+        Body::Engine(row) => row.proxy_port.is_some() || given(&row.proxy_addr).is_some(),
         Body::Native { scope, .. } => !scope.listener_ports.is_empty(),
     })
 }

@@ -13,9 +13,10 @@ use crate::keys::site::column::ColumnSite;
 use crate::native::Section;
 use crate::report::{DIFFERENCE, Report};
 
-/// What a statement must look like, as refusals and diagnostics say it.
-pub(super) const SHAPES: &str = "one table, at most 8 columns, comparisons joined by AND, at most 3 on either side of the key's, no OR, IN, join, subquery, double quote, backslash, \
-                                 placeholder or comment behind the verb";
+/// What a statement must look like, as refusals and diagnostics say it; the numbers are those of [`ColumnSite`].
+pub(super) const SHAPES: &str = "one table, at most 8 columns, comparisons joined by AND, at most 3 on either side of \
+                                 the key's, no OR, IN, join, subquery, double quote, backslash, placeholder or comment \
+                                 behind the verb";
 
 /// Tells which statements the engine will not place.
 pub(super) fn report_shapes(
