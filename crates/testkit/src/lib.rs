@@ -11,6 +11,7 @@ mod mariadb;
 mod normalise;
 mod output;
 mod proxy;
+mod proxysql;
 mod world;
 
 pub use client::{ClientOptions, TextRow, connect, text_rows};
@@ -20,6 +21,7 @@ pub use guarded::GuardedProcess;
 pub use mariadb::{LaunchError, MariaDb, Options, three_shards};
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
+pub use proxysql::{PROXYSQL_BIN, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
 pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};
 
 use std::io;
