@@ -158,6 +158,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         monitor: program.surroundings.monitor,
         clusters: program.clusters,
         hostgroups: program.hostgroups,
+        refusing: Vec::new(),
         users: program.users,
         graph,
         firewall,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor, RuleGraph, User,
+    Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor,
+    RefusingHostgroup, RuleGraph, User,
 };
 
 /// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
@@ -36,6 +37,9 @@ pub struct Configuration {
     pub clusters: Vec<Cluster>,
     /// Hostgroups, by id.
     pub hostgroups: Vec<Hostgroup>,
+    /// Hostgroups that refuse what is sent to them, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusing: Vec<RefusingHostgroup>,
     /// Frontend users, by name.
     pub users: Vec<User>,
     /// Rules and fast routing.
@@ -60,6 +64,7 @@ impl Configuration {
             monitor: None,
             clusters: Vec::new(),
             hostgroups: Vec::new(),
+            refusing: Vec::new(),
             users: Vec::new(),
             graph: RuleGraph::default(),
             firewall: Vec::new(),
@@ -79,6 +84,11 @@ impl Configuration {
     /// The hostgroup of this id.
     pub fn hostgroup(&self, id: HostgroupId) -> Option<&Hostgroup> {
         self.hostgroups.iter().find(|hostgroup| hostgroup.id == id)
+    }
+
+    /// The hostgroup of this id, where it is one that refuses.
+    pub fn refusing(&self, id: HostgroupId) -> Option<&RefusingHostgroup> {
+        self.refusing.iter().find(|hostgroup| hostgroup.id == id)
     }
 
     /// The user of this name.

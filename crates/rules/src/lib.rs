@@ -19,6 +19,7 @@ pub mod prepared;
 mod profile;
 mod proxysql_prices;
 pub mod refusal;
+mod refusing;
 mod scope;
 mod session;
 mod statement;
@@ -45,6 +46,7 @@ pub use map::{
 };
 pub use prepared::{PreparedStatements, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
+pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
 pub use statement::{Statement, digest_hash};

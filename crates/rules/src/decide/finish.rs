@@ -53,6 +53,9 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
             }
         }
     }
+    if let Some(refusing) = index.configuration().refusing(hostgroup) {
+        return Outcome::Reject(refusing.rejection());
+    }
     let rewritten = match &walk.text {
         Cow::Owned(text) if **text != *walk.statement.text() => Some(text.clone()),
         Cow::Borrowed(_) | Cow::Owned(_) => None,
