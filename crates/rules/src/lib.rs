@@ -46,7 +46,7 @@ pub use map::{
 };
 pub use prepared::{PreparedStatements, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
-pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup};
+pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
 pub use statement::{Statement, digest_hash};

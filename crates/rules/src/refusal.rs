@@ -23,6 +23,8 @@ pub enum Refusal {
     Unqualified,
     /// BEGIN without a key.
     BeginWithoutKey,
+    /// The text ends inside a literal or a comment, or seems to: a NUL byte hides from patterns what stands behind it.
+    Unreadable,
 }
 
 impl Refusal {
@@ -38,6 +40,30 @@ impl Refusal {
             Refusal::Annotation => "SW357",
             Refusal::Unqualified => "SW358",
             Refusal::BeginWithoutKey => "SW359",
+            Refusal::Unreadable => "SW360",
+        }
+    }
+
+    /// Why a shard map refuses in this way, in a sentence that holds for all its statements: for engines that can say no
+    /// more to an execution of a prepared statement.
+    pub fn reason(self, map: &str, key: &str, finders: &[Finder]) -> String {
+        match self {
+            Refusal::MissingKey => missing_key(map, key, finders),
+            Refusal::UnknownKey => unknown_key(map, key, None, &[]),
+            Refusal::ConflictingKeys => conflicting_keys(map, key, &[]),
+            Refusal::BeginWithoutKey => begin_without_key(map, key, finders),
+            Refusal::NotOneShard => self.message(&format!("cannot be placed on one shard: shard map {map}")),
+            Refusal::OtherShardsSchema => self.message(&format!(
+                "shard map {map}: the session's schema is not one of the statement's {key}"
+            )),
+            Refusal::Unqualified => self.message(&format!(
+                "shard map {map}: tables named without a schema cannot be placed"
+            )),
+            Refusal::OpenTransactionElsewhere => {
+                self.message("the statement belongs elsewhere than the open transaction")
+            }
+            Refusal::Annotation => self.message("engine annotations are refused"),
+            Refusal::Unreadable => self.message("the text ends inside a literal or a comment"),
         }
     }
 
