@@ -69,7 +69,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
         for position in (0..set.len()).rev() {
             if self.found[position].is_some()
                 || !structure.asks(set, position)
-                || set.is_safety_net(position)
+                || set.is_compiled_net(position)
                 || set.conditions[position]
                     .as_ref()
                     .is_none_or(|condition| condition.is_never())

@@ -225,6 +225,11 @@ impl Languages {
         }
     }
 
+    /// Whether it is proved that every text of the domain satisfies the literal.
+    pub(crate) fn holds_everywhere(&self, lit: Lit, domain: Domain) -> bool {
+        matches!(self.shortest(&[lit.negated()], domain), Ok(None)) && self.unknown(lit).is_none()
+    }
+
     /// Why the literal's language is not known exactly.
     pub(crate) fn unknown(&self, lit: Lit) -> Option<String> {
         let reason = self.automaton(lit.language).as_ref().err()?;

@@ -70,12 +70,11 @@ pub fn analysis(configuration: &Configuration) -> Analysis {
     findings.sort_by(|a, b| {
         (a.code, &a.rule_ids, &a.address, &a.message).cmp(&(b.code, &b.rule_ids, &b.address, &b.message))
     });
+    let asked = || (0..set.len()).filter(|&position| reach.is_asked(position));
     Analysis {
         findings,
-        asked: set.len(),
-        decided: (0..set.len())
-            .filter(|&position| reach.is_decided(position))
-            .count(),
+        asked: asked().count(),
+        decided: asked().filter(|&position| reach.is_decided(position)).count(),
         undecided: reach
             .undecided()
             .into_iter()

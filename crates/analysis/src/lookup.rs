@@ -1,11 +1,11 @@
 //! A configuration that statements can be decided under at once: patterns are compiled when the first statement asks them.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use shardwright_rules::decide::{Index, RulePatterns, decide};
 use shardwright_rules::{
-    Cluster, Configuration, Decision, FastRoute, HostgroupId, SessionView, Statement, User,
+    Chains, Cluster, Configuration, Decision, FastRoute, HostgroupId, SessionView, Statement, User,
 };
 
 use crate::filter::{Filter, Filtered};
@@ -15,7 +15,7 @@ use crate::filter::{Filter, Filtered};
 pub(crate) struct Lookup<'c> {
     configuration: &'c Configuration,
     patterns: Vec<OnceCell<RulePatterns>>,
-    chains: BTreeMap<u32, Vec<usize>>,
+    pub(crate) chains: Chains,
     users: HashMap<&'c str, usize>,
     cluster_of: HashMap<HostgroupId, usize>,
     fast_routes: HashMap<(&'c str, &'c str, u32), usize>,
@@ -25,10 +25,6 @@ pub(crate) struct Lookup<'c> {
 impl<'c> Lookup<'c> {
     pub(crate) fn of(configuration: &'c Configuration) -> Self {
         let graph = &configuration.graph;
-        let mut chains = BTreeMap::<u32, Vec<usize>>::new();
-        for (position, rule) in graph.rules.iter().enumerate() {
-            chains.entry(rule.flag_in).or_default().push(position);
-        }
         // Where a name stands twice, the first counts, as in the evaluator.
         let mut users = HashMap::new();
         for (at, user) in configuration.users.iter().enumerate() {
@@ -48,7 +44,7 @@ impl<'c> Lookup<'c> {
         Self {
             patterns: graph.rules.iter().map(|_| OnceCell::new()).collect(),
             configuration,
-            chains,
+            chains: Chains::of(&graph.rules),
             users,
             cluster_of,
             fast_routes,
@@ -96,10 +92,7 @@ impl Index for Lookup<'_> {
     }
 
     fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {
-        let chain = self.chains.get(&flag)?;
-        chain
-            .get(chain.partition_point(|&position| position < from))
-            .copied()
+        self.chains.next(flag, from)
     }
 
     fn user(&self, name: &str) -> Option<&User> {

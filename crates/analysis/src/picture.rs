@@ -200,21 +200,9 @@ fn name(node: Node, configuration: &Configuration) -> String {
 /// Whether every statement that comes to a rule matches it and stops there.
 pub(crate) fn takes_all(rule: &Rule) -> bool {
     match &rule.body {
-        Body::Engine(row) => row.apply && is_unconditional(row),
+        Body::Engine(row) => row.apply && row.is_unconditional(),
         Body::Native { .. } => false,
     }
-}
-
-pub(crate) fn is_unconditional(row: &EngineRule) -> bool {
-    let empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
-    empty(&row.username)
-        && empty(&row.schemaname)
-        && empty(&row.client_addr)
-        && empty(&row.proxy_addr)
-        && row.proxy_port.is_none()
-        && row.digest.is_none()
-        && row.match_digest.is_none()
-        && row.match_pattern.is_none()
 }
 
 /// Where a rule leads, and by how many ways.
@@ -245,17 +233,7 @@ fn row_leads_to(row: &EngineRule) -> Vec<(Node, usize)> {
     } else if let Some(id) = row.destination_hostgroup {
         nodes.push((Node::Hostgroup(id), 1));
     }
-    if !row.apply {
-        match row.flag_out {
-            Some(flag) => nodes.push((Node::Chain(flag), 1)),
-            None => nodes.extend(
-                row.flag_outs
-                    .iter()
-                    .filter(|choice| choice.weight > 0)
-                    .map(|choice| (Node::Chain(choice.id), 1)),
-            ),
-        }
-    }
+    nodes.extend(row.jumps().map(|flag| (Node::Chain(flag), 1)));
     nodes
 }
 

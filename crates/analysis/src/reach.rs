@@ -23,7 +23,8 @@ pub(crate) enum Verdict {
     Never(Vec<usize>),
     /// No jump leads to it.
     NotAsked,
-    /// It ends its chain without a condition: good to have, whether earlier rules leave anything or not.
+    /// A compiled rule that ends its chain without a condition: good to have, whether earlier rules leave anything or
+    /// not, so it is not asked.
     SafetyNet,
     /// Not decided, because of this.
     Undecided(String),
@@ -63,7 +64,7 @@ impl Reach {
     fn close_chains(&mut self, set: &RuleSet<'_>) {
         loop {
             let mut closed = false;
-            for (&flag, chain) in &set.chains {
+            for (flag, chain) in set.chains() {
                 let mut entrances = set
                     .entrances(flag)
                     .iter()
@@ -90,6 +91,11 @@ impl Reach {
             Verdict::Reached(example) => Some(example),
             _ => None,
         }
+    }
+
+    /// Whether it was asked if the rule can match.
+    pub(crate) fn is_asked(&self, position: usize) -> bool {
+        !matches!(self.verdicts[position], Verdict::SafetyNet)
     }
 
     /// Whether it is known if the rule can match.
@@ -121,8 +127,11 @@ impl Attempts<'_, '_> {
         if !structure.asks(set, position) {
             return Verdict::NotAsked;
         }
-        if set.is_safety_net(position) {
-            return Verdict::SafetyNet;
+        if set.is_compiled_net(position) {
+            return match catch_all_before(set, position) {
+                Some(taker) => Verdict::Never(vec![taker]),
+                None => Verdict::SafetyNet,
+            };
         }
         if let Some(example) = natives::example(set, position) {
             return Verdict::Reached(Box::new(example));
@@ -141,6 +150,16 @@ impl Attempts<'_, '_> {
             Answer::Undecided(reason) => Verdict::Undecided(reason),
         }
     }
+}
+
+/// A rule without a condition that keeps every statement from a later rule of its chain, whatever the patterns between
+/// them ask.
+fn catch_all_before(set: &RuleSet<'_>, position: usize) -> Option<usize> {
+    let end = paths::common_end(set, set.flag_in(position), position);
+    let stretch = end.stretches.first()?;
+    let chain = set.chain(stretch.flag).iter().copied();
+    let mut before = chain.filter(|earlier| (stretch.from..stretch.to).contains(earlier));
+    before.find(|&earlier| set.takes(earlier, stretch.restarting) && set.matches_everything(earlier))
 }
 
 /// Asks about every way to a place; its own chain alone first, which is cheap and usually enough for a proof.

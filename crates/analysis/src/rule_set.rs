@@ -9,8 +9,8 @@ use shardwright_rules::{
     Statement,
 };
 
-use crate::condition::Condition;
-use crate::languages::Languages;
+use crate::condition::{Condition, Side, Term};
+use crate::languages::{Domain, Languages};
 use crate::lookup::Lookup;
 use crate::session::{Mentioned, Session};
 
@@ -22,8 +22,6 @@ pub(crate) struct RuleSet<'c> {
     pub(crate) languages: Languages,
     /// By position; `None` for a native step.
     pub(crate) conditions: Vec<Option<Condition<'c>>>,
-    /// Positions by flag, ascending.
-    pub(crate) chains: BTreeMap<u32, Vec<usize>>,
     /// Positions of the rules that jump to a flag, ascending.
     pub(crate) entrances: BTreeMap<u32, Vec<usize>>,
     /// Flags that a statement can begin at: 0, and what `next_query_flagIN` and `mirror_flagOUT` name.
@@ -51,15 +49,11 @@ impl<'c> RuleSet<'c> {
                 Body::Native { .. } => None,
             })
             .collect();
-        let (mut chains, mut entrances) = (
-            BTreeMap::<u32, Vec<usize>>::new(),
-            BTreeMap::<u32, Vec<usize>>::new(),
-        );
+        let mut entrances = BTreeMap::<u32, Vec<usize>>::new();
         let mut start_flags = BTreeSet::from([0]);
         for (position, rule) in rules.iter().enumerate() {
-            chains.entry(rule.flag_in).or_default().push(position);
             if let Body::Engine(row) = &rule.body {
-                for flag in jumps(row) {
+                for flag in row.jumps() {
                     entrances.entry(flag).or_default().push(position);
                 }
                 start_flags.extend(row.next_query_flag_in);
@@ -75,7 +69,6 @@ impl<'c> RuleSet<'c> {
             configuration,
             lookup,
             languages,
-            chains,
             entrances,
             start_flags,
             mirrors: conditions
@@ -119,7 +112,12 @@ impl<'c> RuleSet<'c> {
 
     /// The chain of a flag; empty when no rule is in it.
     pub(crate) fn chain(&self, flag: u32) -> &[usize] {
-        self.chains.get(&flag).map_or(&[], Vec::as_slice)
+        self.lookup.chains.of_flag(flag)
+    }
+
+    /// The chains that have rules, by flag.
+    pub(crate) fn chains(&self) -> impl Iterator<Item = (u32, &[usize])> {
+        self.lookup.chains.iter()
     }
 
     pub(crate) fn entrances(&self, flag: u32) -> &[usize] {
@@ -128,7 +126,8 @@ impl<'c> RuleSet<'c> {
 
     /// The flags that a match at `position` goes on in.
     pub(crate) fn jumps(&self, position: usize) -> Vec<u32> {
-        self.row(position).map_or_else(Vec::new, jumps)
+        self.row(position)
+            .map_or_else(Vec::new, |row| row.jumps().collect())
     }
 
     /// Whether a match keeps every later rule of the chain from being asked. `restarting`: jumps begin again at the
@@ -137,9 +136,7 @@ impl<'c> RuleSet<'c> {
         let Some(row) = self.row(position) else {
             return false;
         };
-        let flags = jumps(row);
-        row.apply
-            || (!flags.is_empty() && (restarting || flags.iter().all(|&flag| flag != self.flag_in(position))))
+        row.ends() && (restarting || row.jumps().all(|flag| flag != self.flag_in(position)))
     }
 
     /// Whether the statement that later patterns read can differ from the client's behind this rule.
@@ -156,10 +153,37 @@ impl<'c> RuleSet<'c> {
     /// Whether the rule is the last of its chain, without a condition or a jump.
     pub(crate) fn is_safety_net(&self, position: usize) -> bool {
         let chain = self.chain(self.flag_in(position));
-        let everything = self.conditions[position]
+        self.matches_everything(position)
+            && chain.last() == Some(&position)
+            && chain.len() > 1
+            && self.jumps(position).is_empty()
+    }
+
+    /// Whether the rule is such a net and no user can move it.
+    pub(crate) fn is_compiled_net(&self, position: usize) -> bool {
+        self.is_safety_net(position) && !self.is_written(position)
+    }
+
+    /// Whether no session and no statement fails the rule's conditions.
+    pub(crate) fn matches_everything(&self, position: usize) -> bool {
+        self.conditions[position]
             .as_ref()
-            .is_some_and(|condition| condition.is_everything());
-        everything && chain.last() == Some(&position) && chain.len() > 1 && self.jumps(position).is_empty()
+            .is_some_and(|condition| condition.is_everything())
+    }
+
+    /// Whether every statement of every session matches the rule, if only because its pattern matches any text.
+    pub(crate) fn takes_any_text(&self, position: usize) -> bool {
+        self.conditions[position].as_ref().is_some_and(|condition| {
+            let matches_any = |(side, term): &(Side, Term)| match (side, term) {
+                (_, Term::Always) => true,
+                (Side::Digest, Term::Lit(lit)) => self.languages.holds_everywhere(*lit, Domain::Digest),
+                (Side::Text, Term::Lit(lit)) => self.languages.holds_everywhere(*lit, Domain::Text),
+                (_, Term::Never | Term::Unknown(_)) => false,
+            };
+            !condition.has_session_condition()
+                && condition.row.digest.is_none()
+                && condition.terms.iter().all(matches_any)
+        })
     }
 
     /// Whether the rule was written by hand, and is not compiled from what a topology says.
@@ -212,18 +236,4 @@ fn map_rewrites(map: &MapStep) -> bool {
     };
     let renamed = map.logical_schema.is_some() && map.shards.iter().any(|shard| shard.schema.is_some());
     renamed || map.finders.iter().any(absent)
-}
-
-/// `flagOUT`, or the weighted flags that can be drawn; none for a rule that ends the evaluation.
-fn jumps(row: &EngineRule) -> Vec<u32> {
-    match row.flag_out {
-        _ if row.apply => Vec::new(),
-        Some(flag) => vec![flag],
-        None => row
-            .flag_outs
-            .iter()
-            .filter(|choice| choice.weight > 0)
-            .map(|choice| choice.id)
-            .collect(),
-    }
 }

@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, Dispatch, Outcome, SentAs, SessionView, Statement};
+use shardwright_rules::{Chains, Configuration, Dispatch, Outcome, SentAs, SessionView, Statement};
 use shardwright_sql::LexMode;
 
-use crate::visits::ChainPositions;
 use dependence::dependence;
 
 pub use read::{Format, MAX_STATEMENT_BYTES, ReadError, Unread, detect, read};
@@ -152,14 +151,14 @@ pub struct Assumed {
 struct Side {
     configuration: Arc<Configuration>,
     table: RoutingTable,
-    chains: ChainPositions,
+    chains: Chains,
 }
 
 impl Side {
     fn new(configuration: Arc<Configuration>, table: RoutingTable) -> Self {
         Self {
             table,
-            chains: ChainPositions::of(&configuration),
+            chains: Chains::of(&configuration.graph.rules),
             configuration,
         }
     }

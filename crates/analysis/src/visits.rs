@@ -1,11 +1,10 @@
 //! The rules that a decision looked at, in order, and why those that did not match did not.
 
-use std::collections::BTreeMap;
-
 use shardwright_patterns::{ErrorKind, Pattern, PatternError};
 use shardwright_rules::decide::{Index, RulePatterns};
 use shardwright_rules::{
-    Address, Body, Configuration, Decision, EngineRule, NativeStep, Rule, Scope, SessionView, Statement, Step,
+    Address, Body, Chains, Configuration, Decision, EngineRule, NativeStep, Rule, Scope, SessionView,
+    Statement, Step,
 };
 
 /// A line of the way of a statement through the rules.
@@ -26,27 +25,6 @@ pub enum Visit {
     },
 }
 
-/// Positions of rules by chain.
-#[derive(Debug)]
-pub(crate) struct ChainPositions(BTreeMap<u32, Vec<usize>>);
-
-impl ChainPositions {
-    pub(crate) fn of(configuration: &Configuration) -> Self {
-        let mut chains: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (position, rule) in configuration.graph.rules.iter().enumerate() {
-            chains.entry(rule.flag_in).or_default().push(position);
-        }
-        Self(chains)
-    }
-
-    fn next(&self, flag: u32, from: usize) -> Option<usize> {
-        let positions = self.0.get(&flag)?;
-        positions
-            .get(positions.partition_point(|position| *position < from))
-            .copied()
-    }
-}
-
 /// A rule that was asked: its position, and the line of the path that it left if it matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
@@ -57,7 +35,7 @@ pub(crate) struct Asked {
 /// Every rule that was asked on the way to a decision with a path, in order.
 pub(crate) fn asked(
     configuration: &Configuration,
-    chains: &ChainPositions,
+    chains: &Chains,
     session: &SessionView<'_>,
     decision: &Decision,
 ) -> Vec<Asked> {
@@ -112,7 +90,7 @@ pub fn visits(
     decision: &Decision,
 ) -> Vec<Visit> {
     let configuration = index.configuration();
-    let chains = ChainPositions::of(configuration);
+    let chains = Chains::of(&configuration.graph.rules);
     let mut way = Vec::new();
     let mut told = 0;
     for Asked { position, step } in asked(configuration, &chains, session, decision) {

@@ -104,6 +104,56 @@ pub struct EngineRule {
     pub comment: Option<String>,
 }
 
+impl EngineRule {
+    /// Whether every statement of every session matches it: no column asks for anything. An empty text asks for nothing,
+    /// an empty pattern matches everything unless it is negated, and is a condition here.
+    pub fn is_unconditional(&self) -> bool {
+        self.username.as_deref().is_none_or(str::is_empty) && self.asks_for_user_only()
+    }
+
+    /// Whether every statement of the user's sessions matches it.
+    pub fn is_unconditional_for(&self, user: &str) -> bool {
+        let asked = self.username.as_deref().unwrap_or_default();
+        (asked.is_empty() || asked == user) && self.asks_for_user_only()
+    }
+
+    fn asks_for_user_only(&self) -> bool {
+        let empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
+        empty(&self.schemaname)
+            && empty(&self.client_addr)
+            && empty(&self.proxy_addr)
+            && self.proxy_port.is_none()
+            && self.digest.is_none()
+            && self.match_digest.is_none()
+            && self.match_pattern.is_none()
+    }
+
+    /// The weighted alternatives that can be drawn: none where `flag_out` is set, and never one of weight 0.
+    pub fn draws(&self) -> impl Iterator<Item = &FlagOutChoice> {
+        self.flag_outs
+            .iter()
+            .filter(|choice| self.flag_out.is_none() && choice.weight > 0)
+    }
+
+    /// The flags that a match can leave the statement at, where it changes the flag. With `apply` the evaluation ends
+    /// there, and fast routing and the firewall go by it.
+    pub fn flags_set(&self) -> impl Iterator<Item = u32> {
+        self.flag_out
+            .into_iter()
+            .chain(self.draws().map(|choice| choice.id))
+    }
+
+    /// The flags that the evaluation can go on in behind a match; none where the match ends it or stays in the chain.
+    pub fn jumps(&self) -> impl Iterator<Item = u32> {
+        self.flags_set().filter(|_| !self.apply)
+    }
+
+    /// Whether a match ends the evaluation or jumps. A jump to the rule's own flag without restarts goes on behind it.
+    pub fn ends(&self) -> bool {
+        self.apply || self.flags_set().next().is_some()
+    }
+}
+
 /// `re_modifiers` of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modifiers {

@@ -5,6 +5,7 @@
 //! `test`) is held to that answer by differential tests.
 
 mod address;
+mod chains;
 mod configuration;
 pub mod decide;
 mod decision;
@@ -28,6 +29,7 @@ mod surroundings;
 mod user;
 
 pub use address::Address;
+pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{Decision, Destination, Dispatch, Effects, Hits, Outcome, Rejection, Route, Step};

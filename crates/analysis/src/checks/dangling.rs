@@ -75,10 +75,7 @@ pub(crate) fn jump_without_effect(known: &Known<'_, '_>, findings: &mut Vec<Find
         let Some(row) = set.row(position).filter(|row| row.apply) else {
             continue;
         };
-        let Some(flag) = row
-            .flag_out
-            .or_else(|| row.flag_outs.first().map(|choice| choice.id))
-        else {
+        let Some(flag) = row.flags_set().next() else {
             continue;
         };
         let message = format!(

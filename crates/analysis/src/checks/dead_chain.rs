@@ -9,7 +9,7 @@ use crate::finding::rules_named;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for (&flag, chain) in &set.chains {
+    for (flag, chain) in set.chains() {
         let entrances = set.entrances(flag);
         let from_elsewhere: Vec<usize> = entrances
             .iter()

@@ -31,7 +31,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let unplaced = unplaced(set);
     let placements = Placements::of(set);
     let spread = placements.spread();
-    for (&flag, chain) in &set.chains {
+    for (flag, chain) in set.chains() {
         let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
         if !asked
             || !unplaced.contains(&flag)
@@ -158,10 +158,9 @@ fn reached(set: &RuleSet<'_>, follows: impl Fn(usize) -> bool) -> BTreeSet<u32> 
 /// The last rule of the chain takes what is left.
 fn ends_for_sure(known: &Known<'_, '_>, chain: &[usize]) -> bool {
     chain.iter().any(|&position| {
-        let everything = known.set.conditions[position]
-            .as_ref()
-            .is_some_and(|condition| condition.is_everything());
-        everything && known.set.takes(position, false) && chain.last() == Some(&position)
+        known.set.matches_everything(position)
+            && known.set.takes(position, false)
+            && chain.last() == Some(&position)
     })
 }
 

@@ -29,11 +29,10 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             findings
                 .push(finding.help("use the GLOBAL modifier to replace every match, and remove `flagOUT`"));
         }
-        let weights: u64 = row.flag_outs.iter().map(|choice| u64::from(choice.weight)).sum();
         let why = match row.flag_out {
             _ if row.flag_outs.is_empty() => continue,
             Some(flag) => format!("flagOUT {flag} is set as well and always wins"),
-            None if weights == 0 => "all of them are 0, so no jump is made".to_owned(),
+            None if row.draws().next().is_none() => "all of them are 0, so no jump is made".to_owned(),
             None => continue,
         };
         let message = format!("the weights of rule {id} (flagOUTs) are never drawn: {why}");

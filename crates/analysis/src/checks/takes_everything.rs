@@ -43,9 +43,8 @@ pub(crate) fn dead_rules(known: &Known<'_, '_>) -> BTreeMap<usize, Vec<usize>> {
         if let Verdict::Never(takers) = known.reach.verdict(position)
             && let &[taker] = takers.as_slice()
             && set.flag_in(taker) == set.flag_in(position)
-            && set.conditions[taker]
-                .as_ref()
-                .is_some_and(|condition| condition.is_everything())
+            && set.matches_everything(taker)
+            && !set.is_compiled_net(position)
         {
             dead.entry(taker).or_default().push(position);
         }

@@ -29,11 +29,17 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             .is_some_and(|condition| condition.is_never());
         let leads_on = only_leads_on(set, position);
         // Nobody can move a net that was compiled.
-        if broken || said_elsewhere.contains(&position) || (leads_on && !set.is_written(position)) {
+        let is_net = leads_on || set.is_safety_net(position);
+        if broken || said_elsewhere.contains(&position) || (is_net && !set.is_written(position)) {
+            continue;
+        }
+        // Behind several rules that leave nothing together, a net is what careful people write.
+        if set.is_safety_net(position) && takers.len() > 1 {
             continue;
         }
         let mut finding = finding(known, position, takers);
-        if leads_on && !takers.is_empty() && has_no_condition(set, position) {
+        let behind_catch_all = takers.iter().any(|&taker| set.takes_any_text(taker));
+        if is_net && !takers.is_empty() && set.matches_everything(position) && !behind_catch_all {
             finding.severity = Severity::Info;
         }
         findings.push(finding);
@@ -50,17 +56,6 @@ fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
         ..EngineRule::default()
     };
     row.flag_out.is_some() && effect(row) == next
-}
-
-/// Whether a rule asks nothing: at the end of a chain it is a net, whether anything falls into it or not.
-fn has_no_condition(set: &RuleSet<'_>, position: usize) -> bool {
-    set.row(position).is_some_and(|row| {
-        effect(row)
-            == EngineRule {
-                comment: None,
-                ..row.clone()
-            }
-    })
 }
 
 fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding {

@@ -164,16 +164,14 @@ impl Graph {
                                 matched: jump(flag, self),
                                 failed: goes_on,
                             },
-                            (false, None) if row.flag_outs.iter().any(|choice| choice.weight > 0) => {
-                                let choices = row.flag_outs.iter().filter(|choice| choice.weight > 0);
-                                Node::Draw {
-                                    row: row_id,
-                                    drawn: choices
-                                        .map(|choice| (choice.weight, jump(choice.id, self)))
-                                        .collect(),
-                                    failed: goes_on,
-                                }
-                            }
+                            (false, None) if row.draws().next().is_some() => Node::Draw {
+                                row: row_id,
+                                drawn: row
+                                    .draws()
+                                    .map(|choice| (choice.weight, jump(choice.id, self)))
+                                    .collect(),
+                                failed: goes_on,
+                            },
                             (false, None) => Node::Rule {
                                 row: row_id,
                                 matched: goes_on,

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_rules::{Body, Configuration, EngineRule, NativeStep, ReadSelection, Rule};
-
-use super::is_unconditional;
+use shardwright_rules::{Body, Chains, Configuration, NativeStep, ReadSelection, Rule};
 
 /// Restarts up to which the worst case is counted.
 const MAX_ITERATIONS: u32 = 64;
@@ -51,17 +49,14 @@ impl Costs {
             return Self { entering: None };
         }
         let rules = &configuration.graph.rules;
-        let mut chains: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (position, rule) in rules.iter().enumerate() {
-            chains.entry(rule.flag_in).or_default().push(position);
-        }
+        let chains = Chains::of(rules);
         let mut entering: BTreeMap<u32, u32> = BTreeMap::new();
         for round in 0..=iterations {
             let restarted = (round > 0).then_some(&entering);
             let costs = behind(rules, &chains, restarted);
             entering = chains
                 .iter()
-                .map(|(flag, positions)| (*flag, costs[positions[0]]))
+                .map(|(flag, positions)| (flag, costs[positions[0]]))
                 .collect();
         }
         Self {
@@ -76,17 +71,11 @@ impl Costs {
 }
 
 /// For each rule the worst case of a statement that comes to it; `restarted`: that of entering a chain after a restart.
-fn behind(
-    rules: &[Rule],
-    chains: &BTreeMap<u32, Vec<usize>>,
-    restarted: Option<&BTreeMap<u32, u32>>,
-) -> Vec<u32> {
+fn behind(rules: &[Rule], chains: &Chains, restarted: Option<&BTreeMap<u32, u32>>) -> Vec<u32> {
     let mut costs = vec![0_u32; rules.len()];
     for position in (0..rules.len()).rev() {
         let next = |flag: u32, costs: &[u32]| -> u32 {
-            let positions = chains.get(&flag).map_or(&[][..], Vec::as_slice);
-            let at = positions.partition_point(|known| *known <= position);
-            positions.get(at).map_or(0, |known| costs[*known])
+            chains.next(flag, position + 1).map_or(0, |known| costs[known])
         };
         let rule = &rules[position];
         let onward = next(rule.flag_in, &costs);
@@ -95,14 +84,13 @@ fn behind(
                 let matched = if row.apply {
                     0
                 } else {
-                    let jumps = jumps(row);
-                    let jumped = jumps.iter().map(|flag| match restarted {
-                        Some(entering) => entering.get(flag).copied().unwrap_or(0),
-                        None => next(*flag, &costs),
+                    let jumped = row.jumps().map(|flag| match restarted {
+                        Some(entering) => entering.get(&flag).copied().unwrap_or(0),
+                        None => next(flag, &costs),
                     });
                     jumped.max().unwrap_or(onward)
                 };
-                if is_unconditional(row) {
+                if row.is_unconditional() {
                     matched
                 } else {
                     matched.max(onward)
@@ -115,19 +103,9 @@ fn behind(
     costs
 }
 
-fn jumps(row: &EngineRule) -> Vec<u32> {
-    match row.flag_out {
-        Some(flag) => vec![flag],
-        None => {
-            let drawn = row.flag_outs.iter().filter(|choice| choice.weight > 0);
-            drawn.map(|choice| choice.id).collect()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use shardwright_rules::{Address, EngineId};
+    use shardwright_rules::{Address, EngineId, EngineRule};
 
     use super::*;
 

@@ -129,7 +129,7 @@ impl Walker<'_> {
         let back = |position: usize, flag: u32| first.get(&flag).is_some_and(|&first| first <= position);
         self.configuration.settings.query_processor_iterations > 0
             && rules.iter().enumerate().any(|(position, rule)| match &rule.body {
-                Body::Engine(row) => flags(row).any(|flag| back(position, flag)),
+                Body::Engine(row) => row.flags_set().any(|flag| back(position, flag)),
                 Body::Native { .. } => false,
             })
     }
@@ -256,10 +256,10 @@ impl Walker<'_> {
         );
         if row.apply {
             next.push(Next::Stop(matched));
-        } else if flags(row).next().is_none() {
+        } else if row.flags_set().next().is_none() {
             next.push(Next::On(matched));
         } else {
-            next.extend(flags(row).map(|flag| Next::Jump(flag, matched.clone())));
+            next.extend(row.flags_set().map(|flag| Next::Jump(flag, matched.clone())));
         }
     }
 
@@ -339,21 +339,13 @@ fn act(row: &EngineRule, address: Address, state: &mut State) {
 
 /// Whether a match of the row does anything with where a statement goes.
 pub(super) fn moves_on(row: &EngineRule) -> bool {
-    row.apply || row.destination_hostgroup.is_some() || flags(row).next().is_some()
+    row.ends() || row.destination_hostgroup.is_some()
 }
 
 /// The address, if it is a shard's.
 pub(super) fn is_shard(address: &Address) -> Option<Address> {
     let text = address.as_str();
     (text.starts_with("shard_maps.") && text.contains(".shards.")).then(|| address.clone())
-}
-
-fn flags(row: &EngineRule) -> impl Iterator<Item = u32> {
-    let weighted = row
-        .flag_outs
-        .iter()
-        .filter(|choice| choice.weight > 0 && row.flag_out.is_none());
-    row.flag_out.into_iter().chain(weighted.map(|choice| choice.id))
 }
 
 fn given(text: &Option<String>) -> Option<&str> {

@@ -2,15 +2,15 @@
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::decide::Index;
-use shardwright_rules::{Body, Decision, NativeStep, Rule, SessionView, Statement};
+use shardwright_rules::{Body, Chains, Decision, NativeStep, Rule, SessionView, Statement};
 
-use crate::visits::{Asked, ChainPositions, asked, scope_fails, session_fails};
+use crate::visits::{Asked, asked, scope_fails, session_fails};
 
 /// What the decision depends on that a digest has not; nothing where it holds for every statement with the digest.
 /// `faithful`: the statement's digest is the recorded one, so that conditions on digests can be asked of it.
 pub(super) fn dependence(
     table: &RoutingTable,
-    chains: &ChainPositions,
+    chains: &Chains,
     session: &SessionView<'_>,
     statement: &Statement<'_>,
     decision: &Decision,

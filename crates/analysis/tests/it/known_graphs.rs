@@ -88,3 +88,51 @@ rules:
         )
     );
 }
+
+/// A last rule without a condition is no net where a rule before it takes every statement.
+#[test]
+fn what_stands_behind_a_catch_all_is_dead() {
+    for (name, yaml, expected) in [
+        (
+            "a default behind a default",
+            r#"rules:
+  - {rule_id: 10, match_digest: "^CALL", destination_hostgroup: 20, apply: 1}
+  - {rule_id: 60, destination_hostgroup: 10, apply: 1}
+  - {rule_id: 70, destination_hostgroup: 20, apply: 1}"#,
+            &["SW205 error proved 60,70"][..],
+        ),
+        (
+            "a refusal behind a default",
+            r#"rules:
+  - {rule_id: 60, destination_hostgroup: 10, apply: 1}
+  - {rule_id: 70, error_msg: "no", apply: 1}"#,
+            &["SW205 error proved 60,70"],
+        ),
+        (
+            "a default behind a pattern that matches every text",
+            r#"rules:
+  - {rule_id: 60, match_digest: ".*", destination_hostgroup: 10, apply: 1}
+  - {rule_id: 70, destination_hostgroup: 20, apply: 1}"#,
+            &["SW201 error proved 70"],
+        ),
+        (
+            "a net behind rules that leave nothing together",
+            r#"rules:
+  - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}
+  - {rule_id: 20, match_digest: "^SELECT", negate_match_pattern: 1, destination_hostgroup: 20, apply: 1}
+  - {rule_id: 70, error_msg: "no", apply: 1}"#,
+            &[],
+        ),
+        (
+            "a default that a second list of another flag has",
+            r#"rules:
+  - {rule_id: 10, username: app, flagOUT: 5}
+  - {rule_id: 20, destination_hostgroup: 10, apply: 1}
+  - {rule_id: 30, flagIN: 5, destination_hostgroup: 20, apply: 1}
+  - {rule_id: 40, flagIN: 5, error_msg: "no", apply: 1}"#,
+            &["SW205 error proved 30,40"],
+        ),
+    ] {
+        check(name, yaml, expected);
+    }
+}

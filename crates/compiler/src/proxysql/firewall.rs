@@ -122,29 +122,21 @@ fn endings(graph: &RuleGraph, user: &str) -> BTreeSet<u32> {
     while let Some(flag) = waiting.pop() {
         let mut falls_through = true;
         for row in chains.get(&flag).into_iter().flatten() {
-            let jumps: Vec<u32> = match row.flag_out {
-                Some(flag) => vec![flag],
-                None => row.flag_outs.iter().map(|choice| choice.id).collect(),
-            };
             let answered = row.error_msg.is_some() || row.ok_msg.is_some();
             if row.apply && !answered {
-                ends.extend(if jumps.is_empty() {
-                    vec![flag]
-                } else {
-                    jumps.clone()
-                });
+                match row.flags_set().next() {
+                    Some(_) => ends.extend(row.flags_set()),
+                    None => {
+                        ends.insert(flag);
+                    }
+                }
             }
-            let reached = jumps
-                .iter()
-                .copied()
-                .filter(|_| !row.apply)
-                .chain(row.next_query_flag_in);
-            for next in reached {
+            for next in row.jumps().chain(row.next_query_flag_in) {
                 if seen.insert(next) {
                     waiting.push(next);
                 }
             }
-            if has_no_condition(row) && (row.apply || !jumps.is_empty()) {
+            if row.is_unconditional_for(user) && row.ends() {
                 falls_through = false;
                 break;
             }
@@ -165,14 +157,4 @@ fn of_user<'r>(rule: &'r Rule, user: &str) -> Option<&'r EngineRule> {
             .then_some(&**row),
         Body::Native { .. } => None,
     }
-}
-
-fn has_no_condition(row: &EngineRule) -> bool {
-    row.schemaname.is_none()
-        && row.client_addr.is_none()
-        && row.proxy_addr.is_none()
-        && row.proxy_port.is_none()
-        && row.digest.is_none()
-        && row.match_digest.is_none()
-        && row.match_pattern.is_none()
 }

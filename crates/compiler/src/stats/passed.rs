@@ -1,8 +1,6 @@
 //! The rules that a placed statement passes behind its map, and their patterns.
 
-use shardwright_rules::{
-    Body, EngineRule, HostgroupId, NativeStep, ReadSelection, Rule, Scope, StatementKind,
-};
+use shardwright_rules::{Body, HostgroupId, NativeStep, ReadSelection, Rule, Scope, StatementKind};
 
 use super::patterns;
 use crate::native::Program;
@@ -96,17 +94,6 @@ pub(super) fn visits(rules: &[Rule], flag: u32, from: usize) -> usize {
 pub(super) fn ends(rule: &Rule) -> bool {
     match &rule.body {
         Body::Native { step, .. } => matches!(step, NativeStep::StopIfPlaced),
-        Body::Engine(row) => {
-            (row.apply || row.flag_out.is_some() || !row.flag_outs.is_empty()) && has_no_condition(row)
-        }
+        Body::Engine(row) => row.ends() && row.is_unconditional(),
     }
-}
-
-fn has_no_condition(row: &EngineRule) -> bool {
-    row.match_pattern.is_none()
-        && row.match_digest.is_none()
-        && row.schemaname.is_none()
-        && row.username.is_none()
-        && row.client_addr.is_none()
-        && row.digest.is_none()
 }

@@ -117,7 +117,7 @@ fn act(rule: &Rule, row: &EngineRule, walk: &mut Walk<'_>) {
 /// The engine picks at random; the evaluator takes the heaviest, the first of equals, so that answers repeat.
 fn weighted_choice(row: &EngineRule) -> Option<u32> {
     let mut best: Option<crate::FlagOutChoice> = None;
-    for choice in row.flag_outs.iter().filter(|choice| choice.weight > 0) {
+    for choice in row.draws() {
         if best.is_none_or(|best| choice.weight > best.weight) {
             best = Some(*choice);
         }

@@ -31,13 +31,13 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError
     );
     let into = rules
         .iter()
-        .filter(|other| leads_to(other).any(|flag| flag == rule.flag_in))
+        .filter(|other| leads_to(other).contains(&rule.flag_in))
         .map(|other| {
             let text = format!("rule {}: {}", other.id, tree::describe(compiled, other));
             Line::at(asked.opened, &other.address, text)
         });
     let into = into.take_while(|_| rule.flag_in != 0);
-    let on = leads_to(rule).map(|flag| {
+    let on = leads_to(rule).into_iter().map(|flag| {
         let count = rules.iter().filter(|other| other.flag_in == flag).count();
         Line::text(format!("{}: {count} rules", chain_name(asked, flag)))
     });
@@ -56,13 +56,11 @@ fn chain_name(asked: &Asked<'_>, flag: u32) -> String {
 }
 
 /// The chains that a rule jumps to.
-fn leads_to(rule: &Rule) -> impl Iterator<Item = u32> {
-    let (one, several) = match &rule.body {
-        Body::Engine(engine) if engine.flag_out.is_some() => (engine.flag_out, &[][..]),
-        Body::Engine(engine) => (None, engine.flag_outs.as_slice()),
-        Body::Native { .. } => (None, &[][..]),
-    };
-    one.into_iter().chain(several.iter().map(|choice| choice.id))
+fn leads_to(rule: &Rule) -> Vec<u32> {
+    match &rule.body {
+        Body::Engine(row) => row.jumps().collect(),
+        Body::Native { .. } => Vec::new(),
+    }
 }
 
 fn unknown(number: &str, rules: &[Rule]) -> CommandError {
