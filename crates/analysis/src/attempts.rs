@@ -70,6 +70,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
             if self.found[position].is_some()
                 || !structure.asks(set, position)
                 || set.is_compiled_net(position)
+                || set.is_for_executions(position)
                 || set.conditions[position]
                     .as_ref()
                     .is_none_or(|condition| condition.is_never())

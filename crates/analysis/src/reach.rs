@@ -127,7 +127,7 @@ impl Attempts<'_, '_> {
         if !structure.asks(set, position) {
             return Verdict::NotAsked;
         }
-        if set.is_compiled_net(position) {
+        if set.is_compiled_net(position) || set.is_for_executions(position) {
             return match catch_all_before(set, position) {
                 Some(taker) => Verdict::Never(vec![taker]),
                 None => Verdict::SafetyNet,

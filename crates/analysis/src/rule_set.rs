@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_rules::decide::Index;
 use shardwright_rules::{
     Address, Body, Configuration, Decision, EngineRule, Finder, InShards, MapStep, NativeStep, Rule, SentAs,
-    Statement,
+    Statement, told_apart,
 };
 
 use crate::condition::{Condition, Side, Term};
@@ -31,7 +31,11 @@ pub(crate) struct RuleSet<'c> {
     pub(crate) mirrors: bool,
     /// Flags at which fast routing has rows.
     pub(crate) fast_flags: BTreeSet<u32>,
-    /// Some rule or step changes the text that later patterns read.
+    /// Rules that mark what is no execution, for the next rule of their chain alone.
+    marks: BTreeSet<usize>,
+    /// Those next rules: all but executions end there.
+    answers: BTreeSet<usize>,
+    /// Some rule or step changes the text that later patterns read, but for those marks.
     pub(crate) rewrites_anywhere: bool,
     cyclic: OnceCell<bool>,
 }
@@ -41,10 +45,17 @@ impl<'c> RuleSet<'c> {
         let lookup = Lookup::of(configuration);
         let mut languages = Languages::new();
         let rules = &configuration.graph.rules;
+        let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
+            told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
         let conditions: Vec<Option<Condition<'c>>> = rules
             .iter()
             .enumerate()
             .map(|(position, rule)| match &rule.body {
+                // Statements are asked about as queries: behind the mark all of them have it.
+                Body::Engine(row) if answers.contains(&position) => Some(Condition {
+                    row,
+                    terms: Vec::new(),
+                }),
                 Body::Engine(row) => Some(Condition::of(row, lookup.patterns(position), &mut languages)),
                 Body::Native { .. } => None,
             })
@@ -64,7 +75,12 @@ impl<'c> RuleSet<'c> {
         let fast = &configuration.graph.fast_routing;
         Self {
             fast_flags: fast.iter().map(|row| row.flag_in).collect(),
-            rewrites_anywhere: rules.iter().any(rewrites),
+            rewrites_anywhere: rules
+                .iter()
+                .enumerate()
+                .any(|(position, rule)| rewrites(rule) && !marks.contains(&position)),
+            marks,
+            answers,
             cyclic: OnceCell::new(),
             configuration,
             lookup,
@@ -141,7 +157,19 @@ impl<'c> RuleSet<'c> {
 
     /// Whether the statement that later patterns read can differ from the client's behind this rule.
     pub(crate) fn rewrites(&self, position: usize) -> bool {
-        rewrites(&self.configuration.graph.rules[position])
+        !self.marks.contains(&position) && rewrites(&self.configuration.graph.rules[position])
+    }
+
+    /// Whether only executions of prepared statements come to the rule: all else ended at an earlier one of its chain.
+    pub(crate) fn is_for_executions(&self, position: usize) -> bool {
+        let chain = self.chain(self.flag_in(position));
+        let mut before = chain.iter().take_while(|&&other| other < position);
+        before.any(|earlier| self.answers.contains(earlier))
+    }
+
+    /// Whether the rule puts a mark in front of what is no execution, and does nothing else.
+    pub(crate) fn is_mark(&self, position: usize) -> bool {
+        self.marks.contains(&position)
     }
 
     /// Whether some flag can come back to itself by jumps that begin again at the first rule.

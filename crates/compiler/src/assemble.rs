@@ -4,7 +4,9 @@ mod rule_ids;
 
 use std::collections::{HashMap, HashSet};
 
-use shardwright_rules::{Address, Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Rule, RuleGraph};
+use shardwright_rules::{
+    Address, Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, RefusingHostgroup, Rule, RuleGraph,
+};
 use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
@@ -57,6 +59,7 @@ struct Item {
     written: Option<(u32, OriginId)>,
     flag: Flag,
     jump: Option<ChainRef>,
+    refuses: Option<usize>,
     draws: Vec<(ChainRef, u32)>,
     body: Body,
 }
@@ -111,6 +114,7 @@ impl Sequence {
         draft: &Draft,
         ids: &IdRanges,
         lock: &mut Lock,
+        refusing: &[RefusingHostgroup],
         report: &mut Report<'_>,
     ) -> Numbered {
         let flags = self.flags(draft, ids, lock, report);
@@ -129,6 +133,7 @@ impl Sequence {
                 written,
                 flag,
                 jump,
+                refuses,
                 draws,
                 mut body,
             } = item;
@@ -144,6 +149,9 @@ impl Sequence {
             };
             if let (Body::Engine(rule), Some(jump)) = (&mut body, jump) {
                 rule.flag_out = Some(flags[&jump]);
+            }
+            if let (Body::Engine(rule), Some(reason)) = (&mut body, refuses) {
+                rule.destination_hostgroup = Some(refusing[reason].id.0);
             }
             if let (Body::Engine(rule), false) = (&mut body, draws.is_empty()) {
                 let choice = |(chain, weight): (ChainRef, u32)| FlagOutChoice {
@@ -255,6 +263,7 @@ fn item(chain: ChainRef, rule: DraftRule, tree: Option<(ChainRef, u32)>) -> Item
         written: None,
         flag: Flag::Chain(chain),
         jump: rule.jump,
+        refuses: rule.refuses,
         draws: rule.draws,
         body: rule.body,
     }
@@ -279,6 +288,7 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> Item {
             _ => Flag::Number(row.flag_in),
         },
         jump,
+        refuses: None,
         draws: Vec::new(),
         body: Body::Engine(Box::new(rule)),
     }

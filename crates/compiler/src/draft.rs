@@ -43,6 +43,8 @@ pub(crate) struct DraftRule {
     pub body: Body,
     /// The chain to go on in.
     pub jump: Option<ChainRef>,
+    /// The reason of the hostgroup that it sends executions to, by place among the reasons; see `proxysql::refusals`.
+    pub refuses: Option<usize>,
     /// Chains of which one is drawn to go on in, with their shares; without effect beside `jump`.
     pub draws: Vec<(ChainRef, u32)>,
     /// It is one of the rules that end a chain of a tree.
@@ -58,6 +60,7 @@ impl DraftRule {
             address: address.clone(),
             body: Body::Engine(Box::new(rule)),
             jump: None,
+            refuses: None,
             draws: Vec::new(),
             ends: false,
         }

@@ -17,6 +17,7 @@ mod report;
 mod stats;
 mod traffic;
 pub mod tree;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         plans,
         reference_users,
         rows,
+        reasons,
     } = lowered;
     for (section, plan) in program.maps.iter().zip(&plans) {
         if plan.weights.hits().is_some()
@@ -127,7 +129,9 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         candidates.insert(section.step.map.clone(), explain::costs(plan));
         splits.extend(Splits::of(plan, engine).map(|compared| (section.step.map.clone(), compared)));
     }
-    let numbered = sequence.number(&draft, ids, &mut lock, &mut report);
+    let taken: Vec<_> = program.hostgroups.iter().map(|hostgroup| hostgroup.id).collect();
+    let refusing = proxysql::refusals::hostgroups(&reasons, topology, (ids, &taken), &mut lock, &mut report);
+    let numbered = sequence.number(&draft, ids, &mut lock, &refusing, &mut report);
     let flags = numbered.flags.iter();
     names.extend(flags.map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())));
     let measured = stats::Laid {
@@ -158,7 +162,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         monitor: program.surroundings.monitor,
         clusters: program.clusters,
         hostgroups: program.hostgroups,
-        refusing: Vec::new(),
+        refusing,
         users: program.users,
         graph,
         firewall,

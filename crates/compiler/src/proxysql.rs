@@ -11,6 +11,7 @@ mod guard;
 mod missing;
 mod otherwise;
 mod plan;
+pub(crate) mod refusals;
 mod rewrite;
 mod role;
 mod schema_map;
@@ -30,6 +31,7 @@ use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::report::Report;
 pub(crate) use plan::{Choosing, MapPlan, shaped_name};
+use refusals::{Reason, Refusals};
 use tree::TreeKey;
 
 /// Where evaluation goes on.
@@ -64,6 +66,8 @@ pub(crate) struct Lowered {
     pub reference_users: HashMap<usize, String>,
     /// Number of fast routing rows by place of the map.
     pub rows: HashMap<usize, usize>,
+    /// Why executions of prepared statements are refused; each needs a hostgroup.
+    pub reasons: Vec<Reason>,
 }
 
 /// What the first chain of a map depends on: the map, where it hands statements on without a key, on a shard and on
@@ -94,6 +98,7 @@ pub(crate) struct Lowering<'a, 'r> {
     /// The effects on a cluster, where that has been asked.
     cluster_effects: HashMap<String, Vec<effects::Use>>,
     effect_chains: HashMap<(Vec<effects::Use>, Target), ChainRef>,
+    refusals: Refusals,
     /// Where statements go on that no section has placed.
     end: Target,
     /// The first rule id of the project's range.
@@ -160,6 +165,7 @@ impl<'a, 'r> Lowering<'a, 'r> {
             effects: Vec::new(),
             cluster_effects: HashMap::new(),
             effect_chains: HashMap::new(),
+            refusals: Refusals::default(),
             end: Target::Stop,
             first_id: 0,
             price,
@@ -212,6 +218,10 @@ impl Lowering<'_, '_> {
                 }
             }
         }
+        for chain in self.refusals.chains() {
+            let rules = self.draft.take(chain);
+            sequence.chain(chain, rules);
+        }
         if let Some(route) = self.routes.first() {
             // The engine skips fast routing when its highest rule has apply = 1, matched or not (ProxySQL #5620).
             let tail = DraftRule::engine(
@@ -232,6 +242,7 @@ impl Lowering<'_, '_> {
             plans: self.plans,
             reference_users,
             rows: self.rows,
+            reasons: self.refusals.into_reasons(),
         }
     }
 
@@ -243,20 +254,6 @@ impl Lowering<'_, '_> {
             Target::Jump(to) => DraftRule::jumping(name, address, rule, to),
         };
         self.draft.push(chain, rule);
-    }
-
-    /// Adds a rule that refuses.
-    fn refuse(&mut self, chain: ChainRef, name: &str, address: &Address, rule: EngineRule, message: String) {
-        self.go(
-            chain,
-            name,
-            address,
-            EngineRule {
-                error_msg: Some(message),
-                ..rule
-            },
-            Target::Stop,
-        );
     }
 
     /// The writer and reader hostgroups of a cluster.

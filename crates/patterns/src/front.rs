@@ -9,6 +9,8 @@ mod repeat;
 use crate::error::{ErrorKind, PatternError};
 use crate::pattern::Dialect;
 
+/// What a pattern is opaque for that is not read in one way.
+pub(crate) const POSSESSIVE: &str = "a possessive quantifier";
 /// PCRE's own limit is 250.
 pub(crate) const MAX_DEPTH: u32 = 200;
 /// Longer than any rule; ProxySQL's admin port takes no more either.
@@ -25,6 +27,8 @@ pub(crate) struct Translation {
     pub(crate) opaque: Option<&'static str>,
     /// `regular` and `exact` differ because of a `$`.
     pub(crate) dollar: bool,
+    /// Some quantifier is possessive: `regular` holds where it makes no difference.
+    pub(crate) possessive: bool,
     /// Capturing groups.
     pub(crate) groups: usize,
 }
@@ -38,6 +42,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         regular: String::with_capacity(text.len() + 16),
         exact: String::with_capacity(text.len() + 16),
         opaque: None,
+        possessive: false,
         dollar: false,
         groups: 0,
         highest_reference: 0,
@@ -75,6 +80,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         exact,
         opaque,
         dollar,
+        possessive,
         groups,
         ..
     } = front;
@@ -83,6 +89,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         exact,
         opaque,
         dollar,
+        possessive,
         groups,
     })
 }
@@ -139,6 +146,7 @@ struct Front<'p> {
     regular: String,
     exact: String,
     opaque: Option<&'static str>,
+    possessive: bool,
     dollar: bool,
     groups: usize,
     highest_reference: usize,

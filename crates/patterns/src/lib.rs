@@ -11,6 +11,7 @@ mod front;
 mod literals;
 mod matcher;
 mod pattern;
+mod possessive;
 mod rewrite;
 
 pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, walk, witness};

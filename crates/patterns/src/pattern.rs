@@ -10,7 +10,7 @@ use regex_syntax::hir::Hir;
 use crate::error::{ErrorKind, PatternError};
 use crate::front::{self, Translation};
 use crate::matcher::{self, Matcher};
-use crate::{literals, rewrite};
+use crate::{literals, possessive, rewrite};
 
 /// Whose regular expressions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,10 +95,14 @@ impl Pattern {
         let case = if flags.caseless { "i" } else { "" };
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
         translation.regular = format!("(?{case}{bytes}:{})", translation.regular);
-        let hir = match translation.opaque {
+        let mut hir = match translation.opaque {
             Some(_) => None,
             None => Some(parse(&translation.regular)?),
         };
+        if translation.possessive && !hir.as_ref().is_some_and(possessive::reads_one_way) {
+            translation.opaque.get_or_insert(front::POSSESSIVE);
+            hir = None;
+        }
         let regular = Arc::new(Matcher::default());
         if let Some(hir) = hir.as_ref().filter(|hir| matcher::may_be_too_large(hir)) {
             regular.check(hir)?;

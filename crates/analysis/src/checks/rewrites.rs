@@ -16,7 +16,7 @@ use crate::example::Example;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for (position, row) in set.written() {
+    for (position, row) in set.written().filter(|(position, _)| !set.is_mark(*position)) {
         let Some(replacement) = &row.replace_pattern else {
             continue;
         };

@@ -1,8 +1,8 @@
 //! Rule graphs as decision graphs in which equal parts are one node.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use shardwright_rules::{Body, Configuration, EngineRule, NativeStep, Rule};
+use shardwright_rules::{Body, Configuration, EngineRule, NativeStep, Rule, told_apart};
 
 /// Nodes of one configuration, restarts counted out; beyond, nothing is compared.
 const MOST_NODES: usize = 2_000_000;
@@ -55,6 +55,8 @@ pub(super) struct Graph {
     numbers: HashMap<Node, NodeId>,
     rows: HashMap<String, RowId>,
     pub(super) row_places: Vec<Place>,
+    /// Rows whose pattern every query matches that comes to them.
+    asks_nothing: BTreeSet<RowId>,
     steps: HashMap<String, StepId>,
     pub(super) step_places: Vec<Place>,
     ends: HashMap<End, EndId>,
@@ -128,10 +130,21 @@ impl Graph {
         }
         let places = Places::of(configuration, self);
         let surroundings = super::steps::surroundings(configuration);
+        let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
+            told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
         let rows: Vec<u32> = rules
             .iter()
             .enumerate()
             .map(|(position, rule)| match &rule.body {
+                Body::Engine(row) if answers.contains(&position) => {
+                    let everything = EngineRule {
+                        match_pattern: None,
+                        ..(**row).clone()
+                    };
+                    let row = self.row(&everything, configuration, (side, position));
+                    self.asks_nothing.insert(row);
+                    row
+                }
                 Body::Engine(row) => self.row(row, configuration, (side, position)),
                 Body::Native { .. } => self.step(rule, &surroundings, (side, position)),
             })
@@ -142,6 +155,11 @@ impl Graph {
             let mut now = vec![0; rules.len()];
             for position in (0..rules.len()).rev() {
                 let goes_on = places.next(rules[position].flag_in, position + 1, &now, self);
+                if marks.contains(&position) {
+                    // Statements are compared as queries, all of which the next rule takes.
+                    now[position] = goes_on;
+                    continue;
+                }
                 let node = match &rules[position].body {
                     Body::Native { .. } => Node::Step {
                         step: rows[position],
@@ -199,6 +217,11 @@ impl Graph {
             Body::Engine(row) => row,
             Body::Native { .. } => unreachable!("rows are made of engine rules"),
         }
+    }
+
+    /// Whether every query that comes to the row matches its pattern.
+    pub(super) fn asks_nothing(&self, row: RowId) -> bool {
+        self.asks_nothing.contains(&row)
     }
 
     /// The step of the bundled engine.

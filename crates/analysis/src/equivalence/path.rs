@@ -94,7 +94,14 @@ impl<'c> Conditions<'c> {
             let (side, position) = graph.row_places[row as usize];
             let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
             let patterns = pair.lookups[side].patterns(position);
-            let condition = Condition::of(engine_row, patterns, &mut self.languages);
+            let condition = if graph.asks_nothing(row) {
+                Condition {
+                    row: engine_row,
+                    terms: Vec::new(),
+                }
+            } else {
+                Condition::of(engine_row, patterns, &mut self.languages)
+            };
             cell.get_or_init(|| condition);
         }
     }

@@ -1,11 +1,12 @@
 //! The chains of a map whose key stands in a column: what can be placed, what must be refused, and what has no key.
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{EngineRule, InShards, MapStep, Modifiers, Shard};
 use shardwright_topology::model::OriginId;
 
 use super::classes::Class;
+use super::refusals::Refused;
 use super::tree::KeyPlace;
 use super::{Lowering, Target, text_rule};
 use crate::draft::{ChainRef, DraftRule};
@@ -76,10 +77,11 @@ impl Lowering<'_, '_> {
              this engine reads it where the statement has {SHAPES}",
             step.map, step.key
         ));
+        let refused = Refused::by(section, Refusal::NotOneShard, message);
         let mention = text_rule(column.mentions_schema.clone());
-        self.refuse(first, "mentioned", address, mention, message.clone());
+        self.refuse(first, "mentioned", address, mention, &refused);
         let inside = self.draft.chain(&format!("{address}.column.in_schema"));
-        self.missing_or(inside, section, next, message);
+        self.missing_or(inside, section, next, refused);
         let rule = in_schema(EngineRule::default());
         self.go(first, "in_schema", address, rule, Target::Jump(inside));
         self.missing(first, section, next);
@@ -98,22 +100,22 @@ impl Lowering<'_, '_> {
         logical: &str,
     ) {
         let (step, address) = (&*section.step, &section.address);
-        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        let several = Refused::plainly(section, Refusal::ConflictingKeys);
         let repeated = text_rule(column.site.repeats.clone());
-        self.refuse(found, "repeated", address, repeated, message);
+        self.refuse(found, "repeated", address, repeated, &several);
         let doubt = |what: &str| {
             let what = format!("cannot be placed on one shard: shard map {}: {what}", step.map);
-            Refusal::NotOneShard.message(&what)
+            Refused::by(section, Refusal::NotOneShard, Refusal::NotOneShard.message(&what))
         };
         let ambiguous = text_rule(column.ambiguous.clone());
         let message = doubt("what looks like its key may be a literal, or it reads no table");
-        self.refuse(found, "ambiguous", address, ambiguous, message);
+        self.refuse(found, "ambiguous", address, ambiguous, &message);
         if !writes_schemas(step) {
             return;
         }
         let message = doubt(&format!("{logical} stands in it twice"));
         let twice = text_rule(column.repeats_schema.clone());
-        self.refuse(found, "schema", address, twice, message);
+        self.refuse(found, "schema", address, twice, &message);
         self.refuse_logical_sessions(found, section, logical);
     }
 
@@ -128,9 +130,8 @@ impl Lowering<'_, '_> {
         else {
             return;
         };
-        let step = &*section.step;
-        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
-        self.refuse(found, "column", &section.address, text_rule(mentions), message);
+        let several = Refused::plainly(section, Refusal::ConflictingKeys);
+        self.refuse(found, "column", &section.address, text_rule(mentions), &several);
     }
 
     /// Where the shards lack the column: a chain that writes `1=1` for the predicate and goes on.

@@ -5,6 +5,7 @@ use shardwright_rules::{CommentForm, Conflict, EngineRule, Finder, KeyTemplate, 
 
 use super::classes::Class;
 use super::conditions::{self, Conditions};
+use super::refusals::Refused;
 use super::tree::{KeyPlace, TreeKey};
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
@@ -103,13 +104,13 @@ impl Lowering<'_, '_> {
     ) -> ChainRef {
         let program = self.program;
         let section = &program.maps[map];
-        let (step, address) = (&*section.step, &section.address);
+        let address = &section.address;
         let found = self.draft.chain(&format!("{address}.found"));
         let first = self.found_or_not(section, site, found, (next, without));
-        let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        let several = Refused::plainly(section, Refusal::ConflictingKeys);
         if !self.asks_once(site) {
             let rule = text_rule(site.repeats.clone());
-            self.refuse(found, "repeated", address, rule, message);
+            self.refuse(found, "repeated", address, rule, &several);
         }
         self.other_maps_keys(found, section, class);
         self.column_beside_comment(found, map);
@@ -226,7 +227,7 @@ impl Lowering<'_, '_> {
             "doubtful",
             &section.address,
             text_rule(site.doubtful.clone()),
-            Refusal::MissingKey.message(&what),
+            &Refused::by(section, Refusal::MissingKey, Refusal::MissingKey.message(&what)),
         );
     }
 }

@@ -186,6 +186,7 @@ pub(crate) fn lower(
         plans: lowering.plans,
         reference_users: reference_users.collect(),
         rows: lowering.rows,
+        reasons: Vec::new(),
     }
 }
 
@@ -208,6 +209,7 @@ impl Between {
                 address: rule.address.clone(),
                 body: rule.body.clone(),
                 jump: None,
+                refuses: None,
                 draws: Vec::new(),
                 ends: false,
             };

@@ -4,6 +4,7 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, EngineRule};
 
+use super::refusals::Refused;
 use super::{Lowering, digest_rule};
 use crate::bundled::Slot;
 use crate::draft::DraftRule;
@@ -16,30 +17,27 @@ const KEYS: &str = "cache_ttl|query_delay|query_retries|query_timeout|hostgroup|
 impl Lowering<'_, '_> {
     /// One rule for everyone, or one for each user who is not allowed annotations.
     pub(super) fn annotation_guards(&mut self) -> Vec<DraftRule> {
-        let users = &self.program.users;
-        let message = Refusal::Annotation.message(
+        let program = self.program;
+        let users = &program.users;
+        let refused = Refused::by_guard(
+            Refusal::Annotation,
             "engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them",
         );
         let rule = |username: Option<String>| EngineRule {
             username,
             match_digest: None,
             match_pattern: Some(pattern()),
-            error_msg: Some(message.clone()),
-            apply: true,
             ..digest_rule("")
         };
         if users.iter().all(|user| !user.annotations_allowed) {
-            return vec![DraftRule::engine(
-                "annotations".to_owned(),
-                &Address::new("users"),
-                rule(None),
-            )];
+            let name = "annotations".to_owned();
+            return vec![self.refusing(name, &Address::new("users"), rule(None), &refused)];
         }
         let denied = users.iter().filter(|user| !user.annotations_allowed);
         denied
             .map(|user| {
                 let name = format!("annotations.{}", user.name);
-                DraftRule::engine(name, &user.address, rule(Some(user.name.clone())))
+                self.refusing(name, &user.address, rule(Some(user.name.clone())), &refused)
             })
             .collect()
     }

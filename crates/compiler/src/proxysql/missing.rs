@@ -3,6 +3,7 @@
 use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin};
 
+use super::refusals::Refused;
 use super::{Lowering, Target, digest_rule, text_rule};
 use crate::draft::ChainRef;
 use crate::native::Section;
@@ -32,7 +33,7 @@ const CALLS: &str = r"^\(* ?SELECT\b";
 enum Action {
     Go(Target),
     Cluster(u32, Target),
-    Refuse(String),
+    Refuse(Refused),
 }
 
 impl Lowering<'_, '_> {
@@ -42,7 +43,7 @@ impl Lowering<'_, '_> {
         if step.otherwise.is_some() {
             return self.go(chain, "otherwise", &section.address, EngineRule::default(), next);
         }
-        let statements = self.action(step, &step.missing.statements, next);
+        let statements = self.action(section, &step.missing.statements, next);
         self.missing_classes(chain, section, next, statements);
     }
 
@@ -52,9 +53,9 @@ impl Lowering<'_, '_> {
         chain: ChainRef,
         section: &Section<Box<MapStep>>,
         next: Target,
-        message: String,
+        refused: Refused,
     ) {
-        self.missing_classes(chain, section, next, Action::Refuse(message));
+        self.missing_classes(chain, section, next, Action::Refuse(refused));
     }
 
     fn missing_classes(
@@ -65,11 +66,11 @@ impl Lowering<'_, '_> {
         statements: Action,
     ) {
         let step = &*section.step;
-        let setup = self.action(step, &step.missing.session_setup, next);
+        let setup = self.action(section, &step.missing.session_setup, next);
         let begin = match step.missing.begin {
             MissingBegin::Allow => Action::Go(next),
             MissingBegin::Reject | MissingBegin::FirstStatement => {
-                Action::Refuse(refusal::begin_without_key(&step.map, &step.key, &step.finders))
+                Action::Refuse(Refused::plainly(section, Refusal::BeginWithoutKey))
             }
         };
         let control = Action::Go(self.end);
@@ -93,7 +94,8 @@ impl Lowering<'_, '_> {
                 step.key,
                 refusal::accepted_forms(&step.key, &step.finders)
             );
-            let refused = Action::Refuse(Refusal::MissingKey.message(&what));
+            let message = Refusal::MissingKey.message(&what);
+            let refused = Action::Refuse(Refused::by(section, Refusal::MissingKey, message));
             named.extend([
                 ("wrapped", digest_rule(WRAPPED), statements.clone()),
                 ("calls", digest_rule(CALLS), refused),
@@ -107,11 +109,9 @@ impl Lowering<'_, '_> {
         self.act(chain, "missing", section, EngineRule::default(), statements);
     }
 
-    fn action(&mut self, step: &MapStep, action: &MissingAction, next: Target) -> Action {
+    fn action(&mut self, section: &Section<Box<MapStep>>, action: &MissingAction, next: Target) -> Action {
         match action {
-            MissingAction::Reject => {
-                Action::Refuse(refusal::missing_key(&step.map, &step.key, &step.finders))
-            }
+            MissingAction::Reject => Action::Refuse(Refused::plainly(section, Refusal::MissingKey)),
             MissingAction::Allow => Action::Go(next),
             MissingAction::Cluster(name) => {
                 let target = self.with_effects(name, self.placed);
@@ -131,7 +131,7 @@ impl Lowering<'_, '_> {
         let address = &section.address;
         match action {
             Action::Go(target) => self.go(chain, name, address, rule, target),
-            Action::Refuse(message) => self.refuse(chain, name, address, rule, message),
+            Action::Refuse(refused) => self.refuse(chain, name, address, rule, &refused),
             Action::Cluster(hostgroup, target) => {
                 let rule = EngineRule {
                     destination_hostgroup: Some(hostgroup),

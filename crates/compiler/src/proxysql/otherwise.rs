@@ -4,6 +4,7 @@ use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{EngineRule, MapStep};
 
 use super::classes::Class;
+use super::refusals::Refused;
 use super::user_map::keyed_users;
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
@@ -36,8 +37,8 @@ impl Lowering<'_, '_> {
     ) {
         for other in self.followers(section) {
             for (name, rule) in self.rules_for_keys(section, other, class) {
-                let message = self.both(section, other);
-                self.refuse(chain, &name, &section.address, rule, message);
+                let both = self.both(section, other);
+                self.refuse(chain, &name, &section.address, rule, &both);
             }
         }
     }
@@ -56,7 +57,7 @@ impl Lowering<'_, '_> {
             if names.is_empty() || rules.is_empty() {
                 continue;
             }
-            let message = self.both(section, other);
+            let both = self.both(section, other);
             let guarded = self.draft.chain(&format!("{}.other", section.address));
             for (name, rule) in rules {
                 self.go(chain, &name, &section.address, rule, Target::Jump(guarded));
@@ -64,18 +65,22 @@ impl Lowering<'_, '_> {
             for rule in names {
                 let name = rule.username.as_deref().or(rule.schemaname.as_deref());
                 let name = name.unwrap_or_default();
-                self.refuse(guarded, name, &section.address, rule.clone(), message.clone());
+                self.refuse(guarded, name, &section.address, rule.clone(), &both);
             }
             self.go(guarded, "rest", &section.address, EngineRule::default(), rest);
         }
     }
 
-    fn both(&self, section: &Section<Box<MapStep>>, other: usize) -> String {
+    fn both(&self, section: &Section<Box<MapStep>>, other: usize) -> Refused {
         let what = format!(
             "the statement has keys of both {} and {}",
             section.address, self.program.maps[other].address
         );
-        Refusal::ConflictingKeys.message(&what)
+        Refused::by(
+            section,
+            Refusal::ConflictingKeys,
+            Refusal::ConflictingKeys.message(&what),
+        )
     }
 
     /// Rules that match whatever may have a key of a map; what they cannot ask for is reported.

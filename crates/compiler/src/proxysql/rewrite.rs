@@ -3,6 +3,7 @@
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, EngineRule, MapStep, Modifiers, Unqualified};
 
+use super::refusals::Refused;
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
 use crate::keys::site::KeySite;
@@ -33,7 +34,7 @@ impl Lowering<'_, '_> {
             "schema",
             &section.address,
             rule,
-            Refusal::NotOneShard.message(&what),
+            &Refused::by(section, Refusal::NotOneShard, Refusal::NotOneShard.message(&what)),
         );
         self.refuse_logical_sessions(chain, section, logical);
     }
@@ -61,7 +62,7 @@ impl Lowering<'_, '_> {
                 "unqualified",
                 &section.address,
                 rule,
-                Refusal::Unqualified.message(&what),
+                &Refused::by(section, Refusal::Unqualified, Refusal::Unqualified.message(&what)),
             );
         }
     }

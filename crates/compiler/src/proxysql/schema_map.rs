@@ -8,6 +8,7 @@ use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingActio
 
 use super::classes::Class;
 use super::effects::Use;
+use super::refusals::Refused;
 use super::{Lowering, Target};
 use crate::assemble::DraftRoute;
 use crate::draft::ChainRef;
@@ -180,7 +181,8 @@ impl Lowering<'_, '_> {
             "shard map {}: the session's schema is no shard's, and the topology does not name it",
             step.map
         ));
-        self.missing_or(chain, section, next, message);
+        let refused = Refused::by(section, Refusal::UnknownKey, message);
+        self.missing_or(chain, section, next, refused);
         Some(Target::Jump(chain))
     }
 
@@ -275,7 +277,8 @@ impl Lowering<'_, '_> {
                 }
                 UnknownKey::Reject => {
                     let message = refusal::unknown_key(&step.map, &step.key, Some(key), &[]);
-                    self.refuse(chain, schema, address, rule, message);
+                    let refused = Refused::by(section, Refusal::UnknownKey, message);
+                    self.refuse(chain, schema, address, rule, &refused);
                 }
             }
         }

@@ -2,11 +2,12 @@
 
 mod patterns;
 
-use shardwright_rules::refusal;
+use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{Address, EngineRule, HostgroupId, InShards, KeyValue, MapStep, Shard, UnknownKey};
 
 use super::column_map::holds_one_key;
 use super::plan::{Entry, Values};
+use super::refusals::Refused;
 use super::{Lowering, MapTree, Target, text_rule};
 use crate::draft::{ChainRef, DraftRule};
 use crate::keys::name::Bounds;
@@ -50,7 +51,7 @@ struct Builder<'p> {
     removed: Option<String>,
     name: String,
     /// What a key of no shard is told; every chain ends with it.
-    unknown: String,
+    unknown: Refused,
     /// Where a key of no shard goes on that has a cluster.
     elsewhere: Target,
     /// Whether the rules of the root ask that the key stands once.
@@ -104,9 +105,10 @@ impl Lowering<'_, '_> {
         };
         let shards: Vec<&str> = named.iter().map(shard_name).collect();
         let elsewhere = self.elsewhere(section, &key, &name);
+        let unknown = refusal::unknown_key(&step.map, &step.key, None, &shards);
         let mut builder = Builder {
             elsewhere,
-            unknown: refusal::unknown_key(&step.map, &step.key, None, &shards),
+            unknown: Refused::by(section, Refusal::UnknownKey, unknown),
             key: key.clone(),
             section,
             once: self.asks_once(&site),
@@ -175,10 +177,9 @@ impl Lowering<'_, '_> {
         }
         let count = self.draft.get(chain).rules.len();
         if is_root && builder.once {
-            let (map, key) = (&builder.section.step.map, &builder.section.step.key);
-            let message = refusal::conflicting_keys(map, key, &[]);
+            let several = Refused::plainly(builder.section, Refusal::ConflictingKeys);
             let rule = text_rule(builder.site.repeats.clone());
-            self.refuse(chain, "repeated", &builder.section.address, rule, message);
+            self.refuse(chain, "repeated", &builder.section.address, rule, &several);
         }
         self.unknown(builder, chain);
         self.draft.ends(chain, count);
@@ -224,8 +225,14 @@ impl Lowering<'_, '_> {
         let section = builder.section;
         match &section.step.unknown {
             UnknownKey::Reject => {
-                let message = builder.unknown.clone();
-                self.refuse(chain, "unknown", &section.address, EngineRule::default(), message);
+                let unknown = builder.unknown.clone();
+                self.refuse(
+                    chain,
+                    "unknown",
+                    &section.address,
+                    EngineRule::default(),
+                    &unknown,
+                );
             }
             UnknownKey::Cluster(name) => {
                 let (writer, _) = self.hostgroups(name);
@@ -254,7 +261,12 @@ impl Lowering<'_, '_> {
             accepted.join(", ")
         );
         let chain = self.draft.chain(&format!("{tree}/unknown/schemas"));
-        Target::Jump(self.accepted_schemas(chain, &section.address, accepted, (what, target)))
+        let refused = Refused::by(
+            section,
+            Refusal::OtherShardsSchema,
+            Refusal::OtherShardsSchema.message(&what),
+        );
+        Target::Jump(self.accepted_schemas(chain, &section.address, accepted, (&refused, target)))
     }
 
     fn leaf(
@@ -269,15 +281,16 @@ impl Lowering<'_, '_> {
         let pattern = builder.pattern(patterns::entry(&builder.site, entry), is_root);
         if builder.removed.is_some() && !holds_one_key(shard) {
             let what = format!(
-                "cannot be placed on one shard: shard map {}: shard {} holds several keys, and its tables cannot tell their rows apart",
+                "cannot be placed on one shard: shard map {}: its shard holds several keys, and its tables cannot tell their \
+                 rows apart",
                 step.map,
-                shard.address.short()
             );
             let at = self.draft.get(chain).rules.len() as u32;
             builder.leaves.push((chain, at, place));
             let name = format!("#{}", entry.name());
-            let message = refusal::Refusal::NotOneShard.message(&what);
-            return self.refuse(chain, &name, &shard.address, text_rule(pattern), message);
+            let message = Refusal::NotOneShard.message(&what);
+            let refused = Refused::by(builder.section, Refusal::NotOneShard, message);
+            return self.refuse(chain, &name, &shard.address, text_rule(pattern), &refused);
         }
         let rule = EngineRule {
             destination_hostgroup: self
@@ -301,13 +314,12 @@ impl Lowering<'_, '_> {
                 shard,
                 entry,
             );
-            let schemas: Vec<String> = own.into_iter().chain(accepted.iter().cloned()).collect();
             target = Target::Jump(self.schema_check(
                 builder.section,
                 &builder.name,
                 shard,
                 entry,
-                &schemas,
+                (own, accepted),
                 target,
             ));
         }
@@ -347,18 +359,22 @@ impl Lowering<'_, '_> {
         tree: &str,
         shard: &Shard,
         entry: &Entry,
-        schemas: &[String],
+        (own, accepted): (Vec<String>, &[String]),
         target: Target,
     ) -> ChainRef {
         let chain = self.draft.chain(&format!("{tree}#{}/schemas", entry.name()));
+        let (map, key) = (&section.step.map, &section.step.key);
         let what = format!(
-            "shard map {}: with a {} of shard {} in a comment, the session's schema must be one of {}",
-            section.step.map,
-            section.step.key,
-            shard.address.short(),
-            schemas.join(", ")
+            "shard map {map}: with a {key} in a comment, the session's schema must be that {key}'s own, or one of {}",
+            accepted.join(", ")
         );
-        self.accepted_schemas(chain, &shard.address, schemas, (what, target))
+        let refused = Refused::by(
+            section,
+            Refusal::OtherShardsSchema,
+            Refusal::OtherShardsSchema.message(&what),
+        );
+        let schemas: Vec<String> = own.into_iter().chain(accepted.iter().cloned()).collect();
+        self.accepted_schemas(chain, &shard.address, &schemas, (&refused, target))
     }
 
     /// Sessions in these schemas go on; the others are refused.
@@ -367,7 +383,7 @@ impl Lowering<'_, '_> {
         chain: ChainRef,
         address: &Address,
         schemas: &[String],
-        (what, target): (String, Target),
+        (refused, target): (&Refused, Target),
     ) -> ChainRef {
         for schema in schemas {
             let rule = EngineRule {
@@ -376,8 +392,7 @@ impl Lowering<'_, '_> {
             };
             self.go(chain, schema, address, rule, target);
         }
-        let message = refusal::Refusal::OtherShardsSchema.message(&what);
-        self.refuse(chain, "other", address, EngineRule::default(), message);
+        self.refuse(chain, "other", address, EngineRule::default(), refused);
         chain
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::refusal;
+use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{Conflict, EngineRule, Finder, KeyTemplate, KeyValue, MapStep, UnknownKey};
 
 use super::classes::Class;
+use super::refusals::Refused;
 use super::tree::shard_name;
 use super::{Lowering, Target, text_rule};
 use crate::draft::ChainRef;
@@ -129,14 +130,15 @@ impl Lowering<'_, '_> {
         self.doubtful(chain, section, site);
         self.user_rule(chain, map, user, class, leaf);
 
-        let several = refusal::conflicting_keys(&step.map, &step.key, &[]);
+        let several = Refused::plainly(section, Refusal::ConflictingKeys);
         let rule = text_rule(site.repeats.clone());
-        self.refuse(found, "repeated", address, rule, several);
+        self.refuse(found, "repeated", address, rule, &several);
         let own = match &user.key {
             KeyValue::Integer(n) => site.number(&integer::pattern(&[(*n, *n)], site.writing)),
             KeyValue::Text(text) => site.texts(&[text]),
         };
-        let others = refusal::conflicting_keys(&step.map, &step.key, &[&user.key.to_string()]);
+        let message = refusal::conflicting_keys(&step.map, &step.key, &[&user.key.to_string()]);
+        let others = Refused::by(section, Refusal::ConflictingKeys, message);
         let readable = match &user.key {
             KeyValue::Integer(_) => true,
             KeyValue::Text(text) => site.can_hold(text),
@@ -146,7 +148,7 @@ impl Lowering<'_, '_> {
             self.user_rule(back, map, user, class, leaf);
             self.go(found, "own", address, text_rule(own), Target::Jump(back));
         }
-        self.refuse(found, "other", address, EngineRule::default(), others);
+        self.refuse(found, "other", address, EngineRule::default(), &others);
         chain
     }
 
@@ -190,7 +192,8 @@ impl Lowering<'_, '_> {
                 let shards: Vec<&str> = step.shards.iter().map(shard_name).collect();
                 let key = user.key.to_string();
                 let message = refusal::unknown_key(&step.map, &step.key, Some(&key), &shards);
-                self.refuse(chain, user.user, &section.address, rule, message);
+                let refused = Refused::by(section, Refusal::UnknownKey, message);
+                self.refuse(chain, user.user, &section.address, rule, &refused);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Quantifiers.
 
-use super::Front;
+use super::{Front, POSSESSIVE};
 use crate::error::PatternError;
 
 /// A quantifier's bounds and its length in bytes.
@@ -72,7 +72,10 @@ impl Front<'_> {
         if self.takes("?") {
             self.both("?");
         } else if self.peek() == Some(b'+') {
-            self.make_opaque("a possessive quantifier")?;
+            if self.re2 {
+                return Err(self.invalid(&format!("RE2 does not know {POSSESSIVE}")));
+            }
+            self.possessive = true;
             self.at += 1;
             self.exact.insert_str(exact_at, "(?>");
             self.exact.push(')');

@@ -1,0 +1,266 @@
+//! Refusals: `error_msg` for queries and preparations, a hostgroup that refuses for executions.
+//!
+//! ProxySQL 2.7.1 ends when `error_msg` answers a COM_STMT_EXECUTE, and no column of a rule tells an execution from a
+//! query. What tells them apart is that rewrites are skipped for executions. So a refusal is a chain of three rules:
+//!
+//! 1. `\A` becomes `) `: queries and preparations get a mark in front, executions do not;
+//! 2. `\A\) ` has `error_msg`;
+//! 3. the rest, which is executions, goes to a refusing hostgroup.
+//!
+//! No server prepares a text that begins with a closing parenthesis, so no execution meets the second rule, whoever
+//! prepared it under whatever rules; and every query does, so none reaches the third.
+//!
+//! Chains are shared by what they say. Hostgroups are fewer: one for each map and [`Refusal`].
+
+use std::collections::{BTreeSet, HashMap};
+
+use shardwright_rules::refusal::Refusal;
+use shardwright_rules::{Address, EngineRule, HostgroupId, MapStep, Refuser, RefusingHostgroup};
+use shardwright_topology::model::{self as model, IdRanges, Topology};
+
+use super::{Lowering, Target, text_rule};
+use crate::draft::{ChainRef, Draft, DraftRule};
+use crate::ids::lock::Lock;
+use crate::ids::probe::Probe;
+use crate::native::Section;
+use crate::report::{EXHAUSTED, Report};
+
+/// In front of what is no execution.
+const MARK: &str = ") ";
+const MARKED: &str = r"\A\) ";
+
+/// What a refusal says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    refusal: Refusal,
+    /// The object that refuses.
+    address: Address,
+    /// To queries and preparations, with its code.
+    message: String,
+    /// To executions.
+    reason: String,
+}
+
+impl Refused {
+    /// By a shard map, with a message of its own.
+    pub(super) fn by(section: &Section<Box<MapStep>>, refusal: Refusal, message: String) -> Self {
+        let step = &section.step;
+        Self {
+            refusal,
+            address: section.address.clone(),
+            message,
+            reason: refusal.reason(&step.map, &step.key, &step.finders),
+        }
+    }
+
+    /// By a shard map, for the reason that holds for all statements.
+    pub(super) fn plainly(section: &Section<Box<MapStep>>, refusal: Refusal) -> Self {
+        let step = &section.step;
+        let message = refusal.reason(&step.map, &step.key, &step.finders);
+        Self::by(section, refusal, message)
+    }
+
+    /// By a guard in front of all maps.
+    pub(super) fn by_guard(refusal: Refusal, what: &str) -> Self {
+        let message = refusal.message(what);
+        Self {
+            refusal,
+            address: Address::new("users"),
+            reason: message.clone(),
+            message,
+        }
+    }
+
+    /// What the lock file calls the reason.
+    fn name(&self) -> String {
+        format!("{}.{}", self.address, self.refusal.code())
+    }
+}
+
+/// Why executions are refused, before it has a hostgroup.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
+    name: String,
+    address: Address,
+    text: String,
+}
+
+/// The chains that refuse, and the reasons of their hostgroups.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    reasons: Vec<Reason>,
+    chains: HashMap<(String, Address), ChainRef>,
+}
+
+impl Refusals {
+    /// The chain that refuses so.
+    fn chain(&mut self, draft: &mut Draft, refused: &Refused) -> ChainRef {
+        let key = (refused.message.clone(), refused.address.clone());
+        if let Some(&chain) = self.chains.get(&key) {
+            return chain;
+        }
+        let name = refused.name();
+        let known = self.reasons.iter().position(|reason| reason.name == name);
+        let reason = known.unwrap_or_else(|| {
+            self.reasons.push(Reason {
+                name: name.clone(),
+                address: refused.address.clone(),
+                text: refused.reason.clone(),
+            });
+            self.reasons.len() - 1
+        });
+        let chain = draft.chain(&format!("refused.{name}"));
+        let within = draft.get(chain).name.clone();
+        let mut push = |name: &str, refuses: Option<usize>, rule: EngineRule| {
+            let rule = DraftRule::engine(format!("{within}/{name}"), &refused.address, rule);
+            draft.push(chain, DraftRule { refuses, ..rule });
+        };
+        let mark = EngineRule {
+            replace_pattern: Some(MARK.to_owned()),
+            ..text_rule(r"\A".to_owned())
+        };
+        push("mark", None, mark);
+        let message = EngineRule {
+            error_msg: Some(refused.message.clone()),
+            apply: true,
+            ..text_rule(MARKED.to_owned())
+        };
+        push("message", None, message);
+        let execution = EngineRule {
+            apply: true,
+            ..EngineRule::default()
+        };
+        push("execution", Some(reason), execution);
+        self.chains.insert(key, chain);
+        chain
+    }
+
+    /// The chains, each after every rule that leads to it has been made.
+    pub(super) fn chains(&self) -> Vec<ChainRef> {
+        let mut chains: Vec<ChainRef> = self.chains.values().copied().collect();
+        chains.sort_unstable();
+        chains
+    }
+
+    /// What hostgroups have to be numbered for.
+    pub(super) fn into_reasons(self) -> Vec<Reason> {
+        self.reasons
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// Adds a rule that refuses.
+    pub(super) fn refuse(
+        &mut self,
+        chain: ChainRef,
+        name: &str,
+        address: &Address,
+        rule: EngineRule,
+        refused: &Refused,
+    ) {
+        if self.automata {
+            let rule = EngineRule {
+                error_msg: Some(refused.message.clone()),
+                ..rule
+            };
+            return self.go(chain, name, address, rule, Target::Stop);
+        }
+        let refusing = self.refusals.chain(&mut self.draft, refused);
+        self.go(chain, name, address, rule, Target::Jump(refusing));
+    }
+
+    /// A rule that refuses and belongs to no chain of the draft yet.
+    pub(super) fn refusing(
+        &mut self,
+        name: String,
+        address: &Address,
+        rule: EngineRule,
+        refused: &Refused,
+    ) -> DraftRule {
+        let refusing = self.refusals.chain(&mut self.draft, refused);
+        DraftRule::jumping(name, address, rule, refusing)
+    }
+}
+
+/// Gives every reason a hostgroup, and the servers of `shardwright refuse` a port each.
+pub(crate) fn hostgroups(
+    reasons: &[Reason],
+    topology: &Topology,
+    (ids, taken): (&IdRanges, &[HostgroupId]),
+    lock: &mut Lock,
+    report: &mut Report<'_>,
+) -> Vec<RefusingHostgroup> {
+    let prefix = format!("refusals.{}.", report.engine);
+    let known = lock.clone();
+    lock.forget(&prefix);
+    let mut numbers = Probe::new((*ids.hostgroups.start(), *ids.hostgroups.end()));
+    for id in taken {
+        numbers.take(id.0);
+    }
+    let mut ports = BTreeSet::new();
+    let name = |reason: &Reason, what: &str| format!("{prefix}{}.{what}", reason.name);
+    let pinned: Vec<(Option<u32>, Option<u32>)> = reasons
+        .iter()
+        .map(|reason| {
+            let id = known
+                .get(&name(reason, "hostgroup"))
+                .filter(|&id| numbers.is_free(id));
+            if let Some(id) = id {
+                numbers.take(id);
+            }
+            let port = known
+                .get(&name(reason, "port"))
+                .filter(|&port| ports.insert(port));
+            (id, port)
+        })
+        .collect();
+    let mut refusing = Vec::with_capacity(reasons.len());
+    for (reason, (id, port)) in reasons.iter().zip(pinned) {
+        let id = id.or_else(|| numbers.give(&reason.name)).unwrap_or(0);
+        let offset = port.unwrap_or_else(|| first_free(&mut ports));
+        lock.set(name(reason, "hostgroup"), id);
+        lock.set(name(reason, "port"), offset);
+        let (refuser, host, port) = refuser(topology, offset);
+        refusing.push(RefusingHostgroup {
+            id: HostgroupId(id),
+            address: reason.address.clone(),
+            reason: reason.text.clone(),
+            refuser,
+            host,
+            port,
+        });
+    }
+    if numbers.missing() > 0 {
+        let message = format!(
+            "ids.hostgroups {}-{} has {} numbers, {} too few for the hostgroups that refuse executions on {}",
+            ids.hostgroups.start(),
+            ids.hostgroups.end(),
+            numbers.size(),
+            numbers.missing(),
+            report.engine
+        );
+        report.general(EXHAUSTED, message);
+    }
+    refusing
+}
+
+/// The lowest number that is not taken, which then is.
+fn first_free(taken: &mut BTreeSet<u32>) -> u32 {
+    let free = (0..).find(|number| taken.insert(*number));
+    free.expect("a set of a few numbers leaves others")
+}
+
+/// Where the server of a reason is that has this port among those of the refuser.
+fn refuser(topology: &Topology, offset: u32) -> (Refuser, String, u16) {
+    match topology.refuser().0 {
+        model::Refuser::Admin => {
+            let (host, port) = topology.proxysql_admin();
+            (Refuser::Admin, host.to_string(), port)
+        }
+        model::Refuser::Service { host, port } => {
+            let port = u32::from(*port) + offset;
+            let port = u16::try_from(port).unwrap_or(u16::MAX);
+            (Refuser::Service, host.to_string(), port)
+        }
+    }
+}
