@@ -104,7 +104,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
             &program,
             topology,
             origins,
-            (choosing, *ids.rules.start()),
+            (choosing, *ids.rules.start(), settings.regex),
             &mut report,
         ),
     };

@@ -7,6 +7,7 @@ mod conditions;
 mod effects;
 pub(crate) mod firewall;
 pub(crate) mod forced;
+mod forms;
 mod guard;
 mod missing;
 mod otherwise;
@@ -21,7 +22,7 @@ mod user_map;
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Address, EngineRule, HostgroupId, Modifiers};
+use shardwright_rules::{Address, EngineRule, HostgroupId, Modifiers, RegexEngine};
 use shardwright_topology::model::{BlockPlace, Origins, Topology};
 
 use crate::assemble::{DraftRoute, Sequence};
@@ -87,6 +88,8 @@ pub(crate) struct Lowering<'a, 'r> {
     tree_leaves: Vec<MapTree>,
     /// Whether the engine matches patterns by automata, which repeat groups for nothing.
     automata: bool,
+    /// The library that matches patterns.
+    regex: RegexEngine,
     /// Where statements go on whose key is unknown or missing and which have a cluster all the same.
     placed: Target,
     map_chains: HashMap<MapKey, ChainRef>,
@@ -111,7 +114,7 @@ pub(crate) fn lower(
     program: &Program,
     topology: &Topology,
     origins: &Origins,
-    (choosing, first_id): (Choosing<'_>, u32),
+    (choosing, first_id, regex): (Choosing<'_>, u32, RegexEngine),
     report: &mut Report<'_>,
 ) -> Lowered {
     let mut draft = Draft::new();
@@ -124,6 +127,7 @@ pub(crate) fn lower(
     let mut lowering = Lowering::new(program, report, draft, (plans, choosing.price));
     lowering.end = last.map_or(Target::Stop, Target::Jump);
     lowering.first_id = first_id;
+    lowering.regex = regex;
     let guards = lowering.annotation_guards();
     lowering.check_effects();
     let reference_users = lowering.entries();
@@ -158,6 +162,7 @@ impl<'a, 'r> Lowering<'a, 'r> {
             trees: HashMap::new(),
             tree_leaves: Vec::new(),
             automata: false,
+            regex: RegexEngine::Pcre,
             placed: Target::Stop,
             map_chains: HashMap::new(),
             rewrites: HashMap::new(),

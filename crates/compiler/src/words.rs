@@ -12,12 +12,8 @@
 
 /// Blanks, as servers read them.
 const BLANK: &str = r"[\t-\r ]";
-/// What words are made of. Other letters are recognised in literals and comments only: in some character sets their second
-/// byte is a quote.
-const LETTERS: &str = "A-Z_$";
-const WORD: &str = "[0-9A-Z_$]";
-/// Names that may stand between the words, beside blanks and literals.
-const SIGNS: &str = r"!%&*+,:<=>?\[\]^{|}~";
+/// Signs that may stand between words, beside blanks and literals.
+const SIGNS: &str = r"!%&+,<=>?\[\]^{|}~";
 
 /// How patterns are written for an engine.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +27,82 @@ pub(crate) struct Wording {
 pub(crate) struct Form<'w> {
     /// The first words, one of which the statement begins with.
     pub verbs: &'w [&'w str],
-    /// Words that do not stand in it, but in literals and comments.
+    /// Words that do not stand in it, but in literals and comments. `GET_*` is every word with that beginning.
     pub without: &'w [&'w str],
-    /// Signs beside the usual ones: of `(`, `)`, `.`, `@`.
-    pub signs: &'w str,
+    /// Where parentheses may stand.
+    pub calls: Calls<'w>,
+    /// Whether names may be qualified.
+    pub dots: bool,
+    /// The variables that may stand in it.
+    pub variables: Variables,
     /// Whether parentheses may stand before the verb.
     pub wrapped: bool,
+    /// Whether a blank must stand behind the verb.
+    pub spaced: bool,
+}
+
+/// Where parentheses may stand in a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calls<'w> {
+    /// Anywhere: what is called does not matter.
+    Any,
+    /// Directly behind these names; no call stands at the beginning of another.
+    Of(&'w [&'w str]),
+    /// Nowhere.
+    None,
+}
+
+/// What a word is to the pattern of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// It does not stand in the statement.
+    Out,
+    /// Neither does a word that begins so.
+    BeginningOut,
+    /// It may be called.
+    Called,
+}
+
+/// Which variables may stand in a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variables {
+    /// None.
+    None,
+    /// `@@name`
+    OfSystem,
+    /// `@@name`, `@name`, and `:=`
+    Any,
+}
+
+impl Form<'_> {
+    fn signs(&self) -> String {
+        let parentheses = match self.calls {
+            Calls::Any => "()",
+            Calls::Of(_) => ")",
+            Calls::None => "",
+        };
+        let dots = if self.dots { "." } else { "" };
+        let variables = if self.variables == Variables::Any {
+            "@:"
+        } else {
+            ""
+        };
+        format!("{SIGNS}{parentheses}{dots}{variables}")
+    }
+
+    /// The words that the pattern knows.
+    fn known(&self) -> Vec<(&[u8], Known)> {
+        let out = self.without.iter().map(|word| match word.strip_suffix('*') {
+            Some(beginning) => (beginning.as_bytes(), Known::BeginningOut),
+            None => (word.as_bytes(), Known::Out),
+        });
+        let called = match self.calls {
+            Calls::Of(names) => names,
+            Calls::Any | Calls::None => &[],
+        };
+        out.chain(called.iter().map(|name| (name.as_bytes(), Known::Called)))
+            .collect()
+    }
 }
 
 impl Wording {
@@ -50,18 +116,45 @@ impl Wording {
     /// depending on `sql_mode` and on the character set, and is not recognised.
     pub(crate) fn statement(self, form: &Form<'_>) -> String {
         let more = self.more();
-        let word = self.other_words(form.without);
+        let known = form.known();
+        let word = self.words(&known, true);
         let number = format!("0(?:X[0-9A-F]+{more}|[0-9]*{more})|[1-9][0-9]*{more}");
-        let word = format!("(?:{word}|{number})");
-        let open = if form.signs.contains('(') { "(" } else { "" };
         let (line, comment, literal) = (self.line_comment(), self.comment(), self.literal());
-        let token = format!(
-            r"(?:(?:[\t-\r {SIGNS}{}]|{literal}|#[^\n]*{more}(?:\n|\z)){word}?{more}|/(?:\*{comment}{word}?{more}|{word}|[\t-\r {open}]{word}?{more})|-(?:{word}|[\t-\r ?{open}]{word}?{more}|-{line}{word}?{more}))",
-            form.signs
+        let system = if form.variables == Variables::OfSystem {
+            "|@@"
+        } else {
+            ""
+        };
+        let sign = format!(
+            r"[\t-\r {}]{system}|{literal}|#[^\n]*{more}(?:\n|\z)",
+            form.signs()
         );
+        // Directly behind an operator the pattern of words does not stand again, for its size: a word that no known one begins
+        // like, or a number, and then a sign.
+        let first: Vec<u8> = known
+            .iter()
+            .filter_map(|(word, _)| word.first().copied())
+            .collect();
+        let operand = format!(
+            r"(?:{}\w*{more}|[0-9]+{more})(?:{sign}|\*|\z)",
+            all_but(&first, true)
+        );
+        let (behind_slash, behind_dash) = match form.calls {
+            Calls::Any => (format!("{sign}|{operand}|"), format!(r"{sign}|\*|{operand}|")),
+            Calls::Of(_) => (String::new(), format!("{sign}|{operand}|")),
+            Calls::None => (String::new(), String::new()),
+        };
+        let word = format!("(?:{word}|{number})?{more}");
+        let token =
+            format!(r"(?:(?:{sign}|\*|/(?:{behind_slash}\*{comment})|-(?:{behind_dash}-{line})){word})");
+        let spaced = if form.spaced {
+            format!(r"[\t\n\r ]{word}")
+        } else {
+            String::new()
+        };
         let lead = if form.wrapped { r"[\t-\r (]" } else { BLANK };
         format!(
-            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{token}*{more}(?:;{BLANK}*{more})?{more}\z",
+            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{spaced}{token}*{more}(?:;{BLANK}*{more})?{more}\z",
             any_of(form.verbs)
         )
     }
@@ -119,33 +212,35 @@ impl Wording {
         format!(r"{}|{}|`[^`\x80-\xff]*{more}`", quoted('\''), quoted('"'))
     }
 
-    /// A word that begins with a letter and is none of `without`.
-    fn other_words(self, without: &[&str]) -> String {
-        let words: Vec<&[u8]> = without.iter().map(|word| word.as_bytes()).collect();
-        self.behind(&words, true)
-    }
-
-    /// What may stand behind a common beginning of `words`, given as what is left of them.
-    fn behind(self, words: &[&[u8]], at_start: bool) -> String {
+    /// A word that begins with a letter and is not out, given what is known of words that begin alike, without their
+    /// common beginning.
+    fn words(self, known: &[(&[u8], Known)], at_start: bool) -> String {
         let more = self.more();
-        let mut next: Vec<u8> = words.iter().filter_map(|word| word.first().copied()).collect();
+        let mut next: Vec<u8> = known
+            .iter()
+            .filter_map(|(word, _)| word.first().copied())
+            .collect();
         next.sort_unstable();
         next.dedup();
-        let others = all_but(&next, at_start);
-        let mut branches = vec![format!("{others}{WORD}*{more}")];
+        let mut branches = vec![format!(r"{}\w*{more}", all_but(&next, at_start))];
         for letter in next {
-            let rest: Vec<&[u8]> = words
+            let rest: Vec<(&[u8], Known)> = known
                 .iter()
-                .filter_map(|word| word.strip_prefix(&[letter]))
+                .filter_map(|(word, known)| Some((word.strip_prefix(&[letter])?, *known)))
                 .collect();
-            let may_end = !rest.iter().any(|rest| rest.is_empty());
-            let inner = self.behind(&rest, false);
-            let optional = if may_end {
-                format!("?{more}")
-            } else {
-                String::new()
+            let here = rest
+                .iter()
+                .find_map(|(word, known)| word.is_empty().then_some(*known));
+            if here == Some(Known::BeginningOut) {
+                continue;
+            }
+            let longer = self.words(&rest, false);
+            let behind = match here {
+                Some(Known::Out | Known::BeginningOut) => longer,
+                Some(Known::Called) => format!(r"(?:{longer}|\(\w*{more})?{more}"),
+                None => format!("{longer}?{more}"),
             };
-            branches.push(format!("{}{inner}{optional}", char::from(letter)));
+            branches.push(format!("{}{behind}", char::from(letter)));
         }
         format!("(?:{})", branches.join("|"))
     }
@@ -153,14 +248,33 @@ impl Wording {
 
 /// Letters other than these; digits too, but at the start of a word.
 fn all_but(letters: &[u8], at_start: bool) -> String {
-    let digits = if at_start { "" } else { "0-9" };
-    if letters.is_empty() {
-        return format!("[{digits}{LETTERS}]");
+    let mut class = String::from(if at_start { "[" } else { "[0-9" });
+    for range in [b'A'..=b'Z', b'_'..=b'_'] {
+        let mut run: Option<(u8, u8)> = None;
+        for letter in range {
+            run = match (run, letters.contains(&letter)) {
+                (Some((first, last)), false) if last + 1 == letter => Some((first, letter)),
+                (None, false) => Some((letter, letter)),
+                (run, _) => {
+                    push_run(&mut class, run);
+                    None
+                }
+            };
+        }
+        push_run(&mut class, run);
     }
-    let kept = (b'A'..=b'Z')
-        .chain([b'_', b'$'])
-        .filter(|letter| !letters.contains(letter));
-    format!("[{digits}{}]", kept.map(char::from).collect::<String>())
+    class + "]"
+}
+
+fn push_run(class: &mut String, run: Option<(u8, u8)>) {
+    let Some((first, last)) = run else {
+        return;
+    };
+    class.push(char::from(first));
+    if last > first {
+        class.push('-');
+        class.push(char::from(last));
+    }
 }
 
 /// One of some words, common beginnings written once.

@@ -102,6 +102,8 @@ mod tests {
             "id=7 ", "ID", "id", "i", "d", "_", " ", ";", "=", "idx", "7", "é", "\n",
         ]), 0..9)) {
             let text = pieces.concat();
+            // The word as a value of its own is no second key.
+            prop_assume!(!bytes(r"=[Ii][Dd]\b").is_match(text.as_bytes()));
             let once = Once::new("id").expect("a word");
             let closed = bytes(&once.closed(r"\b[Ii][Dd]=7 "));
             let words = bytes(r"\b[Ii][Dd]\b").find_iter(text.as_bytes()).count();

@@ -6,14 +6,10 @@ use shardwright_rules::{Address, EngineRule, Shard};
 use shardwright_topology::model::{Multiplex, OnUnsupported};
 
 use super::conditions::Conditions;
-use super::role::{IN_TEXT, NEVER, SELECT, SESSION};
-use super::{Lowering, Target, digest_rule};
+use super::{Lowering, Target};
 use crate::draft::{ChainRef, DraftRule};
 use crate::native::effects::Effect;
 use crate::report::Who;
-
-/// In the digest text: a read that is more than one of system variables.
-const NOT_SYSVAR_READ: &str = r";|:=|(?:^|[^@])@(?:[^@]|$)|\bINTO\b";
 
 /// An effect on statements of a placed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,18 +172,13 @@ impl Lowering<'_, '_> {
         let go_on = Target::Jump(next);
         match effect {
             Effect::Cache { .. } => {
-                let never = format!("{NEVER}{SESSION}");
-                self.go(chain, "never", address, digest_rule(never), go_on);
-                let locks = EngineRule {
-                    match_pattern: Some(IN_TEXT.to_owned()),
-                    ..EngineRule::default()
-                };
-                self.go(chain, "locks", address, locks, go_on);
-                self.go(chain, "read", address, with(effect, digest_rule(SELECT)), go_on);
+                self.go(chain, "quoted_call", address, self.quoted_call(), go_on);
+                let read = with(effect, self.read(false, false));
+                self.go(chain, "read", address, read, go_on);
             }
             Effect::Multiplex(Multiplex::IgnoreSysvarReads) => {
-                self.go(chain, "never", address, digest_rule(NOT_SYSVAR_READ), go_on);
-                self.go(chain, "read", address, with(effect, digest_rule(SELECT)), go_on);
+                let read = self.reads_of_system_variables();
+                self.go(chain, "read", address, with(effect, read), go_on);
             }
             Effect::Mirror { percent, .. } if *percent < 100 => {
                 let name = self.draft.get(chain).name.clone();

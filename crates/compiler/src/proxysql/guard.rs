@@ -4,8 +4,8 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, EngineRule};
 
+use super::Lowering;
 use super::refusals::Refused;
-use super::{Lowering, digest_rule};
 use crate::bundled::Slot;
 use crate::draft::DraftRule;
 use crate::report::DIFFERENCE;
@@ -15,31 +15,48 @@ const KEYS: &str = "cache_ttl|query_delay|query_retries|query_timeout|hostgroup|
                     |create_new_connection";
 
 impl Lowering<'_, '_> {
-    /// One rule for everyone, or one for each user who is not allowed annotations.
+    /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
+    /// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
     pub(super) fn annotation_guards(&mut self) -> Vec<DraftRule> {
         let program = self.program;
-        let users = &program.users;
-        let refused = Refused::by_guard(
-            Refusal::Annotation,
-            "engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them",
-        );
-        let rule = |username: Option<String>| EngineRule {
-            username,
-            match_digest: None,
-            match_pattern: Some(pattern()),
-            ..digest_rule("")
-        };
-        if users.iter().all(|user| !user.annotations_allowed) {
-            let name = "annotations".to_owned();
-            return vec![self.refusing(name, &Address::new("users"), rule(None), &refused)];
+        let guards = [
+            (
+                "complete",
+                self.incomplete(),
+                Refused::by_guard(
+                    Refusal::Unreadable,
+                    "the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \\0",
+                ),
+            ),
+            (
+                "annotations",
+                EngineRule {
+                    match_pattern: Some(pattern()),
+                    ..EngineRule::default()
+                },
+                Refused::by_guard(
+                    Refusal::Annotation,
+                    "engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them",
+                ),
+            ),
+        ];
+        let everyone = program.users.iter().all(|user| !user.annotations_allowed);
+        let mut rules = Vec::new();
+        for (name, rule, refused) in guards {
+            if everyone {
+                rules.push(self.refusing(name.to_owned(), &Address::new("users"), rule, &refused));
+                continue;
+            }
+            for user in program.users.iter().filter(|user| !user.annotations_allowed) {
+                let rule = EngineRule {
+                    username: Some(user.name.clone()),
+                    ..rule.clone()
+                };
+                let name = format!("{name}.{}", user.name);
+                rules.push(self.refusing(name, &user.address, rule, &refused));
+            }
         }
-        let denied = users.iter().filter(|user| !user.annotations_allowed);
-        denied
-            .map(|user| {
-                let name = format!("annotations.{}", user.name);
-                self.refusing(name, &user.address, rule(Some(user.name.clone())), &refused)
-            })
-            .collect()
+        rules
     }
 
     /// The guard comes too late for what raw rules with small ids decide.
@@ -71,7 +88,10 @@ pub(super) fn would_renumber(order: &[Slot<'_>], guards: usize, first_id: u32) -
     written.is_some_and(|id| (id.saturating_sub(first_id) as usize) < guards + before)
 }
 
-/// An annotation in any comment: one of the keys at the start of the comment or behind a semicolon.
+/// The name of an annotation behind the start of a comment and before its end. Whether ProxySQL obeys it there depends on
+/// what stands between; all are refused. No group is repeated without a bound: PCRE 8 takes stack for every turn.
 fn pattern() -> String {
-    format!(r"/\*(?:(?s:.*);)?[\s!+M0-9]*(?:{KEYS})\s*=")
+    const STARS: &str = r"(?:\*+[^*/][^*]*)";
+    let key = format!(r"(?:\b|[0-9M])(?:{KEYS})\s*=");
+    format!(r"/\*[^*]*(?:{STARS}{{0,16}}{key}|{STARS}{{16}}\*+[^*/](?s:.*){key})")
 }

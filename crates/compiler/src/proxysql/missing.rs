@@ -4,24 +4,16 @@ use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin};
 
 use super::refusals::Refused;
-use super::{Lowering, Target, digest_rule, text_rule};
+use super::{Lowering, Target, digest_rule};
 use crate::draft::ChainRef;
 use crate::native::Section;
 
-/// Statements that follow the open transaction.
-const CONTROL: &str = r"^(?:COMMIT|ROLLBACK|SAVEPOINT|RELEASE SAVEPOINT|XA)\b[^;]*$";
-const BEGIN: &str = r"^(?:BEGIN|START TRANSACTION)\b";
-/// The same where only MariaDB reads it as code: ProxySQL takes `/*M!` for a comment, which no digest shows.
-const HIDDEN_BEGIN: &str =
-    r"/\*M!(?s:.*)(?:[Bb][Ee][Gg][Ii][Nn]|[Tt][Rr][Aa][Nn][Ss][Aa][Cc][Tt][Ii][Oo][Nn])";
-/// What looks like session setup and is not: several statements, SET STATEMENT, SELECT with a table.
+/// BEGIN where only a server reads it: ProxySQL takes executable comments for comments, which no digest shows.
+const HIDDEN_BEGIN: &str = r"/\*M?!(?s:.*)(?:BEGIN|START|TRANSACTION)";
+/// BEGIN behind another statement.
+const LATER_BEGIN: &str = r";(?s:.*)\b(?:BEGIN|START)\b";
+/// In the digest text, what looks like session setup and is not: several statements, SET STATEMENT, SELECT with a table.
 const NOT_SETUP: &str = r";|^SET STATEMENT\b|^SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
-/// SET, USE, SHOW; SELECT of literals, variables and at most 8 calls of functions that drivers use on connect.
-const SETUP: &str = concat!(
-    r"^(?:SET|USE|SHOW)\b|^SELECT [^(]*(?:\b(?:DATABASE|SCHEMA|USER|CURRENT_USER|SESSION_USER|SYSTEM_USER|CONNECTION_ID",
-    r"|VERSION|NOW|SYSDATE|CURRENT_TIMESTAMP|UNIX_TIMESTAMP|UUID|LAST_INSERT_ID|ROW_COUNT|FOUND_ROWS|CONCAT|IFNULL",
-    r"|COALESCE|TIMEDIFF|TIMESTAMPDIFF|UTC_TIMESTAMP|SLEEP) ?\([^()]*\)[^(]*){0,8}$"
-);
 
 /// A query in parentheses that has a table or may have one.
 const WRAPPED: &str = r"^\(+ ?SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
@@ -74,22 +66,29 @@ impl Lowering<'_, '_> {
             }
         };
         let control = Action::Go(self.end);
-        let mut named = vec![("control", digest_rule(CONTROL), control)];
-        if matches!(begin, Action::Refuse(_)) {
-            named.push(("hidden_begin", text_rule(HIDDEN_BEGIN.to_owned()), begin.clone()));
+        let passes = !matches!(statements, Action::Refuse(_));
+        let mut named = vec![("control", self.control(), control)];
+        if passes && matches!(begin, Action::Refuse(_)) {
+            for (name, pattern) in [("hidden_begin", HIDDEN_BEGIN), ("later_begin", LATER_BEGIN)] {
+                let rule = EngineRule {
+                    match_pattern: Some(pattern.to_owned()),
+                    ..EngineRule::default()
+                };
+                named.push((name, rule, begin.clone()));
+            }
         }
-        named.extend([
-            ("begin", digest_rule(BEGIN), begin),
-            ("not_setup", digest_rule(NOT_SETUP), statements.clone()),
-            ("setup", digest_rule(SETUP), setup),
-        ]);
-        if !matches!(statements, Action::Refuse(_))
-            && named
-                .iter()
-                .any(|(name, .., action)| *name == "setup" && *action != statements)
-        {
+        named.push(("begin", self.begin(), begin));
+        if passes {
+            named.push(("not_setup", digest_rule(NOT_SETUP), statements.clone()));
+        }
+        named.extend(
+            self.setup()
+                .into_iter()
+                .map(|(name, rule)| (name, rule, setup.clone())),
+        );
+        if passes && setup != statements {
             let what = format!(
-                "shard map {}: a SELECT that has no table and calls functions may be session setup or not; put the {} first, {}",
+                "shard map {}: the statement may be session setup or not (it calls functions, names a schema, or hides a part); put the {} first, {}",
                 step.map,
                 step.key,
                 refusal::accepted_forms(&step.key, &step.finders)
@@ -98,7 +97,8 @@ impl Lowering<'_, '_> {
             let refused = Action::Refuse(Refused::by(section, Refusal::MissingKey, message));
             named.extend([
                 ("wrapped", digest_rule(WRAPPED), statements.clone()),
-                ("calls", digest_rule(CALLS), refused),
+                ("calls", digest_rule(CALLS), refused.clone()),
+                ("unknown_setup", self.like_setup(), refused),
             ]);
         }
         if named.iter().any(|(.., action)| *action != statements) {

@@ -4,27 +4,11 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::{Address, EngineRule, Finder, MapStep, ReadSelection, RoleStep, Scope};
 
 use super::conditions::{self, Conditions};
-use super::{Lowering, Target, digest_rule};
+use super::{Lowering, Target};
 use crate::draft::ChainRef;
 use crate::keys::site::any_case;
 use crate::native::Section;
 use crate::report::{DIFFERENCE, Who};
-
-/// In the digest text: several statements, locks, sequences, and INTO.
-pub(super) const NEVER: &str = concat!(
-    r";|\b(?:FOR (?:UPDATE|SHARE)|LOCK IN SHARE MODE|INTO|(?:NEXT|PREVIOUS) VALUE FOR)\b",
-    r"|\b(?:GET_LOCK|RELEASE_LOCK|RELEASE_ALL_LOCKS|IS_FREE_LOCK|IS_USED_LOCK|NEXTVAL|LASTVAL|SETVAL|LOAD_FILE",
-    r"|MASTER_POS_WAIT|MASTER_GTID_WAIT|SOURCE_POS_WAIT|WAIT_FOR_EXECUTED_GTID_SET) ?\(",
-);
-/// In the digest text: what speaks of the session that it runs in.
-pub(super) const SESSION: &str =
-    r"|[@]|\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT|CONNECTION_ID) ?\(|\bSQL_CALC_FOUND_ROWS\b";
-/// In the statement, because the digest text of a long one is cut: locks; and executable comments.
-pub(super) const IN_TEXT: &str = r"\bFOR\s+(?:UPDATE|SHARE)\b|\bSHARE\s+MODE\b|\bGET_LOCK\s*\(|/\*M?!";
-pub(super) const SELECT: &str = r"^\(*SELECT\b";
-/// Only what ProxySQL itself takes for a SELECT: other reads open a transaction under `autocommit=0`, and writes would
-/// follow it to the reader (`Query_Info::is_select_NOT_for_update`, 2.7.1).
-const READ: &str = "^SELECT ";
 
 impl Lowering<'_, '_> {
     /// Policies that the engine can follow: what else they ask for is reported.
@@ -154,28 +138,7 @@ impl Lowering<'_, '_> {
             let rest = self.branch(first, "", address, &conditions, Target::Jump(chain));
             self.go(rest, "rest", address, EngineRule::default(), writer);
         }
-        let session = if step.session_functions_on_readers {
-            ""
-        } else {
-            SESSION
-        };
-        self.go(
-            chain,
-            "never",
-            address,
-            digest_rule(format!("{NEVER}{session}")),
-            writer,
-        );
-        self.go(
-            chain,
-            "locks",
-            address,
-            EngineRule {
-                match_pattern: Some(IN_TEXT.to_owned()),
-                ..EngineRule::default()
-            },
-            writer,
-        );
+        self.go(chain, "quoted_call", address, self.quoted_call(), writer);
         if let Some(hint) = &step.writer_hint {
             self.go(
                 chain,
@@ -185,14 +148,15 @@ impl Lowering<'_, '_> {
                 writer,
             );
         }
-        self.selection(chain, step, address, reader, writer);
+        let read = self.read(true, step.session_functions_on_readers);
+        self.selection(chain, (step, read), address, reader, writer);
         first
     }
 
     fn selection(
         &mut self,
         chain: ChainRef,
-        step: &RoleStep,
+        (step, read): (&RoleStep, EngineRule),
         address: &Address,
         reader: Target,
         writer: Target,
@@ -201,17 +165,17 @@ impl Lowering<'_, '_> {
         let conditions = |scope: &Scope| Conditions::of(scope, users).expect("the policy has been checked");
         let mut last = chain;
         match &step.reads {
-            ReadSelection::All => self.go(chain, "read", address, digest_rule(READ), reader),
+            ReadSelection::All => self.go(chain, "read", address, read, reader),
             ReadSelection::Except(scopes) => {
                 for (at, scope) in scopes.iter().enumerate() {
                     last = self.branch(last, &format!("except{at}."), address, &conditions(scope), writer);
                 }
-                self.go(last, "read", address, digest_rule(READ), reader);
+                self.go(last, "read", address, read, reader);
             }
             ReadSelection::Only(scopes) => {
                 let name = format!("{}.only", self.draft.get(chain).name);
                 let only = self.draft.chain(&name);
-                self.go(chain, "read", address, digest_rule(READ), Target::Jump(only));
+                self.go(chain, "read", address, read, Target::Jump(only));
                 let mut among = only;
                 for (at, scope) in scopes.iter().enumerate() {
                     among = self.branch(among, &format!("only{at}."), address, &conditions(scope), reader);

@@ -5,16 +5,22 @@ use super::*;
 
 const READ: Form<'_> = Form {
     verbs: &["SELECT"],
-    without: &["FOR", "FORCE_LOCK", "INTO", "LOCK"],
-    signs: "().",
+    without: &["FOR", "GET_LOCK*", "INTO", "LOCK"],
+    calls: Calls::Any,
+    dots: true,
+    variables: Variables::None,
     wrapped: true,
+    spaced: false,
 };
 
 const SETUP: Form<'_> = Form {
     verbs: &["SET", "SELECT"],
     without: &["FROM", "INTO", "FOR"],
-    signs: "().@",
+    calls: Calls::Of(&["NOW", "CONCAT", "NOWADAYS"]),
+    dots: true,
+    variables: Variables::Any,
     wrapped: false,
+    spaced: true,
 };
 
 fn compiled(pattern: &str, dialect: Dialect) -> Pattern {
@@ -50,13 +56,17 @@ fn reads_are_recognised_whole() {
         ("select a.b, `c` from t where d='it''s' and e=\"x\"", true),
         ("/* tenant=5 */ (SELECT a FROM t) UNION (SELECT 2) ;  ", true),
         ("SELECT a/b, a / b, a - b, -1, 0xAF, 10 FROM t -- the end", true),
+        ("SELECT a/-1 FROM t", false),
         ("SELECT a # c\nFROM t", true),
         ("SELECT a --\nFROM t", true),
         (
             "SELECT a /* FOR UPDATE */ FROM t WHERE b='FOR' AND c=\"INTO\"",
             true,
         ),
-        ("SELECT forx, xfor, fo, forced FROM t", true),
+        ("SELECT forx, xfor, fo, forced, get_loc FROM t", true),
+        ("SELECT a-b, a/b, a - b, -1 FROM t WHERE c<-1", true),
+        ("SELECT GET_LOCK --\n('a',1)", false),
+        ("SELECT get_locked FROM t", false),
         ("SELECT a FROM t FOR UPDATE", false),
         ("SELECT a FROM t FOR-- x\nUPDATE", false),
         ("SELECT a FROM t FOR# lock\n UPDATE", false),
@@ -91,6 +101,15 @@ fn verbs_share_their_beginnings() {
             "/* connector (Revision: 1) */SELECT  @@session.auto_increment_increment AS a",
             true,
         ),
+        ("SELECT NOW(), CONCAT(@@sql_mode, ',X'), now", true),
+        ("SELECT NOWADAYS(), NO", true),
+        ("SELECT f(1)", false),
+        ("SELECT NOWA()", false),
+        ("SELECT CONCAT(f(1))", false),
+        ("SET @x = f(15)", false),
+        ("SET @x = (SELECT 1)", false),
+        ("SET @x := -1", true),
+        ("SET/**/x=1", false),
         ("SELECT name FROM orders", false),
         ("SELECT name\n--\nFROM orders WHERE id=5", false),
         ("SELECT name#c\nFROM orders", false),

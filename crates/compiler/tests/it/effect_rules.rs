@@ -186,7 +186,7 @@ firewall:
         })
         .collect();
     insta::assert_snapshot!(lists.join("\n"), @r#"
-    app Protecting ["app", "reports"] 2 flags
+    app Protecting ["app", "reports"] 8 flags
     batch Disabled [] 0 flags
     "#);
     let decider = Decider::new(&compiled);

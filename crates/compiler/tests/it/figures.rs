@@ -162,13 +162,15 @@ fn trees_of_the_bundled_engine() {
 
 #[test]
 fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_guards() {
+    // The statement is asked whether it is complete, which no complete tree counts.
+    let guard = EngineId::Proxysql27.profile().prices.pcre_evaluation_ns;
     for keys in [200, 1_000, 10_000] {
         let stats = tree(keys, EngineId::Proxysql27);
         let complete = (2..=200)
             .map(|fan_out| complete_tree_ns(keys, fan_out, EngineId::Proxysql27))
             .fold(f64::MAX, f64::min);
         assert!(
-            stats.mean_cost_ns <= 1.05 * complete,
+            stats.mean_cost_ns <= 1.05 * (complete + guard),
             "{keys}: {stats:?} and {complete}"
         );
         if keys == 200 {

@@ -94,8 +94,9 @@ fn exhausted_ranges_say_by_how_much() {
     let compiled = again(&project, EngineId::Proxysql27, &Lock::default());
     insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @r"
     SW323: ids.hostgroups 10-19 has 10 numbers, 31 too few for the hostgroups of this topology
-    SW323: ids.flags 20-21 has 2 numbers, 14 too few for the chains of proxysql-2.7
-    SW323: ids.rules 100-109 has room for 10 of 78 rules of proxysql-2.7 that stand together, 68 too few
+    SW323: ids.hostgroups 10-19 has 10 numbers, 6 too few for the hostgroups that refuse executions on proxysql-2.7
+    SW323: ids.flags 20-21 has 2 numbers, 21 too few for the chains of proxysql-2.7
+    SW323: ids.rules 100-109 has room for 10 of 101 rules of proxysql-2.7 that stand together, 91 too few
     ");
 }
 
