@@ -16,6 +16,8 @@ const PUBLISH: [&str; 4] = [
     "MYSQL USERS",
 ];
 const ADMIN_VARIABLES: &str = "ADMIN VARIABLES";
+/// The one variable that the admin port does not take in a SET statement (2.7.1).
+const NOT_BY_SET: &str = "mysql-init_connect";
 
 /// The configuration as a script that replaces the whole of every table it writes to. Passwords are placeholders that
 /// nobody can log in with. The same bytes for equal configurations.
@@ -240,7 +242,16 @@ fn set_back(out: &mut String, variable: &str, value: &str, ownership: &Ownership
 }
 
 fn set(out: &mut String, variable: &str, value: &str) {
-    line(out, &format!("SET {variable}={};", literal(value)));
+    let value = literal(value);
+    if variable == NOT_BY_SET {
+        let place = format!("WHERE variable_name='{variable}'");
+        line(
+            out,
+            &format!("UPDATE global_variables SET variable_value={value} {place};"),
+        );
+    } else {
+        line(out, &format!("SET {variable}={value};"));
+    }
 }
 
 fn short(configuration: &Configuration) -> String {

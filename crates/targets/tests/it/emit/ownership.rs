@@ -53,6 +53,7 @@ fn what_is_no_longer_written_is_taken_back() {
             reset("admin-mysql_ifaces", "0.0.0.0:6032"),
             reset("admin-refresh_interval", "2000"),
             reset("mysql-firewall_whitelist_enabled", "false"),
+            reset("mysql-init_connect", ""),
             reset("mysql-interfaces", "0.0.0.0:6033"),
             reset("mysql-monitor_password", "monitor"),
             reset("mysql-query_digests", "true"),
