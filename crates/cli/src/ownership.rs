@@ -40,7 +40,8 @@ pub(crate) fn remember(file: &ProjectFile, configuration: &Configuration, lock: 
             .filter(|(name, _)| is_ours(&manage.clusters, cluster_of(name)));
         let outside: Vec<(String, u32)> = outside.collect();
         for (name, id) in outside {
-            lock.set(format!("{HOSTGROUPS}{name}"), id);
+            // By number: a cluster whose pin changes leaves the old one behind.
+            lock.set(format!("{HOSTGROUPS}{}.{id}", cluster_of(&name)), id);
         }
     }
     if manage.query_rules == Managed::Own {
@@ -123,7 +124,7 @@ fn hostgroups(lock: &Lock, prefix: &str) -> impl Iterator<Item = (String, u32)> 
     lock.below(prefix).map(|(name, id)| (name.to_owned(), id))
 }
 
-/// The cluster of `CLUSTER.ROLE`.
+/// The cluster of `CLUSTER.ROLE` or `CLUSTER.NUMBER`.
 fn cluster_of(name: &str) -> &str {
     name.split_once('.').map_or(name, |(cluster, _)| cluster)
 }
