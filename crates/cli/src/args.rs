@@ -1,6 +1,7 @@
 //! The command line: every command and flag, with the help that people read.
 
 mod ask;
+mod targets;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ pub(crate) use self::ask::{
     ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Report, Route, Traffic,
     TrafficDiff, TrafficWhat,
 };
+pub(crate) use self::targets::{Ownership, Selection};
 use crate::reports::ReportFile;
 use crate::ui::{Annotate, Color, Format};
 
@@ -344,14 +346,6 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Which targets a command is about.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Selection {
-    /// Targets by name; every target of the project when absent
-    #[arg(long = "target", value_name = "NAME")]
-    pub(crate) targets: Vec<String>,
-}
-
 /// Shows what differs between the project and its targets; exits 2 when something does
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright diff\n  shardwright diff --target local --format json")]
@@ -369,6 +363,8 @@ pub(crate) struct Diff {
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) selection: Selection,
+    #[command(flatten)]
+    pub(crate) ownership: Ownership,
     /// Saves the plan
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -404,6 +400,8 @@ pub(crate) struct Apply {
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
+    #[command(flatten)]
+    pub(crate) ownership: Ownership,
     /// Applies without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,

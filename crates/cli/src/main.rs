@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod exit;
 mod lsp;
+mod ownership;
 mod project;
 mod reports;
 mod rule_set;

@@ -17,6 +17,7 @@ use crate::args::Global;
 use crate::commands::live;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::ownership;
 use crate::ui::{Format, Ui};
 
 /// The name of the lock file, beside the project file.
@@ -254,7 +255,8 @@ impl Opened {
     }
 
     fn build_as(&self, engine: EngineId, options: &shardwright_compiler::Options) -> Built {
-        let compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, options);
+        let mut compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, options);
+        ownership::remember(&self.project.file, &compiled.configuration, &mut compiled.lock);
         let configuration = Arc::clone(&compiled.configuration);
         Built {
             compiled,

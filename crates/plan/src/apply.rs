@@ -1,7 +1,5 @@
 //! Does a plan to a target: compare, send, read back; and finds out what happened when no answer comes.
 
-use shardwright_rules::Configuration;
-
 use crate::{Action, Applied, ApplyError, Change, Observed, Outcome, Plan, Problem, Report, Target, diff};
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
@@ -134,6 +132,7 @@ impl Run<'_> {
             ApplyError::NotSent(_) => (Outcome::NotSent, message),
             ApplyError::Stale(_) => (Outcome::Stale, message),
             ApplyError::Contended(_) => (Outcome::Contended, message),
+            ApplyError::Foreign(_) => (Outcome::Refused, message),
             ApplyError::Invalid { address, reason } => {
                 self.report.problems.push(Problem { address, reason });
                 (Outcome::Rejected, message)
@@ -163,7 +162,7 @@ impl Run<'_> {
             }
         };
         self.report.after = Some(observed.base());
-        let problems = differences(&observed, change.desired);
+        let problems = differences(&observed, change);
         if problems.is_empty() {
             return (
                 Outcome::Applied,
@@ -192,7 +191,7 @@ impl Run<'_> {
         self.report.after = Some(observed.base());
         Ok(if observed.base() == change.plan.base {
             Live::Base
-        } else if differences(&observed, change.desired).is_empty() {
+        } else if differences(&observed, change).is_empty() {
             Live::Desired
         } else {
             Live::Other
@@ -200,14 +199,18 @@ impl Run<'_> {
     }
 }
 
-fn differences(observed: &Observed, desired: &Configuration) -> Vec<Problem> {
+fn differences(observed: &Observed, change: &Change<'_>) -> Vec<Problem> {
     let Some(live) = &observed.configuration else {
         return vec![Problem {
             address: None,
             reason: "the target runs no configuration".into(),
         }];
     };
-    let effects = diff(live, desired).into_iter();
+    let owner = (observed.project != change.plan.project).then(|| Problem {
+        address: Some("project".into()),
+        reason: "is another one".into(),
+    });
+    let effects = diff(live, change.desired).into_iter();
     let said = effects.map(|effect| Problem {
         reason: match effect.action {
             Action::Add => "is missing".into(),
@@ -216,7 +219,7 @@ fn differences(observed: &Observed, desired: &Configuration) -> Vec<Problem> {
         },
         address: Some(effect.address),
     });
-    said.collect()
+    owner.into_iter().chain(said).collect()
 }
 
 fn moved(change: &Change<'_>, observed: &Observed) -> String {
@@ -227,7 +230,7 @@ fn moved(change: &Change<'_>, observed: &Observed) -> String {
     );
     if observed.generation == base.generation {
         message.push_str(" with another configuration");
-    } else if observed.fingerprint == change.plan.desired {
+    } else if observed.fingerprint == change.plan.desired && observed.project == change.plan.project {
         message.push_str(", which is what the plan wants");
     }
     message

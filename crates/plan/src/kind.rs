@@ -7,6 +7,8 @@ use shardwright_rules::Address;
 /// The sort of object that an effect is about, known from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
+    /// `project`, the owner of a target.
+    Project,
     /// `engine_settings`
     Settings,
     /// `monitor`
@@ -46,6 +48,7 @@ impl ObjectKind {
     pub fn of(address: &Address) -> Self {
         let mut parts = address.as_str().split('.');
         match (parts.next(), parts.next(), parts.next()) {
+            (Some("project"), None, _) => Self::Project,
             (Some("engine_settings"), ..) => Self::Settings,
             (Some("monitor"), ..) => Self::Monitor,
             (Some("listeners"), ..) => Self::Listener,
@@ -68,6 +71,7 @@ impl ObjectKind {
     /// The word for `count` objects of the kind.
     pub fn noun(self, count: usize) -> &'static str {
         let (one, many) = match self {
+            Self::Project => ("owner", "owners"),
             Self::Settings => ("engine setting", "engine settings"),
             Self::Monitor => ("monitor", "monitors"),
             Self::Listener => ("listener", "listeners"),
@@ -91,7 +95,7 @@ impl ObjectKind {
     /// Where the section of the kind stands in a listing: what others refer to comes first.
     fn section(self) -> u8 {
         match self {
-            Self::Settings | Self::Monitor | Self::Listener => 0,
+            Self::Project | Self::Settings | Self::Monitor | Self::Listener => 0,
             Self::Cluster | Self::Server => 1,
             Self::User => 2,
             Self::ShardMap | Self::Shard => 3,

@@ -17,7 +17,7 @@ pub enum Outcome {
     Unverified,
     /// Nothing was sent: the target cannot be reached or is not part of the plan.
     NotSent,
-    /// Nothing was sent: a safety limit or a protected object stands against it.
+    /// Nothing was changed: a safety limit, a protected object or another owner stands against it.
     Refused,
     /// The target has moved since the plan was made.
     Stale,

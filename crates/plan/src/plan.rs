@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::digest::sha256_hex;
-use crate::{Counts, Difference, Effect, Observed, ShardMove, compare};
+use crate::{Action, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -62,6 +62,9 @@ pub struct TargetPlan {
     pub engine: EngineId,
     /// What it ran when the plan was made.
     pub base: Base,
+    /// The project that it will belong to, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Fingerprint of what it shall run.
     pub desired: String,
     /// What will be different.
@@ -88,6 +91,9 @@ pub struct Base {
     pub generation: u64,
     /// Fingerprint of the configuration; empty before the first one.
     pub fingerprint: String,
+    /// The project that the target belongs to, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
 }
 
 /// Whether statements route differently.
@@ -262,28 +268,60 @@ impl TargetPlan {
             }
         };
         let Difference { effects, counts } = compare(current, desired);
-        let steps = if effects.is_empty() {
-            Vec::new()
-        } else {
-            vec![Step::CompareBase, Step::Swap, Step::Verify]
-        };
         Self {
             name: name.to_owned(),
             engine: desired.engine,
             base: observed.base(),
+            project: observed.project.clone(),
             desired: desired.fingerprint(),
             effect_digest: effect_digest(name, desired.engine, &effects),
+            steps: steps(&effects),
             effects,
             counts,
             hazards,
             cost: None,
-            steps,
         }
+    }
+
+    /// The same for a project; a change of the owner is an effect like any other.
+    pub fn for_project(mut self, project: Option<&str>) -> Self {
+        if self.project.as_deref() == project {
+            return self;
+        }
+        let facts = |name: Option<&str>| -> Facts {
+            let name = name.map(|name| ("name".to_owned(), serde_json::Value::from(name)));
+            name.into_iter().collect()
+        };
+        let owner = std::mem::replace(&mut self.project, project.map(str::to_owned));
+        let effect = Effect {
+            action: match (&owner, project) {
+                (None, _) => Action::Add,
+                (Some(_), Some(_)) => Action::Change,
+                (Some(_), None) => Action::Remove,
+            },
+            address: "project".into(),
+            old: facts(owner.as_deref()),
+            new: facts(project),
+            reason: None,
+            rows: Vec::new(),
+        };
+        self.effects.insert(0, effect);
+        self.effect_digest = self.computed_effect_digest();
+        self.steps = steps(&self.effects);
+        self
     }
 
     /// What [`TargetPlan::effect_digest`] must be.
     pub(crate) fn computed_effect_digest(&self) -> String {
         effect_digest(&self.name, self.engine, &self.effects)
+    }
+}
+
+fn steps(effects: &[Effect]) -> Vec<Step> {
+    if effects.is_empty() {
+        Vec::new()
+    } else {
+        vec![Step::CompareBase, Step::Swap, Step::Verify]
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Observed {
     pub generation: u64,
     /// [`Configuration::fingerprint`] of what it runs; empty before the first one.
     pub fingerprint: String,
+    /// The project that it belongs to; `None` where nobody with a name has applied to it.
+    pub project: Option<String>,
     /// What it runs; `None` before the first one.
     pub configuration: Option<Configuration>,
 }
@@ -35,6 +37,7 @@ impl Observed {
         Base {
             generation: self.generation,
             fingerprint: self.fingerprint.clone(),
+            project: self.project.clone(),
         }
     }
 }
@@ -72,6 +75,9 @@ pub enum ApplyError {
     /// Another change is being made; nothing was changed.
     #[error("another change is being made: {0}")]
     Contended(String),
+    /// It belongs to another project than the plan was made for; nothing was changed.
+    #[error("the target is another project's: {0}")]
+    Foreign(String),
     /// The configuration is not one that the target can run; nothing was changed.
     #[error("the target rejects the configuration: {reason}")]
     Invalid {

@@ -118,7 +118,11 @@ impl Session for AdminSession {
         let text = std::str::from_utf8(sql).map_err(|_| errors::PARSE.with("the statement is not UTF-8"))?;
         match grammar::parse(text)? {
             Some(AdminStatement::Observe) => self.observe(rows),
-            Some(AdminStatement::Apply { expected, json }) => self.apply(&expected, &json, rows),
+            Some(AdminStatement::Apply {
+                expected,
+                project,
+                json,
+            }) => self.apply((&expected, project.as_deref()), &json, rows),
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
             None => self.sql(text, rows),
         }
@@ -129,11 +133,12 @@ impl AdminSession {
     fn observe(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         let snapshot = self.shared.control.snapshot().load_full();
         one_row(
-            &["generation", "fingerprint", "configuration"],
+            &["generation", "fingerprint", "configuration", "project"],
             vec![
                 Value::Int(snapshot.generation),
                 snapshot.fingerprint.clone().into(),
                 snapshot.json.clone().into(),
+                snapshot.project.clone().map_or(Value::Null, Value::from),
             ],
         )
         .send(rows)
@@ -141,19 +146,20 @@ impl AdminSession {
 
     fn apply(
         &mut self,
-        expected: &Expected,
+        (expected, project): (&Expected, Option<&str>),
         json: &str,
         rows: &mut dyn RowSink,
     ) -> Result<Answer, MysqlError> {
         let applied = self
             .shared
             .control
-            .apply(expected, json)
+            .apply(expected, project, json)
             .map_err(|error| refusal(&error))?;
         self.shared.workers().iter().for_each(|worker| worker.wake());
         tracing::info!(
             generation = applied.generation,
             fingerprint = applied.fingerprint,
+            project,
             "applied"
         );
         self.answered = Answered(Some(self.shared.control.fail_points));

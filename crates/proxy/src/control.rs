@@ -29,6 +29,8 @@ pub(crate) struct Expected {
     pub(crate) generation: i64,
     /// Empty for generation 0.
     pub(crate) fingerprint: String,
+    /// The project that the proxy is taken over from, if any.
+    pub(crate) owner: Option<String>,
 }
 
 /// What was applied.
@@ -45,12 +47,21 @@ pub(crate) enum ApplyError {
         "STALE: the proxy serves generation {generation} ({fingerprint}), not what the plan was made from"
     )]
     Stale { generation: i64, fingerprint: String },
+    #[error("FOREIGN: the proxy belongs to the project {owner}, not to {}", said(.project.as_deref()))]
+    Foreign { owner: String, project: Option<String> },
     #[error("CONTENDED: another configuration is being applied")]
     Contended,
     #[error("INVALID: {}", listed(.0))]
     Invalid(Vec<Problem>),
     #[error("FAILED: the configuration could not be made durable and is not served: {0}")]
     Failed(#[from] StoreError),
+}
+
+fn said(project: Option<&str>) -> String {
+    project.map_or_else(
+        || "one without a name".to_owned(),
+        |project| format!("the project {project}"),
+    )
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -134,8 +145,14 @@ impl Control {
         &self.snapshot
     }
 
-    /// Applies a serialized configuration, if what is served is what the caller expects.
-    pub(crate) fn apply(&self, expected: &Expected, json: &str) -> Result<Applied, ApplyError> {
+    /// Applies a serialized configuration of a project, if what is served is what the caller expects and no other
+    /// project's.
+    pub(crate) fn apply(
+        &self,
+        expected: &Expected,
+        project: Option<&str>,
+        json: &str,
+    ) -> Result<Applied, ApplyError> {
         self.fail_points.reach(FailPoint::Received);
         let mut store = match self.store.try_lock() {
             Ok(store) => store,
@@ -150,12 +167,21 @@ impl Control {
                 fingerprint: served.fingerprint.clone(),
             });
         }
+        let project = project.map(str::to_owned);
+        // A proxy without an owner is anybody's; one with an owner changes hands only when the caller names it.
+        if served.project.is_some() && served.project != project && served.project != expected.owner {
+            return Err(ApplyError::Foreign {
+                owner: served.project.clone().unwrap_or_default(),
+                project,
+            });
+        }
         let ingredients = Ingredients {
             members: &self.members,
             allow_secret_commands: self.allow_secret_commands,
         };
-        let snapshot =
-            Snapshot::build(served.generation + 1, json, &ingredients).map_err(ApplyError::Invalid)?;
+        let snapshot = Snapshot::build(served.generation + 1, json, &ingredients)
+            .map_err(ApplyError::Invalid)?
+            .of_project(project);
         self.fail_points.reach(FailPoint::Validated);
         self.fail_points.reach(FailPoint::BeforePersist);
         store.append(&snapshot.generation(), self.fail_points)?;

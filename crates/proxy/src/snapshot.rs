@@ -29,6 +29,8 @@ pub(crate) struct Snapshot {
     pub(crate) generation: i64,
     /// Empty for generation 0.
     pub(crate) fingerprint: String,
+    /// Whose configuration it is; `None` where the project has no name.
+    pub(crate) project: Option<String>,
     /// The serialized configuration; empty for generation 0.
     pub(crate) json: String,
     pub(crate) configuration: Arc<Configuration>,
@@ -55,6 +57,7 @@ impl Snapshot {
         Self {
             generation: 0,
             fingerprint: String::new(),
+            project: None,
             json: String::new(),
             router: Router::new(configuration.clone()),
             configuration,
@@ -88,7 +91,8 @@ impl Snapshot {
         generation: &Generation,
         ingredients: &Ingredients<'_>,
     ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
-        Self::build_leniently(generation.number, &generation.configuration, ingredients)
+        let built = Self::build_leniently(generation.number, &generation.configuration, ingredients);
+        built.map(|(snapshot, problems)| (snapshot.of_project(generation.project.clone()), problems))
     }
 
     fn build_leniently(
@@ -126,6 +130,7 @@ impl Snapshot {
         let snapshot = Self {
             generation,
             fingerprint: configuration.fingerprint(),
+            project: None,
             json,
             router,
             users,
@@ -144,11 +149,17 @@ impl Snapshot {
         users.is_some_and(|users| users.iter().any(|names| names.contains(user)))
     }
 
+    /// The same as a project's.
+    pub(crate) fn of_project(self, project: Option<String>) -> Self {
+        Self { project, ..self }
+    }
+
     /// The durable form.
     pub(crate) fn generation(&self) -> Generation {
         Generation {
             number: self.generation,
             fingerprint: self.fingerprint.clone(),
+            project: self.project.clone(),
             configuration: self.json.clone(),
         }
     }

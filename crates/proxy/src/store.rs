@@ -11,7 +11,7 @@ use crate::failpoint::{FailPoint, FailPoints};
 
 /// Generations that are kept.
 const KEPT_GENERATIONS: i64 = 10;
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// Why the data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,8 @@ pub enum StoreError {
 pub(crate) struct Generation {
     pub(crate) number: i64,
     pub(crate) fingerprint: String,
+    /// Whose configuration it is; `None` where the project has no name.
+    pub(crate) project: Option<String>,
     pub(crate) configuration: String,
 }
 
@@ -89,13 +91,13 @@ impl Store {
 
     /// The generation applied last.
     pub(crate) fn last(&self) -> Result<Option<Generation>, StoreError> {
-        let sql =
-            "SELECT generation, fingerprint, configuration FROM generations ORDER BY generation DESC LIMIT 1";
+        let sql = "SELECT generation, fingerprint, project, configuration FROM generations ORDER BY generation DESC LIMIT 1";
         let row = self.connection.query_row(sql, [], |row| {
             Ok(Generation {
                 number: row.get(0)?,
                 fingerprint: row.get(1)?,
-                configuration: row.get(2)?,
+                project: row.get(2)?,
+                configuration: row.get(3)?,
             })
         });
         row.optional().map_err(|source| self.failed(source))
@@ -124,8 +126,15 @@ impl Store {
             .map_or(0, |since| since.as_secs() as i64);
         let transaction = self.connection.transaction()?;
         transaction.execute(
-            "INSERT INTO generations (generation, fingerprint, configuration, applied_at) VALUES (?1, ?2, ?3, ?4)",
-            params![generation.number, generation.fingerprint, generation.configuration, now],
+            "INSERT INTO generations (generation, fingerprint, project, configuration, applied_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                generation.number,
+                generation.fingerprint,
+                generation.project,
+                generation.configuration,
+                now
+            ],
         )?;
         transaction.execute(
             "DELETE FROM generations WHERE generation <= ?1 - ?2",
@@ -178,6 +187,15 @@ fn open_database(path: &Path) -> Result<Connection, StoreError> {
         .map_err(failed)?;
     match version {
         SCHEMA_VERSION => {}
+        // Before projects had names.
+        1 => connection
+            .execute_batch(&format!(
+                "BEGIN;
+                 ALTER TABLE generations ADD COLUMN project TEXT;
+                 PRAGMA user_version = {SCHEMA_VERSION};
+                 COMMIT;"
+            ))
+            .map_err(failed)?,
         0 => connection
             .execute_batch(&format!(
                 "BEGIN;
@@ -185,7 +203,8 @@ fn open_database(path: &Path) -> Result<Connection, StoreError> {
                      generation INTEGER PRIMARY KEY,
                      fingerprint TEXT NOT NULL,
                      configuration TEXT NOT NULL,
-                     applied_at INTEGER NOT NULL
+                     applied_at INTEGER NOT NULL,
+                     project TEXT
                  ) STRICT;
                  PRAGMA user_version = {SCHEMA_VERSION};
                  COMMIT;"
@@ -209,6 +228,7 @@ mod tests {
         Generation {
             number,
             fingerprint: format!("f{number}"),
+            project: (number % 2 == 0).then(|| "shop".to_owned()),
             configuration: format!("{{\"n\":{number}}}"),
         }
     }
@@ -229,6 +249,24 @@ mod tests {
             .query_row("SELECT count(*) FROM generations", [], |row| row.get(0))
             .unwrap();
         assert_eq!(kept, KEPT_GENERATIONS);
+    }
+
+    #[test]
+    fn what_was_applied_before_projects_had_names_belongs_to_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Connection::open(directory.path().join("shardwright.db")).unwrap();
+        let sql = "CREATE TABLE generations (generation INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
+                       configuration TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT;
+                   INSERT INTO generations VALUES (7, 'f7', '{\"n\":7}', 1);
+                   PRAGMA user_version = 1;";
+        database.execute_batch(sql).unwrap();
+        drop(database);
+        let mut store = Store::open(directory.path()).unwrap();
+        assert_eq!(store.last().unwrap(), Some(generation(7)));
+        store.append(&generation(8), FailPoints::default()).unwrap();
+        drop(store);
+        let store = Store::open(directory.path()).unwrap();
+        assert_eq!(store.last().unwrap().unwrap().project.as_deref(), Some("shop"));
     }
 
     #[test]

@@ -3,15 +3,17 @@
 use std::time::Duration;
 use std::{fmt, io};
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, DriverError, OptsBuilder};
-use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError};
+use mysql::prelude::{FromValue, Queryable};
+use mysql::{Conn, DriverError, OptsBuilder, Row};
+use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
 use crate::Secret;
 
 /// The largest statement or row that is exchanged; the most that the protocol's own limit can be set to.
 const MAX_PACKET_BYTES: usize = 1 << 30;
+/// The column that names the project of a proxy.
+const OWNER: &str = "project";
 
 /// Where an admin port is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +124,24 @@ impl BundledTarget {
         Conn::new(options).map_err(|error| self.error(&format!("cannot connect: {}", reason(&error))))
     }
 
+    /// What an observation is about. A proxy of an earlier version has no owner to tell.
+    fn base(&self, row: &mut Row) -> Result<Base, TargetError> {
+        let has_owner = row.columns_ref().iter().any(|column| column.name_str() == OWNER);
+        Ok(Base {
+            generation: self.column(row, "generation")?,
+            fingerprint: self.column(row, "fingerprint")?,
+            project: match has_owner {
+                true => self.column(row, OWNER)?,
+                false => None,
+            },
+        })
+    }
+
+    fn column<T: FromValue>(&self, row: &mut Row, name: &str) -> Result<T, TargetError> {
+        let value = row.take_opt(name).and_then(Result::ok);
+        value.ok_or_else(|| self.error(&format!("cannot be observed: its answer has no {name}")))
+    }
+
     fn error(&self, reason: &str) -> TargetError {
         TargetError {
             target: self.name.clone(),
@@ -138,17 +158,19 @@ impl Target for BundledTarget {
 
     fn observe(&mut self) -> Result<Observed, TargetError> {
         let mut connection = self.connect()?;
-        let row: Option<(u64, String, String)> = connection
+        let row: Option<Row> = connection
             .query_first("SHARDWRIGHT OBSERVE")
             .map_err(|error| self.error(&format!("cannot be observed: {}", reason(&error))))?;
-        let Some((generation, fingerprint, json)) = row else {
+        let Some(mut row) = row else {
             return Err(self.error("cannot be observed: it answered without a row"));
         };
-        observed(generation, fingerprint, &json).map_err(|reason| self.error(&reason))
+        let base = self.base(&mut row)?;
+        let json: String = self.column(&mut row, "configuration")?;
+        observed(base, &json).map_err(|reason| self.error(&reason))
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
-        let statement = apply_statement(&change.plan.base, &change.desired.to_json());
+        let statement = apply_statement(change.plan, &change.desired.to_json());
         if statement.len() >= MAX_PACKET_BYTES {
             let reason = format!(
                 "the configuration takes {} bytes, too many to be sent",
@@ -169,11 +191,17 @@ impl Target for BundledTarget {
     }
 }
 
-fn observed(generation: u64, fingerprint: String, json: &str) -> Result<Observed, String> {
+fn observed(base: Base, json: &str) -> Result<Observed, String> {
+    let Base {
+        generation,
+        fingerprint,
+        project,
+    } = base;
     if generation == 0 {
         return Ok(Observed {
             generation,
             fingerprint: String::new(),
+            project,
             configuration: None,
         });
     }
@@ -188,17 +216,26 @@ fn observed(generation: u64, fingerprint: String, json: &str) -> Result<Observed
     Ok(Observed {
         generation,
         fingerprint,
+        project,
         configuration: Some(configuration),
     })
 }
 
 /// A quote in a literal is written twice, and a backslash is a character.
-fn apply_statement(base: &Base, json: &str) -> String {
+fn apply_statement(plan: &TargetPlan, json: &str) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let named = |word: &str, name: Option<&String>| {
+        name.map_or_else(String::new, |name| format!(" {word} {}", quoted(name)))
+    };
+    // The former owner is only named where a plan shows that it changes.
+    let former = plan.base.project.as_ref();
     format!(
-        "SHARDWRIGHT APPLY EXPECT {} '{}' AS '{}'",
-        base.generation,
-        base.fingerprint.replace('\'', "''"),
-        json.replace('\'', "''")
+        "SHARDWRIGHT APPLY EXPECT {} {}{}{} AS {}",
+        plan.base.generation,
+        quoted(&plan.base.fingerprint),
+        named("OWNER", former.filter(|_| plan.base.project != plan.project)),
+        named("PROJECT", plan.project.as_ref()),
+        quoted(json)
     )
 }
 
@@ -211,6 +248,9 @@ fn server_error(message: &str) -> ApplyError {
     }
     if let Some(text) = said("CONTENDED: ") {
         return ApplyError::Contended(text);
+    }
+    if let Some(text) = said("FOREIGN: ") {
+        return ApplyError::Foreign(text);
     }
     if let Some(text) = said("INVALID: ") {
         let (address, reason) = match text.split_once(": ") {
@@ -352,12 +392,31 @@ mod tests {
 
     #[test]
     fn statements_double_quotes_and_leave_backslashes() {
-        let base = Base {
-            generation: 12,
-            fingerprint: "9c1e".into(),
+        let statement = |former: Option<&str>, project: Option<&str>| {
+            let observed = Observed {
+                generation: 12,
+                fingerprint: "9c1e".into(),
+                project: former.map(str::to_owned),
+                configuration: None,
+            };
+            let desired = Configuration::empty(EngineId::Bundled);
+            let plan = TargetPlan::new("local", &observed, &desired, Vec::new()).for_project(project);
+            apply_statement(&plan, r#"{"error_msg":"don't \"\\ '"}"#)
         };
-        let statement = apply_statement(&base, r#"{"error_msg":"don't \"\\ '"}"#);
-        insta::assert_snapshot!(statement, @r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'"#);
+        let all = [
+            statement(None, None),
+            statement(None, Some("shop")),
+            statement(Some("shop"), Some("shop")),
+            statement(Some("shop"), Some("pay")),
+            statement(Some("shop"), None),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' PROJECT 'shop' AS '{"error_msg":"don''t \"\\ ''"}'
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' PROJECT 'shop' AS '{"error_msg":"don''t \"\\ ''"}'
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'shop' PROJECT 'pay' AS '{"error_msg":"don''t \"\\ ''"}'
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'shop' AS '{"error_msg":"don''t \"\\ ''"}'
+        "#);
     }
 
     #[test]
@@ -365,6 +424,7 @@ mod tests {
         let shown: Vec<String> = [
             "STALE: generation is 13",
             "CONTENDED: another apply is running",
+            "FOREIGN: the proxy belongs to the project a, not to the project b",
             "INVALID: shard_maps.tenants: no such cluster: shop-99",
             "INVALID: not JSON: line 1",
             "FAILED: cannot store: disk full\u{1b}[2J",
@@ -376,6 +436,7 @@ mod tests {
         insta::assert_snapshot!(shown.join("\n"), @r#"
         Stale("generation is 13")
         Contended("another apply is running")
+        Foreign("the proxy belongs to the project a, not to the project b")
         Invalid { address: Some("shard_maps.tenants"), reason: "no such cluster: shop-99" }
         Invalid { address: None, reason: "not JSON: line 1" }
         Failed("cannot store: disk full [2J")
@@ -387,11 +448,17 @@ mod tests {
     fn observations() {
         let configuration = Configuration::empty(EngineId::Bundled);
         let json = configuration.to_json();
-        let seen = observed(3, configuration.fingerprint(), &json).unwrap();
+        let base = |generation, fingerprint: &str| Base {
+            generation,
+            fingerprint: fingerprint.to_owned(),
+            project: Some("shop".into()),
+        };
+        let seen = observed(base(3, &configuration.fingerprint()), &json).unwrap();
+        assert_eq!(seen.project.as_deref(), Some("shop"));
         assert_eq!(seen.configuration, Some(configuration));
-        assert_eq!(observed(0, String::new(), "").unwrap().configuration, None);
+        assert_eq!(observed(base(0, ""), "").unwrap().configuration, None);
         let later = json.replace("\"format\":1", "\"format\":2");
-        insta::assert_snapshot!(observed(3, String::new(), &later).unwrap_err(), @"runs a configuration of format 2, this program reads 1");
-        insta::assert_snapshot!(observed(3, String::new(), "").unwrap_err(), @"runs a configuration that this program cannot read: EOF while parsing a value at line 1 column 0");
+        insta::assert_snapshot!(observed(base(3, ""), &later).unwrap_err(), @"runs a configuration of format 2, this program reads 1");
+        insta::assert_snapshot!(observed(base(3, ""), "").unwrap_err(), @"runs a configuration that this program cannot read: EOF while parsing a value at line 1 column 0");
     }
 }

@@ -42,6 +42,7 @@ shardwright_diagnostics::codes! {
     BAD_MOVE = "SW317": "a move that cannot be made";
     KEPT_VARIABLE = "SW318": "an engine variable that belongs to another part of the project";
     NO_SUCH_VARIABLE = "SW319": "a variable that the engine does not have";
+    OF_OTHERS = "SW340": "the project writes what `manage` leaves to others";
     NO_HYSTERESIS = "SW601": "a throttle that starts and stops at one value";
     TOO_MANY_CONNECTIONS = "SW704": "proxies may open more connections than a server takes";
     STARVES_SIGNAL = "SW602": "a throttle that keeps its own signal from recovering";

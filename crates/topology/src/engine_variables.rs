@@ -1,7 +1,11 @@
-//! The variables of ProxySQL 2.7: which there are, what they take, and which belong to other parts of a project.
+//! The variables of ProxySQL 2.7: which there are, what they take and start as, and which belong to other parts of a
+//! project.
 
-/// One line per variable: its name, and `boolean`, `text`, or the least and most of an integer.
+/// One line per variable: its name, `boolean`, `text`, or the least and most of an integer, and ` = ` with its default.
 const PROXYSQL_27: &str = include_str!("../data/proxysql-2.7-variables.txt");
+
+/// What stands between what a variable takes and its default.
+const DEFAULT: &str = " =";
 
 /// What a variable takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +131,14 @@ pub(crate) fn shape(name: &str) -> Option<Shape> {
     lines().find_map(|(known, rest)| (known == name).then(|| read(rest)).flatten())
 }
 
+/// What a variable of ProxySQL 2.7 is before anyone sets it, as the engine writes it; none where there is none of that name.
+pub fn default_value(name: &str) -> Option<&'static str> {
+    lines()
+        .find(|(known, _)| *known == name)
+        .and_then(|(_, rest)| rest.split_once(DEFAULT))
+        .map(|(_, default)| default.trim_start())
+}
+
 /// The names of all variables that may be set.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     lines().map(|(name, _)| name).filter(|name| kept(name).is_none())
@@ -139,7 +151,8 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
         .filter_map(|line| line.split_once(' '))
 }
 
-fn read(shape: &str) -> Option<Shape> {
+fn read(rest: &str) -> Option<Shape> {
+    let shape = rest.split_once(DEFAULT).map_or(rest, |(shape, _)| shape);
     match shape {
         "boolean" => Some(Shape::Boolean),
         "text" => Some(Shape::Text),
@@ -156,6 +169,29 @@ fn read(shape: &str) -> Option<Shape> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn defaults_are_values_that_the_variable_takes() {
+        for (name, _) in lines() {
+            let default = default_value(name).unwrap();
+            match shape(name) {
+                Some(Shape::Boolean) => assert!(["true", "false"].contains(&default), "{name}"),
+                Some(Shape::Integer { least, most }) => {
+                    let value: i64 = default.parse().unwrap();
+                    assert!((least..=most).contains(&value), "{name}");
+                }
+                Some(Shape::Text) => assert_eq!(default, default.trim(), "{name}"),
+                None => panic!("{name}"),
+            }
+        }
+        assert_eq!(default_value("mysql-threads"), Some("4"));
+        assert_eq!(default_value("mysql-init_connect"), Some(""));
+        assert_eq!(
+            default_value("mysql-firewall_whitelist_errormsg"),
+            Some("Firewall blocked this query")
+        );
+        assert_eq!(default_value("mysql-nothing"), None);
+    }
 
     #[test]
     fn every_line_is_a_variable_and_what_is_kept_exists() {

@@ -31,6 +31,7 @@ mod view;
 mod walk;
 
 pub use codes::CODES;
+pub use engine_variables::default_value;
 pub use layers::Documents;
 pub use load::{
     ENVIRONMENT_DIRECTORY, Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY,

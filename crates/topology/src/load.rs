@@ -229,6 +229,7 @@ fn resolve(
     let file = project_settings(&layers, &mut context);
     let topology = resolve::topology(layers.topology().as_ref(), &mut context);
     resolve::capacity::check(&file, &topology, &mut context);
+    resolve::ownership::check(&file, &topology, &mut context);
     if let Some(overlay) = &layers.overlay {
         let mut scratch = layers.context(sources, Report::default(), tables.clone());
         let report = &mut context.report;

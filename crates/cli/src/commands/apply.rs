@@ -7,7 +7,7 @@ use std::path::Path;
 use shardwright_plan::{LoadError, Outcome, Plan, Report, safety};
 
 use crate::args::{Apply, Global};
-use crate::commands::live::{self, Live};
+use crate::commands::live::{self, Live, LockUse};
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     let mut live = live::targets(&opened, &args.selection)?;
     let plan = match saved {
         Some(plan) => plan,
-        None => live::plan(&opened, &mut live, ui, false, true)?,
+        None => live::plan(&opened, &mut live, ui, LockUse::Write, args.ownership.foreign())?,
     };
     if args.plan.is_none() && ui.format() != Format::Json {
         plan::present(&plan, Some(&opened), ui)?;

@@ -9,7 +9,8 @@ use shardwright_targets::emit::{self, EmitError};
 use crate::args::{Compile, Emit, Global};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
-use crate::project::{self, Built};
+use crate::ownership::ownership;
+use crate::project::{self, Built, Opened};
 use crate::ui::{Format, Ui, counted};
 
 pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
     };
     let built = opened.build_with(opened.engine(args.engine.as_deref())?, &options, ui)?;
     let text = match args.emit {
-        Some(emit) => Some(emitted(&built, emit)?),
+        Some(emit) => Some(emitted(&opened, &built, emit)?),
         None => None,
     };
     if args.check {
@@ -64,10 +65,11 @@ fn traffic(path: &Path) -> Result<Traffic, CommandError> {
     })
 }
 
-fn emitted(built: &Built, emit: Emit) -> Result<String, CommandError> {
+fn emitted(opened: &Opened, built: &Built, emit: Emit) -> Result<String, CommandError> {
+    let ours = || ownership(&opened.project.file, &built.compiled.lock);
     Ok(match emit {
-        Emit::Sql => emit::sql(&built.configuration).map_err(not_emitted)?,
-        Emit::Cnf => emit::cnf(&built.configuration).map_err(not_emitted)?,
+        Emit::Sql => emit::sql_within(&built.configuration, &ours()?).map_err(not_emitted)?,
+        Emit::Cnf => emit::cnf_within(&built.configuration, &ours()?).map_err(not_emitted)?,
         Emit::Json => emit::json(&built.configuration),
         Emit::Tree => tree::render(&built.compiled),
     })

@@ -1,6 +1,7 @@
 //! `diff`: what differs between the project and its targets.
 
 use crate::args::{Diff, Global};
+use crate::commands::live::{Foreign, LockUse};
 use crate::commands::{live, plan};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -12,7 +13,7 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
     // What is still to come is no difference of what runs.
-    let plan = live::plan(&opened, &mut live, ui, false, false)?.with_moves(Vec::new());
+    let plan = live::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::TakeOver)?.with_moves(Vec::new());
     plan::present(&plan, Some(&opened), ui)?;
     Ok(if plan.has_changes() {
         Exit::Changes

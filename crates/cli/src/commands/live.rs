@@ -106,21 +106,43 @@ pub(crate) fn unreachable(error: &TargetError) -> CommandError {
     CommandError::failed(error.to_string())
 }
 
+/// What is done about a target that another project owns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// It is refused.
+    Refuse,
+    /// It changes its owner.
+    TakeOver,
+}
+
+/// Whether a plan may change the lock file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockUse {
+    /// It is written where it is not up to date.
+    Write,
+    /// It has to be up to date.
+    Check,
+    /// It is left as it is.
+    Ignore,
+}
+
 /// Observes the targets and plans the way to what the project says.
 pub(crate) fn plan(
     opened: &Opened,
     live: &mut [Live],
     ui: &Ui,
-    locked: bool,
-    keep_lock: bool,
+    lock: LockUse,
+    foreign: Foreign,
 ) -> Result<Plan, CommandError> {
+    let project = opened.project.file.project.as_deref();
+    let mut refused = Vec::new();
     let mut builds: Vec<(EngineId, Built)> = Vec::new();
     let mut parts = Vec::with_capacity(live.len());
     for Live { engine, target } in live.iter_mut() {
         if !builds.iter().any(|(built, _)| built == engine) {
             let built = opened.build(*engine, ui)?;
-            if keep_lock {
-                opened.keep_lock(&built.compiled.lock, locked)?;
+            if lock != LockUse::Ignore {
+                opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
             }
             builds.push((*engine, built));
         }
@@ -129,11 +151,28 @@ pub(crate) fn plan(
             .find(|(built, _)| built == engine)
             .expect("built above");
         let observed = target.observe().map_err(|error| unreachable(&error))?;
+        refused.extend(of_another(target.name(), observed.project.as_deref(), project));
         let part = TargetPlan::new(target.name(), &observed, &built.configuration, hazards(built));
-        parts.push((part, built.configuration.clone()));
+        parts.push((part.for_project(project), built.configuration.clone()));
+    }
+    if foreign == Foreign::Refuse && !refused.is_empty() {
+        let message = format!("refused; nothing was changed\n  {}", refused.join("\n  "));
+        return Err(CommandError::new(Exit::Refused, message).hint(
+            "check the targets of shardwright.yaml; --take-over makes them this project's, and what they run is replaced",
+        ));
     }
     let environment = opened.environment.clone();
     Ok(Plan::new(environment, now(), expiry(opened), None, parts).with_moves(moves(opened)))
+}
+
+/// Why a target is not ours to change. One that nobody with a name has applied to is anybody's.
+fn of_another(target: &str, owner: Option<&str>, project: Option<&str>) -> Option<String> {
+    let owner = owner.filter(|_| owner != project)?;
+    let ours = match project {
+        Some(project) => format!("this project is {project}"),
+        None => "this project has no name (`project:` in shardwright.yaml)".to_owned(),
+    };
+    Some(format!("target {target} belongs to the project {owner}; {ours}"))
 }
 
 /// Shards on their way, as the files say.

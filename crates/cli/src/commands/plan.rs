@@ -4,7 +4,7 @@ use shardwright_plan::render::{self, View};
 use shardwright_plan::{Plan, safety};
 
 use crate::args::{self, Global};
-use crate::commands::live;
+use crate::commands::live::{self, LockUse};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
@@ -14,7 +14,11 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
-    let plan = live::plan(&opened, &mut live, ui, args.locked, true)?;
+    let lock = match args.locked {
+        true => LockUse::Check,
+        false => LockUse::Write,
+    };
+    let plan = live::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
     present(&plan, Some(&opened), ui)?;
     if let Some(path) = &args.output {
         project::replace_file(path, plan.to_json().as_bytes())?;

@@ -21,6 +21,7 @@ mod lint;
 mod more_cases;
 mod mutants;
 mod objects;
+mod ownership;
 mod pictures;
 mod prepared;
 mod properties;

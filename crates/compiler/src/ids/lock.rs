@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Bound;
 
 /// Pinned ids by name. Names are `hostgroups.CLUSTER.ROLE`, `rules.ENGINE.NAME` and `flags.ENGINE.NAME`;
-/// `shaped.ENGINE.MAP` says that traffic shaped a tree.
+/// `shaped.ENGINE.MAP` says that traffic shaped a tree; names below `written.` say what scripts have put into a live
+/// system, so that a later one can take it back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     entries: BTreeMap<String, u32>,
@@ -111,7 +112,7 @@ impl Lock {
     }
 
     /// Pinned names that start with `prefix`, without it, and their ids.
-    pub(crate) fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, u32)> {
+    pub fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, u32)> {
         let prefix = prefix.to_owned();
         let from = self
             .entries

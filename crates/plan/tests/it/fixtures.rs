@@ -235,6 +235,7 @@ pub(crate) fn running(generation: u64, configuration: &Configuration) -> Observe
     Observed {
         generation,
         fingerprint: configuration.fingerprint(),
+        project: None,
         configuration: Some(configuration.clone()),
     }
 }
@@ -244,6 +245,7 @@ pub(crate) fn blank() -> Observed {
     Observed {
         generation: 0,
         fingerprint: String::new(),
+        project: None,
         configuration: None,
     }
 }

@@ -8,6 +8,7 @@ mod fixtures;
 mod laws;
 mod limits;
 mod moves;
+mod owners;
 mod renderings;
 mod saving;
 mod schemas;

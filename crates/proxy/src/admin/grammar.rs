@@ -10,10 +10,12 @@ use crate::control::Expected;
 pub(super) enum AdminStatement {
     /// `SHARDWRIGHT OBSERVE`
     Observe,
-    /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' AS 'configuration'`
+    /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'former'] [PROJECT 'name'] AS 'configuration'`
     Apply {
         /// What the caller believes to be served.
         expected: Expected,
+        /// Whose configuration it is.
+        project: Option<String>,
         /// The serialized configuration.
         json: String,
     },
@@ -63,16 +65,21 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
 }
 
 fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
-    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' AS 'configuration'";
+    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'name'] [PROJECT 'name'] AS 'configuration'";
     words.expect("EXPECT", FORM)?;
     let generation = words.number().ok_or_else(|| syntax(FORM))?;
     let fingerprint = words.string()?;
+    let mut name = |keyword| words.take(keyword).then(|| words.string()).transpose();
+    let owner = name("OWNER")?;
+    let project = name("PROJECT")?;
     words.expect("AS", FORM)?;
     Ok(AdminStatement::Apply {
         expected: Expected {
             generation,
             fingerprint,
+            owner,
         },
+        project,
         json: words.string()?,
     })
 }
@@ -168,9 +175,23 @@ mod tests {
             Some(AdminStatement::Apply {
                 expected: Expected {
                     generation: 12,
-                    fingerprint: "9c1e".into()
+                    fingerprint: "9c1e".into(),
+                    owner: None,
                 },
+                project: None,
                 json: r#"{"error_msg":"don't \"\\ '"}"#.into(),
+            })
+        );
+        assert_eq!(
+            parse("SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'old' PROJECT 'new' AS '{}'").unwrap(),
+            Some(AdminStatement::Apply {
+                expected: Expected {
+                    generation: 12,
+                    fingerprint: "9c1e".into(),
+                    owner: Some("old".into()),
+                },
+                project: Some("new".into()),
+                json: "{}".into(),
             })
         );
         assert_eq!(
@@ -195,6 +216,8 @@ mod tests {
             "SHARDWRIGHT APPLY EXPECT x '' AS ''",
             "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a",
             "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a' b",
+            "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT AS 'a'",
+            "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT 'a' OWNER 'b' AS 'a'",
             "EXPLAIN ROUTE SELECT 1",
         ] {
             assert!(parse(text).is_err(), "{text}");
@@ -206,8 +229,11 @@ mod tests {
         fn every_text_passes_through_a_string(json in ".*", generation in 0_i64..) {
             let quoted = json.replace('\'', "''");
             let text = format!("SHARDWRIGHT APPLY EXPECT {generation} '' AS '{quoted}'");
-            let expected = Expected { generation, fingerprint: String::new() };
-            proptest::prop_assert_eq!(parse(&text).unwrap(), Some(AdminStatement::Apply { expected, json }));
+            let expected = Expected { generation, fingerprint: String::new(), owner: None };
+            proptest::prop_assert_eq!(
+                parse(&text).unwrap(),
+                Some(AdminStatement::Apply { expected, project: None, json })
+            );
         }
 
         #[test]

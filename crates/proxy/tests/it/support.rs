@@ -226,7 +226,9 @@ impl TestProxy {
 
 /// What an admin port serves: generation and fingerprint.
 pub(crate) fn observe(admin: &mut Conn) -> (i64, String, String) {
-    admin.query_first("SHARDWRIGHT OBSERVE").unwrap().unwrap()
+    let observed: (i64, String, String, Option<String>) =
+        admin.query_first("SHARDWRIGHT OBSERVE").unwrap().unwrap();
+    (observed.0, observed.1, observed.2)
 }
 
 pub(crate) fn apply(admin: &mut Conn, configuration: &Configuration) -> mysql::Result<(i64, String)> {

@@ -9,8 +9,8 @@ use std::fmt::Write;
 
 use shardwright_rules::Configuration;
 
-use super::variables::variables;
-use super::{Cell, EmitError, Row, Table, rows};
+use super::variables::{reset, variables};
+use super::{Cell, EmitError, Ownership, Row, Table, rows};
 
 /// The configuration as `proxysql.cnf`. Passwords are placeholders that nobody can log in with. The same bytes for
 /// equal configurations.
@@ -18,16 +18,25 @@ use super::{Cell, EmitError, Row, Table, rows};
 /// # Errors
 /// Something of the configuration cannot stand in the file, or in a table of the engine at all.
 pub fn cnf(configuration: &Configuration) -> Result<String, EmitError> {
+    cnf_within(configuration, &Ownership::default())
+}
+
+/// The same without the rows that are left to others, and with the defaults of variables that are no longer written.
+///
+/// # Errors
+/// Those of [`cnf`].
+pub fn cnf_within(configuration: &Configuration, ownership: &Ownership) -> Result<String, EmitError> {
     if let Some(first) = configuration.firewall.first() {
         return Err(EmitError::NotInFile {
             address: first.address.clone(),
             what: "lists of the firewall",
         });
     }
-    let rows = rows(configuration)?;
+    let mut rows = rows(configuration)?;
+    rows.retain(|row| ownership.writes(row));
     let mut out = String::new();
     header(&mut out, configuration, &rows);
-    groups(&mut out, configuration)?;
+    groups(&mut out, configuration, ownership)?;
     for table in Table::ALL {
         let of_table: Vec<&Row> = rows.iter().filter(|row| row.table == table).collect();
         let Some(first) = of_table.first() else { continue };
@@ -64,12 +73,15 @@ fn header(out: &mut String, configuration: &Configuration, rows: &[Row]) {
 }
 
 /// `admin_variables` and `mysql_variables`.
-fn groups(out: &mut String, configuration: &Configuration) -> Result<(), EmitError> {
-    let variables = variables(configuration);
-    for note in &variables.notes {
+fn groups(out: &mut String, configuration: &Configuration, ownership: &Ownership) -> Result<(), EmitError> {
+    let parts = [variables(configuration), reset(configuration, &ownership.resets)];
+    for note in parts.iter().flat_map(|part| &part.notes) {
         comment(out, "", note);
     }
-    let all: Vec<&(String, String)> = variables.live.iter().chain(&variables.at_start).collect();
+    let all: Vec<&(String, String)> = parts
+        .iter()
+        .flat_map(|part| part.live.iter().chain(&part.at_start))
+        .collect();
     for module in ["admin", "mysql"] {
         let prefix = format!("{module}-");
         let mut own: Vec<(&str, &str)> = all

@@ -1,6 +1,7 @@
 //! Configurations as files: SQL for the admin port of ProxySQL, its configuration file, and JSON.
 
 mod cnf;
+mod ownership;
 mod rows;
 mod sql;
 mod variables;
@@ -8,9 +9,11 @@ mod variables;
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-pub use cnf::cnf;
+pub use cnf::{cnf, cnf_within};
+pub use ownership::{Numbers, Ownership};
 pub use rows::{Cell, PLACEHOLDER_PASSWORD, Row, Table, rows};
-pub use sql::sql;
+pub use sql::{sql, sql_within};
+pub use variables::written as written_variables;
 
 /// Why a configuration cannot be written for ProxySQL.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -44,6 +47,15 @@ pub enum EmitError {
         address: Address,
         /// What it is.
         what: &'static str,
+    },
+    /// A firewall for some of the users.
+    #[error(
+        "{address}: the firewall of ProxySQL is one switch: with it on, a user that is not listed can send nothing, and \
+         manage.users leaves users to others; manage all users, or leave out firewall"
+    )]
+    FirewallOfAll {
+        /// A user that the configuration lists.
+        address: Address,
     },
     /// A variable that the configuration file cannot hold.
     #[error("{name} {reason}; --emit sql can")]

@@ -130,6 +130,12 @@ impl Row {
         }
     }
 
+    /// The value of a column that the row sets.
+    pub(super) fn cell(&self, column: &str) -> Option<&Cell> {
+        let found = self.columns.iter().find(|(name, _)| *name == column);
+        found.map(|(_, cell)| cell)
+    }
+
     fn set(&mut self, column: &'static str, value: impl Into<Cell>) {
         self.columns.push((column, value.into()));
     }

@@ -1,5 +1,7 @@
 //! The variables of ProxySQL that a configuration sets.
 
+use std::collections::BTreeMap;
+
 use shardwright_rules::{Body, ClusterKind, Configuration, RegexEngine, WriterServesReads};
 
 use crate::emit::rows::reference_text;
@@ -8,6 +10,12 @@ use crate::emit::rows::reference_text;
 const LAG_WHEN_STOPPED_S: u32 = 60;
 /// Variables that are read when ProxySQL starts, and set back by `LOAD MYSQL VARIABLES TO RUNTIME` after that.
 const AT_START: [&str; 3] = ["mysql-interfaces", "mysql-threads", "mysql-stacksize"];
+/// Loading it closes the port that reads the script.
+const ADMIN_PORT: &str = "admin-mysql_ifaces";
+/// The variables that switch the firewall on and give its message.
+pub(super) const FIREWALL_ENABLED: &str = "mysql-firewall_whitelist_enabled";
+pub(super) const FIREWALL_MESSAGE: &str = "mysql-firewall_whitelist_errormsg";
+const MONITOR_PASSWORD: &str = "mysql-monitor_password";
 
 /// Variables with their values.
 pub(super) struct Variables {
@@ -17,6 +25,19 @@ pub(super) struct Variables {
     pub(super) live: Vec<(String, String)>,
     /// Those that take effect when ProxySQL starts.
     pub(super) at_start: Vec<(String, String)>,
+}
+
+impl Variables {
+    fn new(notes: Vec<String>, all: impl IntoIterator<Item = (String, String)>) -> Self {
+        let (at_start, live) = all
+            .into_iter()
+            .partition(|(name, _)| AT_START.contains(&name.as_str()));
+        Self {
+            notes,
+            live,
+            at_start,
+        }
+    }
 }
 
 /// The variables that rules were compiled for, and those that the project writes.
@@ -31,10 +52,10 @@ pub(super) fn variables(configuration: &Configuration) -> Variables {
         match &monitor.password {
             // A placeholder would make the monitor take every server for broken.
             Some(reference) => notes.push(format!(
-                "Set mysql-monitor_password to {} first: a script holds no passwords.",
+                "Set {MONITOR_PASSWORD} to {} first: a script holds no passwords.",
                 reference_text(reference)
             )),
-            None => all.push(("mysql-monitor_password".to_owned(), String::new())),
+            None => all.push((MONITOR_PASSWORD.to_owned(), String::new())),
         }
     }
     if !configuration.listeners.is_empty() {
@@ -49,14 +70,44 @@ pub(super) fn variables(configuration: &Configuration) -> Variables {
     }
     let written = configuration.variables.iter();
     all.extend(written.map(|(name, value)| (name.clone(), value.clone())));
-    let (at_start, live) = all
-        .into_iter()
-        .partition(|(name, _)| AT_START.contains(&name.as_str()));
-    Variables {
-        notes,
-        live,
-        at_start,
+    Variables::new(notes, all)
+}
+
+/// The names of the variables that a script for this configuration sets, or that its reader is asked to set.
+pub fn written(configuration: &Configuration) -> Vec<String> {
+    let Variables { live, at_start, .. } = variables(configuration);
+    let mut names: Vec<String> = live.into_iter().chain(at_start).map(|(name, _)| name).collect();
+    if configuration.monitor.is_some() {
+        names.push(MONITOR_PASSWORD.to_owned());
     }
+    if !configuration.firewall.is_empty() {
+        names.extend([FIREWALL_ENABLED, FIREWALL_MESSAGE].map(str::to_owned));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The variables that an earlier script may have set and that this configuration does not, with their defaults.
+pub(super) fn reset(configuration: &Configuration, defaults: &BTreeMap<String, String>) -> Variables {
+    let written = written(configuration);
+    let mut notes = Vec::new();
+    let mut all = Vec::new();
+    for (name, default) in defaults.iter().filter(|(name, _)| !written.contains(name)) {
+        if name == ADMIN_PORT {
+            notes.push(format!(
+                "{name} stays as it is: loading its default, {default}, would close the admin port in use."
+            ));
+            continue;
+        }
+        if AT_START.contains(&name.as_str()) {
+            notes.push(format!(
+                "{name} is {default} again, its default, when ProxySQL starts next."
+            ));
+        }
+        all.push((name.clone(), default.clone()));
+    }
+    Variables::new(notes, all)
 }
 
 /// The variables that change what rules mean, with the values that they were compiled for.

@@ -213,12 +213,14 @@ fn refusals_are_told_apart() {
     let said = [
         refused("STALE: generation is 7"),
         refused("CONTENDED: another apply is running"),
+        refused("FOREIGN: the proxy belongs to the project a, not to the project b"),
         refused("INVALID: clusters.c0: no servers"),
         refused("FAILED: cannot store"),
     ];
     assert_snapshot!(said.join("\n"), @r#"
     Stale: the target has moved: generation is 7 []
     Contended: another change is being made: another apply is running []
+    Refused: the target is another project's: the proxy belongs to the project a, not to the project b []
     Rejected: the target rejects the configuration: no servers [Problem { address: Some("clusters.c0"), reason: "no servers" }]
     Restored: the target failed: cannot store []
     "#);

@@ -2,6 +2,7 @@
 
 mod cnf;
 mod configuration;
+mod ownership;
 mod tables;
 
 use insta::assert_snapshot;

@@ -36,8 +36,8 @@ pub use moves::{Move, OpenTransactions};
 pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, ProjectFile, RegexDialect, Safety,
-    StateSettings, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, ProjectFile, RegexDialect,
+    Safety, StateSettings, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};

@@ -8,6 +8,8 @@ use super::{LintSettings, NamePattern, OriginId, SecretSource, Table};
 /// What `shardwright.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProjectFile {
+    /// What targets remember of their owner.
+    pub project: Option<Arc<str>>,
     /// The engines that must be served rightly, in the order written; never empty.
     pub engines: Vec<EngineEntry>,
     /// Numbers that may be used.
@@ -101,15 +103,27 @@ impl Default for IdRanges {
     }
 }
 
-/// What of a live system is ours; `None` is everything.
+/// What of a live system is ours. Without `manage` it is everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manage {
     /// Numbers of query rules.
-    pub query_rules: Option<RangeInclusive<u32>>,
+    pub query_rules: Managed<RangeInclusive<u32>>,
     /// Names of users.
-    pub users: Option<Vec<NamePattern>>,
+    pub users: Managed<Vec<NamePattern>>,
     /// Names of clusters.
-    pub clusters: Option<Vec<NamePattern>>,
+    pub clusters: Managed<Vec<NamePattern>>,
+}
+
+/// Which rows of one sort are ours.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Managed<T> {
+    /// Every row.
+    #[default]
+    All,
+    /// Those that `manage` lists.
+    Listed(T),
+    /// `manage` is written and does not speak of them: those that the project itself writes.
+    Own,
 }
 
 /// What becomes of rows of a live system that are not ours.

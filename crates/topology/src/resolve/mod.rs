@@ -14,6 +14,7 @@ mod moves;
 mod names;
 mod object;
 mod overrides;
+pub(crate) mod ownership;
 mod partition;
 mod policy;
 pub(crate) mod project;

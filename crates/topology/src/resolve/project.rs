@@ -8,12 +8,12 @@ use shardwright_documents::Node;
 use super::object::Object;
 use super::throttle::number;
 use super::{instances, section_origin, user};
-use crate::codes::{BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_SUPPORTED, UNKNOWN_REFERENCE};
+use crate::codes::{BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_SUPPORTED, OF_OTHERS, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::environment::Environment as Bindings;
 use crate::model::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, NamePattern, OriginId, ProjectFile,
-    RegexDialect, Safety, StateSettings, Table, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, NamePattern, OriginId,
+    ProjectFile, RegexDialect, Safety, StateSettings, Table, Target, Unmanaged, Wave,
 };
 use crate::units;
 use crate::view::{Field, View};
@@ -47,9 +47,12 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         object.require(field, context);
     }
     let engines = engines(&object, context);
+    let ids = ids(&object, context);
+    let manage = manage(&object, &ids, context);
     ProjectFile {
-        ids: ids(&object, context),
-        manage: manage(&object, context),
+        project: project_name(&object, context),
+        ids,
+        manage,
         unmanaged: object.word("unmanaged", &UNMANAGED, context).unwrap_or_default(),
         targets: Table::new(targets(&object, &engines, context)),
         waves: waves(&object, context),
@@ -177,24 +180,50 @@ fn ids(object: &Object<'_, '_>, context: &mut Context<'_>) -> IdRanges {
     }
 }
 
-fn manage(object: &Object<'_, '_>, context: &mut Context<'_>) -> Manage {
+fn manage(object: &Object<'_, '_>, ids: &IdRanges, context: &mut Context<'_>) -> Manage {
     let Some(part) = object.part("manage", context) else {
         return Manage::default();
     };
     let names = |field: &str, context: &mut Context<'_>| {
-        let is_list = part.view.get(field)?.value.node()?.as_sequence().is_some();
-        is_list.then(|| {
-            texts(&part, field, context)
-                .into_iter()
-                .map(NamePattern::new)
-                .collect()
-        })
+        let Some(value) = part.view.get(field).map(|field| field.value) else {
+            return Managed::Own;
+        };
+        if value.node().is_none_or(|node| node.as_sequence().is_none()) {
+            return Managed::All;
+        }
+        let names = texts(&part, field, context).into_iter();
+        Managed::Listed(names.map(NamePattern::new).collect())
     };
+    let query_rules = id_range(&part, "query_rules", context);
+    if let Some(ours) = &query_rules
+        && !(ours.contains(ids.rules.start()) && ours.contains(ids.rules.end()))
+    {
+        let message = format!(
+            "rules get numbers of {}-{}, and `manage.query_rules` leaves some of those to others",
+            ids.rules.start(),
+            ids.rules.end()
+        );
+        let diagnostic = Diagnostic::error(OF_OTHERS, message)
+            .at(part.span("query_rules"), "")
+            .help("set `ids.rules` to a range within this one");
+        part.push(diagnostic, context);
+    }
     Manage {
-        query_rules: id_range(&part, "query_rules", context),
+        query_rules: query_rules.map_or(Managed::Own, Managed::Listed),
         users: names("users", context),
         clusters: names("clusters", context),
     }
+}
+
+/// It stands in messages and in statements of admin ports, so it is a name like any other.
+fn project_name(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let name = object.filled_text("project", context)?;
+    if units::is_name(&name) {
+        return Some(name);
+    }
+    let message = format!("a project's name is made of letters, digits, `_` and `-`, found `{name}`");
+    object.error(BAD_VALUE, message, object.span("project"), context);
+    None
 }
 
 fn targets(object: &Object<'_, '_>, engines: &[EngineEntry], context: &mut Context<'_>) -> Vec<Target> {

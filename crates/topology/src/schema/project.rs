@@ -13,6 +13,12 @@ pub(super) fn project() -> Value {
         [
             ("version", version()),
             (
+                "project",
+                text(
+                    "The name of the project. A target remembers it, and another project's plan is refused.",
+                ),
+            ),
+            (
                 "engines",
                 list(
                     "Engines that must be served rightly; every problem names those that cannot.",
@@ -88,7 +94,7 @@ fn ids() -> Value {
 
 fn manage() -> Value {
     object(
-        "What of a live system is ours; everything where not given.",
+        "What of a live system is ours; everything where not given. A part that is left out is what the project itself writes.",
         [
             (
                 "query_rules",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use shardwright_diagnostics::render;
 use shardwright_topology::model::{
-    Delay, KeyValue, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, Refuser,
+    Delay, KeyValue, Managed, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, Refuser,
     SecretSource, ServerState, Signal, SignalLevels, SignalSource, StatementClass,
 };
 
@@ -112,13 +112,9 @@ fn the_project_file_means_what_it_says() {
     let engines: Vec<&str> = file.engines.iter().map(|engine| engine.name.as_str()).collect();
     assert_eq!(engines, ["bundled", "proxysql-2.7"]);
     assert_eq!(file.ids.rules, 100_000..=199_999);
-    assert!(
-        file.manage
-            .users
-            .as_ref()
-            .is_some_and(|names| names[0].matches("app2"))
-    );
-    assert_eq!(file.manage.clusters, None);
+    assert!(matches!(&file.manage.users, Managed::Listed(names) if names[0].matches("app2")));
+    assert_eq!(file.manage.clusters, Managed::All);
+    assert_eq!(file.manage.query_rules, Managed::Listed(100_000..=199_999));
     let target = file.targets.get_named("px-a1").expect("it is there");
     assert_eq!(&*target.admin, "px-a1.internal:6032");
     assert!(matches!(&target.password, SecretSource::Env(name) if **name == *"PX_ADMIN"));

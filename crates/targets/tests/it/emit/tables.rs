@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 const TABLES: &str = "
+CREATE TABLE global_variables (variable_name VARCHAR NOT NULL PRIMARY KEY, variable_value VARCHAR NOT NULL);
 CREATE TABLE mysql_servers (
   hostgroup_id INT NOT NULL DEFAULT 0 CHECK (hostgroup_id >= 0),
   hostname VARCHAR NOT NULL,
@@ -125,18 +126,29 @@ CREATE TABLE mysql_firewall_whitelist_rules (
   PRIMARY KEY (username, client_address, schemaname, flagIN, digest));
 ";
 
-/// A database after these scripts. `SET`, `LOAD` and `SAVE`, which SQLite does not know, are left out.
-pub(crate) fn load(scripts: &[&str]) -> Connection {
+/// An empty database.
+pub(crate) fn database() -> Connection {
     let database = Connection::open_in_memory().unwrap();
     database.execute_batch(TABLES).unwrap();
+    database
+}
+
+/// Runs a script. `SET`, `LOAD` and `SAVE`, which SQLite does not know, are left out.
+pub(crate) fn run(database: &Connection, script: &str) {
+    let admin = |line: &&str| {
+        ["SET ", "LOAD ", "SAVE "]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
+    let sql: Vec<&str> = script.split('\n').filter(|line| !admin(line)).collect();
+    database.execute_batch(&sql.join("\n")).unwrap();
+}
+
+/// A database after these scripts.
+pub(crate) fn load(scripts: &[&str]) -> Connection {
+    let database = database();
     for script in scripts {
-        let admin = |line: &&str| {
-            ["SET ", "LOAD ", "SAVE "]
-                .iter()
-                .any(|word| line.starts_with(word))
-        };
-        let sql: Vec<&str> = script.split('\n').filter(|line| !admin(line)).collect();
-        database.execute_batch(&sql.join("\n")).unwrap();
+        run(&database, script);
     }
     database
 }

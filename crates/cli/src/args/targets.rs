@@ -1,0 +1,32 @@
+//! Which targets, and whose.
+
+use clap::Args as ClapArgs;
+
+use crate::commands::live::Foreign;
+
+/// Which targets a command is about.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Selection {
+    /// Targets by name; every target of the project when absent
+    #[arg(long = "target", value_name = "NAME")]
+    pub(crate) targets: Vec<String>,
+}
+
+/// What is done about a target of another project.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Ownership {
+    /// Makes targets of another project this project's
+    ///
+    /// What they run is replaced. A saved plan holds the change of owner, and applying it needs no flag.
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+impl Ownership {
+    pub(crate) fn foreign(&self) -> Foreign {
+        match self.take_over {
+            true => Foreign::TakeOver,
+            false => Foreign::Refuse,
+        }
+    }
+}
