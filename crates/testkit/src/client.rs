@@ -78,7 +78,7 @@ pub fn text_rows(connection: &mut Conn, sql: impl AsRef<str>) -> mysql::Result<V
     Ok(rows)
 }
 
-fn text(value: Value) -> Option<String> {
+pub(crate) fn text(value: Value) -> Option<String> {
     match value {
         Value::NULL => None,
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),

@@ -5,6 +5,7 @@
 
 mod client;
 mod command;
+mod engine;
 mod eventually;
 mod guarded;
 mod mariadb;
@@ -16,6 +17,7 @@ mod world;
 
 pub use client::{ClientOptions, TextRow, connect, text_rows};
 pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningCommand};
+pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use guarded::GuardedProcess;
 pub use mariadb::{LaunchError, MariaDb, Options, three_shards};

@@ -42,11 +42,12 @@ impl<'a> OkPacket<'a> {
             warnings: reader.u16()?,
             ..Self::default()
         };
-        if !capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK) {
-            ok.info = reader.take_rest();
-        } else if !reader.is_empty() {
+        // The text has its length in front with and without tracking: what MySQL and MariaDB send (`net_send_ok`), and
+        // what their client libraries read, whatever the manual says of a text up to the end.
+        if !reader.is_empty() {
             ok.info = reader.lenenc_bytes()?;
-            if ok.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED) {
+            let tracks = capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK);
+            if tracks && ok.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED) {
                 ok.session_state = reader.lenenc_bytes()?;
             }
         }
@@ -73,9 +74,7 @@ impl<'a> OkPacket<'a> {
         put_lenenc_int(out, self.last_insert_id);
         out.extend_from_slice(&status.bits().to_le_bytes());
         out.extend_from_slice(&self.warnings.to_le_bytes());
-        if !tracks {
-            out.extend_from_slice(self.info);
-        } else if changed || !self.info.is_empty() {
+        if changed || !self.info.is_empty() {
             put_lenenc_bytes(out, self.info);
             if changed {
                 put_lenenc_bytes(out, self.session_state);

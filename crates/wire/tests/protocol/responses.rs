@@ -21,6 +21,19 @@ fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
+#[test]
+fn the_text_of_ok_has_its_length_in_front_for_every_client() {
+    let ok = OkPacket {
+        info: b"yes",
+        ..OkPacket::default()
+    };
+    for capabilities in [CapabilityFlags::empty(), CapabilityFlags::CLIENT_SESSION_TRACK] {
+        let payload = encoded(|out| ok.encode(out, capabilities));
+        assert_eq!(payload, b"\x00\x00\x00\x00\x00\x00\x00\x03yes");
+        assert_eq!(OkPacket::decode(&payload, capabilities).unwrap(), ok);
+    }
+}
+
 proptest! {
     #[test]
     fn integers_and_strings(value in any::<u64>(), shift in 0_u32..64, text in prop::collection::vec(any::<u8>(), 0..300)) {
