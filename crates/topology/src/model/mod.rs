@@ -12,6 +12,7 @@ mod policy;
 mod project;
 mod property;
 mod query_rules;
+mod refuser;
 mod route_test;
 mod scope;
 mod shard_map;
@@ -40,6 +41,7 @@ pub use project::{
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+pub use refuser::Refuser;
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::{NamePattern, Names, Scope, StatementClass};
 pub use shard_map::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Secret};
+use super::{OriginId, Refuser, Secret};
 
 /// A port that clients connect to.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,4 +46,6 @@ pub struct EngineVariables {
     pub origin: OriginId,
     /// Names with values as the engine writes them, sorted by name; each name once.
     pub values: Vec<(Arc<str>, Arc<str>)>,
+    /// Who refuses what ProxySQL must not refuse itself.
+    pub refuser: Refuser,
 }

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
 use super::object::Object;
-use super::{instances, names, section_origin};
+use super::{instances, names, section_origin, server};
 use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
 use crate::context::Context;
 use crate::engine_variables::{Kept, Shape, kept, names as known_names, shape};
 use crate::environment::Environment;
-use crate::model::{EngineFamily, EngineVariables};
+use crate::model::{EngineFamily, EngineVariables, Refuser};
 use crate::view::Field;
 
 const FAMILIES: [(&str, EngineFamily); 2] = [
     ("proxysql", EngineFamily::ProxySql),
     ("bundled", EngineFamily::Bundled),
 ];
+
+/// The field of `proxysql` that is no variable.
+const REFUSER: &str = "refuser";
 
 pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<'_>) -> Vec<EngineVariables> {
     let Some(section) = section else { return Vec::new() };
@@ -47,9 +50,12 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
 
 fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Context<'_>) -> EngineVariables {
     let mut values = Vec::new();
+    let mut refuser = Refuser::default();
     for field in object.view.fields() {
         let name = &*field.key.text;
-        if family == EngineFamily::Bundled {
+        if family == EngineFamily::ProxySql && name == REFUSER {
+            refuser = read_refuser(object, context).unwrap_or_default();
+        } else if family == EngineFamily::Bundled {
             let message = format!("the bundled engine has no variable `{name}`, nor any other");
             object.error(NO_SUCH_VARIABLE, message, field.key.span, context);
         } else if let Some(Kept { why, instead }) = kept(name) {
@@ -74,7 +80,25 @@ fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Contex
         family,
         origin: object.origin,
         values,
+        refuser,
     }
+}
+
+fn read_refuser(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Refuser> {
+    if object.view.get(REFUSER)?.value.is_map() {
+        let service = object.part(REFUSER, context)?;
+        service.require("host", context);
+        service.require("port", context);
+        let host = server::host(&service, context);
+        let port = service.integer("port", 1..=65_535, context);
+        return Some(Refuser::Service {
+            host: host?,
+            port: u16::try_from(port?).ok()?,
+        });
+    }
+    object
+        .word(REFUSER, &[("admin", ())], context)
+        .map(|()| Refuser::Admin)
 }
 
 /// The value as the engine writes it.

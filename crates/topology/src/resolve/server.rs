@@ -1,5 +1,7 @@
 //! The servers of a cluster.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
@@ -67,17 +69,23 @@ pub(super) fn servers(cluster: &Object<'_, '_>, context: &mut Context<'_>) -> Ve
     read.into_iter().filter_map(|(_, server)| server).collect()
 }
 
-fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> {
-    object.require("host", context);
-    let host = object.filled_text("host", context);
-    if let Some((_, port)) = host.as_deref().and_then(|host| host.rsplit_once(':'))
-        && host.as_deref().is_some_and(|host| host.matches(':').count() == 1)
+/// The name or address in `host`, whose port stands in a field of its own.
+pub(super) fn host(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let host = object.filled_text("host", context)?;
+    if let Some((_, port)) = host.rsplit_once(':')
+        && host.matches(':').count() == 1
     {
         let diagnostic = Diagnostic::error(BAD_VALUE, "a host does not hold its port")
             .at(object.span("host"), "")
             .help(format!("write `port: {port}` beside it"));
         object.push(diagnostic, context);
     }
+    Some(host)
+}
+
+fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> {
+    object.require("host", context);
+    let host = host(object, context);
     let port = object.integer("port", 1..=65_535, context);
     let weight = |field: &str, context: &mut Context<'_>| {
         let weight = object.integer(field, 0..=MAX_WEIGHT, context)?;

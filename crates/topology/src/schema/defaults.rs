@@ -91,6 +91,7 @@ fn topology() -> Vec<(&'static str, Value, When)> {
         ("mirrors.*.percent", json!(100), Always),
         ("mirrors.*.on_unsupported", json!("error"), Always),
         ("firewall.*.on_unsupported", json!("error"), Always),
+        ("engine_settings.proxysql.refuser", json!("admin"), Always),
         ("listeners.*.address", json!("0.0.0.0"), Always),
         ("moves.*.max_fence", json!("10s"), Always),
         ("moves.*.open_transactions", json!({}), Always),

@@ -46,6 +46,8 @@ const TOPOLOGY_EXAMPLES: Details = &[
     ("$rule.client_addr", r#"["10.0.%"]"#),
     ("$rule.error_msg", r#"["DROP goes through change management"]"#),
     ("mirrors.*.percent", "[5]"),
+    ("engine_settings.proxysql.refuser.host", r#"["127.0.0.1"]"#),
+    ("engine_settings.proxysql.refuser.port", "[6100]"),
 ];
 
 const PROJECT_EXAMPLES: Details = &[

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{EXPECTS, described, duration, generated, int, map, object, text, texts, word};
+use super::shapes::{EXPECTS, described, duration, generated, int, map, object, text, texts, word, word_or};
 
 pub(super) fn engine_settings() -> Value {
     let variables = json!({
@@ -15,13 +15,34 @@ pub(super) fn engine_settings() -> Value {
             EXPECTS: "text, an integer, true or false",
         },
     });
+    let mut proxysql = variables.clone();
+    proxysql["properties"] = json!({ "refuser": refuser() });
     json!({
         "description": "Variables of the engines themselves, by the name of the engine.",
         "type": "object",
         EXPECTS: "a mapping of engines",
-        "properties": { "proxysql": variables.clone(), "bundled": variables.clone() },
+        "properties": { "proxysql": proxysql, "bundled": variables.clone() },
         "additionalProperties": variables,
     })
+}
+
+fn refuser() -> Value {
+    word_or(
+        "Who refuses executions of prepared statements, because ProxySQL 2.7 ends when a rule answers one with an error: \
+         its own admin port (`admin`), which does not tell the client why, or `shardwright refuse`, which does.",
+        &["admin"],
+        [
+            ("host", text("Where ProxySQL reaches `shardwright refuse`.")),
+            (
+                "port",
+                int(
+                    "The TCP port of the first reason; each further reason has the next.",
+                    1,
+                    65_535,
+                ),
+            ),
+        ],
+    )
 }
 
 pub(super) fn monitor() -> Value {

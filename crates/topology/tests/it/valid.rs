@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use shardwright_diagnostics::render;
 use shardwright_topology::model::{
-    Delay, KeyValue, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, SecretSource,
-    ServerState, Signal, SignalLevels, SignalSource, StatementClass,
+    Delay, KeyValue, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, Refuser,
+    SecretSource, ServerState, Signal, SignalLevels, SignalSource, StatementClass,
 };
 
 fn load_valid(fixture: &str) -> Project {
@@ -394,4 +394,43 @@ fn what_a_patch_sets_is_found_where_it_is_written() {
     assert_eq!(place(1), "env/prod.yaml:2:34");
     assert_eq!(place(0), place(2));
     assert_eq!(place(0), "topology/t.yaml:7:58");
+}
+
+#[test]
+fn a_refuser_is_the_admin_port_unless_a_service_is_named() {
+    let refuser = |settings: &str| {
+        let project = load_valid(&format!("engine_settings:\n  proxysql: {{{settings}}}\n"));
+        let (refuser, origin) = project.topology.refuser();
+        let (host, port) = project.topology.proxysql_admin();
+        (
+            refuser.clone(),
+            origin.map(|origin| project.origins.address(origin)),
+            format!("{host}:{port}"),
+        )
+    };
+    assert_eq!(
+        refuser("mysql-threads: 2"),
+        (
+            Refuser::Admin,
+            Some("engine_settings.proxysql".into()),
+            "127.0.0.1:6032".into()
+        )
+    );
+    assert_eq!(
+        refuser("refuser: admin, admin-mysql_ifaces: \"/tmp/admin.sock;0.0.0.0:7032\""),
+        (
+            Refuser::Admin,
+            Some("engine_settings.proxysql".into()),
+            "127.0.0.1:7032".into()
+        )
+    );
+    let service = Refuser::Service {
+        host: "refuser.internal".into(),
+        port: 6100,
+    };
+    let (refuser, origin, _) = refuser("refuser: {host: refuser.internal, port: 6100}");
+    assert_eq!(
+        (refuser, origin),
+        (service, Some("engine_settings.proxysql".into()))
+    );
 }

@@ -1,0 +1,83 @@
+//! Who refuses for ProxySQL what it must not refuse itself.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{EngineFamily, EngineVariables, OriginId, Topology};
+
+/// ProxySQL's variable for the addresses of its admin port.
+const ADMIN_INTERFACES: &str = "admin-mysql_ifaces";
+
+/// Where ProxySQL's admin port is where nothing is said: its default is `0.0.0.0:6032`.
+const ADMIN: (&str, u16) = ("127.0.0.1", 6032);
+
+/// The server of the hostgroups that refuse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Refuser {
+    /// ProxySQL's own admin port, which no application user may log in to. Clients do not learn the reason.
+    #[default]
+    Admin,
+    /// `shardwright refuse`, which tells clients the reason.
+    Service {
+        /// Where ProxySQL reaches it.
+        host: Arc<str>,
+        /// The port of the first reason; each further reason has the next.
+        port: u16,
+    },
+}
+
+impl Topology {
+    /// Who refuses for ProxySQL, and the settings that say so, where there are some.
+    #[must_use]
+    pub fn refuser(&self) -> (&Refuser, Option<OriginId>) {
+        let settings = self.proxysql_settings();
+        settings.map_or((&Refuser::Admin, None), |settings| {
+            (&settings.refuser, Some(settings.origin))
+        })
+    }
+
+    /// Host and port at which a ProxySQL reaches its own admin port.
+    #[must_use]
+    pub fn proxysql_admin(&self) -> (Arc<str>, u16) {
+        let settings = self.proxysql_settings();
+        let mut variables = settings.into_iter().flat_map(|settings| &settings.values);
+        let interfaces = variables.find_map(|(name, value)| (&**name == ADMIN_INTERFACES).then_some(value));
+        let (host, port) = interfaces
+            .and_then(|interfaces| interfaces.split(';').find_map(interface))
+            .unwrap_or((ADMIN.0.to_owned(), ADMIN.1));
+        (host.into(), port)
+    }
+
+    fn proxysql_settings(&self) -> Option<&EngineVariables> {
+        self.engine_settings
+            .iter()
+            .find(|settings| settings.family == EngineFamily::ProxySql)
+    }
+}
+
+/// Where a process reaches an interface of its own; none for Unix sockets.
+fn interface(written: &str) -> Option<(String, u16)> {
+    let (host, port) = written.trim().rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) if address.is_unspecified() => "127.0.0.1",
+        Ok(IpAddr::V6(address)) if address.is_unspecified() => "::1",
+        _ => host,
+    };
+    Some((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_where_the_process_itself_reaches_it() {
+        let reached = |written: &str| interface(written).map(|(host, port)| format!("{host} {port}"));
+        assert_eq!(reached("0.0.0.0:6032").as_deref(), Some("127.0.0.1 6032"));
+        assert_eq!(reached("[::]:6032").as_deref(), Some("::1 6032"));
+        assert_eq!(reached(" 10.0.0.7:7000").as_deref(), Some("10.0.0.7 7000"));
+        assert_eq!(reached("/tmp/proxysql_admin.sock"), None);
+    }
+}
