@@ -149,6 +149,8 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     }
     let graph = numbered.graph;
     let firewall = proxysql::firewall::rows(&program, &graph, &mut report);
+    let refusing = Vec::new();
+    proxysql::refuser::unheard(topology, &refusing, &mut report);
     let configuration = Configuration {
         format: FORMAT_VERSION,
         engine,
@@ -158,7 +160,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         monitor: program.surroundings.monitor,
         clusters: program.clusters,
         hostgroups: program.hostgroups,
-        refusing: Vec::new(),
+        refusing,
         users: program.users,
         graph,
         firewall,

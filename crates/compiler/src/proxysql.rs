@@ -11,6 +11,7 @@ mod guard;
 mod missing;
 mod otherwise;
 mod plan;
+pub(crate) mod refuser;
 mod rewrite;
 mod role;
 mod schema_map;
