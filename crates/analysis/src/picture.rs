@@ -208,7 +208,7 @@ pub(crate) fn takes_all(rule: &Rule) -> bool {
 /// Where a rule leads, and by how many ways.
 fn leads_to(configuration: &Configuration, rule: &Rule) -> Vec<(Node, usize)> {
     match &rule.body {
-        Body::Engine(row) => row_leads_to(row),
+        Body::Engine(row) => row_leads_to(configuration, row),
         Body::Native {
             step: NativeStep::Map(map),
             ..
@@ -224,14 +224,22 @@ fn leads_to(configuration: &Configuration, rule: &Rule) -> Vec<(Node, usize)> {
     }
 }
 
-fn row_leads_to(row: &EngineRule) -> Vec<(Node, usize)> {
+fn row_leads_to(configuration: &Configuration, row: &EngineRule) -> Vec<(Node, usize)> {
     let mut nodes = Vec::new();
     if row.ok_msg.is_some() {
         nodes.push((Node::Answered, 1));
     } else if row.error_msg.is_some() {
         nodes.push((Node::Refused, 1));
     } else if let Some(id) = row.destination_hostgroup {
-        nodes.push((Node::Hostgroup(id), 1));
+        let refuses = configuration.refusing(HostgroupId(id)).is_some();
+        nodes.push((
+            if refuses {
+                Node::Refused
+            } else {
+                Node::Hostgroup(id)
+            },
+            1,
+        ));
     }
     nodes.extend(row.jumps().map(|flag| (Node::Chain(flag), 1)));
     nodes

@@ -1,9 +1,9 @@
 //! The command line: every command and flag, with the help that people read.
 
 mod ask;
+mod serve;
 mod targets;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -12,6 +12,7 @@ pub(crate) use self::ask::{
     ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Report, Route, Traffic,
     TrafficDiff, TrafficWhat,
 };
+pub(crate) use self::serve::{Proxy, Refuse};
 pub(crate) use self::targets::{Ownership, Selection};
 use crate::reports::ReportFile;
 use crate::ui::{Annotate, Color, Format};
@@ -101,6 +102,7 @@ pub(crate) enum Command {
     Show(Show),
     Apply(Apply),
     Proxy(Proxy),
+    Refuse(Refuse),
     Schema(Schema),
     Lsp(Lsp),
 }
@@ -408,36 +410,6 @@ pub(crate) struct Apply {
     /// Lifts one safety limit, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
-}
-
-/// Runs the bundled proxy
-///
-/// Starts with the configuration that was last applied to the data directory, or empty. The admin password comes from
-/// --admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD. Prints `ready listen=ADDR admin=ADDR` once it serves.
-#[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  SHARDWRIGHT_ADMIN_PASSWORD=… shardwright proxy --data-dir /var/lib/shardwright\n  \
-    shardwright proxy --listen 127.0.0.1:6033 --admin 127.0.0.1:6032 --data-dir ./data --admin-password-file admin.pw"
-)]
-pub(crate) struct Proxy {
-    /// Where clients connect
-    #[arg(long, default_value = "127.0.0.1:6033", value_name = "ADDR")]
-    pub(crate) listen: SocketAddr,
-    /// Where administrators connect
-    #[arg(long, default_value = "127.0.0.1:6032", value_name = "ADDR")]
-    pub(crate) admin: SocketAddr,
-    /// Where applied configurations are kept
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data_dir: PathBuf,
-    /// A file that holds the password of the user `admin`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) admin_password_file: Option<PathBuf>,
-    /// Lets configurations name commands that print a password
-    #[arg(long)]
-    pub(crate) allow_secret_commands: bool,
-    /// Worker threads; one for each core when absent
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<usize>,
 }
 
 /// Prints the JSON Schema of the project's files

@@ -15,6 +15,7 @@ mod lsp;
 mod plan;
 mod prove;
 mod proxy;
+mod refuse;
 pub(crate) mod report;
 mod route;
 mod schema;
@@ -49,7 +50,8 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Plan(args) => plan::run(args, global, ui),
         Command::Show(args) => show::run(args, ui),
         Command::Apply(args) => apply::run(args, global, ui),
-        Command::Proxy(args) => proxy::run(args, ui),
+        Command::Proxy(args) => proxy::run(args, global, ui),
+        Command::Refuse(args) => refuse::run(args, global, ui),
         Command::Schema(args) => schema::run(args, ui),
         Command::Lsp(_) => lsp::run(global),
     }

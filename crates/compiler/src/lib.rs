@@ -153,6 +153,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     }
     let graph = numbered.graph;
     let firewall = proxysql::firewall::rows(&program, &graph, &mut report);
+    proxysql::refuser::unheard(topology, &refusing, &mut report);
     let configuration = Configuration {
         format: FORMAT_VERSION,
         engine,

@@ -13,6 +13,7 @@ mod missing;
 mod otherwise;
 mod plan;
 pub(crate) mod refusals;
+pub(crate) mod refuser;
 mod rewrite;
 mod role;
 mod schema_map;

@@ -18,6 +18,7 @@ shardwright_diagnostics::codes! {
     NOTHING = "SW329": "a scope that means no statement";
     DRIFTED = "SW333": "a remembered tree costs much more than the best one";
     COSTLY = "SW331": "a forced rule layout costs much more than the best one";
+    UNHEARD = "SW334": "refused executions do not learn the reason";
     NO_TRAFFIC = "SW332": "the traffic has no key of a shard map";
 }
 
@@ -81,10 +82,16 @@ impl<'a> Report<'a> {
         field: &str,
         message: String,
     ) {
-        let diagnostic = Diagnostic::new(severity, code, message)
+        let diagnostic = Diagnostic::new(severity, code, message);
+        self.problems.push(self.located(origin, field, diagnostic));
+    }
+
+    /// A problem, put at a field of an object.
+    pub(crate) fn located(&self, origin: OriginId, field: &str, diagnostic: Diagnostic) -> Diagnostic {
+        let diagnostic = diagnostic
             .at(self.origins.field(origin, field), "")
             .address(self.origins.address(origin));
-        self.problems.push(self.origins.mark(origin, diagnostic));
+        self.origins.mark(origin, diagnostic)
     }
 
     /// Adds an error.

@@ -24,7 +24,7 @@ use crate::worker::{self, NewSession, WorkerHandle};
 /// How often a drain looks whether sessions are left.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: most likely there are no descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Admin connections at a time.
 const ADMIN_CONNECTIONS: usize = 64;
 

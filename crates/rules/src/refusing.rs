@@ -41,7 +41,26 @@ pub enum Refuser {
 /// answers so for alive (2.7.1).
 pub const REFUSED_LOGIN: &str = "Access denied for user: ";
 
+/// What stands before the reason in the comment of the server's row, by who refuses.
+const COMMENTS: [(Refuser, &str); 2] = [
+    (Refuser::Admin, "refuses by the admin port: "),
+    (Refuser::Service, "refuses by shardwright refuse: "),
+];
+
 impl RefusingHostgroup {
+    /// The comment of its server's row, which says what the hostgroup is.
+    pub fn comment(&self) -> String {
+        let lead = COMMENTS.iter().find(|(refuser, _)| *refuser == self.refuser);
+        format!("{}{}", lead.map_or("", |(_, lead)| lead), self.reason)
+    }
+
+    /// Who refuses and why, from the comment of a server's row; none where the server is any other.
+    pub fn parse_comment(comment: &str) -> Option<(Refuser, &str)> {
+        COMMENTS
+            .iter()
+            .find_map(|(refuser, lead)| Some((*refuser, comment.strip_prefix(lead)?)))
+    }
+
     /// What the client gets, by the names that the evaluator knows.
     pub fn rejection(&self) -> Rejection {
         let (code, sqlstate) = match self.refuser {
@@ -185,5 +204,24 @@ mod tests {
                 "{what}"
             );
         }
+    }
+
+    #[test]
+    fn a_comment_says_who_refuses_and_why() {
+        for refuser in [Refuser::Admin, Refuser::Service] {
+            let hostgroup = RefusingHostgroup {
+                id: HostgroupId(9),
+                address: "shard_maps.m".into(),
+                reason: "SW351: no shard key: ...".into(),
+                refuser,
+                host: "127.0.0.1".into(),
+                port: 6100,
+            };
+            assert_eq!(
+                RefusingHostgroup::parse_comment(&hostgroup.comment()),
+                Some((refuser, hostgroup.reason.as_str()))
+            );
+        }
+        assert_eq!(RefusingHostgroup::parse_comment("clusters.a.servers.b"), None);
     }
 }

@@ -33,6 +33,9 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         .map(|group| (group.id, group))
         .collect();
     for (id, senders) in senders(known) {
+        if set.configuration.refusing(id).is_some() {
+            continue;
+        }
         let group = groups.get(&id);
         let Some((code, severity, what, help)) = problem(group.map(|group| group.members.as_slice())) else {
             continue;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Body, Configuration};
+use shardwright_rules::{Body, Configuration, HostgroupId};
 
 use super::{Found, Pair};
 use crate::session::given;
@@ -34,6 +34,10 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
     if listeners(both[0]) != listeners(both[1]) && both.iter().any(|one| asks_for_listener(one)) {
         because("rules that ask for the listener, while the listeners differ");
     }
+    // A hostgroup that takes statements on one side and refuses them on the other is the same number in both states.
+    if refusing(both[0]) != refusing(both[1]) {
+        because("hostgroups that refuse, which differ");
+    }
     if both[0].engine.is_proxysql() && both[1].engine.is_proxysql() {
         for name in DECIDING {
             if both[0].variables.get(name) != both[1].variables.get(name) {
@@ -44,6 +48,14 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
     if both.iter().any(|one| mirrors(one)) && fast_routes(both[0]) != fast_routes(both[1]) {
         because("copies of mirrors, which fast routing sends elsewhere, while fast routing differs");
     }
+}
+
+/// The hostgroups that refuse, with the error that clients get.
+fn refusing(configuration: &Configuration) -> BTreeSet<(HostgroupId, u16)> {
+    let refusing = configuration.refusing.iter();
+    refusing
+        .map(|hostgroup| (hostgroup.id, hostgroup.rejection().code))
+        .collect()
 }
 
 fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {

@@ -299,10 +299,12 @@ impl Walker<'_> {
             }
             let what = if state.answered {
                 What::Answer
-            } else if state.refused {
-                What::Reject
             } else {
-                What::Route(state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId))
+                let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
+                match state.refused || self.configuration.refusing(hostgroup).is_some() {
+                    true => What::Reject,
+                    false => What::Route(hostgroup),
+                }
             };
             ends.insert((state, what));
         }

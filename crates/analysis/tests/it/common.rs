@@ -12,7 +12,7 @@ pub(crate) fn cases(usual: u32) -> proptest::prelude::ProptestConfig {
     proptest::prelude::ProptestConfig::with_cases(asked.unwrap_or(usual))
 }
 
-/// Reads `engine`, `iterations`, `regex`, `variables`, `listeners`, `fast_routing`, `clusters` and `user` (what differs),
+/// Reads `engine`, `iterations`, `regex`, `variables`, `listeners`, `fast_routing`, `refusing`, `clusters` and `user` (what differs),
 /// `hostgroups` (what differs of their one server), `users` and `rules`. There are clusters a (hostgroups 10 and 11), b (20 and 21) and c (30), and users app and geo on a.
 pub(crate) fn configuration(yaml: &str) -> Configuration {
     let page: Value = serde_yaml::from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
@@ -53,7 +53,7 @@ pub(crate) fn configuration(yaml: &str) -> Configuration {
         "settings": {"query_processor_iterations": given("iterations", json!(0)), "regex": given("regex", json!("pcre"))},
         "clusters": [cluster("a", 10, Some(11)), cluster("b", 20, Some(21)), cluster("c", 30, None)],
         "variables": given("variables", json!({})), "listeners": listeners,
-        "hostgroups": hostgroups, "users": users,
+        "hostgroups": hostgroups, "refusing": given("refusing", json!([])), "users": users,
         "graph": {"rules": rules, "fast_routing": fast}
     }))
     .unwrap_or_else(|error| panic!("{error}\n{yaml}"))

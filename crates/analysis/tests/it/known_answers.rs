@@ -350,6 +350,13 @@ rules:
         &["SW701 error proved 10"],
     ),
     (
+        "a hostgroup that refuses",
+        r#"refusing: [{id: 77, address: shard_maps.m, reason: "SW351: no shard key", refuser: admin, host: 127.0.0.1, port: 6032}]
+rules:
+  - {rule_id: 10, match_digest: "^CREATE", destination_hostgroup: 77, apply: 1}"#,
+        &[],
+    ),
+    (
         "a hostgroup that is drained",
         r#"hostgroups: {11: {status: draining}}
 rules:

@@ -8,16 +8,17 @@ use shardwright_rules::SecretReference;
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
+use super::refuse::Refusing;
 use crate::args;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::signals::Signals;
+use crate::signals::{HANGUP, Signals};
 use crate::ui::Ui;
 
 /// The variable that holds the admin password when no file is given.
 const ADMIN_PASSWORD: &str = "SHARDWRIGHT_ADMIN_PASSWORD";
 
-pub(crate) fn run(args: &args::Proxy, ui: &Ui) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<Exit, CommandError> {
     let mut options = Options::new(args.listen, args.admin, &args.data_dir);
     options.admin_password = admin_password(args)?;
     options.allow_secret_commands = args.allow_secret_commands;
@@ -29,16 +30,34 @@ pub(crate) fn run(args: &args::Proxy, ui: &Ui) -> Result<Exit, CommandError> {
         None => None,
     };
     log_to_stderr();
-    let signals = Signals::install()?;
+    let signals = match args.refuse {
+        true => Signals::install_with_hangup()?,
+        false => Signals::install()?,
+    };
+    let mut refusing = match args.refuse {
+        true => Some(Refusing::start(None, None, global, ui)?),
+        false => None,
+    };
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
     ui.message(&format!(
         "ready listen={} admin={}",
         proxy.listen_address(),
         proxy.admin_address()
     ));
-    let signal = signals.wait()?;
+    if let Some(refusing) = &refusing {
+        ui.status(&format!("refuses for ProxySQL: {}", refusing.places()));
+    }
+    let signal = loop {
+        match (signals.wait()?, &mut refusing) {
+            (HANGUP, Some(refusing)) => refusing.reload(ui),
+            (signal, _) => break signal,
+        }
+    };
     ui.status(&format!("{signal}: draining; again to stop at once"));
     drain(proxy, &signals);
+    if let Some(refusing) = refusing {
+        refusing.finish(ui);
+    }
     Ok(Exit::Done)
 }
 
@@ -58,7 +77,7 @@ fn drain(proxy: RunningProxy, signals: &Signals) {
 }
 
 /// What the proxy notes goes to standard error; `SHARDWRIGHT_LOG=debug` asks for more.
-fn log_to_stderr() {
+pub(super) fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("SHARDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

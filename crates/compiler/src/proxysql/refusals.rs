@@ -220,13 +220,27 @@ pub(crate) fn hostgroups(
         let offset = port.unwrap_or_else(|| first_free(&mut ports));
         lock.set(name(reason, "hostgroup"), id);
         lock.set(name(reason, "port"), offset);
-        let (refuser, host, port) = refuser(topology, offset);
+        let refuser = match topology.refuser().0 {
+            model::Refuser::Admin => Refuser::Admin,
+            model::Refuser::Service { .. } => Refuser::Service,
+        };
+        let server = u16::try_from(offset)
+            .ok()
+            .and_then(|nth| topology.refusing_server(nth));
+        let (host, port) = server.unwrap_or_else(|| {
+            let message = format!(
+                "engine_settings.proxysql.refuser.port: {} ports are needed from it on, and the last port is 65535",
+                offset + 1
+            );
+            report.general(EXHAUSTED, message);
+            Default::default()
+        });
         refusing.push(RefusingHostgroup {
             id: HostgroupId(id),
             address: reason.address.clone(),
             reason: reason.text.clone(),
             refuser,
-            host,
+            host: host.to_string(),
             port,
         });
     }
@@ -248,19 +262,4 @@ pub(crate) fn hostgroups(
 fn first_free(taken: &mut BTreeSet<u32>) -> u32 {
     let free = (0..).find(|number| taken.insert(*number));
     free.expect("a set of a few numbers leaves others")
-}
-
-/// Where the server of a reason is that has this port among those of the refuser.
-fn refuser(topology: &Topology, offset: u32) -> (Refuser, String, u16) {
-    match topology.refuser().0 {
-        model::Refuser::Admin => {
-            let (host, port) = topology.proxysql_admin();
-            (Refuser::Admin, host.to_string(), port)
-        }
-        model::Refuser::Service { host, port } => {
-            let port = u32::from(*port) + offset;
-            let port = u16::try_from(port).unwrap_or(u16::MAX);
-            (Refuser::Service, host.to_string(), port)
-        }
-    }
 }

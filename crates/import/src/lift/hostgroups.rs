@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{
     Address, Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus,
-    ReadOnlyCheck, Role, RolesBy, WriterServesReads,
+    ReadOnlyCheck, RefusingHostgroup, Role, RolesBy, WriterServesReads,
 };
 
 use super::variables::Variables;
@@ -195,6 +195,7 @@ fn group(lift: &mut Lift<'_>, table: &str, row: &Row, galera: bool, clusters: &m
 
 fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
     let mut members: BTreeMap<HostgroupId, Vec<Member>> = BTreeMap::new();
+    let mut refusing = Vec::new();
     for row in lift.rows("mysql_servers") {
         let Some(hostgroup) = lift.count(&row, "hostgroup_id") else {
             continue;
@@ -204,6 +205,19 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
             .count(&row, "port")
             .and_then(|port| u16::try_from(port).ok())
             .unwrap_or(0);
+        let comment = filled(&row, "comment").unwrap_or_default();
+        if let Some((refuser, reason)) = RefusingHostgroup::parse_comment(&comment) {
+            let address = lift.address(format!("mysql_servers.{hostgroup}"), &row);
+            refusing.push(RefusingHostgroup {
+                id: HostgroupId(hostgroup),
+                address,
+                reason: reason.to_owned(),
+                refuser,
+                host,
+                port,
+            });
+            continue;
+        }
         let status = match text(&row, "status")
             .unwrap_or_default()
             .to_ascii_uppercase()
@@ -240,5 +254,10 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
         };
         members.entry(HostgroupId(hostgroup)).or_default().push(member);
     }
+    // A second server could let statements through.
+    refusing.retain(|refusing: &RefusingHostgroup| !members.contains_key(&refusing.id));
+    refusing.sort_by_key(|refusing| refusing.id);
+    refusing.dedup_by_key(|refusing| refusing.id);
+    lift.configuration.refusing = refusing;
     members
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use shardwright_diagnostics::{Severity, Sources, Span};
 use shardwright_import::{Language, read};
-use shardwright_rules::{Body, Configuration, EngineId};
+use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, Refuser, RefusingHostgroup};
 use shardwright_targets::emit::{self, Cell, Table};
 use shardwright_topology::{Options, read_project};
 
@@ -131,4 +131,33 @@ fn emitted_files_are_read_back() {
         files += 1;
     }
     assert!(files >= 3, "{files}");
+}
+
+#[test]
+fn a_hostgroup_that_refuses_is_read_back_as_one() {
+    let refusing = |id| RefusingHostgroup {
+        id: HostgroupId(id),
+        address: format!("mysql_servers.{id}").into(),
+        reason: "SW351: no shard key: it's none".into(),
+        refuser: Refuser::Service,
+        host: "127.0.0.1".into(),
+        port: 6100,
+    };
+    let mut configuration = Configuration::empty(EngineId::Proxysql27);
+    configuration.refusing = vec![refusing(9), refusing(10)];
+    for (path, text) in [
+        ("rules.sql", emit::sql(&configuration).unwrap()),
+        ("proxysql.cnf", emit::cnf(&configuration).unwrap()),
+    ] {
+        let (read, origins, _) = reads_back(path, &configuration, path, &text, str::to_owned);
+        assert_eq!(read.refusing, configuration.refusing, "{path}");
+        assert!(read.hostgroups.is_empty(), "{path}");
+        assert!(origins.contains_key("mysql_servers.9"), "{path}");
+    }
+    // A second server there would take what the first refuses.
+    let second = "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (9, 'db1');\nLOAD MYSQL SERVERS TO RUNTIME;\n";
+    let text = emit::sql(&configuration).unwrap() + second;
+    let (read, ..) = reads_back("two", &configuration, "rules.sql", &text, str::to_owned);
+    assert_eq!(read.refusing, configuration.refusing[1..]);
+    assert_eq!(read.hostgroups[0].members[0].host, "db1");
 }

@@ -49,6 +49,7 @@ pub(crate) fn objects(configuration: &Configuration) -> Objects {
         objects.entry(listener.address.clone()).or_default().facts = facts;
     }
     routing::collect(configuration, &places, &mut objects);
+    routing::refusals(configuration, &mut objects);
     for firewall in &configuration.firewall {
         let facts = firewall_facts(firewall);
         objects

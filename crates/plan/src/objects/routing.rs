@@ -7,7 +7,7 @@ use shardwright_rules::{
     Address, Body, Configuration, EngineRule, HostgroupId, MapStep, Modifiers, NativeStep, Rule, Scope,
 };
 
-use super::{Objects, Places, facts_of};
+use super::{Objects, Places, facts_of, without};
 use crate::{Facts, ObjectKind, RowKey};
 
 /// Columns that effects set.
@@ -31,9 +31,10 @@ pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, object
     for rule in &configuration.graph.rules {
         let row = match &rule.body {
             Body::Engine(engine) => {
-                if let Some(hostgroup) = engine.destination_hostgroup {
+                let hostgroup = engine.destination_hostgroup.map(HostgroupId);
+                if let Some(hostgroup) = hostgroup.filter(|id| configuration.refusing(*id).is_none()) {
                     let destination = destinations.entry(&rule.address).or_default();
-                    destination.hostgroups.insert(HostgroupId(hostgroup));
+                    destination.hostgroups.insert(hostgroup);
                 }
                 let row = engine_row(rule, engine);
                 effect_facts(&rule.address, &row, objects);
@@ -63,6 +64,20 @@ pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, object
             let facts = &mut objects.entry(address.clone()).or_default().facts;
             facts.extend(destination_facts(kind, &destination, places));
         }
+    }
+}
+
+/// Why and where the objects refuse by hostgroup.
+pub(super) fn refusals(configuration: &Configuration, objects: &mut Objects) {
+    let mut by_address: BTreeMap<&Address, Facts> = BTreeMap::new();
+    for refusing in &configuration.refusing {
+        let facts = without(facts_of(refusing), &["id", "address"]);
+        let of_object = by_address.entry(&refusing.address).or_default();
+        of_object.insert(refusing.id.to_string(), Value::Object(facts));
+    }
+    for (address, by_hostgroup) in by_address {
+        let facts = &mut objects.entry(address.clone()).or_default().facts;
+        facts.insert("refusing_hostgroups".into(), Value::Object(by_hostgroup));
     }
 }
 

@@ -295,3 +295,24 @@ fn what_users_may_send() {
         .collect();
     assert_snapshot!(shown.join("\n"), @r#"~ firewall.app {"firewall": String("detecting"), "allow": Array [String("0x0000000000000001")]} {"firewall": String("protecting"), "allow": Array [String("0x0000000000000001"), String("0x00000000000000FF")]}"#);
 }
+
+#[test]
+fn what_is_refused_by_hostgroup() {
+    let changed = proxysql_change(|c| {
+        c.refusing = vec![RefusingHostgroup {
+            id: HostgroupId(2000),
+            address: "shard_maps.tenants".into(),
+            reason: "SW351: no shard key".into(),
+            refuser: Refuser::Service,
+            host: "127.0.0.1".into(),
+            port: 6100,
+        }];
+        columns_of(c, 100_137).destination_hostgroup = Some(2000);
+    });
+    assert_snapshot!(changed, @r#"
+    ~ shard_maps.tenants  refusing_hostgroups none → {2000: {reason: "SW351: no shard key", refuser: service, host: 127.0.0.1, port: …
+    ~ tenants/t137        cluster shop-14 → none, 1 rule (~1)
+      ~ rule 100137 of tenants/t137: destination_hostgroup 1000 → 2000
+    objects   1 rule of 4, 0 fast routes of 1, 1 shard of 3, 0 hostgroups, 0 servers, 0 users
+    "#);
+}

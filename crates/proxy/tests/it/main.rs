@@ -11,5 +11,6 @@ mod hostile;
 mod leaks;
 mod maps;
 mod prepared;
+mod refuse;
 mod statements;
 mod streaming;

@@ -247,6 +247,34 @@ fn what_the_tables_cannot_hold_is_refused() {
 }
 
 #[test]
+fn a_hostgroup_that_refuses_has_one_server_that_says_why() {
+    let mut configuration = everything();
+    let refusing = |id, refuser, port| RefusingHostgroup {
+        id: HostgroupId(id),
+        address: "shard_maps.tenants".into(),
+        reason: "SW352: unknown shard key: it's none".into(),
+        refuser,
+        host: "127.0.0.1".into(),
+        port,
+    };
+    configuration.refusing = vec![
+        refusing(2000, Refuser::Admin, 6032),
+        refusing(2001, Refuser::Service, 6101),
+    ];
+    round_trip(&configuration);
+    let script = emit::sql(&configuration).unwrap();
+    let rows: Vec<&str> = script
+        .lines()
+        .filter(|line| line.contains("refuses by"))
+        .collect();
+    assert_snapshot!(rows.join("\n"), @r"
+    INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (2000, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW352: unknown shard key: it''s none');
+    INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (2001, '127.0.0.1', 6101, 100, 'refuses by shardwright refuse: SW352: unknown shard key: it''s none');
+    ");
+    assert!(emit::json(&configuration).contains("\"refuser\": \"service\""));
+}
+
+#[test]
 fn json_is_the_configuration() {
     let json = emit::json(&everything());
     assert_eq!(

@@ -48,6 +48,16 @@ impl Topology {
         (host.into(), port)
     }
 
+    /// Host and port of the server that refuses for the reason of this number, counted from 0; none where the ports
+    /// behind the refuser's first have run out.
+    #[must_use]
+    pub fn refusing_server(&self, reason: u16) -> Option<(Arc<str>, u16)> {
+        match self.refuser().0 {
+            Refuser::Admin => Some(self.proxysql_admin()),
+            Refuser::Service { host, port } => Some((host.clone(), port.checked_add(reason)?)),
+        }
+    }
+
     fn proxysql_settings(&self) -> Option<&EngineVariables> {
         self.engine_settings
             .iter()

@@ -430,3 +430,16 @@ fn a_refuser_is_the_admin_port_unless_a_service_is_named() {
         (service, Some("engine_settings.proxysql".into()))
     );
 }
+
+#[test]
+fn each_reason_has_a_port_until_there_are_no_more() {
+    let settings = "engine_settings:\n  proxysql: {refuser: {host: refuser.internal, port: 65534}}\n";
+    let service = load_valid(settings).topology;
+    assert_eq!(
+        service.refusing_server(1),
+        Some(("refuser.internal".into(), 65535))
+    );
+    assert_eq!(service.refusing_server(2), None);
+    let admin = load_valid("version: 1\n").topology;
+    assert_eq!(admin.refusing_server(2), Some(("127.0.0.1".into(), 6032)));
+}

@@ -1,7 +1,9 @@
 //! `explain hostgroup:N`: its servers, and everything that leads there.
 
 use shardwright_diagnostics::did_you_mean;
-use shardwright_rules::{Body, Hostgroup, HostgroupId, Member, NativeStep, Role, Rule};
+use shardwright_rules::{
+    Body, Configuration, Hostgroup, HostgroupId, Member, NativeStep, Refuser, RefusingHostgroup, Role, Rule,
+};
 
 use super::Asked;
 use super::told::{Line, Told};
@@ -9,10 +11,12 @@ use crate::error::CommandError;
 
 pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError> {
     let configuration = &asked.built.configuration;
-    let wanted: Option<u32> = number.parse().ok();
-    let hostgroup = wanted.and_then(|id| configuration.hostgroup(HostgroupId(id)));
-    let Some(hostgroup) = hostgroup else {
-        return Err(unknown(number, &configuration.hostgroups));
+    let wanted = number.parse().ok().map(HostgroupId);
+    if let Some(refusing) = wanted.and_then(|id| configuration.refusing(id)) {
+        return Ok(refuses(asked, refusing));
+    }
+    let Some(hostgroup) = wanted.and_then(|id| configuration.hostgroup(id)) else {
+        return Err(unknown(number, configuration));
     };
     let other = configuration
         .hostgroups
@@ -37,6 +41,29 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError
             "nothing: no user, rule or shard leads there",
         )
         .group("the cluster's other hostgroups", other))
+}
+
+fn refuses(asked: &Asked<'_>, hostgroup: &RefusingHostgroup) -> Told {
+    let (by, told) = match hostgroup.refuser {
+        Refuser::Admin => ("ProxySQL's own admin port", "error 1045, without the reason"),
+        Refuser::Service => ("shardwright refuse", "error 1226 with the reason"),
+    };
+    let server = format!("{}:{}, {by}", hostgroup.host, hostgroup.port);
+    let rules = asked.built.configuration.graph.rules.iter();
+    let sources = rules
+        .filter(|rule| matches!(&rule.body, Body::Engine(engine) if engine.destination_hostgroup == Some(hostgroup.id.0)))
+        .map(|rule| {
+            let text = format!("rule {} of {}", rule.id, rule.address.short());
+            Line::at(asked.opened, &rule.address, text)
+        });
+    Told::new(
+        format!("hostgroup {}", hostgroup.id),
+        format!("refuses executions of prepared statements: {}", hostgroup.reason),
+    )
+    .at(asked.opened, &hostgroup.address)
+    .group("who refuses", [Line::text(server)])
+    .group("what the client gets", [Line::text(told)])
+    .group_or("what goes there", sources, "nothing: no rule leads there")
 }
 
 /// A member in one line.
@@ -119,11 +146,12 @@ fn by_rule(asked: &Asked<'_>, rule: &Rule, hostgroup: &Hostgroup) -> Vec<Line> {
     }
 }
 
-fn unknown(number: &str, hostgroups: &[Hostgroup]) -> CommandError {
-    let known: Vec<String> = hostgroups
-        .iter()
-        .map(|hostgroup| hostgroup.id.to_string())
-        .collect();
+fn unknown(number: &str, configuration: &Configuration) -> CommandError {
+    let hostgroups = configuration.hostgroups.iter().map(|hostgroup| hostgroup.id);
+    let refusing = configuration.refusing.iter().map(|hostgroup| hostgroup.id);
+    let mut ids: Vec<HostgroupId> = hostgroups.chain(refusing).collect();
+    ids.sort_unstable();
+    let known: Vec<String> = ids.iter().map(HostgroupId::to_string).collect();
     let error = CommandError::usage(format!("there is no hostgroup {number}"));
     match (
         did_you_mean(number, known.iter().map(String::as_str)),

@@ -315,6 +315,18 @@ fn hostgroups(set: &RuleSet) -> String {
             );
         }
     }
+    for hostgroup in &configuration.refusing {
+        put(
+            &mut out,
+            &format!(
+                "<tr><td class=\"n\">{}</td><td colspan=\"2\">refuses: {}</td><td>{}:{}</td><td colspan=\"3\"></td></tr>\n",
+                hostgroup.id,
+                escaped(&hostgroup.reason),
+                escaped(&hostgroup.host),
+                hostgroup.port
+            ),
+        );
+    }
     out.push_str("</tbody></table></div>\n");
     out
 }

@@ -2,7 +2,7 @@
 
 use shardwright_rules::{
     Cluster, ClusterKind, Configuration, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck,
-    WriterServesReads,
+    RefusingHostgroup, WriterServesReads,
 };
 
 use super::{Row, Table};
@@ -10,6 +10,7 @@ use crate::emit::EmitError;
 
 const MAX_WEIGHT: u32 = 10_000_000;
 const MAX_REPLICATION_LAG_S: u32 = 126_144_000;
+const MAX_REFUSALS_AT_A_TIME: u32 = 100;
 
 /// `mysql_servers`
 pub(super) fn servers(configuration: &Configuration) -> Result<Vec<Row>, EmitError> {
@@ -27,7 +28,21 @@ pub(super) fn servers(configuration: &Configuration) -> Result<Vec<Row>, EmitErr
             rows.push(server(hostgroup, member)?);
         }
     }
+    for hostgroup in &configuration.refusing {
+        rows.push(refuser(hostgroup)?);
+    }
     Ok(rows)
+}
+
+/// The one server of a hostgroup that refuses. A login there is over at once, so a few at a time are enough.
+fn refuser(hostgroup: &RefusingHostgroup) -> Result<Row, EmitError> {
+    let mut row = Row::new(Table::Servers, &hostgroup.address);
+    row.set("hostgroup_id", hostgroup.id.0);
+    row.set("hostname", hostgroup.host.as_str());
+    row.set("port", u32::from(hostgroup.port));
+    row.set("max_connections", MAX_REFUSALS_AT_A_TIME);
+    row.set("comment", hostgroup.comment().as_str());
+    row.checked()
 }
 
 fn server(hostgroup: &Hostgroup, member: &Member) -> Result<Row, EmitError> {
