@@ -40,7 +40,7 @@ impl Refusal {
             Refusal::Annotation => "SW357",
             Refusal::Unqualified => "SW358",
             Refusal::BeginWithoutKey => "SW359",
-            Refusal::Unreadable => "SW360",
+            Refusal::Unreadable => "SW361",
         }
     }
 

@@ -82,6 +82,13 @@ const REFUSALS: &[CodeDoc] = &[
         "A transaction opens on one server, so BEGIN needs the key too: `/* tenant=17 */ BEGIN`. With\n\
          `missing_key: {begin: first_statement}` the bundled engine opens it where the first statement with a key goes.\n",
     ),
+    page(
+        "SW361",
+        "a text that ends inside a literal or a comment",
+        "On ProxySQL, patterns see a statement up to its first NUL byte, and the engine reads annotations behind it. A text\n\
+         that seems to end inside a literal, a quoted name or a comment is refused. Write a NUL byte as `\\0`, which every\n\
+         driver's escaping does.\n",
+    ),
 ];
 
 const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {

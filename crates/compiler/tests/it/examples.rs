@@ -16,7 +16,7 @@ fn directory(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn example(name: &str) -> Project {
+pub(crate) fn example(name: &str) -> Project {
     let loaded = read_project(&directory(name), &shardwright_topology::Options::default());
     let told = render::text::render(&loaded.problems, &loaded.sources, false);
     assert_eq!(told, "", "{name}");
@@ -201,8 +201,8 @@ fn graph(compiled: &Compiled) -> String {
     text
 }
 
-#[test]
-fn the_graph_of_every_example() {
+/// The examples, by name.
+pub(crate) fn names() -> Vec<String> {
     let names = std::fs::read_dir(directory("")).expect("the examples");
     let mut names: Vec<String> = names
         .filter_map(|entry| {
@@ -212,7 +212,12 @@ fn the_graph_of_every_example() {
         })
         .collect();
     names.sort();
-    for name in names {
+    names
+}
+
+#[test]
+fn the_graph_of_every_example() {
+    for name in names() {
         let loaded = read_project(&directory(&name), &shardwright_topology::Options::default());
         let Some(project) = loaded.project else { continue };
         for entry in &project.file.engines {

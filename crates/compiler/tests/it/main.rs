@@ -21,6 +21,7 @@ mod lock;
 mod merges;
 mod patterns;
 mod placements;
+mod real_engine;
 mod sections;
 mod splits;
 mod support;

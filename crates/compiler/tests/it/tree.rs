@@ -217,7 +217,7 @@ fn begin_is_seen_where_only_mariadb_reads_it() {
         for engine in [bundled, proxysql] {
             let answer = engine.short("app", None, statement);
             assert!(
-                answer.starts_with("SW35") || answer == "SW360",
+                answer.starts_with("SW35") || answer == "SW361",
                 "{statement}: {answer}"
             );
         }
@@ -233,7 +233,7 @@ proptest! {
     fn hostile_statements_go_to_the_same_place_or_are_refused(statement in hostile()) {
         let [bundled, proxysql] = both_engines();
         let (expected, found) = (bundled.short("app", None, &statement), proxysql.short("app", None, &statement));
-        let refused = |answer: &str| answer.starts_with("SW35") || answer == "SW360";
+        let refused = |answer: &str| answer.starts_with("SW35") || answer == "SW361";
         let quoted = statement.contains(['\'', '"', '`']) && found == "home writer";
         let several = statement.contains(';') || statement.contains("COMMIT");
         prop_assert!(
@@ -289,7 +289,7 @@ proptest! {
             for value in [format!("'{probe}'"), probe.clone(), probe.to_uppercase(), format!("{probe}x")] {
                 let statement = format!("/* region={value} */ SELECT 1 FROM t");
                 let (a, b) = (bundled.short("app", None, &statement), proxysql.short("app", None, &statement));
-                let refused = |answer: &str| answer.starts_with("SW35") || answer == "SW360";
+                let refused = |answer: &str| answer.starts_with("SW35") || answer == "SW361";
                 prop_assert!(a == b || (refused(&a) && refused(&b)), "{}: {} and {}", statement, a, b);
             }
         }
