@@ -9,6 +9,7 @@ mod dead_chain;
 mod digests;
 mod effects;
 mod fall_through;
+pub(crate) mod families;
 mod fast_routing;
 mod fast_rows;
 mod forms;
@@ -36,6 +37,7 @@ use crate::Finding;
 use crate::reach::Reach;
 use crate::rule_set::RuleSet;
 use crate::structure::Structure;
+use families::Family;
 use trials::Trial;
 
 /// What checks go by.
@@ -45,6 +47,8 @@ pub(crate) struct Known<'k, 'c> {
     pub(crate) reach: &'k Reach,
     /// Ordinary statements and what becomes of them.
     pub(crate) trials: Vec<Trial>,
+    /// Statements about the words of each written rule.
+    pub(crate) families: Vec<Family>,
 }
 
 type Check = fn(&Known<'_, '_>, &mut Vec<Finding>);
