@@ -8,6 +8,7 @@ mod dangling;
 mod dead_chain;
 mod digests;
 mod effects;
+pub(crate) mod executions;
 mod fall_through;
 pub(crate) mod families;
 mod fast_routing;
@@ -22,6 +23,7 @@ mod overwritten;
 mod reader_groups;
 mod reader_traffic;
 mod refusals;
+mod reserved_users;
 mod restarts;
 mod rewrites;
 mod self_loop;
@@ -60,6 +62,7 @@ const CHECKS: &[Check] = &[
     fall_through::check,
     takes_everything::check,
     unknown_user::check,
+    reserved_users::check,
     dangling::jump_without_effect,
     overwritten::check,
     undecided::check,
@@ -95,6 +98,8 @@ const CHECKS: &[Check] = &[
     effects::columns,
     effects::not_for_prepared,
     effects::mirror_overridden,
+    executions::refused,
+    executions::locked,
     keys::check,
     cost::check,
 ];

@@ -45,7 +45,7 @@ pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, UnknownKey, Unqualified,
 };
-pub use prepared::{PreparedStatements, SentAs, Withheld};
+pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};

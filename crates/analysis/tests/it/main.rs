@@ -6,11 +6,13 @@ mod agreement;
 mod clean;
 mod common;
 mod equivalence;
+
 mod hazards;
 mod known_answers;
 mod known_engines;
 mod known_graphs;
 mod mutants;
+mod own_words;
 mod pages;
 mod properties;
 mod published;
