@@ -100,6 +100,7 @@ const CHECKS: &[Check] = &[
     effects::mirror_overridden,
     executions::refused,
     executions::locked,
+    executions::without_rules,
     keys::check,
     cost::check,
 ];

@@ -1,5 +1,5 @@
 //! SW243: an execution of a prepared statement that rules refuse or answer, which ends the engine; SW244: one that leaves
-//! the hostgroup that its session is locked to.
+//! the hostgroup that its session is locked to; SW246: one that needs no rule to end or block the engine.
 //!
 //! An execution is decided anew: in the schema and at the flag that the session has by then, by the text that preparing
 //! kept, which is the rewritten one. Where none of that can differ from what PREPARE met, a rule that refuses the execution
@@ -15,7 +15,7 @@ use shardwright_rules::{EngineRule, FirewallMode, Outcome, RefusedExecution, Sen
 use super::Known;
 use super::trials::Kind;
 use crate::Finding;
-use crate::codes::{EXECUTION_LEAVES_LOCK, EXECUTION_REFUSED};
+use crate::codes::{EXECUTION_LEAVES_LOCK, EXECUTION_REFUSED, EXECUTION_WITHOUT_RULES};
 use crate::example::{Example, ORDINARY, sessions};
 use crate::finding::rules_named;
 use crate::rule_set::RuleSet;
@@ -23,6 +23,12 @@ use crate::session::{Session, given};
 
 /// The variable that locks a session to a hostgroup once it has set what the engine cannot follow; on by default.
 const LOCK: &str = "mysql-set_query_lock_on_hostgroup";
+
+/// The largest packet that the engine takes from clients, and what it is by default.
+const LARGEST_PACKET: &str = "mysql-max_allowed_packet";
+const USUAL_LARGEST_PACKET: u64 = 64 << 20;
+/// What [`schemas`] gives where at most one schema is named: it, another one, and none.
+const MOST_WITHOUT_SCHEMAS: usize = 3;
 
 /// Whether sessions are locked to hostgroups.
 pub(super) fn locks_sessions(set: &RuleSet<'_>) -> bool {
@@ -374,4 +380,47 @@ pub(crate) fn locked(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         )));
         return;
     }
+}
+
+/// SW246
+pub(crate) fn without_rules(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = known.set;
+    let configuration = set.configuration;
+    if configuration.engine.profile().prepared.refused_execution != RefusedExecution::EndsEngine {
+        return;
+    }
+    let limit = configuration.variables.get(LARGEST_PACKET);
+    let limit = limit.and_then(|value| value.parse::<u64>().ok());
+    if let Some(limit) = limit.filter(|&limit| limit < USUAL_LARGEST_PACKET) {
+        let message = format!(
+            "{LARGEST_PACKET} is {limit}: an EXECUTE with larger values is answered with error 1153 and ends the engine for \
+             every client (signal 11)"
+        );
+        let finding = Finding::new(
+            EXECUTION_WITHOUT_RULES,
+            Severity::Warning,
+            Proof::Possible,
+            message,
+        );
+        findings.push(finding.help(format!(
+            "let it be {USUAL_LARGEST_PACKET} or more, and at least what the servers take"
+        )));
+    }
+    let named = schemas(set);
+    let (Some(written), true) = (set.written().next(), named.len() > MOST_WITHOUT_SCHEMAS) else {
+        return;
+    };
+    let message = "sessions change between schemas: after USE, an EXECUTE of what was prepared before is prepared again \
+                   without end, where it meets a server connection that does not know it"
+        .to_owned();
+    let finding = Finding::new(EXECUTION_WITHOUT_RULES, Severity::Info, Proof::Possible, message).about(
+        set,
+        &[written.0],
+        "no rule is needed for it",
+    );
+    findings.push(
+        finding
+            .note("PREPARE in one schema, USE another, EXECUTE while other sessions hold the server connections: error 1461 after max_prepared_stmt_count")
+            .help("let applications prepare again after USE, or qualify names and stay in one schema"),
+    );
 }

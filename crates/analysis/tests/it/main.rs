@@ -6,7 +6,7 @@ mod agreement;
 mod clean;
 mod common;
 mod equivalence;
-
+mod executions;
 mod hazards;
 mod known_answers;
 mod known_engines;

@@ -112,7 +112,11 @@ rules:
   - {rule_id: 2, schemaname: shard01, destination_hostgroup: 20, apply: 1}
   - {rule_id: 3, schemaname: shard06, destination_hostgroup: 20, apply: 1}
   - {rule_id: 4, schemaname: shard06, destination_hostgroup: 30, apply: 1}"#,
-        &["SW201 error proved 4", "SW241 info witnessed 1"],
+        &[
+            "SW201 error proved 4",
+            "SW241 info witnessed 1",
+            "SW246 info possible 1",
+        ],
     ),
     (
         "shards one by one",
