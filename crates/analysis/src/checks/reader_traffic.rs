@@ -7,6 +7,7 @@ use shardwright_rules::decide::Index;
 use shardwright_rules::{HostgroupId, Member, Role, Route};
 
 use super::Known;
+use super::families::Family;
 use super::trials::{Kind, Trial};
 use crate::Finding;
 use crate::codes::WRITE_ON_READER;
@@ -143,50 +144,50 @@ fn members(set: &RuleSet<'_>, hostgroup: HostgroupId) -> BTreeSet<(String, u16)>
     members.map(place).collect()
 }
 
+/// What a rule sends, and where to.
+type Sends = (&'static str, &'static str);
+
 /// The rules that meet no ordinary statement, by what the statements of their own words are: a finding for each kind.
 fn own_words(known: &Known<'_, '_>, said: &BTreeSet<usize>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    let mut groups: BTreeMap<(Severity, &'static str, &'static str), Vec<(usize, &Trial)>> = BTreeMap::new();
-    for family in &known.families {
-        let mine = |trial: &&Trial| placed_by(set, trial) == Some(family.rule);
-        if said.contains(&family.rule) {
-            continue;
-        }
-        let on_reader = family
-            .trials
-            .iter()
-            .filter(mine)
-            .filter(|trial| is_on_reader(trial));
-        let found = on_reader
-            .filter_map(|trial| Some((what(trial.kind)?, trial)))
-            .map(|((what, _), trial)| ((Severity::Warning, what, "readers"), trial));
-        let apart = || {
-            let (read, write) = (family.of_kind(Kind::Read)?, family.write.as_ref()?);
-            let mut locking = family
-                .trials
-                .iter()
-                .filter(|trial| matches!(trial.kind, Kind::Locking | Kind::LockingOddly))
-                .filter(mine);
-            let trial = locking.find(|trial| apart(set, trial, read, write).is_some())?;
-            let key = (
-                Severity::Warning,
-                "a read that takes locks",
-                "another hostgroup than the writes of its table",
-            );
-            Some((key, trial))
-        };
-        if let Some((key, trial)) = found.into_iter().next().or_else(apart) {
-            groups.entry(key).or_default().push((family.rule, trial));
+    let mut groups: BTreeMap<Sends, Vec<(usize, &Trial)>> = BTreeMap::new();
+    for family in known
+        .families
+        .iter()
+        .filter(|family| !said.contains(&family.rule))
+    {
+        if let Some((sends, trial)) = sent_wrong(set, family) {
+            groups.entry(sends).or_default().push((family.rule, trial));
         }
     }
-    for ((severity, what, to), rules) in groups {
+    for ((what, to), rules) in groups {
         let positions: Vec<usize> = rules.iter().map(|(rule, _)| *rule).collect();
         let Some((_, first)) = rules.first() else { continue };
         let verb = if positions.len() == 1 { "sends" } else { "send" };
         let message = format!("{} {verb} {what} to {to}", rules_named(&set.ids(&positions)));
-        let finding = Finding::new(WRITE_ON_READER, severity, Proof::Witnessed, message)
+        let finding = Finding::new(WRITE_ON_READER, Severity::Warning, Proof::Witnessed, message)
             .about(set, &positions, "takes these statements as well")
             .shown_by(set, &first.example);
         findings.push(finding.help(HELP));
     }
+}
+
+/// The first statement of a rule's own words that it sends where it should not go.
+fn sent_wrong<'f>(set: &RuleSet<'_>, family: &'f Family) -> Option<(Sends, &'f Trial)> {
+    let mine = || {
+        let placed = family.trials.iter();
+        placed.filter(|trial| placed_by(set, trial) == Some(family.rule))
+    };
+    let mut on_reader = mine().filter(|trial| is_on_reader(trial));
+    if let Some(found) = on_reader.find_map(|trial| Some(((what(trial.kind)?.0, "readers"), trial))) {
+        return Some(found);
+    }
+    let (read, write) = (family.of_kind(Kind::Read)?, family.write.as_ref()?);
+    let mut locking = mine().filter(|trial| matches!(trial.kind, Kind::Locking | Kind::LockingOddly));
+    let trial = locking.find(|trial| apart(set, trial, read, write).is_some())?;
+    let sends = (
+        "a read that takes locks",
+        "another hostgroup than the writes of its table",
+    );
+    Some((sends, trial))
 }
