@@ -8,7 +8,9 @@ mod dangling;
 mod dead_chain;
 mod digests;
 mod effects;
+pub(crate) mod executions;
 mod fall_through;
+pub(crate) mod families;
 mod fast_routing;
 mod fast_rows;
 mod forms;
@@ -21,6 +23,7 @@ mod overwritten;
 mod reader_groups;
 mod reader_traffic;
 mod refusals;
+mod reserved_users;
 mod restarts;
 mod rewrites;
 mod self_loop;
@@ -36,6 +39,7 @@ use crate::Finding;
 use crate::reach::Reach;
 use crate::rule_set::RuleSet;
 use crate::structure::Structure;
+use families::Family;
 use trials::Trial;
 
 /// What checks go by.
@@ -45,6 +49,8 @@ pub(crate) struct Known<'k, 'c> {
     pub(crate) reach: &'k Reach,
     /// Ordinary statements and what becomes of them.
     pub(crate) trials: Vec<Trial>,
+    /// Statements about the words of each written rule.
+    pub(crate) families: Vec<Family>,
 }
 
 type Check = fn(&Known<'_, '_>, &mut Vec<Finding>);
@@ -56,6 +62,7 @@ const CHECKS: &[Check] = &[
     fall_through::check,
     takes_everything::check,
     unknown_user::check,
+    reserved_users::check,
     dangling::jump_without_effect,
     overwritten::check,
     undecided::check,
@@ -91,6 +98,9 @@ const CHECKS: &[Check] = &[
     effects::columns,
     effects::not_for_prepared,
     effects::mirror_overridden,
+    executions::refused,
+    executions::locked,
+    executions::without_rules,
     keys::check,
     cost::check,
 ];

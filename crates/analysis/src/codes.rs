@@ -38,6 +38,10 @@ shardwright_diagnostics::codes! {
     BACKTRACKS = "SW240": "a pattern that backtracks";
     SESSION_SCHEMA_ONLY = "SW241": "a rule goes by the session's schema only";
     SPECIAL_STATEMENT = "SW242": "a rule for what the engine handles itself";
+    EXECUTION_REFUSED = "SW243": "rules refuse an execution, which ends the engine";
+    EXECUTION_LEAVES_LOCK = "SW244": "an execution leaves the hostgroup of a locked session";
+    RESERVED_USER = "SW245": "a user has a name that the engine keeps for its administrators";
+    EXECUTION_WITHOUT_RULES = "SW246": "executions end or block the engine without any rule";
     KEY_IN_LITERAL = "SW311": "a key that a literal can give";
     KEY_NOT_PREPARED = "SW312": "a key that prepared statements do not show";
     TWO_KEYS = "SW313": "a statement with the keys of two shards";

@@ -7,6 +7,7 @@
 
 mod ends;
 mod explore;
+mod flags;
 mod graph;
 mod path;
 mod state;
@@ -116,7 +117,8 @@ impl From<Session> for ComparedSession {
 /// The time grows with the parts that differ: equal chains are compared by one number.
 #[must_use]
 pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
-    let lookups = [Lookup::of(left), Lookup::of(right)];
+    let [left, right] = flags::without_idle([left, right]);
+    let lookups = [Lookup::of(&left), Lookup::of(&right)];
     let pair = Pair { lookups: &lookups };
     let mut found = Found::default();
     let of_users = users::compare(&pair, &mut found);

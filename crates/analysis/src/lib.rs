@@ -65,6 +65,7 @@ pub fn analysis(configuration: &Configuration) -> Analysis {
         structure: &structure,
         reach: &reach,
         trials: checks::trials::all(&set),
+        families: checks::families::all(&set, &reach),
     };
     let mut findings = checks::all(&known);
     findings.sort_by(|a, b| {

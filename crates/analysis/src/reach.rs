@@ -155,11 +155,16 @@ impl Attempts<'_, '_> {
 /// A rule without a condition that keeps every statement from a later rule of its chain, whatever the patterns between
 /// them ask.
 fn catch_all_before(set: &RuleSet<'_>, position: usize) -> Option<usize> {
-    let end = paths::common_end(set, set.flag_in(position), position);
+    catch_all(set, set.flag_in(position), position)
+}
+
+/// The same for the end of a chain, where `to` is the number of rules.
+pub(crate) fn catch_all(set: &RuleSet<'_>, flag: u32, to: usize) -> Option<usize> {
+    let end = paths::common_end(set, flag, to);
     let stretch = end.stretches.first()?;
     let chain = set.chain(stretch.flag).iter().copied();
     let mut before = chain.filter(|earlier| (stretch.from..stretch.to).contains(earlier));
-    before.find(|&earlier| set.takes(earlier, stretch.restarting) && set.matches_everything(earlier))
+    before.find(|&earlier| set.takes(earlier, stretch.restarting) && set.takes_any_text(earlier))
 }
 
 /// Asks about every way to a place; its own chain alone first, which is cheap and usually enough for a proof.

@@ -83,6 +83,7 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
             comments: parsed.comments,
             parts: parsed.parts,
         },
+        ..Ran::default()
     }
 }
 

@@ -70,6 +70,12 @@ impl Script<'_> {
         } else if FRAME.iter().any(|word| is(word)) {
             self.conceal_literals(statement);
             self.ignored(statement, "statements that frame a dump are not run");
+        } else if ADMIN.iter().any(|word| is(word)) {
+            self.conceal_literals(statement);
+            self.ignored(statement, "commands of the admin port are not run");
+        } else if let Some(placeholder) = placeholder(statement, self.text) {
+            self.conceal_literals(statement);
+            self.placeholder(statement, &placeholder);
         } else {
             self.conceal_literals(statement);
             let word = statement.bare(0, self.text).unwrap_or_default().into_owned();
@@ -131,6 +137,14 @@ impl Script<'_> {
             Verb::Update | Verb::Delete => Vec::new(),
         };
         self.ran.layout.parts.extend(&rows);
+        let names = self.listed(statement, name_at);
+        let is_active = |name: &Cow<'_, str>| name.eq_ignore_ascii_case("active");
+        if table.name == "mysql_query_rules" && names.is_some_and(|names| !names.iter().any(is_active)) {
+            let whole = self.span(statement);
+            self.ran
+                .without_active
+                .extend(rows.iter().copied().chain([whole]));
+        }
         self.run(statement, &rows);
     }
 
@@ -138,6 +152,10 @@ impl Script<'_> {
         let span = self.span(statement);
         let sql = &self.text[statement.range.clone()];
         if let Err(refused) = self.store.run(sql, &[], span, rows) {
+            if let Some(placeholder) = placeholder(statement, self.text) {
+                self.placeholder(statement, &placeholder);
+                return;
+            }
             self.problems.push(
                 Diagnostic::error(REFUSED, format!("the engine refuses the statement: {refused}"))
                     .at(self.first_line(span), ""),
@@ -335,6 +353,22 @@ impl Script<'_> {
         }
     }
 
+    /// Whoever fills in the file's placeholders knows what it says then; without them the statement is left out.
+    fn placeholder(&mut self, statement: &Statement, placeholder: &str) {
+        let span = self.first_line(self.span(statement));
+        self.problems.push(
+            Diagnostic::warning(
+                REFUSED,
+                format!(
+                    "the statement holds the placeholder `{}` and is not run",
+                    shortened(placeholder)
+                ),
+            )
+            .at(span, "")
+            .help("fill the placeholders in, and analyse what the engine is given"),
+        );
+    }
+
     /// Says once for the file that statements of a kind are passed over.
     fn ignored(&mut self, statement: &Statement, what: &'static str) {
         if !self.told.contains(&what) {
@@ -366,6 +400,39 @@ const FRAME: [&str; 12] = [
     "BEGIN", "COMMIT", "ROLLBACK", "START", "CREATE", "DROP", "PRAGMA", "LOCK", "UNLOCK", "USE", "SELECT",
     "ALTER",
 ];
+
+/// First words of commands that change no row.
+const ADMIN: [&str; 10] = [
+    "PROXYSQL", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VACUUM", "ANALYZE", "FLUSH", "PULL", "CHECKSUM",
+];
+
+/// A mark that some other program replaces before the engine reads the statement: `{{ name }}`, `{% … %}`, `${NAME}`,
+/// `$NAME`, `%(name)s`. In a literal it is text.
+fn placeholder(statement: &Statement, text: &str) -> Option<String> {
+    statement.tokens.iter().find_map(|token| {
+        let rest = text.get(token.span.start..statement.range.end)?;
+        if matches!(token.kind, TokenKind::String | TokenKind::QuotedName) {
+            return None;
+        }
+        let closed = |open: &str, close: &str| {
+            let inner = rest.strip_prefix(open)?;
+            let end = inner.find(close)?;
+            Some(rest[..open.len() + end + close.len()].to_owned())
+        };
+        let marked = [("{{", "}}"), ("{%", "%}"), ("${", "}"), ("%(", ")s")];
+        let name = rest.strip_prefix('$').map(|name| {
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            &name[..end.unwrap_or(name.len())]
+        });
+        marked
+            .into_iter()
+            .find_map(|(open, close)| closed(open, close))
+            .or_else(|| {
+                name.filter(|name| !name.is_empty())
+                    .map(|name| format!("${name}"))
+            })
+    })
+}
 
 /// Whether the value of a variable is a secret.
 pub(crate) fn is_secret(variable: &str) -> bool {

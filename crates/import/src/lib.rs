@@ -1,4 +1,5 @@
-//! Rule sets of existing systems read back as configurations: SQL for ProxySQL's admin port, and `proxysql.cnf`.
+//! Rule sets of existing systems read back as configurations: SQL for ProxySQL's admin port, what its tables answer to a
+//! SELECT, and `proxysql.cnf`.
 //!
 //! Both are run into tables with the columns, defaults and constraints of ProxySQL's own, held by SQLite, which is what
 //! ProxySQL keeps them in; what stands in the tables at the end is the configuration. So a statement means here what it
@@ -9,10 +10,12 @@ mod cnf;
 mod codes;
 mod dump;
 mod lift;
+mod passed_over;
+mod result_sets;
 mod store;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
 use shardwright_rules::{Configuration, EngineId};
@@ -28,7 +31,7 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Statements for the admin port.
+    /// Statements for the admin port, or rows of its tables as the mysql client prints them.
     Sql,
     /// `proxysql.cnf`, in the grammar of libconfig.
     Cnf,
@@ -109,13 +112,15 @@ pub fn read(
         }
     };
     let ran = match language {
+        Language::Sql if result_sets::is_one(text) => result_sets::run(text, file, &mut store, &mut problems),
         Language::Sql => dump::run(text, file, &mut store, &mut problems),
         Language::Cnf => cnf::run(text, file, &mut store, &mut problems),
     };
     for secret in ran.secrets {
         sources.conceal(secret);
     }
-    let mut read = lift::lift(&store, engine, file, problems);
+    let mut read = lift::lift(&store, engine, file, problems, &ran.without_active);
+    read.problems = passed_over::counted(&read.problems);
     read.layout = ran.layout;
     read.layout.parts.sort_by_key(|part| part.start);
     read
@@ -127,6 +132,8 @@ struct Ran {
     /// Where passwords stand.
     secrets: Vec<Span>,
     layout: Layout,
+    /// Rows of rules whose INSERT does not name `active`.
+    without_active: BTreeSet<Span>,
 }
 
 fn whole_file(file: FileId, what: &str) -> Diagnostic {

@@ -6,7 +6,7 @@ mod rules;
 mod users;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::Value;
 use shardwright_diagnostics::{Code, Diagnostic, FileId, Problems, Severity, Span};
@@ -18,7 +18,14 @@ use crate::store::{Row, Store};
 use crate::{Layout, RuleFile};
 
 /// What the tables mean to an engine.
-pub(crate) fn lift(store: &Store, engine: EngineId, file: FileId, problems: Problems) -> RuleFile {
+/// `without_active`: rows of rules whose INSERT does not name the column.
+pub(crate) fn lift(
+    store: &Store,
+    engine: EngineId,
+    file: FileId,
+    problems: Problems,
+    without_active: &BTreeSet<Span>,
+) -> RuleFile {
     let mut lift = Lift {
         store,
         file,
@@ -28,9 +35,9 @@ pub(crate) fn lift(store: &Store, engine: EngineId, file: FileId, problems: Prob
         unmodelled: Vec::new(),
     };
     let variables = Variables::read(&mut lift);
-    rules::lift(&mut lift);
+    rules::lift(&mut lift, without_active);
     rules::fast_routing(&mut lift);
-    users::lift(&mut lift);
+    users::lift(&mut lift, &variables);
     hostgroups::lift(&mut lift, &variables);
     firewall::lift(&mut lift, &variables);
     variables.finish(&mut lift);

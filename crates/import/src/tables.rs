@@ -72,7 +72,9 @@ pub(crate) fn is_elsewhere(name: &str) -> bool {
         || name.to_ascii_lowercase().starts_with("pgsql_")
 }
 
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 15] = [
+    "sqlite_sequence",
+    "global_settings",
     "mysql_servers_ssl_params",
     "mysql_hostgroup_attributes",
     "mysql_aws_aurora_hostgroups",

@@ -46,7 +46,7 @@ pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, UnknownKey, Unqualified,
 };
-pub use prepared::{PreparedStatements, SentAs, Withheld};
+pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
 pub use scope::{Names, Scope, StatementKind, glob_matches};

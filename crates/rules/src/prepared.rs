@@ -41,10 +41,23 @@ pub struct PreparedStatements {
     pub preparing_sets_flag: bool,
     /// Statements that would change the session, and those that the proxy answers itself, cannot be prepared.
     pub refuses_session_changes: bool,
+    /// What becomes of the engine when rules refuse or answer an execution.
+    pub refused_execution: RefusedExecution,
     /// What preparing goes without.
     pub at_prepare: Withheld,
     /// What an execution goes without.
     pub at_execute: Withheld,
+}
+
+/// What becomes of an engine whose rules refuse or answer an execution of a prepared statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedExecution {
+    /// The client gets the answer.
+    Answered,
+    /// The packet is freed twice: the next statements of all clients hang, or the process ends by signal 11.
+    EndsEngine,
+    /// Nobody has looked.
+    Unknown,
 }
 
 impl PreparedStatements {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::proxysql_prices::PROXYSQL_PRICES;
-use crate::{PreparedStatements, Withheld};
+use crate::{PreparedStatements, RefusedExecution, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,6 +83,8 @@ pub struct EngineProfile {
     pub annotations_variable: Option<&'static str>,
     /// What becomes of prepared statements of the binary protocol.
     pub prepared: PreparedStatements,
+    /// The variables that hold the users of the admin port, each with the user that it names where it is not set.
+    pub admin_credentials: &'static [(&'static str, &'static str)],
     /// The highest rule id; larger numbers wrap at load.
     pub max_rule_id: u32,
     /// Cost of the parts of a decision.
@@ -90,6 +92,30 @@ pub struct EngineProfile {
 }
 
 impl EngineProfile {
+    /// The variable of the admin port's users that names this one, if any does: `value` gives what a variable is set to,
+    /// as `user:password;user:password`.
+    pub fn reserved_by<'v>(
+        &self,
+        user: &str,
+        value: impl Fn(&str) -> Option<&'v str>,
+    ) -> Option<&'static str> {
+        let names = |text: &str| {
+            let mut users = text.split(';').map(|one| one.split(':').next().unwrap_or(one));
+            users.any(|name| name.trim() == user)
+        };
+        let mut all = self.admin_credentials.iter();
+        let found = all.find(|(variable, usual)| value(variable).map_or(*usual == user, names));
+        found.map(|(variable, _)| *variable)
+    }
+
+    /// What is wrong with a user of a reserved name.
+    pub fn reserved_message(&self, user: &str, variable: &str) -> String {
+        format!(
+            "user {user} has the name of a user of the admin port ({variable}): clients take its place, and operators \
+             cannot log in to the admin port any more"
+        )
+    }
+
     /// The engine's settings when nothing is configured.
     pub fn default_settings(&self) -> EngineSettings {
         EngineSettings {
@@ -152,12 +178,14 @@ pub enum RegexEngine {
 }
 
 /// ProxySQL keeps the text as rewritten, with its digest and its first comment, and runs its rules over it at each
-/// execution; from there it goes straight to the hostgroup (`MySQL_Session.cpp`, 2.7.1 and 3.0.9).
+/// execution; from there it goes straight to the hostgroup (`MySQL_Session.cpp`, 2.7.1 and 3.0.9). That a refused execution
+/// ends it was seen with 2.7.1.
 const PREPARED_BY_PROXYSQL: PreparedStatements = PreparedStatements {
     executes_rewritten: true,
     keeps_schema: false,
     preparing_sets_flag: true,
     refuses_session_changes: false,
+    refused_execution: RefusedExecution::EndsEngine,
     at_prepare: Withheld {
         delay: true,
         cache: true,
@@ -172,6 +200,12 @@ const PREPARED_BY_PROXYSQL: PreparedStatements = PreparedStatements {
         retries: true,
     },
 };
+
+/// Seen with 2.7.1: a user of `mysql_users` with such a name replaces the administrator's entry.
+const PROXYSQL_ADMINS: [(&str, &str); 2] = [
+    ("admin-admin_credentials", "admin"),
+    ("admin-stats_credentials", "stats"),
+];
 
 static BUNDLED: EngineProfile = EngineProfile {
     id: EngineId::Bundled,
@@ -188,6 +222,7 @@ static BUNDLED: EngineProfile = EngineProfile {
         keeps_schema: true,
         preparing_sets_flag: false,
         refuses_session_changes: true,
+        refused_execution: RefusedExecution::Answered,
         at_prepare: Withheld {
             delay: true,
             cache: true,
@@ -196,6 +231,7 @@ static BUNDLED: EngineProfile = EngineProfile {
         },
         at_execute: Withheld::NOTHING,
     },
+    admin_credentials: &[],
     max_rule_id: i32::MAX as u32,
     prices: Prices {
         pcre_evaluation_ns: 40.0,
@@ -216,6 +252,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     asks_replica_status: false,
     annotations_variable: None,
     prepared: PREPARED_BY_PROXYSQL,
+    admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
     prices: PROXYSQL_PRICES,
 };
@@ -230,7 +267,11 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
     plain_selects_open_nothing: true,
     asks_replica_status: true,
     annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
-    prepared: PREPARED_BY_PROXYSQL,
+    prepared: PreparedStatements {
+        refused_execution: RefusedExecution::Unknown,
+        ..PREPARED_BY_PROXYSQL
+    },
+    admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
     // Rules are scanned as in 2.7.
     prices: PROXYSQL_PRICES,

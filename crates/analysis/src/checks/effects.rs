@@ -83,11 +83,14 @@ pub(crate) fn misplaced(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let mut said = BTreeSet::new();
     for effect in &MISPLACED {
-        for trial in known
+        let ordinary = known
             .trials
             .iter()
-            .filter(|trial| effect.kinds.contains(&trial.kind))
-        {
+            .filter(|trial| effect.kinds.contains(&trial.kind));
+        // Of the statements of a rule's own words only the writes: nearly every read could also take a lock.
+        let own = known.families.iter().flat_map(|family| &family.trials);
+        let own = own.filter(|trial| trial.kind == Kind::Write && effect.kinds.contains(&Kind::Write));
+        for trial in ordinary.chain(own) {
             if !trial.route().is_some_and(|route| (effect.has)(&route.effects)) {
                 continue;
             }

@@ -8,6 +8,7 @@ use super::Known;
 use crate::Finding;
 use crate::codes::{FAST_ROUTING_REPLACES, ROWS_NEVER_ASKED};
 use crate::example::{Example, ORDINARY};
+use crate::reach;
 use crate::session::Session;
 
 /// Rows whose sessions are tried.
@@ -17,14 +18,25 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     replaced(known, findings);
     let set = known.set;
     for &flag in &set.fast_flags {
-        let mut entrances = set.entrances(flag).iter();
-        if set.start_flags.contains(&flag) || entrances.any(|&jump| !known.reach.is_dead(jump)) {
-            continue;
-        }
         let rows = &set.configuration.graph.fast_routing;
         let Some(first) = rows.iter().find(|row| row.flag_in == flag) else {
             continue;
         };
+        let mut entrances = set.entrances(flag).iter();
+        if set.start_flags.contains(&flag) || entrances.any(|&jump| !known.reach.is_dead(jump)) {
+            findings.extend(reach::catch_all(set, flag, set.len()).map(|taker| {
+                let id = set.id(taker);
+                let message = format!(
+                    "rule {id} takes every statement of flag {flag}, and fast routing is for what no rule ends: its rows \
+                     at that flag are never found"
+                );
+                Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)
+                    .about(set, &[taker], "takes every statement")
+                    .at(&first.address, format!("behind rule {id}"))
+                    .help(format!("remove rule {id}, or what makes it end the evaluation"))
+            }));
+            continue;
+        }
         let message = format!(
             "fast routing of schema {} is for flag {flag}, at which no statement ends: the row is never found",
             first.schemaname

@@ -1,80 +1,171 @@
 //! SW229: a statement written a little otherwise escapes a pattern; SW230: an unescaped `?`; SW231: two patterns negated;
 //! SW240: a pattern that backtracks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::decide::Index;
 use shardwright_rules::{Outcome, RegexEngine};
 
 use super::Known;
+use super::trials::Trial;
 use crate::Finding;
 use crate::codes::{BACKTRACKS, ESCAPED_BY_FORM, QUANTIFIER_MEANT_LITERALLY, TWO_NEGATED};
 use crate::example::Example;
+use crate::finding::rules_named;
+use crate::rule_set::RuleSet;
 
 pub(crate) fn escapes(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let mut said = BTreeSet::new();
     for trial in &known.trials {
-        let Some(rule) = trial.hits().find(|&hit| {
-            set.row(hit)
-                .is_some_and(|row| row.match_pattern.is_some() && !row.negate_match_pattern && row.apply)
-        }) else {
+        let Some(rule) = trial.hits().find(|&hit| is_about_writing(set, hit)) else {
             continue;
         };
-        let pattern = set
-            .row(rule)
-            .and_then(|row| row.match_pattern.as_deref())
-            .unwrap_or_default();
         if !set.is_written(rule) || said.contains(&rule) {
             continue;
         }
-        for (what, text) in variants(pattern, &trial.example.text) {
-            let decision = set.decide(&trial.example.session, &text);
-            if decision.hits.contains(&(rule as u32))
-                || same_place(&decision.outcome, &trial.decision.outcome)
-            {
-                continue;
-            }
+        if let Some((what, example)) = escaping(set, rule, trial) {
             said.insert(rule);
-            let message = format!(
-                "rule {} does not match the same statement with {what}, which then goes elsewhere",
-                set.id(rule)
-            );
-            let example = Example {
-                session: trial.example.session.clone(),
-                text,
-            };
-            let finding = Finding::new(ESCAPED_BY_FORM, Severity::Warning, Proof::Witnessed, message)
-                .about(set, &[rule], "reads the statement as it is written")
-                .shown_by(set, &example);
-            findings.push(finding.help(
-                "use `match_digest`: a digest has no comments, one blank for several, and no `;` at its end",
-            ));
-            break;
+            findings.push(escape(set, &[rule], what, &example));
         }
+    }
+    // The rules that meet no ordinary statement, by what passes them: one finding for each kind.
+    let mut groups: BTreeMap<(bool, &'static str), Vec<(usize, Example)>> = BTreeMap::new();
+    for family in &known.families {
+        if said.contains(&family.rule) || !is_about_writing(set, family.rule) {
+            continue;
+        }
+        let mut found = family.trials.iter();
+        if let Some((what, example)) = found.find_map(|trial| escaping(set, family.rule, trial)) {
+            let key = (!refuses(set, family.rule), what);
+            groups.entry(key).or_default().push((family.rule, example));
+        }
+    }
+    for ((_, what), rules) in groups {
+        let positions: Vec<usize> = rules.iter().map(|(rule, _)| *rule).collect();
+        findings.extend(
+            rules
+                .first()
+                .map(|(_, example)| escape(set, &positions, what, example)),
+        );
     }
 }
 
-/// The statement as other clients write it, as far as the pattern can tell.
-fn variants(pattern: &str, text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+/// Whether the rule is one that another way to write a statement should not pass.
+fn is_about_writing(set: &RuleSet<'_>, rule: usize) -> bool {
+    let reads_as_written = set
+        .row(rule)
+        .is_some_and(|row| row.match_pattern.is_some() && !row.negate_match_pattern && row.apply);
+    reads_as_written || refuses(set, rule)
+}
+
+/// A way to write the statement that the rule does not match, and that goes elsewhere.
+fn escaping(set: &RuleSet<'_>, rule: usize, trial: &Trial) -> Option<(&'static str, Example)> {
+    let session = &trial.example.session;
+    let mut variants = variants(set, rule, &trial.example.text).into_iter();
+    let (what, text) = variants.find(|(_, text)| {
+        let other = set.decide(session, text);
+        !other.hits.contains(&(rule as u32)) && !same_place(&other.outcome, &trial.decision.outcome)
+    })?;
+    Some((
+        what,
+        Example {
+            session: session.clone(),
+            text,
+        },
+    ))
+}
+
+fn refuses(set: &RuleSet<'_>, rule: usize) -> bool {
+    set.row(rule)
+        .is_some_and(|row| row.error_msg.is_some() && !row.negate_match_pattern)
+}
+
+fn escape(set: &RuleSet<'_>, rules: &[usize], what: &str, example: &Example) -> Finding {
+    let verb = if rules.len() == 1 { "does" } else { "do" };
+    let message = format!(
+        "{} {verb} not match the same statement with {what}, which then goes elsewhere",
+        rules_named(&set.ids(rules))
+    );
+    let by_text = rules
+        .iter()
+        .any(|&rule| set.row(rule).is_some_and(|row| row.match_pattern.is_some()));
+    let (label, help) = if by_text {
+        (
+            "reads the statement as it is written",
+            "use `match_digest`: a digest has no comments, one blank for several, and no `;` at its end; keep CASELESS in \
+             re_modifiers",
+        )
+    } else {
+        (
+            "matches one way to write it",
+            "keep CASELESS in re_modifiers, and make optional words optional in the pattern",
+        )
+    };
+    Finding::new(ESCAPED_BY_FORM, Severity::Warning, Proof::Witnessed, message)
+        .about(set, rules, label)
+        .shown_by(set, example)
+        .help(help)
+}
+
+/// The statement as other clients write it, as far as the rule can tell.
+fn variants(set: &RuleSet<'_>, rule: usize, text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let Some(row) = set.row(rule) else {
+        return Vec::new();
+    };
     let mut variants = Vec::new();
+    let pattern = row.match_pattern.as_deref().unwrap_or_default();
     let behind = |prefix: &[u8]| [prefix, text].concat();
-    if pattern.starts_with('^') {
+    let in_place_of_blank = |other: &[u8]| {
+        let at = text.iter().position(|&byte| byte == b' ')?;
+        Some([&text[..at], other, &text[at + 1..]].concat())
+    };
+    // A comment in front is what an application writes itself, always in the same way.
+    if pattern.starts_with('^') && (row.error_msg.is_some() || !text.starts_with(b"/*")) {
         variants.push(("a blank before it", behind(b" ")));
         variants.push(("a comment before it", behind(b"/* a */ ")));
     }
-    if pattern.contains('.')
-        && let Some(at) = text.iter().position(|&byte| byte == b' ')
-    {
-        let mut broken = text.to_vec();
-        broken[at] = b'\n';
-        variants.push(("a line break in it", broken));
+    if pattern.contains('.') {
+        variants.extend(in_place_of_blank(b"\n").map(|text| ("a line break in it", text)));
     }
     if pattern.ends_with('$') && !pattern.ends_with("\\$") {
         variants.push(("a semicolon behind it", [text, b";"].concat()));
     }
+    // Whoever refuses means every way to write a statement; whoever places may know how the application writes it.
+    if row.error_msg.is_some() {
+        if row.match_pattern.is_some() {
+            variants.extend(in_place_of_blank(b"  ").map(|text| ("two blanks between its words", text)));
+            variants.extend(in_place_of_blank(b"/**/").map(|text| ("a comment between its words", text)));
+        }
+        variants.push(("its first word in other letters", other_case(text)));
+        let optional: [(&[u8], &[u8]); 3] = [
+            (b"TRUNCATE TABLE ", b"TRUNCATE "),
+            (b"INSERT INTO ", b"INSERT "),
+            (b"REPLACE INTO ", b"REPLACE "),
+        ];
+        for (long, short) in optional {
+            if text
+                .get(..long.len())
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(long))
+            {
+                variants.push(("an optional word left out", [short, &text[long.len()..]].concat()));
+            }
+        }
+    }
     variants
+}
+
+/// The first word in capitals, or in small letters where it is in capitals.
+fn other_case(text: &[u8]) -> Vec<u8> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphabetic());
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    let changed = if word.iter().any(u8::is_ascii_lowercase) {
+        word.to_ascii_uppercase()
+    } else {
+        word.to_ascii_lowercase()
+    };
+    [&changed, rest].concat()
 }
 
 fn same_place(one: &Outcome, other: &Outcome) -> bool {

@@ -4,6 +4,7 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{Outcome, Role, SessionView, Transaction};
 
 use super::Known;
+use super::executions;
 use super::trials::Kind;
 use crate::Finding;
 use crate::codes::{SPLIT_TRANSACTION, VARIABLES_APART};
@@ -60,7 +61,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 /// SW406: user variables lock a session to one hostgroup, and reads that rules send elsewhere then fail with 9006.
 pub(crate) fn variables(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    if !set.configuration.engine.profile().transactions_ignore_rules {
+    if !set.configuration.engine.profile().transactions_ignore_rules || !executions::locks_sessions(set) {
         return;
     }
     for trial in known.trials.iter().filter(|trial| trial.kind == Kind::Read) {

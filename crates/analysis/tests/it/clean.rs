@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use shardwright_analysis::analyse;
+use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 
 use crate::common::{configuration, lines};
@@ -37,7 +38,7 @@ const CLEAN: &[&str] = &[
     r#"{rule_id: 1, match_digest: "^SELECT COUNT\\(", destination_hostgroup: 20, apply: 1}"#,
     r#"{rule_id: 1, match_digest: "^INSERT INTO metrics\\b", destination_hostgroup: 30, apply: 1}"#,
     r#"{rule_id: 1, match_digest: "^UPDATE counters SET ", destination_hostgroup: 20, apply: 1}"#,
-    r#"{rule_id: 1, match_digest: "^TRUNCATE TABLE tmp_", error_msg: "not here", apply: 1}"#,
+    r#"{rule_id: 1, match_digest: "^TRUNCATE (TABLE )?tmp_", error_msg: "not here", apply: 1}"#,
     r#"{rule_id: 1, match_digest: "^FLUSH ", error_msg: "not through the proxy", apply: 1}"#,
     r#"{rule_id: 1, match_digest: "^GRANT |^REVOKE ", error_msg: "ask the administrators", apply: 1}"#,
     r#"{rule_id: 1, username: app, match_digest: "^ALTER TABLE ", error_msg: "migrations only", apply: 1}, {rule_id: 2, username: geo, match_digest: "^DROP DATABASE ", error_msg: "no", apply: 1}"#,
@@ -96,7 +97,13 @@ fn nothing_is_found_where_nothing_is_wrong() {
             let configuration = configuration(&format!(
                 "{{{settings}{comma}engine: {engine}, rules: [{rules}]}}"
             ));
-            let findings = analyse(&configuration);
+            let mut findings = analyse(&configuration);
+            // What ProxySQL does to any refusal that is loaded at the wrong time, and to any two hostgroups of a session,
+            // is told once for each set.
+            findings.retain(|finding| {
+                let code = finding.code.as_str();
+                code != "SW244" && (code, finding.severity) != ("SW243", Severity::Info)
+            });
             if !findings.is_empty() {
                 let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
                 wrong.push(format!(

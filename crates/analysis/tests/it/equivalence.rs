@@ -47,6 +47,12 @@ const SPLIT: &str = r#"rules:
 fn known_answers() {
     for (left, right, expected) in [
         (SPLIT, SPLIT, "proved"),
+        // Nobody is ever at another flag.
+        (
+            r#"rules: [{rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, next_query_flagIN: 0, apply: 1}]"#,
+            r#"rules: [{rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}]"#,
+            "proved",
+        ),
         (
             SPLIT,
             r#"rules:

@@ -11,7 +11,11 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT.*FOR UPDATE$", destination_hostgroup: 10, apply: 1}
   - {rule_id: 20, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &["SW401 warning witnessed 20", "SW406 info witnessed 20"],
+        &[
+            "SW244 warning witnessed 20",
+            "SW401 warning witnessed 20",
+            "SW406 info witnessed 20",
+        ],
     ),
     (
         "L01 a jump back",
@@ -26,7 +30,7 @@ const TABLE: &[(&str, &str, &[&str])] = &[
 rules:
   - {rule_id: 5, flagIN: 5, destination_hostgroup: 20, apply: 1}
   - {rule_id: 10, match_digest: "^SELECT", flagOUT: 5}"#,
-        &[],
+        &["SW244 warning witnessed 5"],
     ),
     (
         "L02 a chain that nothing enters",
@@ -60,6 +64,7 @@ rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, flagOUT: 9}"#,
         &[
             "SW203 warning witnessed 10",
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
         ],
@@ -77,14 +82,18 @@ rules:
   - {rule_id: 10, match_digest: "^DROP", error_msg: "no", apply: 1}
   - {rule_id: 15, flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "t1", destination_hostgroup: 20, apply: 1}"#,
-        &[],
+        &["SW243 info possible 10"],
     ),
     (
         "L04 where the jump has placed",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "t1", destination_hostgroup: 20, apply: 1}"#,
-        &["SW401 error witnessed 10", "SW406 info witnessed 10"],
+        &[
+            "SW244 warning witnessed 10",
+            "SW401 error witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "L04 where the patterns of the chain cover the jump's",
@@ -92,7 +101,7 @@ rules:
   - {rule_id: 10, match_digest: "^(SELECT|UPDATE)", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_digest: "^SEL", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, match_digest: "^UPD", destination_hostgroup: 21, apply: 1}"#,
-        &["SW401 error witnessed 30"],
+        &["SW244 warning witnessed 20", "SW401 error witnessed 30"],
     ),
     (
         "shards without an end",
@@ -107,7 +116,7 @@ rules:
   - {rule_id: 10, match_pattern: "shard=1\\b", destination_hostgroup: 20, apply: 1}
   - {rule_id: 20, match_pattern: "shard=2\\b", destination_hostgroup: 30, apply: 1}
   - {rule_id: 30, error_msg: "no shard", apply: 1}"#,
-        &[],
+        &["SW243 info possible 30"],
     ),
     (
         "L05 apply and flagOUT",
@@ -148,6 +157,7 @@ rules:
   - {rule_id: 20, match_digest: "^SELECT.*FOR UPDATE", destination_hostgroup: 10, apply: 1}"#,
         &[
             "SW201 error proved 20",
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
         ],
@@ -159,6 +169,7 @@ rules:
   - {rule_id: 20, match_digest: "^SELECT a", destination_hostgroup: 11, apply: 1}"#,
         &[
             "SW201 warning proved 20",
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
         ],
@@ -172,6 +183,7 @@ rules:
   - {rule_id: 20, match_digest: "^SELECT [b-y]{2}", destination_hostgroup: 21, apply: 1}"#,
         &[
             "SW201 error proved 20",
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
         ],
@@ -185,6 +197,7 @@ rules:
         &[
             "SW201 error proved 30",
             "SW228 info witnessed 10",
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
         ],
@@ -205,6 +218,7 @@ rules:
   - {rule_id: 30, flagIN: 5, destination_hostgroup: 21, apply: 1}"#,
         &[
             "SW201 error proved 20",
+            "SW244 warning witnessed 30",
             "SW401 error witnessed 30",
             "SW406 info witnessed 30",
         ],
@@ -237,21 +251,25 @@ rules:
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11}
   - {rule_id: 90, match_digest: "FOR UPDATE$", destination_hostgroup: 10, apply: 1}"#,
-        &["SW401 warning witnessed 10", "SW406 info witnessed 10"],
+        &[
+            "SW244 warning witnessed 10",
+            "SW401 warning witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "L12 an answer beats a refusal",
         r#"rules:
   - {rule_id: 10, match_digest: "^DROP", OK_msg: ""}
   - {rule_id: 20, match_digest: "^DROP", error_msg: "denied", apply: 1}"#,
-        &["SW223 error witnessed 10,20"],
+        &["SW223 error witnessed 10,20", "SW243 info possible 10,20"],
     ),
     (
         "L14 fast routing switched off",
         r#"fast_routing: [{username: "", schemaname: shop, flagIN: 0, destination_hostgroup: 20}]
 rules:
   - {rule_id: 999, match_digest: "^DROP", error_msg: "no", apply: 1}"#,
-        &["SW221 error witnessed 999"],
+        &["SW221 error witnessed 999", "SW243 info possible 999"],
     ),
     (
         "L14 on the bundled engine",
@@ -272,7 +290,11 @@ rules:
         r#"rules:
   - {rule_id: 10, match_pattern: "(abc", negate_match_pattern: 1, error_msg: "no", apply: 1}
   - {rule_id: 20, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &["SW205 error proved 10,20", "SW220 error proved 10"],
+        &[
+            "SW205 error proved 10,20",
+            "SW220 error proved 10",
+            "SW243 info possible 10",
+        ],
     ),
     (
         "L29 look-ahead on RE2",
@@ -285,7 +307,11 @@ rules:
         "L29 look-ahead on PCRE",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT (?!.*FOR UPDATE)", destination_hostgroup: 11, apply: 1}"#,
-        &["SW401 warning witnessed 10", "SW406 info witnessed 10"],
+        &[
+            "SW244 warning witnessed 10",
+            "SW401 warning witnessed 10",
+            "SW406 info witnessed 10",
+        ],
     ),
     (
         "quotes never stand in a digest",
@@ -326,7 +352,7 @@ rules:
   - {rule_id: 10, match_digest: "^SELECT", flagOUT: 5}
   - {rule_id: 20, flagIN: 5, match_pattern: "/\\* hot \\*/", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, destination_hostgroup: 30, apply: 1}"#,
-        &["SW311 warning witnessed 20"],
+        &["SW244 warning witnessed 30", "SW311 warning witnessed 20"],
     ),
     (
         "a user who is none",
@@ -347,7 +373,7 @@ rules:
         "a hostgroup that does not exist",
         r#"rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 77, apply: 1}"#,
-        &["SW701 error proved 10"],
+        &["SW244 warning witnessed 10", "SW701 error proved 10"],
     ),
     (
         "a hostgroup that refuses",
@@ -362,6 +388,7 @@ rules:
 rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
         &[
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
             "SW701 warning proved 10",
@@ -373,6 +400,7 @@ rules:
 rules:
   - {rule_id: 10, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
         &[
+            "SW244 warning witnessed 10",
             "SW401 error witnessed 10",
             "SW406 info witnessed 10",
             "SW702 error proved 10",

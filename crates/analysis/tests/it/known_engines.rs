@@ -22,7 +22,11 @@ const TABLE: &[(&str, &str, &[&str])] = &[
   - {rule_id: 20, flagIN: 5, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}
   - {rule_id: 30, flagIN: 5, flagOUT: 6}
   - {rule_id: 40, flagIN: 6, destination_hostgroup: 20, apply: 1}"#,
-        &["SW201 info proved 30", "SW202 warning proved 40"],
+        &[
+            "SW201 info proved 30",
+            "SW202 warning proved 40",
+            "SW244 warning witnessed 20",
+        ],
     ),
     (
         "L14 on ProxySQL 3.0",

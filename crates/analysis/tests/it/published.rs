@@ -10,7 +10,11 @@ const PUBLISHED: &[(&str, &str, &[&str])] = &[
         r#"rules:
   - {rule_id: 1, match_digest: "^SELECT.*FOR UPDATE$", destination_hostgroup: 10, apply: 1}
   - {rule_id: 2, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
-        &["SW401 warning witnessed 2", "SW406 info witnessed 2"],
+        &[
+            "SW244 warning witnessed 2",
+            "SW401 warning witnessed 2",
+            "SW406 info witnessed 2",
+        ],
     ),
     (
         "the same in the wrong order",
@@ -19,6 +23,7 @@ const PUBLISHED: &[(&str, &str, &[&str])] = &[
   - {rule_id: 2, match_digest: "^SELECT.*FOR UPDATE$", destination_hostgroup: 10, apply: 1}"#,
         &[
             "SW201 error proved 2",
+            "SW244 warning witnessed 1",
             "SW401 error witnessed 1",
             "SW406 info witnessed 1",
         ],
@@ -31,6 +36,7 @@ const PUBLISHED: &[(&str, &str, &[&str])] = &[
         &[
             "SW229 warning witnessed 1",
             "SW229 warning witnessed 2",
+            "SW244 warning witnessed 2",
             "SW401 error witnessed 2",
             "SW406 info witnessed 2",
         ],
@@ -57,6 +63,7 @@ const PUBLISHED: &[(&str, &str, &[&str])] = &[
             "SW229 warning witnessed 4",
             "SW229 warning witnessed 5",
             "SW229 warning witnessed 6",
+            "SW244 warning witnessed 2",
             "SW603 warning witnessed 5",
             "SW606 info proved 5",
         ],
@@ -105,7 +112,11 @@ rules:
   - {rule_id: 2, schemaname: shard01, destination_hostgroup: 20, apply: 1}
   - {rule_id: 3, schemaname: shard06, destination_hostgroup: 20, apply: 1}
   - {rule_id: 4, schemaname: shard06, destination_hostgroup: 30, apply: 1}"#,
-        &["SW201 error proved 4", "SW241 info witnessed 1"],
+        &[
+            "SW201 error proved 4",
+            "SW241 info witnessed 1",
+            "SW246 info possible 1",
+        ],
     ),
     (
         "shards one by one",
@@ -167,7 +178,7 @@ rules:
         "denying what has no condition",
         r#"rules:
   - {rule_id: 1, username: app, match_digest: "^(DELETE|UPDATE) (?!.*WHERE)", error_msg: "WHERE is missing", apply: 1}"#,
-        &[],
+        &["SW243 info possible 1"],
     ),
     (
         "an allow list and a last rule that denies",
@@ -175,14 +186,14 @@ rules:
   - {rule_id: 1, match_digest: "^SELECT a FROM t WHERE id=\\?$", apply: 1}
   - {rule_id: 2, match_digest: "^(BEGIN|COMMIT|ROLLBACK|SET )", apply: 1}
   - {rule_id: 99, error_msg: "not allowed", apply: 1}"#,
-        &[],
+        &["SW243 info possible 99"],
     ),
     (
         "a denying rule in front",
         r#"rules:
   - {rule_id: 1, error_msg: "not allowed"}
   - {rule_id: 2, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}"#,
-        &["SW236 warning witnessed 1,2"],
+        &["SW236 warning witnessed 1,2", "SW243 info possible 1"],
     ),
     (
         "clients by network",
@@ -197,7 +208,7 @@ rules:
   - {rule_id: 1, match_digest: "^SELECT a", flagOUTs: [{id: 1, weight: 9}, {id: 2, weight: 1}]}
   - {rule_id: 2, flagIN: 1, destination_hostgroup: 20, apply: 1}
   - {rule_id: 3, flagIN: 2, destination_hostgroup: 30, apply: 1}"#,
-        &["SW209 info possible 3"],
+        &["SW209 info possible 3", "SW244 warning witnessed 2"],
     ),
     (
         "a table renamed while clients still use its name",

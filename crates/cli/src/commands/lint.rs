@@ -24,11 +24,15 @@ use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::ui::{Format, Ui};
 use baseline::Baseline;
+use fixes::Applied;
 use settings::Settings;
 use suppressions::{Suppressions, Terms};
 
 pub(crate) use suppressions::PAGES as SUPPRESSION_PAGES;
 pub(crate) use team::PAGES as TEAM_PAGES;
+
+/// Rounds of `--fix`, in case one never comes to an end.
+const MOST_FIX_ROUNDS: usize = 32;
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let Some(rules) = &args.rules {
@@ -45,10 +49,23 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     };
     let (all, built) = find(&opened, &engines, ui)?;
     let mut problems = counted_of_project(all, args, &opened);
-    if args.fix && fix(&problems, args, global, &built, &opened, ui)? {
-        opened = project::open_for_findings(global, ui)?;
-        let (left, _) = find(&opened, &engines, ui)?;
-        problems = counted_of_project(left, args, &opened);
+    if args.fix {
+        let mut applied = fix(&problems, args, global, &built, &opened)?;
+        // What is gone may have been all that hid the next finding.
+        for _ in 1..MOST_FIX_ROUNDS {
+            if applied.last == 0 {
+                break;
+            }
+            opened = project::open_for_findings(global, ui)?;
+            let (left, built) = find(&opened, &engines, ui)?;
+            problems = counted_of_project(left, args, &opened);
+            applied.then(fix(&problems, args, global, &built, &opened)?);
+        }
+        if applied.last > 0 {
+            opened = project::open_for_findings(global, ui)?;
+            problems = counted_of_project(find(&opened, &engines, ui)?.0, args, &opened);
+        }
+        applied.tell(ui);
     }
     let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     conclude(problems, &opened.sources, &engines.join(", "), args, ui)
@@ -173,25 +190,16 @@ fn counted_of_project(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Pro
     })
 }
 
-/// Applies fixes; whether there were any.
+/// Applies the fixes of findings once.
 fn fix(
     problems: &Problems,
     args: &Lint,
     global: &Global,
     built: &Built,
     opened: &Opened,
-    ui: &Ui,
-) -> Result<bool, CommandError> {
+) -> Result<Applied, CommandError> {
     let options = project::options(global)?;
-    let applied = fixes::apply(problems, args.unsafe_fixes, built, &options, opened)?;
-    for line in &applied.changed {
-        ui.message(&format!("changed: {line}"));
-    }
-    for line in &applied.left {
-        ui.status(&format!("not fixed: {line}"));
-    }
-    ui.status(&format!("{} fixed", applied.fixed));
-    Ok(applied.fixed > 0)
+    fixes::apply(problems, args.unsafe_fixes, built, &options, opened)
 }
 
 /// The day of `--today`.

@@ -74,6 +74,17 @@ fn lint_of_a_dump_points_at_its_lines() {
       ├ help:    put a rule before it that keeps such statements on the writer, or use a read/write policy, which sends only provable reads to readers
       ╰ more:    shardwright explain SW401
 
+    warning[SW244]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: to prepare a read, set a user variable and execute the read ends the engine for every client (signal 11)
+      ╭▸ rules.sql:5:3
+      │
+    5 │   (10, 1, '^SELECT', 2, 1),
+      │   ━━━━━━━━━━━━━━━━━━━━━━━━ leaves the hostgroup that sessions are locked to
+      │
+      ├ example: user=app schema=shop  SELECT a FROM t WHERE id=1
+      ├ note:    PREPARE the read, `SET @a=1`, EXECUTE: error 9006, then signal 11
+      ├ help:    set mysql-set_query_lock_on_hostgroup=0 where clients prepare statements, and know that user variables then get lost between hostgroups
+      ╰ more:    shardwright explain SW244
+
     info[SW406]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: a session that has set a user variable is locked to 1, and its reads fail with error 9006
       ╭▸ rules.sql:5:3
       │
@@ -107,7 +118,8 @@ fn lint_of_a_dump_points_at_its_lines() {
     let every_lock = "FOR (UPDATE|SHARE)|LOCK IN SHARE MODE|GET_LOCK";
     let safe = RULES
         .replace("(10, 1, '^SELECT', 2, 1)", "(30, 1, '^SELECT', 2, 1)")
-        .replace("^SELECT.*FOR UPDATE$", every_lock);
+        .replace("^SELECT.*FOR UPDATE$", every_lock)
+        + "SET mysql-set_query_lock_on_hostgroup=0;\n";
     environment.write("safe.sql", safe).unwrap();
     let output = environment
         .run(["lint", "safe.sql", "--fail-on", "warning"])

@@ -52,6 +52,13 @@ impl<'t> Statements<'t> {
         word.span.end + end
     }
 
+    /// Where the mark of a template ends that begins with this token: `{% for s in servers %}` needs no semicolon.
+    fn mark_at(&self, token: &Token) -> Option<usize> {
+        let rest = self.text.get(token.span.start..)?;
+        let end = rest.strip_prefix("{%")?.find("%}")?;
+        Some(token.span.start + 2 + end + 2)
+    }
+
     /// Where the delimiter stands in a token, if it is neither text nor comment.
     fn delimiter_in(&self, token: &Token) -> Option<Range<usize>> {
         let delimiter = self.delimiter?;
@@ -90,6 +97,12 @@ impl Iterator for Statements<'_> {
             } else if tokens.is_empty() && token.is_word(bytes, "DELIMITER") {
                 base = self.set_delimiter(&token);
                 lexer = Lexer::new(&bytes[base..], SQLITE);
+            } else if let Some(end) = self.mark_at(&token).filter(|_| tokens.is_empty()) {
+                self.at = end;
+                return Some(Statement {
+                    range: token.span.start..end,
+                    tokens: vec![token],
+                });
             } else if let Some(end) = self.delimiter_in(&token).filter(|_| !is_comment(&token)) {
                 if token.span.start < end.start {
                     token.span.end = end.start;

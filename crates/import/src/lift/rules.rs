@@ -1,24 +1,31 @@
 //! Query rules and fast routing.
 
-use shardwright_diagnostics::Severity;
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::{Severity, Span};
 use shardwright_rules::{Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Modifiers, Rule};
 
 use super::{Lift, digest, filled, text};
-use crate::codes::{DROPPED, MISREAD};
+use crate::codes::{DROPPED, MISREAD, NOT_ACTIVE};
 use crate::store::Row;
 
 /// ProxySQL drops a rule with a longer client address when it loads it.
 const MAX_CLIENT_ADDR: usize = 45;
 
-/// The active rules.
-pub(super) fn lift(lift: &mut Lift<'_>) {
+/// The active rules. `without_active`: where rows stand whose INSERT does not name the column.
+pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
     let mut rules = Vec::new();
+    let mut forgotten: Vec<(u32, Row)> = Vec::new();
     for row in lift.rows("mysql_query_rules") {
         let Some(id) = lift.count(&row, "rule_id") else {
             continue;
         };
         if !lift.flag(&row, "active") {
-            lift.ignored(&row, format!("rule {id} is not active"));
+            if row.place.is_some_and(|place| without_active.contains(&place)) {
+                forgotten.push((id, row));
+            } else {
+                lift.ignored(&row, format!("rule {id} is not active"));
+            }
             continue;
         }
         if let Some(rule) = rule(lift, &row, id) {
@@ -26,6 +33,19 @@ pub(super) fn lift(lift: &mut Lift<'_>) {
         }
     }
     rules.sort_by_key(|rule| rule.id);
+    if let Some((id, row)) = forgotten.first() {
+        let who = match forgotten.len() {
+            1 => format!("rule {id} is not active"),
+            count => format!("{count} rules are not active, from rule {id} on"),
+        };
+        let all = if rules.is_empty() {
+            ", and the file has no other"
+        } else {
+            ""
+        };
+        let what = format!("{who}{all}: the INSERT does not name `active`, whose default is 0");
+        lift.say(Severity::Warning, NOT_ACTIVE, row, what);
+    }
     lift.configuration.graph.rules = rules;
 }
 

@@ -3,18 +3,24 @@
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{HostgroupId, SecretReference, User};
 
+use super::variables::Variables;
 use super::{Lift, filled, text};
-use crate::codes::DROPPED;
+use crate::codes::{DROPPED, RESERVED_USER};
 use crate::store::Row;
 
 /// Users that clients can log in as.
-pub(super) fn lift(lift: &mut Lift<'_>) {
+pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
     let mut users = Vec::new();
     for row in lift.rows("mysql_users") {
         let name = text(&row, "username").unwrap_or_default();
         if !lift.flag(&row, "active") || !lift.flag(&row, "frontend") {
             lift.ignored(&row, format!("no client can log in as user {name} by this row"));
             continue;
+        }
+        let profile = lift.configuration.engine.profile();
+        if let Some(variable) = profile.reserved_by(&name, |variable| variables.value(variable)) {
+            let what = profile.reserved_message(&name, variable);
+            lift.say(Severity::Error, RESERVED_USER, &row, what);
         }
         users.extend(user(lift, &row, name));
     }

@@ -132,6 +132,11 @@ impl Variables {
         self.rows.get(ALSO_READER).is_none_or(|(value, _)| is_true(value))
     }
 
+    /// What a variable is set to.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.rows.get(name).map(|(value, _)| value.as_str())
+    }
+
     /// Whether what is not allowed is refused.
     pub(super) fn firewall_enabled(&self) -> bool {
         self.rows.get(FIREWALL).is_some_and(|(value, _)| is_true(value))

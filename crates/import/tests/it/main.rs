@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod dumps;
 mod files;
 mod hostile;
 mod round_trip;

@@ -12,6 +12,7 @@ use shardwright_topology::{Options, read_project_with};
 
 use crate::error::CommandError;
 use crate::project::{Opened, replace_file};
+use crate::ui::Ui;
 
 /// Fixes that one run applies.
 const MOST_FIXES: usize = 1_000;
@@ -20,10 +21,33 @@ const MOST_FIXES: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     pub(super) fixed: usize,
+    /// Those of the last round.
+    pub(super) last: usize,
     /// Why others were not applied, for people.
     pub(super) left: Vec<String>,
     /// What changed with those that are not safe, for people.
     pub(super) changed: Vec<String>,
+}
+
+impl Applied {
+    /// Goes on with the next round, which knows best what is left.
+    pub(super) fn then(&mut self, next: Self) {
+        self.fixed += next.fixed;
+        self.last = next.fixed;
+        self.left = next.left;
+        self.changed.extend(next.changed);
+    }
+
+    /// Tells what was done.
+    pub(super) fn tell(&self, ui: &Ui) {
+        for line in &self.changed {
+            ui.message(&format!("changed: {line}"));
+        }
+        for line in &self.left {
+            ui.status(&format!("not fixed: {line}"));
+        }
+        ui.status(&format!("{} fixed", self.fixed));
+    }
 }
 
 /// How a finding about a rule of the user's own list is put right.
@@ -182,6 +206,7 @@ pub(super) fn apply(
         taken = edits;
         applied.fixed += 1;
     }
+    applied.last = applied.fixed;
     for (path, text) in edited(&taken, &opened.sources) {
         replace_file(&opened.directory.join(path), text.as_bytes())?;
     }

@@ -2,7 +2,7 @@
 
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::Diagnostic;
-use shardwright_rules::EngineId;
+use shardwright_rules::{EngineId, RuleGraph};
 use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
 
@@ -23,7 +23,8 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         _ => return Err(CommandError::usage("a file is analysed for one engine")),
     };
     let file = rule_set::rule_file(path, engine)?;
-    if file.problems.has_errors() {
+    // What can be read is analysed, and what cannot stands at its line.
+    if file.problems.has_errors() && file.configuration.graph == RuleGraph::default() {
         project::report(&file.problems, &file.sources, ui)?;
         return Err(CommandError::shown(Exit::BadDocument));
     }
@@ -37,6 +38,9 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
     ui.decided(decided(path.to_owned(), &analysis));
     let found = analysis.findings.into_iter();
     let all = read.chain(found.map(|finding| located(&file, finding)));
+    if file.problems.has_errors() {
+        ui.status(&format!("{path} is analysed without what could not be read"));
+    }
     let problems = counted(all, &settings, &file.sources, |terms| {
         Suppressions::of_rule_file(&file, terms)
     });
