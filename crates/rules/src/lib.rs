@@ -8,6 +8,7 @@ mod address;
 mod configuration;
 pub mod decide;
 mod decision;
+mod digests;
 mod engine_rule;
 mod evaluator;
 mod firewall;
