@@ -43,11 +43,17 @@ impl<'c> RuleSet<'c> {
         let lookup = Lookup::of(configuration);
         let mut languages = Languages::new();
         let rules = &configuration.graph.rules;
+        let has_digests = configuration.digests().is_some();
         let conditions: Vec<Option<Condition<'c>>> = rules
             .iter()
             .enumerate()
             .map(|(position, rule)| match &rule.body {
-                Body::Engine(row) => Some(Condition::of(row, lookup.patterns(position), &mut languages)),
+                Body::Engine(row) => Some(Condition::of(
+                    row,
+                    has_digests,
+                    lookup.patterns(position),
+                    &mut languages,
+                )),
                 Body::Native { .. } => None,
             })
             .collect();

@@ -34,6 +34,9 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
     if listeners(both[0]) != listeners(both[1]) && both.iter().any(|one| asks_for_listener(one)) {
         because("rules that ask for the listener, while the listeners differ");
     }
+    if both[0].digests() != both[1].digests() && both.iter().any(|one| asks_for_digests(one)) {
+        because("rules that ask for digests, while the variables that shape digests differ");
+    }
     if both[0].engine.is_proxysql() && both[1].engine.is_proxysql() {
         for name in DECIDING {
             if both[0].variables.get(name) != both[1].variables.get(name) {
@@ -44,6 +47,19 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
     if both.iter().any(|one| mirrors(one)) && fast_routes(both[0]) != fast_routes(both[1]) {
         because("copies of mirrors, which fast routing sends elsewhere, while fast routing differs");
     }
+}
+
+fn asks_for_digests(configuration: &Configuration) -> bool {
+    configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(row) => row.digest.is_some() || row.match_digest.is_some(),
+        Body::Native { scope, .. } => {
+            let asked = [&scope.digests, &scope.except_digests];
+            asked.iter().any(|hashes| !hashes.is_empty())
+                || [&scope.match_digest, &scope.except_match_digest]
+                    .iter()
+                    .any(|patterns| !patterns.is_empty())
+        }
+    })
 }
 
 fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {
