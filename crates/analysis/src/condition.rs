@@ -33,27 +33,41 @@ pub(crate) enum Term {
 #[derive(Debug)]
 pub(crate) struct Condition<'c> {
     pub(crate) row: &'c EngineRule,
+    /// The hash of the digest that it asks for.
+    pub(crate) hash: Option<u64>,
     pub(crate) terms: Vec<(Side, Term)>,
 }
 
 impl<'c> Condition<'c> {
-    pub(crate) fn of(row: &'c EngineRule, patterns: &RulePatterns, languages: &mut Languages) -> Self {
+    /// Without digests (`has_digests`), the engine skips what asks for them.
+    pub(crate) fn of(
+        row: &'c EngineRule,
+        has_digests: bool,
+        patterns: &RulePatterns,
+        languages: &mut Languages,
+    ) -> Self {
         let mut terms = Vec::new();
-        for (side, patterns) in [
-            (Side::Digest, patterns.of_digest()),
-            (Side::Text, patterns.of_text()),
-        ] {
+        let of_digest = (Side::Digest, patterns.of_digest());
+        let of_text = (Side::Text, patterns.of_text());
+        for (side, patterns) in [of_digest, of_text] {
+            if side == Side::Digest && !has_digests {
+                continue;
+            }
             for pattern in patterns {
                 terms.push((side, term(pattern, row.negate_match_pattern, languages)));
             }
         }
-        Self { row, terms }
+        Self {
+            row,
+            hash: row.digest.filter(|_| has_digests),
+            terms,
+        }
     }
 
     /// No session and no statement fails it.
     pub(crate) fn is_everything(&self) -> bool {
         !self.has_session_condition()
-            && self.row.digest.is_none()
+            && self.hash.is_none()
             && self.terms.iter().all(|(_, term)| *term == Term::Always)
     }
 

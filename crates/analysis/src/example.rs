@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use memchr::memmem;
 use shardwright_diagnostics::Witness;
 
 use crate::rule_set::RuleSet;
@@ -85,6 +86,30 @@ pub(crate) fn sessions(set: &RuleSet<'_>) -> Vec<Session> {
         .take(MOST_USERS)
         .map(|name| Session::of_user(set.configuration, name))
         .collect()
+}
+
+/// Statements that may have a digest which is not its own digest: a sign between blanks leaves both, executable comments
+/// stay as they are, and what a line comment parts makes a new comment.
+pub(crate) fn statements_of(digest: &[u8]) -> Vec<Vec<u8>> {
+    let mut signed = Vec::new();
+    for (at, &byte) in digest.iter().enumerate() {
+        if byte == b' ' && at > 0 && digest[at - 1] == b' ' {
+            signed.push(b'-');
+        }
+        signed.push(byte);
+    }
+    let between = [b"SELECT a".as_slice(), &signed, b"b FROM t"].concat();
+    let mut statements = vec![signed, between, [b"/*!", digest, b"*/"].concat()];
+    let find = |what: &[u8], from: usize| Some(from + memmem::find(&digest[from..], what)?);
+    if let Some(open) = find(b"/*", 0)
+        && let Some(close) = find(b"*/", open + 2)
+    {
+        let (before, body, behind) = (&digest[..open], &digest[open + 2..close], &digest[close + 2..]);
+        let blanks = body.iter().take_while(|&&byte| byte == b' ').count();
+        let (blanks, body) = body.split_at(blanks);
+        statements.push([before, b"/#\n*", blanks, b"/*!", body, b"*/#c\n*#c\n/", behind].concat());
+    }
+    statements
 }
 
 /// Ways to put what a rule matches into a statement that comes to its chain; see [`blend`].

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::{Index, RulePatterns};
 use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, Statement, User};
+use shardwright_sql::DigestOptions;
 
 use crate::lookup::Lookup;
 use crate::needles::{Needles, rarest};
@@ -17,11 +18,14 @@ pub(crate) struct Filter {
     always: HashMap<u32, Vec<usize>>,
     digest: Needles,
     text: Needles,
+    /// How digests are made.
+    digests: DigestOptions,
 }
 
 impl Filter {
     pub(crate) fn of(lookup: &Lookup<'_>) -> Self {
         let rules = &lookup.configuration().graph.rules;
+        let digests = lookup.configuration().digests();
         let rewritten = rules.iter().any(|rule| match &rule.body {
             Body::Engine(row) => row.replace_pattern.is_some(),
             Body::Native { .. } => false,
@@ -33,7 +37,9 @@ impl Filter {
                 && !row.negate_match_pattern
             {
                 let patterns = lookup.patterns(position);
-                needles.extend(needles_of(patterns.of_digest()).map(|needle| (0, needle)));
+                if digests.is_some() {
+                    needles.extend(needles_of(patterns.of_digest()).map(|needle| (0, needle)));
+                }
                 if !rewritten {
                     needles.extend(needles_of(patterns.of_text()).map(|needle| (1, needle)));
                 }
@@ -49,14 +55,20 @@ impl Filter {
             }
         }
         let [digest, text] = chosen.map(Needles::of);
-        Self { always, digest, text }
+        Self {
+            always,
+            digest,
+            text,
+            digests: digests.unwrap_or_default(),
+        }
     }
 
     /// The positions of the rules with a needle that the statement holds, ascending.
     pub(crate) fn hits(&self, statement: &Statement<'_>) -> Vec<usize> {
         let mut hits = Vec::new();
         if !self.digest.is_empty() {
-            self.digest.find(statement.digest_text(), &mut hits);
+            self.digest
+                .find(&statement.digest_under(&self.digests).text, &mut hits);
         }
         self.text.find(statement.text(), &mut hits);
         hits.sort_unstable();

@@ -38,10 +38,14 @@ pub(crate) enum Domain {
     PlainDigest,
 }
 
-/// No digest text holds these, whatever the statement; see `sql::Digest`.
-const NEVER_IN_DIGESTS: &str = r##"['"#\t\n\r\x0b\x0c]|/\*|\A |  |[(,] | [),]"##;
-/// Digits that stand alone become `?`, and blanks and semicolons at the end go, but for a text that is cut off.
-const RARE_IN_DIGESTS: &str = r"(?:\A|[^0-9A-Za-z_$\x80-\xff])[0-9]+(?:[^0-9A-Za-z_$\x80-\xff]|\z)|--|[ ;]\z";
+/// No digest text holds these, whatever the statement and the variables; see `sql::digest`. All else can stand in one: an
+/// executable comment is copied as it is.
+const NEVER_IN_DIGESTS: &str = r"\x00|\A ";
+/// What pass 1 changes outside of executable comments: quotes, comments, blanks, digits that begin a word.
+const READ_IN_DIGESTS: &str = r##"['"#\t\n\r]|/\*|--|  |(?:\A|[^0-9A-Za-z_$])[0-9]"##;
+/// What the later passes change: blanks beside brackets, commas and `?`, signs without an operand; and what goes at the
+/// end, but for a text that is cut off.
+const SQUEEZED_IN_DIGESTS: &str = r"[(,] | [),]|[-+*/%] \?|\? [-+*/%]|[0-9A-Za-z_$] [-+]|(?:[^0-9A-Za-z_$?)]|[^0-9A-Za-z_$?)] )[-+][? ]|[ ;]\z";
 
 /// Small enough that the hardest pattern gives up within a tenth of a second; guards over a comment of several keys need
 /// some ten thousand states.
@@ -86,7 +90,7 @@ pub(crate) struct Languages {
     languages: Vec<Language>,
     by_text: HashMap<(String, Flags, Dialect), LanguageId>,
     never_in_digests: Lit,
-    rare_in_digests: Lit,
+    rare_in_digests: [Lit; 2],
     /// What was asked before: rules of one chain share what leads to it.
     answers: RefCell<HashMap<(Vec<Lit>, Domain), Shortest>>,
     /// States that were made so far.
@@ -107,16 +111,16 @@ impl Languages {
                 language: 0,
                 positive: false,
             },
-            rare_in_digests: Lit {
-                language: 1,
+            rare_in_digests: [1, 2].map(|language| Lit {
+                language,
                 positive: false,
-            },
+            }),
             answers: RefCell::default(),
             states: Cell::new(0),
             tuples: Cell::new(0),
             index: RefCell::default(),
         };
-        for text in [NEVER_IN_DIGESTS, RARE_IN_DIGESTS] {
+        for text in [NEVER_IN_DIGESTS, READ_IN_DIGESTS, SQUEEZED_IN_DIGESTS] {
             let flags = Flags {
                 caseless: false,
                 global: false,
@@ -289,7 +293,11 @@ impl Languages {
         let of_domain: &[Lit] = match domain {
             Domain::Text => &[],
             Domain::Digest => &[self.never_in_digests],
-            Domain::PlainDigest => &[self.never_in_digests, self.rare_in_digests],
+            Domain::PlainDigest => &[
+                self.never_in_digests,
+                self.rare_in_digests[0],
+                self.rare_in_digests[1],
+            ],
         };
         lits.iter()
             .chain(of_domain)
@@ -312,21 +320,88 @@ pub(crate) fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use shardwright_sql::Digest;
+    use shardwright_sql::{Digest, DigestOptions};
 
     use super::*;
 
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let pieces = prop::sample::select(vec![
+            "a",
+            "1",
+            " ",
+            "  ",
+            "(",
+            ")",
+            ",",
+            ";",
+            "'",
+            "\"",
+            "/*",
+            "*/",
+            "/",
+            "*",
+            "!",
+            "-",
+            "--",
+            "#",
+            "\n",
+            "\t",
+            "+",
+            "`",
+            ".",
+            "0x",
+            "e5",
+            "?",
+            "\\",
+            "é",
+            "/*!",
+            "'x'",
+            "12",
+            "\0",
+            "\x0b",
+            "-- ",
+            "NULL",
+            "(1,2,3,4,5),",
+        ]);
+        prop::collection::vec(pieces, 0..14).prop_map(|pieces| pieces.concat().into_bytes())
+    }
+
+    fn options() -> impl Strategy<Value = DigestOptions> {
+        (any::<[bool; 4]>(), 1_u32..5, 0_u32..3, 16_usize..40).prop_map(|(on, kept, groups, longest)| {
+            DigestOptions {
+                lowercase: on[0],
+                replace_null: on[1],
+                no_digits: on[2],
+                keep_comment: on[3],
+                grouping_limit: kept,
+                groups_grouping_limit: groups,
+                max_query_length: longest,
+                max_digest_length: 2048,
+            }
+        })
+    }
+
     proptest! {
         #[test]
-        fn no_digest_holds_what_digests_never_hold(
-            pieces in prop::collection::vec(prop::sample::select(vec![
-                "a", "1", " ", "  ", "(", ")", ",", ";", "'", "\"", "/*", "*/", "/", "*", "!", "-", "--", "#", "\n", "\t", "+", "`",
-                ".", "0x", "e5", "?", "\\", "é", "/*!", "'x'", "12", "\0",
-            ]), 0..14)
-        ) {
+        fn no_digest_holds_what_digests_never_hold(text in pieces(), options in options()) {
             let languages = Languages::new();
-            let digest = Digest::of(pieces.concat().as_bytes()).text;
-            prop_assert!(languages.holds(languages.never_in_digests, &languages.subject(&digest)), "{:?}", String::from_utf8_lossy(&digest));
+            for options in [options, DigestOptions::DEFAULT] {
+                let digest = Digest::with(&text, &options).text;
+                let subject = languages.subject(&digest);
+                prop_assert!(languages.holds(languages.never_in_digests, &subject), "{:?}", digest.escape_ascii().to_string());
+            }
+        }
+
+        #[test]
+        fn what_reads_as_a_plain_digest_is_its_own_digest(text in pieces()) {
+            let languages = Languages::new();
+            let subject = languages.subject(&text);
+            let domain = [&[languages.never_in_digests][..], &languages.rare_in_digests].concat();
+            // Patterns read a text up to its first NUL, and long lists of `?` are shortened.
+            let is_shortened = text.windows(3).any(|part| part == b"?,?");
+            if !text.contains(&0) && !is_shortened && domain.iter().all(|&lit| languages.holds(lit, &subject)) {
+                prop_assert_eq!(Digest::of(&text).text.escape_ascii().to_string(), text.escape_ascii().to_string());
+            }
         }
     }
 }

@@ -59,7 +59,7 @@ impl Question {
 
     /// Adds a rule that the statement must match; false if nothing can.
     pub(crate) fn require(&mut self, condition: &Condition<'_>, text_known: bool) -> bool {
-        if let Some(wanted) = condition.row.digest {
+        if let Some(wanted) = condition.hash {
             if *self.hash.get_or_insert(wanted) != wanted {
                 return false;
             }
@@ -82,7 +82,7 @@ impl Question {
     pub(crate) fn exclude(&mut self, condition: &Condition<'_>, position: usize, text_known: bool) -> bool {
         if !self.session.satisfies(condition.row)
             || condition.is_never()
-            || condition.row.digest.is_some_and(|other| self.hash != Some(other))
+            || condition.hash.is_some_and(|other| self.hash != Some(other))
         {
             return true;
         }

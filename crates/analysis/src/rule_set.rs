@@ -47,6 +47,7 @@ impl<'c> RuleSet<'c> {
         let rules = &configuration.graph.rules;
         let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
             told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
+        let has_digests = configuration.digests().is_some();
         let conditions: Vec<Option<Condition<'c>>> = rules
             .iter()
             .enumerate()
@@ -56,7 +57,12 @@ impl<'c> RuleSet<'c> {
                     row,
                     terms: Vec::new(),
                 }),
-                Body::Engine(row) => Some(Condition::of(row, lookup.patterns(position), &mut languages)),
+                Body::Engine(row) => Some(Condition::of(
+                    row,
+                    has_digests,
+                    lookup.patterns(position),
+                    &mut languages,
+                )),
                 Body::Native { .. } => None,
             })
             .collect();

@@ -6,10 +6,10 @@
 
 use memchr::memmem;
 use shardwright_rules::{Decision, Outcome};
-use shardwright_sql::Digest;
+use shardwright_sql::{Digest, DigestOptions};
 
 use crate::condition::Side;
-use crate::example::{BLENDS, Example, ORDINARY, blend};
+use crate::example::{BLENDS, Example, ORDINARY, blend, statements_of};
 use crate::languages::{Domain, Languages, Lit, Subject};
 use crate::question::{Blocker, Goal, Question};
 use crate::rule_set::RuleSet;
@@ -51,6 +51,8 @@ enum Round {
 /// What a question is asked of.
 pub(crate) struct Hunt<'h> {
     pub(crate) languages: &'h Languages,
+    /// How digests are made.
+    pub(crate) digests: DigestOptions,
     /// Whether the evaluator takes a statement where it shall go.
     pub(crate) reaches: &'h dyn Fn(&Example) -> bool,
 }
@@ -59,6 +61,7 @@ pub(crate) struct Hunt<'h> {
 pub(crate) fn solve(set: &RuleSet<'_>, question: &Question, goal: Goal) -> Answer {
     let hunt = Hunt {
         languages: &set.languages,
+        digests: set.configuration.digests().unwrap_or_default(),
         reaches: &|example| reaches(set, goal, &set.decide(&example.session, &example.text)),
     };
     hunt_for(&hunt, question)
@@ -167,11 +170,19 @@ fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
         texts.extend(of_text.clone().ok().flatten());
     } else if text.is_empty() {
         texts.extend(plain.clone());
+        texts.extend(
+            of_digest
+                .clone()
+                .ok()
+                .flatten()
+                .iter()
+                .flat_map(|rare| statements_of(rare)),
+        );
     } else {
         let both = [digest.clone(), text.clone()].concat();
         texts.extend(languages.shortest(&both, Domain::PlainDigest).ok().flatten());
     }
-    if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain) {
+    if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain.or(of_digest.ok().flatten())) {
         texts.extend((0..BLENDS).map(|way| blend(way, &plain, &of_text)));
     }
     try_texts(hunt, question, &digest, &text, texts, failed)
@@ -188,7 +199,7 @@ fn try_texts(
     let mut taken_by = None;
     let mut astray = false;
     for candidate in texts {
-        let of_digest = Digest::of(&candidate).text;
+        let of_digest = Digest::with(&candidate, &hunt.digests).text;
         let (of_digest, of_text) = (
             hunt.languages.subject(&of_digest),
             hunt.languages.subject(&candidate),
@@ -391,7 +402,12 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
         }
         match hunt.languages.shortest_outside(lits, &excluded, domain) {
             Ok(None) => return Answer::Empty(positions),
-            Ok(Some(text)) if other.is_empty() => texts.push(text),
+            Ok(Some(text)) if other.is_empty() => {
+                if side == Side::Digest {
+                    texts.extend(statements_of(&text));
+                }
+                texts.push(text);
+            }
             Ok(Some(_)) | Err(_) => {}
         }
     }

@@ -6,6 +6,7 @@ use shardwright_rules::{
     Address, Body, Chains, Configuration, Decision, EngineRule, NativeStep, Rule, Scope, SessionView,
     Statement, Step,
 };
+use shardwright_sql::DigestOptions;
 
 /// A line of the way of a statement through the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,12 @@ pub fn visits(
                     position,
                     rule_id: rule.id,
                     address: rule.address.clone(),
-                    why: why_not(rule, index.patterns(position), session, statement),
+                    why: why_not(
+                        rule,
+                        index.patterns(position),
+                        session,
+                        (statement, configuration.digests()),
+                    ),
                 });
             }
         }
@@ -120,10 +126,10 @@ fn why_not(
     rule: &Rule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    statement: &Statement<'_>,
+    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
 ) -> String {
     match &rule.body {
-        Body::Engine(row) => row_fails(row, patterns, session, statement),
+        Body::Engine(row) => row_fails(row, patterns, session, (statement, digests)),
         Body::Native { scope, step } => scope_fails(scope, session).unwrap_or_else(|| match step {
             NativeStep::Map(map) => format!("no {} was found in the statement", map.key),
             NativeStep::Role(_) => "not a read that may leave the writer".to_owned(),
@@ -137,27 +143,32 @@ fn row_fails(
     row: &EngineRule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    statement: &Statement<'_>,
+    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
 ) -> String {
     if let Some(why) = session_fails(row, session) {
         return why;
     }
-    if let Some(digest) = row.digest.filter(|digest| *digest != statement.digest_hash()) {
-        return format!("digest is not 0x{digest:016X}");
+    let digest = digests.map(|options| statement.digest_under(&options));
+    if let (Some(wanted), Some(digest)) = (row.digest, &digest)
+        && wanted != digest.hash
+    {
+        return format!("digest is not 0x{wanted:016X}");
     }
     let verb = if row.negate_match_pattern {
         "matches, which the rule negates:"
     } else {
         "does not match:"
     };
-    if let (Some(text), Some(pattern)) = (&row.match_digest, patterns.of_digest().first()) {
+    if let (Some(text), Some(pattern), Some(digest)) =
+        (&row.match_digest, patterns.of_digest().first(), &digest)
+    {
         if let Err(error) = pattern {
             return refused("match_digest", error);
         }
-        if let Some(why) = given_up("match_digest", pattern, statement.digest_text()) {
+        if let Some(why) = given_up("match_digest", pattern, &digest.text) {
             return why;
         }
-        if matches(pattern, statement.digest_text()) == row.negate_match_pattern {
+        if matches(pattern, &digest.text) == row.negate_match_pattern {
             return format!("match_digest {verb} {text}");
         }
     }

@@ -272,7 +272,7 @@ struct DigestTable {
 
 impl DigestTable {
     fn count(&mut self, sample: &Sample<'_>) {
-        let digest = digest_into(sample.statement.text(), DigestOptions::default(), &mut self.text);
+        let digest = digest_into(sample.statement.text(), &DigestOptions::DEFAULT, &mut self.text);
         let mut hasher = FxHasher::default();
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
         let key = (digest, hasher.finish());

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use shardwright_sql::DigestOptions;
+
+use crate::digests;
 use crate::{
     Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor,
     RefusingHostgroup, RuleGraph, User,
@@ -102,6 +105,14 @@ impl Configuration {
         let own = self.user(user).and_then(|user| user.default_schema.as_deref());
         let of_engine = self.variables.get(DEFAULT_SCHEMA).map(String::as_str);
         own.or(of_engine.filter(|schema| !schema.is_empty()))
+    }
+
+    /// How the engine makes digests; `None` where it makes none, so that conditions on them are skipped.
+    pub fn digests(&self) -> Option<DigestOptions> {
+        if !self.engine.is_proxysql() || self.variables.is_empty() {
+            return Some(DigestOptions::DEFAULT);
+        }
+        digests::of_variables(&self.variables)
     }
 
     /// The canonical serialized form: compact JSON, the same bytes for equal values.

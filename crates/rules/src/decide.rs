@@ -32,7 +32,14 @@ pub fn decide<'a>(
     let user = index.user(session.user);
     let engine = &index.configuration().engine.profile().prepared;
     let withheld = engine.withheld(statement.command());
-    let mut walk = Walk::new(session, user, statement, withheld, explain);
+    let mut walk = Walk::new(
+        session,
+        user,
+        statement,
+        index.configuration().digests(),
+        withheld,
+        explain,
+    );
     let outcome = match before_rules(index, &walk) {
         Some(outcome) => outcome,
         None => match scan(index, &mut walk) {

@@ -21,8 +21,9 @@ pub struct Decision {
     pub visits: u32,
     /// Positions in [`crate::RuleGraph::rules`] of the rules that matched, in order.
     pub hits: Hits,
-    /// Positions of the rows whose patterns could not be evaluated on the statement: they were taken for patterns that
-    /// do not match, and the engine may decide otherwise.
+    /// Positions of the rows of which the engine may decide otherwise: their patterns could not be evaluated on the
+    /// statement and were taken for patterns that do not match, or they ask for a digest that is not determined
+    /// ([`shardwright_sql::Digest::is_determined`]).
     pub unknown: Hits,
     /// The rules that matched, in order, for people; empty when nobody asked.
     pub path: Vec<Step>,

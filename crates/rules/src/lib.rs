@@ -9,6 +9,7 @@ mod chains;
 mod configuration;
 pub mod decide;
 mod decision;
+mod digests;
 mod engine_rule;
 mod evaluator;
 mod firewall;

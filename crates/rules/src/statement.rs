@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use shardwright_sql::class::called_functions;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
-use shardwright_sql::{Digest, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
+use shardwright_sql::{Digest, DigestOptions, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
 
 use crate::{Names, SentAs, StatementKind, glob_matches};
 
@@ -19,6 +19,8 @@ pub struct Statement<'a> {
     skim: OnceCell<Skim>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
+    /// The first that was asked for under other settings than the engine's own.
+    other_digest: OnceCell<(DigestOptions, Digest)>,
 }
 
 impl<'a> Statement<'a> {
@@ -31,6 +33,7 @@ impl<'a> Statement<'a> {
             skim: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
+            other_digest: OnceCell::new(),
         }
     }
 
@@ -99,14 +102,27 @@ impl<'a> Statement<'a> {
         annotation::annotations_in(body.unwrap_or_default())
     }
 
-    /// The digest text, as ProxySQL makes it.
+    /// The digest text, as ProxySQL makes it with its default settings.
     pub fn digest_text(&self) -> &[u8] {
         &self.digest().text
     }
 
-    /// The hash of the digest text.
+    /// The hash of [`Statement::digest_text`].
     pub fn digest_hash(&self) -> u64 {
         self.digest().hash
+    }
+
+    /// The digest under an engine's settings.
+    pub fn digest_under(&self, options: &DigestOptions) -> Cow<'_, Digest> {
+        if *options == DigestOptions::DEFAULT {
+            return Cow::Borrowed(self.digest());
+        }
+        let made = || (*options, Digest::with(self.text, options));
+        let (known, digest) = self.other_digest.get_or_init(made);
+        match known == options {
+            true => Cow::Borrowed(digest),
+            false => Cow::Owned(made().1),
+        }
     }
 
     fn digest(&self) -> &Digest {

@@ -68,12 +68,13 @@ pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     for (position, row) in set.written() {
-        let undecided = match known.reach.verdict(position) {
+        let by_no_usual_statement = match known.reach.verdict(position) {
             Verdict::Undecided(_) => true,
             Verdict::Never(takers) => takers.is_empty(),
-            Verdict::Reached(_) | Verdict::NotAsked | Verdict::SafetyNet => false,
+            Verdict::Reached(example) => holds_executable_comment(&example.text),
+            Verdict::NotAsked | Verdict::SafetyNet => false,
         };
-        if !undecided || row.negate_match_pattern {
+        if !by_no_usual_statement || row.negate_match_pattern {
             continue;
         }
         let patterns = set.lookup.patterns(position);
@@ -88,7 +89,8 @@ pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = format!(
-            "rule {} searches digests for `{}`, of which a digest shows `{}`: literals are `?` there, and comments are gone",
+            "rule {} searches digests for `{}`, of which a digest shows `{}`: literals are `?` there and comments are \
+             gone, but for executable ones (`/*! … */`)",
             set.id(position),
             String::from_utf8_lossy(&sample),
             String::from_utf8_lossy(&digest)
@@ -96,10 +98,14 @@ pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let finding = Finding::new(LITERAL_IN_DIGEST, Severity::Warning, Proof::Possible, message).about(
             set,
             &[position],
-            "no digest shows this",
+            "no usual digest shows this",
         );
         findings.push(finding.help("search the statement: `match_pattern`"));
     }
+}
+
+fn holds_executable_comment(text: &[u8]) -> bool {
+    text.windows(3).any(|part| part == b"/*!")
 }
 
 pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {

@@ -127,7 +127,7 @@ fn main_line(set: &RuleSet<'_>) -> BTreeSet<u32> {
     reached(set, |position| {
         set.conditions[position]
             .as_ref()
-            .is_some_and(|condition| condition.row.digest.is_none() && condition.terms.is_empty())
+            .is_some_and(|condition| condition.hash.is_none() && condition.terms.is_empty())
     })
 }
 

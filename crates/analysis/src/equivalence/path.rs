@@ -94,13 +94,14 @@ impl<'c> Conditions<'c> {
             let (side, position) = graph.row_places[row as usize];
             let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
             let patterns = pair.lookups[side].patterns(position);
+            let has_digests = pair.configuration(side).digests().is_some();
             let condition = if graph.asks_nothing(row) {
                 Condition {
                     row: engine_row,
                     terms: Vec::new(),
                 }
             } else {
-                Condition::of(engine_row, patterns, &mut self.languages)
+                Condition::of(engine_row, has_digests, patterns, &mut self.languages)
             };
             cell.get_or_init(|| condition);
         }
@@ -201,6 +202,7 @@ impl<'c> Conditions<'c> {
         };
         let hunt = Hunt {
             languages: &self.languages,
+            digests: pair.configuration(0).digests().unwrap_or_default(),
             reaches: accepts,
         };
         hunt_for(&hunt, &question)

@@ -35,8 +35,11 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
         because("rules that ask for the listener, while the listeners differ");
     }
     // A hostgroup that takes statements on one side and refuses them on the other is the same number in both states.
-    if refusing(both[0]) != refusing(both[1]) {
-        because("hostgroups that refuse, which differ");
+    if clash(both) || clash([both[1], both[0]]) {
+        because("hostgroups that refuse on one side only");
+    }
+    if both[0].digests() != both[1].digests() && both.iter().any(|one| asks_for_digests(one)) {
+        because("rules that ask for digests, while the variables that shape digests differ");
     }
     if both[0].engine.is_proxysql() && both[1].engine.is_proxysql() {
         for name in DECIDING {
@@ -50,12 +53,38 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
     }
 }
 
-/// The hostgroups that refuse, with the error that clients get.
-fn refusing(configuration: &Configuration) -> BTreeSet<(HostgroupId, u16)> {
-    let refusing = configuration.refusing.iter();
-    refusing
-        .map(|hostgroup| (hostgroup.id, hostgroup.rejection().code))
-        .collect()
+/// Whether a hostgroup that refuses on one side takes statements on the other, or refuses them with another error.
+fn clash([one, other]: [&Configuration; 2]) -> bool {
+    one.refusing
+        .iter()
+        .any(|hostgroup| match other.refusing(hostgroup.id) {
+            Some(same) => same.rejection().code != hostgroup.rejection().code,
+            None => takes_statements(other, hostgroup.id),
+        })
+}
+
+fn takes_statements(configuration: &Configuration, hostgroup: HostgroupId) -> bool {
+    let named = configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(row) => row.destination_hostgroup == Some(hostgroup.0),
+        Body::Native { .. } => false,
+    });
+    let routed = configuration.graph.fast_routing.iter();
+    named
+        || configuration.hostgroup(hostgroup).is_some()
+        || routed.map(|row| row.hostgroup).any(|own| own == hostgroup)
+}
+
+fn asks_for_digests(configuration: &Configuration) -> bool {
+    configuration.graph.rules.iter().any(|rule| match &rule.body {
+        Body::Engine(row) => row.digest.is_some() || row.match_digest.is_some(),
+        Body::Native { scope, .. } => {
+            let asked = [&scope.digests, &scope.except_digests];
+            asked.iter().any(|hashes| !hashes.is_empty())
+                || [&scope.match_digest, &scope.except_match_digest]
+                    .iter()
+                    .any(|patterns| !patterns.is_empty())
+        }
+    })
 }
 
 fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {

@@ -112,7 +112,7 @@ pub(super) fn beginning(side: Side, kind: StatementKind) -> Option<Pattern> {
     let words = first_words(kind)?.join("|");
     let word = format!(r"(?:{words})(?:[^0-9A-Za-z_$\x80-\xff]|\z)");
     let text = match side {
-        Side::Digest => format!(r"\A[(; ]*{word}"),
+        Side::Digest => format!(r"\A[\x0b\x0c(; ]*{word}"),
         Side::Text => format!(r"\A(?:[\x01-\x20(;]|/\*|{word})"),
     };
     let flags = Flags {
@@ -197,7 +197,7 @@ mod tests {
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "INSERT", "insert", "UPDATE", "DELETE", "REPLACE", "SELECT", "WITH", "SET", "DROP", "BEGIN", "LOCK",
                 "CALL", "TABLE", "x", " ", "  ", "(", ")", ";", "'", "\"", "`", "/*", "*/", "/", "*", "-", "\n", "\t",
-                "1", ".", "0x", "é", "?", "\\", "e5", "AS", ",", "\x0b", "@", "=", "+",
+                "1", ".", "0x", "é", "?", "\\", "e5", "AS", ",", "\x0b", "\x0c", "\r", "@", "=", "+",
             ]), 0..10)
         ) {
             prop_assert_eq!(begins_otherwise(&pieces.concat()), None);
@@ -217,7 +217,10 @@ mod tests {
         };
         assert_eq!(told("^SELECT", StatementKind::Insert), Tells::Never);
         assert_eq!(told("^SELECT", StatementKind::Select), Tells::Maybe);
-        assert_eq!(told("^[(; ]*INSERT", StatementKind::Insert), Tells::Always);
+        assert_eq!(
+            told("^[\\x0b\\x0c(; ]*INSERT", StatementKind::Insert),
+            Tells::Always
+        );
         assert_eq!(told("^SELECT|orders", StatementKind::Insert), Tells::Maybe);
         assert_eq!(told("orders", StatementKind::Insert), Tells::Maybe);
         assert_eq!(told(".*", StatementKind::Commit), Tells::Always);

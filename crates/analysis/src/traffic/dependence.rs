@@ -55,14 +55,20 @@ fn of_rule(
     if !faithful && (row.digest.is_some() || row.match_digest.is_some()) {
         return Some("the digest text is cut off or made with other settings".to_owned());
     }
-    if row.digest.is_some_and(|digest| digest != statement.digest_hash()) {
+    let digest = table
+        .configuration()
+        .digests()
+        .map(|options| statement.digest_under(&options));
+    if let (Some(wanted), Some(digest)) = (row.digest, &digest)
+        && wanted != digest.hash
+    {
         return None;
     }
-    if row.match_digest.is_some() {
+    if let Some(digest) = digest.filter(|_| row.match_digest.is_some()) {
         let pattern = table.patterns(asked.position).of_digest().first()?;
         let is_match = pattern
             .as_ref()
-            .is_ok_and(|pattern| pattern.is_match(statement.digest_text()));
+            .is_ok_and(|pattern| pattern.is_match(&digest.text));
         if is_match == row.negate_match_pattern {
             return None;
         }

@@ -5,6 +5,7 @@
 mod agreement;
 mod clean;
 mod common;
+mod digests;
 mod equivalence;
 mod executions;
 mod hazards;

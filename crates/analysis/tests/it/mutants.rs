@@ -54,7 +54,7 @@ rules:
     rule 10 is gone: different
     rule 10 does not apply: different
     rule 10 has no condition match_digest: different
-    match_digest of rule 10 matches anywhere: unknown
+    match_digest of rule 10 matches anywhere: different
     rule 10 sends to hostgroup 20 in place of 10: different
     rules 10 and 20 stand the other way round: different
     rule 20 is gone: different

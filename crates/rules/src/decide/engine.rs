@@ -58,23 +58,28 @@ pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> boo
 
 fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
     let statement = walk.statement;
-    if row.digest.is_some_and(|wanted| wanted != statement.digest_hash()) {
+    // Without digests, what asks for them is skipped.
+    let asks = row.digest.is_some() || !patterns.scope.digest.is_empty();
+    let options = walk.digests.filter(|_| asks);
+    let digest = options.map(|options| statement.digest_under(&options));
+    if digest.as_ref().is_some_and(|digest| !digest.is_determined) {
+        walk.unknown.push(walk.position as u32);
+    }
+    if let (Some(wanted), Some(digest)) = (row.digest, &digest)
+        && wanted != digest.hash
+    {
         return false;
     }
-    let mut is_unknown = false;
-    for (pattern, of_digest) in patterns
+    let of_digest = digest.as_deref().map(|digest| digest.text.as_slice());
+    let on_digest = patterns
         .scope
         .digest
         .iter()
-        .map(|pattern| (pattern, true))
-        .chain(patterns.scope.text.iter().map(|pattern| (pattern, false)))
-    {
+        .filter_map(|pattern| Some((pattern, of_digest?)));
+    let on_text = patterns.scope.text.iter().map(|pattern| (pattern, &*walk.text));
+    let mut is_unknown = false;
+    for (pattern, subject) in on_digest.chain(on_text) {
         walk.evaluations += 1;
-        let subject = if of_digest {
-            statement.digest_text()
-        } else {
-            &walk.text
-        };
         let found = finds(pattern, subject);
         is_unknown |= found.is_none();
         if found == Some(row.negate_match_pattern) {

@@ -107,7 +107,9 @@ fn firewall(index: &impl Index, walk: &Walk<'_>) -> Option<(String, Address)> {
         .ok()
         .map(|at| &firewall[at]);
     let schema = walk.session.schema.unwrap_or_default();
-    if own.is_some_and(|own| own.passes(schema, walk.flag, walk.statement.digest_hash())) {
+    let options = walk.digests.unwrap_or_default();
+    let digest = walk.statement.digest_under(&options).hash;
+    if own.is_some_and(|own| own.passes(schema, walk.flag, digest)) {
         return None;
     }
     let address = own.map_or_else(|| Address::new("firewall"), |own| own.address.clone());

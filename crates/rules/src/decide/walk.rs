@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use shardwright_sql::DigestOptions;
+
 use crate::{
     Address, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User, Withheld,
 };
@@ -13,6 +15,8 @@ pub(super) struct Walk<'a> {
     /// The session's user, where the configuration has it.
     pub(super) user: Option<&'a User>,
     pub(super) statement: &'a Statement<'a>,
+    /// How the engine makes digests, if it does.
+    pub(super) digests: Option<DigestOptions>,
     /// What the command goes without.
     pub(super) withheld: Withheld,
     pub(super) flag: u32,
@@ -60,6 +64,7 @@ impl<'a> Walk<'a> {
         session: &'a SessionView<'a>,
         user: Option<&'a User>,
         statement: &'a Statement<'a>,
+        digests: Option<DigestOptions>,
         withheld: Withheld,
         explain: bool,
     ) -> Self {
@@ -67,6 +72,7 @@ impl<'a> Walk<'a> {
             session,
             user,
             statement,
+            digests,
             withheld,
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),

@@ -236,3 +236,43 @@ fn evaluations_and_visits_are_counted() {
     assert_eq!(counts("SELECT b"), (3, 4));
     assert_eq!(counts("UPDATE q"), (2, 4));
 }
+
+#[test]
+fn variables_shape_digests() {
+    let rules = |variables: serde_json::Value| {
+        let mut configuration = configuration(
+            "proxysql-2.7",
+            json!([
+                rule(
+                    1,
+                    0,
+                    json!({"digest": 0x1E09_2DAE_FFBB_F262_u64, "destination_hostgroup": 20, "apply": true})
+                ),
+                rule(
+                    2,
+                    0,
+                    json!({"digest": 0x1C46_AE52_9DD5_A40E_u64, "destination_hostgroup": 30, "apply": true})
+                ),
+            ]),
+        );
+        configuration.variables = serde_json::from_value(variables).expect("names and values");
+        World::new(configuration)
+    };
+    check(
+        &rules(json!({})),
+        &[("select 1", "20"), ("SELECT 1", "30"), ("SELECT a", "10")],
+    );
+    check(
+        &rules(json!({"mysql-query_digests_lowercase": "true"})),
+        &[("SELECT 1", "20"), ("UPDATE t", "10")],
+    );
+    check(
+        &rules(json!({"mysql-query_digests_keep_comment": "true"})),
+        &[("SELECT 1", "30"), ("SELECT 1 /* c */", "10")],
+    );
+    // Without digests, what asks for them is skipped, and the first rule matches everything.
+    check(
+        &rules(json!({"mysql-query_digests": "false"})),
+        &[("UPDATE t", "20")],
+    );
+}

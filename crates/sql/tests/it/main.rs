@@ -5,5 +5,7 @@
 mod class;
 mod columns;
 mod comments;
+mod conformance;
+mod digests;
 mod lex;
 mod properties;
