@@ -47,18 +47,24 @@ impl Assumed {
                 ));
             }
         }
-        if args.listener.is_none() && rows().any(names_listener) {
+        if args.listener.is_none() && rows().any(|row| names_listener(row)) {
             assumed
                 .lines
                 .push("no listener: rules for a port do not match; --listener NAME says which".to_owned());
         }
-        if args.schema.is_none() && sent.schema.is_none() {
-            let of_engine = configuration.default_schema(args.user.as_deref().unwrap_or_default());
-            if let Some(schema) = of_engine.filter(|_| rows().any(names_schema)) {
-                assumed.lines.push(format!(
-                    "the schema {schema}, which a session has that names none; --schema NAME says another"
-                ));
-            }
+        let user = args.user.as_deref().unwrap_or_default();
+        let own = configuration
+            .user(user)
+            .and_then(|user| user.default_schema.as_deref());
+        if args.schema.is_none()
+            && own.is_none()
+            && let Some(schema) = configuration.default_schema(user)
+            && sent.schema.as_deref() == Some(schema)
+            && rows().any(|row| names_schema(row))
+        {
+            assumed.lines.push(format!(
+                "the schema {schema}, which a session has that names none; --schema NAME says another"
+            ));
         }
         assumed
     }
