@@ -63,9 +63,7 @@ pub(super) fn names(text: &[u8]) -> bool {
         None => return false,
     };
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-    let mut words = value
-        .split(|c: char| c == ' ' || c == '\'' || c == '"')
-        .filter(|word| !word.is_empty());
+    let mut words = value.split([' ', '\'', '"']).filter(|word| !word.is_empty());
     let is_known = |name: &str| CHARACTER_SETS.contains(&name);
     match (words.next(), words.next(), words.next(), words.next()) {
         (Some(charset), None, ..) => is_known(charset),
@@ -104,8 +102,7 @@ pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has
     if !begins_known && !has_autocommit {
         return not_followed;
     }
-    let ends_transaction =
-        items.iter().any(|item| *item == SetItem::Autocommit(true)) && session.autocommit_off;
+    let ends_transaction = items.contains(&SetItem::Autocommit(true)) && session.autocommit_off;
     if ends_transaction && session.transaction.is_some() {
         return Verdict::Sent;
     }
