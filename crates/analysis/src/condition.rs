@@ -39,6 +39,15 @@ pub(crate) struct Condition<'c> {
 }
 
 impl<'c> Condition<'c> {
+    /// That of a row which every statement matches that comes to it.
+    pub(crate) fn met(row: &'c EngineRule) -> Self {
+        Self {
+            row,
+            terms: Vec::new(),
+            hash: None,
+        }
+    }
+
     /// Without digests (`has_digests`), the engine skips what asks for them.
     pub(crate) fn of(
         row: &'c EngineRule,

@@ -119,7 +119,7 @@ impl OutcomeKind {
         match outcome {
             Outcome::Route(_) => Self::Route,
             Outcome::Reject(_) => Self::Reject,
-            Outcome::Answer { .. } | Outcome::DeferBegin => Self::Answer,
+            Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => Self::Answer,
         }
     }
 

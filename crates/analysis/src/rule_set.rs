@@ -53,10 +53,7 @@ impl<'c> RuleSet<'c> {
             .enumerate()
             .map(|(position, rule)| match &rule.body {
                 // Statements are asked about as queries: behind the mark all of them have it.
-                Body::Engine(row) if answers.contains(&position) => Some(Condition {
-                    row,
-                    terms: Vec::new(),
-                }),
+                Body::Engine(row) if answers.contains(&position) => Some(Condition::met(row)),
                 Body::Engine(row) => Some(Condition::of(
                     row,
                     has_digests,

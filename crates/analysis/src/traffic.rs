@@ -64,7 +64,7 @@ impl Destination {
         match &decision.outcome {
             Outcome::Route(route) => Self::Hostgroup(route.hostgroup.0),
             Outcome::Reject(rejection) => Self::Refused(rejection.code),
-            Outcome::Answer { .. } | Outcome::DeferBegin => Self::Answered,
+            Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => Self::Answered,
         }
     }
 

@@ -247,6 +247,7 @@ impl Session {
             transaction_pending: !self.pending.is_empty(),
             autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
+            locked_on: None,
             since_write_ms: self.last_write.map(|write| write.elapsed().as_millis() as u64),
         }
     }

@@ -11,7 +11,7 @@ use shardwright_rules::{
     KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement,
 };
 use shardwright_sql::StatementClass;
-use shardwright_sql::annotation::{KNOWN_KEYS, MAX_COMMENT_BYTES, annotations_in};
+use shardwright_sql::annotation::{KNOWN_KEYS, annotations_in};
 use shardwright_sql::comment::{self, CommentKey, lone_pair, values_in};
 
 use crate::shards::ShardIndex;
@@ -123,14 +123,14 @@ impl Direct {
                 let word = self.word.as_bytes();
                 (name == word || name.eq_ignore_ascii_case(word)).then_some(value)?
             }
-            None => self.value_among_others(comment)?,
+            None => self.value_among_others(statement, comment)?,
         };
         KeyRef::parse_bytes(self.kind, value)
     }
 
-    fn value_among_others<'a>(&self, comment: &'a [u8]) -> Option<&'a [u8]> {
-        let read_by_engine = &comment[..comment.len().min(MAX_COMMENT_BYTES)];
-        if annotations_in(read_by_engine).any(|annotation| annotation.is_known()) {
+    fn value_among_others<'a>(&self, statement: &Statement<'_>, comment: &'a [u8]) -> Option<&'a [u8]> {
+        let read_by_engine = statement.first_comment()?;
+        if annotations_in(&read_by_engine.text).any(|annotation| annotation.is_known()) {
             return None;
         }
         let key = CommentKey {
@@ -225,6 +225,7 @@ mod tests {
         transaction_pending: false,
         autocommit_off: false,
         next_query_flag_in: None,
+        locked_on: None,
         since_write_ms: None,
     };
 

@@ -99,12 +99,14 @@ impl Configuration {
         self.users.iter().find(|user| user.name == name)
     }
 
-    /// The schema of a session of this user that names none: the user's own, else the one that the engine is set to;
-    /// `None` where neither says.
+    /// The schema of a session of this user that names none: the user's own, else the one that the engine is set to,
+    /// else the one that the engine has when nothing is set.
     pub fn default_schema(&self, user: &str) -> Option<&str> {
         let own = self.user(user).and_then(|user| user.default_schema.as_deref());
         let of_engine = self.variables.get(DEFAULT_SCHEMA).map(String::as_str);
-        own.or(of_engine.filter(|schema| !schema.is_empty()))
+        own.filter(|schema| !schema.is_empty())
+            .or(of_engine.filter(|schema| !schema.is_empty()))
+            .or(self.engine.profile().default_schema)
     }
 
     /// How the engine makes digests; `None` where it makes none, so that conditions on them are skipped.

@@ -13,6 +13,7 @@ mod index;
 mod keys;
 mod map;
 mod native;
+mod own;
 mod patterns;
 mod walk;
 
@@ -30,16 +31,18 @@ pub fn decide<'a>(
     explain: bool,
 ) -> Decision {
     let user = index.user(session.user);
-    let engine = &index.configuration().engine.profile().prepared;
+    let configuration = index.configuration();
+    let profile = configuration.engine.profile();
+    let engine = &profile.prepared;
     let withheld = engine.withheld(statement.command());
-    let mut walk = Walk::new(
-        session,
-        user,
-        statement,
-        index.configuration().digests(),
-        withheld,
-        explain,
-    );
+    let of_engine = || {
+        profile
+            .default_schema
+            .and_then(|_| configuration.default_schema(session.user))
+    };
+    let schema = session.schema.or_else(of_engine);
+    let digests = configuration.digests();
+    let mut walk = Walk::new((session, schema), user, (statement, digests), withheld, explain);
     let outcome = match before_rules(index, &walk) {
         Some(outcome) => outcome,
         None => match scan(index, &mut walk) {
@@ -60,14 +63,19 @@ pub fn decide<'a>(
         visits: walk.visits,
         hits: walk.hits,
         unknown: walk.unknown,
+        unsure: walk.unsure,
         path: walk.path,
     }
 }
 
-/// What never reaches the rules of the bundled engine: the end of a transaction follows the transaction, and an
+/// What never reaches the rules. On ProxySQL: what it answers itself. On the bundled engine: the end of a transaction follows the transaction, and an
 /// annotation that the user is not allowed is refused.
 fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
-    if index.configuration().engine.profile().annotations != Annotations::PerUser {
+    let profile = index.configuration().engine.profile();
+    if profile.answers_itself {
+        return own::before_rules(index, walk);
+    }
+    if profile.annotations != Annotations::PerUser {
         return None;
     }
     if prepared_in_vain(index, walk.statement) {

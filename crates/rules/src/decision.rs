@@ -25,6 +25,9 @@ pub struct Decision {
     /// statement and were taken for patterns that do not match, or they ask for a digest that is not determined
     /// ([`shardwright_sql::Digest::is_determined`]).
     pub unknown: Hits,
+    /// The statement ends in a comment that the engine reads annotations from, and behind it whatever its memory holds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
     /// The rules that matched, in order, for people; empty when nobody asked.
     pub path: Vec<Step>,
 }
@@ -51,8 +54,29 @@ pub enum Outcome<R = Route> {
         /// The text of the OK packet.
         message: String,
     },
+    /// The engine answers, whatever rules say: their hostgroup and the flag that they set do not count.
+    Own {
+        /// With what.
+        answer: OwnAnswer,
+        /// To a text that rules made of the one that was sent.
+        rewritten: bool,
+    },
     /// BEGIN is answered with OK; the transaction opens where the session's next statement with a key goes.
     DeferBegin,
+}
+
+/// What an engine answers itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnAnswer {
+    /// `USE`: the session's schema is another one from here on.
+    Schema,
+    /// `SET` of what the engine follows: it sets it on servers when it is needed there.
+    Set,
+    /// COMMIT or ROLLBACK without an open transaction: nothing happens.
+    NoTransaction,
+    /// What the engine knows better than a server: `SELECT CONNECTION_ID()`, `KILL`, `SHOW WARNINGS` and their kin.
+    OfEngine,
 }
 
 /// Where a statement goes, and as what.
@@ -73,6 +97,10 @@ pub struct Route {
     pub backend_schema: Option<Arc<str>>,
     /// What else the rules ask for.
     pub effects: Effects,
+    /// The session stays locked on the hostgroup: what it does next must go there too. ProxySQL, after a SET that it
+    /// cannot follow.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub locks: bool,
 }
 
 /// A route without names: as much of it as a statement needs on its way.
@@ -108,6 +136,7 @@ impl From<Decision> for Dispatch {
             Outcome::Route(route) => Outcome::Route(route.into()),
             Outcome::Reject(rejection) => Outcome::Reject(rejection),
             Outcome::Answer { message } => Outcome::Answer { message },
+            Outcome::Own { answer, rewritten } => Outcome::Own { answer, rewritten },
             Outcome::DeferBegin => Outcome::DeferBegin,
         };
         Self {

@@ -33,7 +33,9 @@ pub use address::Address;
 pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
-pub use decision::{Decision, Destination, Dispatch, Effects, Hits, Outcome, Rejection, Route, Step};
+pub use decision::{
+    Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
+};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};

@@ -81,6 +81,12 @@ pub struct EngineProfile {
     /// The variable that says when annotations are read: 0 never, 1 before the rules, 2 behind them, 3 both (ProxySQL
     /// #5384); `None` where that is fixed.
     pub annotations_variable: Option<&'static str>,
+    /// The schema of a session that named none, where neither its user nor the engine's variable says: the default of
+    /// `mysql-default_schema`. `None`: such a session has no schema.
+    pub default_schema: Option<&'static str>,
+    /// Whether the engine answers USE, SET, COMMIT without a transaction and others itself, and locks sessions on a
+    /// hostgroup after a SET that it cannot follow.
+    pub answers_itself: bool,
     /// What becomes of prepared statements of the binary protocol.
     pub prepared: PreparedStatements,
     /// The variables that hold the users of the admin port, each with the user that it names where it is not set.
@@ -217,6 +223,8 @@ static BUNDLED: EngineProfile = EngineProfile {
     plain_selects_open_nothing: false,
     asks_replica_status: true,
     annotations_variable: None,
+    default_schema: None,
+    answers_itself: false,
     prepared: PreparedStatements {
         executes_rewritten: false,
         keeps_schema: true,
@@ -251,6 +259,8 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     plain_selects_open_nothing: true,
     asks_replica_status: false,
     annotations_variable: None,
+    default_schema: Some("information_schema"),
+    answers_itself: true,
     prepared: PREPARED_BY_PROXYSQL,
     admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
@@ -267,6 +277,8 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
     plain_selects_open_nothing: true,
     asks_replica_status: true,
     annotations_variable: Some("mysql-query_processor_first_comment_parsing"),
+    default_schema: Some("information_schema"),
+    answers_itself: true,
     prepared: PreparedStatements {
         refused_execution: RefusedExecution::Unknown,
         ..PREPARED_BY_PROXYSQL

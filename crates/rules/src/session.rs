@@ -7,7 +7,8 @@ use crate::HostgroupId;
 pub struct SessionView<'a> {
     /// Name that the client logged in with.
     pub user: &'a str,
-    /// Current schema.
+    /// Current schema; `None` where none was named: the engine may have one for that
+    /// ([`crate::Configuration::default_schema`]).
     pub schema: Option<&'a str>,
     /// Client address without port; `localhost` on a unix socket; `None` where it is not known.
     pub client_addr: Option<&'a str>,
@@ -21,6 +22,8 @@ pub struct SessionView<'a> {
     pub autocommit_off: bool,
     /// `next_query_flagIN` of an earlier statement.
     pub next_query_flag_in: Option<u32>,
+    /// The hostgroup that the session is locked on, as [`crate::Route::locks`] says.
+    pub locked_on: Option<HostgroupId>,
     /// Milliseconds since the session's last write; `None`: no write yet.
     pub since_write_ms: Option<u64>,
 }

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
-use shardwright_sql::{Digest, DigestOptions, LexMode, ReadHazards, Shape, Skim, StatementClass, annotation};
+use shardwright_sql::{Digest, DigestOptions, LexMode, ReadHazards, Shape, Skim, StatementClass};
 
 use crate::{Names, SentAs, StatementKind, glob_matches};
 
@@ -95,11 +96,10 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The annotations of the first comment, in order.
-    pub(crate) fn annotations(&self) -> impl Iterator<Item = annotation::Annotation<'a>> + use<'a> {
+    /// The comment that ProxySQL reads annotations from.
+    pub fn first_comment(&self) -> Option<FirstComment<'a>> {
         let first = self.skim().comments.first(self.text);
-        let body = first.unwrap_or_else(|| annotation::first_comment(self.text));
-        annotation::annotations_in(body.unwrap_or_default())
+        first.unwrap_or_else(|| annotation::first_comment(self.text))
     }
 
     /// The digest text, as ProxySQL makes it with its default settings.

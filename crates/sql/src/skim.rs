@@ -3,8 +3,11 @@
 //! Most statements hold no comment, or one that stands at their start. Of these everything is known here; of the
 //! others it is known that the lexer must be asked.
 
-use crate::annotation::MAX_COMMENT_BYTES;
+use std::borrow::Cow;
+
+use crate::annotation::{FirstComment, MAX_COMMENT_BYTES, MAX_SCANNED_BYTES};
 use crate::class::{StatementClass, classify, classify_from};
+use crate::comment::last_opener;
 use crate::lex::scan::is_blank;
 use crate::lex::{LexMode, Span};
 
@@ -94,13 +97,19 @@ impl Marks {
 }
 
 impl Comments {
-    /// The body of the comment that ProxySQL reads annotations from; `None` where the tokens must be read.
-    pub fn first(self, text: &[u8]) -> Option<Option<&[u8]>> {
+    /// The comment that ProxySQL reads annotations from; `None` where the whole text must be read.
+    pub fn first(self, text: &[u8]) -> Option<Option<FirstComment<'_>>> {
         match self {
             Comments::None => Some(None),
-            Comments::Lone(body) => {
-                let body = body.of(text);
-                Some(Some(&body[..body.len().min(MAX_COMMENT_BYTES)]))
+            Comments::Lone(span) => {
+                let body = span.of(text);
+                let is_kept_whole = body.len() <= MAX_COMMENT_BYTES
+                    && span.end < MAX_SCANNED_BYTES
+                    && last_opener(body).is_none();
+                is_kept_whole.then_some(Some(FirstComment {
+                    text: Cow::Borrowed(body),
+                    is_open: false,
+                }))
             }
             Comments::Unread => None,
         }

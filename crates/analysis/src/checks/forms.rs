@@ -171,7 +171,9 @@ fn other_case(text: &[u8]) -> Vec<u8> {
 fn same_place(one: &Outcome, other: &Outcome) -> bool {
     match (one, other) {
         (Outcome::Route(a), Outcome::Route(b)) => a.hostgroup == b.hostgroup,
-        (Outcome::Reject(_), Outcome::Reject(_)) | (Outcome::Answer { .. }, Outcome::Answer { .. }) => true,
+        (Outcome::Reject(_), Outcome::Reject(_))
+        | (Outcome::Answer { .. }, Outcome::Answer { .. })
+        | (Outcome::Own { .. }, Outcome::Own { .. }) => true,
         _ => false,
     }
 }

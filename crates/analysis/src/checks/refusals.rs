@@ -1,9 +1,10 @@
 //! SW236: a refusal that later rules do not lift; SW237: a refusal without words; SW242: rules for what the engine handles
 //! itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
+use shardwright_rules::SentAs;
 
 use super::Known;
 use super::trials::Kind;
@@ -57,29 +58,28 @@ pub(crate) fn sticking(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 
 pub(crate) fn special(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    let (mut ordinary, mut special) = (BTreeSet::new(), BTreeSet::new());
+    let (mut ordinary, mut special) = (BTreeSet::new(), BTreeMap::new());
     for trial in &known.trials {
-        let hits = trial.hits();
         if trial.kind == Kind::Special {
-            special.extend(hits);
+            // What the engine answers asks no rule; preparing the same text asks those that are about it.
+            let prepared = set.decide_as(SentAs::Prepare, &trial.example.session, &trial.example.text);
+            for hit in prepared.hits {
+                special.entry(hit as usize).or_insert(trial);
+            }
         } else {
-            ordinary.extend(hits);
+            ordinary.extend(trial.hits());
         }
     }
-    for &rule in special.difference(&ordinary) {
+    for (&rule, trial) in special.iter().filter(|(rule, _)| !ordinary.contains(*rule)) {
         let acts = set
             .row(rule)
             .is_some_and(|row| row.error_msg.is_some() || row.ok_msg.is_some());
         let only = set
             .row(rule)
             .is_some_and(|row| row.match_digest.is_some() || row.match_pattern.is_some());
-        let trial = known
-            .trials
-            .iter()
-            .find(|trial| trial.hits().any(|hit| hit == rule));
-        let Some(trial) = trial.filter(|_| acts && only && set.is_written(rule)) else {
+        if !(acts && only && set.is_written(rule)) {
             continue;
-        };
+        }
         let message = format!(
             "rule {} refuses or answers what the engine handles before or beside rules: it is not kept from doing so",
             set.id(rule)

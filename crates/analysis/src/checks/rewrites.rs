@@ -249,7 +249,9 @@ impl Rewrite<'_, '_, '_> {
                 format!("goes to hostgroup {}", again.hostgroup)
             }
             Outcome::Reject(_) => "is refused".to_owned(),
-            Outcome::Route(_) | Outcome::Answer { .. } | Outcome::DeferBegin => return None,
+            Outcome::Route(_) | Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
+                return None;
+            }
         };
         let what = format!(
             "rewrites what places the statement: prepared, it goes to hostgroup {}, and executed, evaluated as \

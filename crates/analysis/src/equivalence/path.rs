@@ -96,10 +96,7 @@ impl<'c> Conditions<'c> {
             let patterns = pair.lookups[side].patterns(position);
             let has_digests = pair.configuration(side).digests().is_some();
             let condition = if graph.asks_nothing(row) {
-                Condition {
-                    row: engine_row,
-                    terms: Vec::new(),
-                }
+                Condition::met(engine_row)
             } else {
                 Condition::of(engine_row, has_digests, patterns, &mut self.languages)
             };

@@ -35,7 +35,9 @@ pub(super) fn is_plain(statement: &Statement<'_>) -> bool {
     !comments.into_iter().any(holds)
         && !statement.shape().unterminated
         && !statement.has_several()
-        && !annotation::annotations(text).any(|found| found.is_known())
+        && !statement.first_comment().is_some_and(|comment| {
+            comment.is_open || annotation::annotations_in(&comment.text).any(|found| found.is_known())
+        })
 }
 
 /// What carries the key of a shard.

@@ -46,7 +46,7 @@ impl Runner<'_> {
                     found.push(Some("answer"), answer, message.clone());
                 }
             }
-            Outcome::DeferBegin => {
+            Outcome::Own { .. } | Outcome::DeferBegin => {
                 if let Some(answer) = expected.answer.filter(|answer| !answer.is_empty()) {
                     found.push(Some("answer"), answer, "");
                 }
@@ -241,7 +241,9 @@ fn became(outcome: &Outcome) -> String {
             _ => format!("sent to hostgroup {}", route.hostgroup),
         },
         Outcome::Reject(_) => "a refusal".to_owned(),
-        Outcome::Answer { .. } | Outcome::DeferBegin => "an answer of the proxy".to_owned(),
+        Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
+            "an answer of the proxy".to_owned()
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use shardwright_rules::{
-    Configuration, Decision, Hits, Outcome, PreparedStatements, Route, SentAs, SessionView, Statement,
-    Transaction, prepared,
+    Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PreparedStatements, Route, SentAs,
+    SessionView, Statement, Transaction, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -21,6 +21,8 @@ pub(crate) struct Simulated {
     user: Option<String>,
     listener: Option<(String, u16)>,
     transaction: Option<Transaction>,
+    /// The hostgroup that the session is locked on.
+    locked_on: Option<HostgroupId>,
     /// BEGIN was answered and no server knows of it yet.
     pending: bool,
     autocommit: bool,
@@ -62,6 +64,7 @@ impl Refused<'_> {
             visits: 0,
             hits: Hits::new(),
             unknown: Hits::new(),
+            unsure: false,
             path: Vec::new(),
         }
     }
@@ -78,6 +81,7 @@ impl Simulated {
             user: None,
             listener: None,
             transaction: None,
+            locked_on: None,
             pending: false,
             autocommit: true,
             next_query_flag_in: None,
@@ -124,6 +128,7 @@ impl Simulated {
             transaction_pending: self.pending,
             autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
+            locked_on: self.locked_on,
             since_write_ms: self.since_write_ms,
         }
     }
@@ -159,7 +164,15 @@ impl Simulated {
             return self.prepared(name, statement, outcome);
         }
         match outcome {
-            Outcome::Route(route) => self.routed(statement, route),
+            Outcome::Route(route) => match &route.rewritten {
+                // What was sent is what happened.
+                Some(text) => {
+                    let sent = Statement::new(text, statement.mode()).sent_as(statement.command());
+                    self.routed(&sent, route);
+                }
+                None => self.routed(statement, route),
+            },
+            Outcome::Own { answer, .. } => self.answered(statement, *answer),
             Outcome::DeferBegin => self.pending = true,
             Outcome::Answer { .. } if ends_transaction(statement) => self.pending = false,
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
@@ -190,20 +203,15 @@ impl Simulated {
         };
         let is_work = route.shard.is_some() || !statement.is_session_setup();
         match shape.class {
-            StatementClass::Use => {
-                let mut tokens = Lexer::new(statement.text(), LexMode::default()).significant();
-                let name = tokens
-                    .nth(1)
-                    .and_then(|token| identifier(&token, statement.text()));
-                self.schema = name.map(|name| String::from_utf8_lossy(&name).into_owned());
-            }
+            StatementClass::Use => self.uses(statement),
             StatementClass::Set => self.set(statement),
             StatementClass::Begin => {
                 self.transaction = Some(open);
                 self.pending = false;
             }
             _ if ends_transaction(statement) || commits_by_itself(statement) => {
-                self.transaction = None;
+                // A user without transaction_persistent can end one on another hostgroup than its own.
+                self.transaction = self.transaction.filter(|open| open.hostgroup != route.hostgroup);
                 self.pending = false;
             }
             // What drivers ask on the way opens nothing.
@@ -220,7 +228,27 @@ impl Simulated {
         if !shape.is_safe_read() && !statement.is_session_setup() && !leaves_data_alone {
             self.since_write_ms = Some(0);
         }
+        if route.locks {
+            self.locked_on = Some(route.hostgroup);
+        }
         self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
+    }
+
+    /// What a statement leaves behind that the engine answered itself.
+    fn answered(&mut self, statement: &Statement<'_>, answer: OwnAnswer) {
+        match answer {
+            OwnAnswer::Schema => self.uses(statement),
+            OwnAnswer::Set => self.set(statement),
+            OwnAnswer::NoTransaction | OwnAnswer::OfEngine => {}
+        }
+    }
+
+    fn uses(&mut self, statement: &Statement<'_>) {
+        let mut tokens = Lexer::new(statement.text(), LexMode::default()).significant();
+        let name = tokens
+            .nth(1)
+            .and_then(|token| identifier(&token, statement.text()));
+        self.schema = name.map(|name| String::from_utf8_lossy(&name).into_owned());
     }
 
     /// Whether a statement opens the transaction that is about to open.
@@ -232,8 +260,10 @@ impl Simulated {
     fn set(&mut self, statement: &Statement<'_>) {
         for item in items(statement.text(), LexMode::default()) {
             if let SetItem::Autocommit(switch) = item {
+                // Switching on what is on already ends nothing.
+                let ends = switch && !self.autocommit;
                 self.autocommit = switch;
-                if switch {
+                if ends {
                     self.transaction = None;
                 }
             }

@@ -16,6 +16,7 @@ fn place(decision: Option<&Decision>) -> String {
         Some(Outcome::Route(route)) => route.hostgroup.to_string(),
         Some(Outcome::Reject(_)) => "refused".to_owned(),
         Some(Outcome::Answer { message }) => format!("answered {message}"),
+        Some(Outcome::Own { answer, .. }) => format!("own answer {answer:?}"),
         Some(Outcome::DeferBegin) => "deferred".to_owned(),
     }
 }

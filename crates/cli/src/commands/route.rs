@@ -1,6 +1,7 @@
 //! `route`: where statements go, and why.
 
 pub(crate) mod answer;
+mod assumed;
 
 use std::io::Read;
 
@@ -11,6 +12,7 @@ use shardwright_rules::{Configuration, SentAs, User};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
+use self::assumed::Assumed;
 use crate::args::{ClientProfile, Global, Route};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -161,7 +163,11 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     Ok(sent
         .into_iter()
         .map(|sent| Answered {
-            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.way),
+            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.way).assuming(Assumed::of(
+                args,
+                configuration,
+                &sent,
+            )),
             sent,
         })
         .collect())

@@ -445,6 +445,7 @@ impl Decider {
                 .expect("split gives a first part")
                 .to_owned(),
             Outcome::Answer { message } => format!("answer {message}"),
+            Outcome::Own { .. } => "own".to_owned(),
             Outcome::DeferBegin => "deferred".to_owned(),
         }
     }

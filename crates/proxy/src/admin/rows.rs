@@ -338,6 +338,7 @@ pub(super) fn decision(decision: &Decision) -> Table {
             row("outcome", "answer".to_owned());
             row("message", message.clone());
         }
+        Outcome::Own { .. } => row("outcome", "answer".to_owned()),
         Outcome::DeferBegin => row("outcome", "defer_begin".to_owned()),
     }
     row("evaluations", decision.evaluations.to_string());

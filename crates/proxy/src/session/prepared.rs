@@ -50,7 +50,9 @@ impl Session {
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
             Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
-            Decided::Answer { .. } | Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
+            Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => {
+                return self.refuse(seq, &not_preparable()).await;
+            }
         };
         let mut run = self.run_of(&statement, &route, None);
         // Preparing changes nothing, so it opens no transaction and needs no state.
@@ -172,7 +174,9 @@ impl Session {
                 }
                 return self.send_ok(seq, message.as_bytes()).await;
             }
-            Decided::DeferBegin => return self.refuse(seq, &not_preparable()).await,
+            Decided::Own { .. } | Decided::DeferBegin => {
+                return self.refuse(seq, &not_preparable()).await;
+            }
         };
         let run = self.run_of(statement, route, None);
         self.pause(&run.effects).await;

@@ -57,7 +57,7 @@ impl Session {
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
             Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
-            Decided::Answer { .. } | Decided::DeferBegin => {
+            Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => {
                 return self.unsupported(seq, "Unknown command").await;
             }
         };

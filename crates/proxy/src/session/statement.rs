@@ -56,6 +56,7 @@ impl Session {
                 }
                 self.send_ok(seq, message.as_bytes()).await
             }
+            Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
                 self.pending = vec![text.to_vec()];
                 self.send_ok(seq, b"").await

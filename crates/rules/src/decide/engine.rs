@@ -34,7 +34,7 @@ fn session_matches(row: &EngineRule, walk: &Walk<'_>) -> bool {
         Some(wanted) => actual == Some(wanted),
     };
     equal(&row.username, Some(session.user))
-        && equal(&row.schemaname, session.schema)
+        && equal(&row.schemaname, walk.schema)
         && address_matches(row.client_addr.as_deref(), session.client_addr)
         && match (row.proxy_addr.as_deref(), session.listener) {
             (None | Some(""), _) | (_, None) => true,

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use shardwright_sql::annotation::Annotation;
+use shardwright_sql::annotation::{Annotation, annotations_in};
 
 use crate::decide::Index;
+use crate::decide::own::{self, Verdict};
 use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
 use crate::{
@@ -17,9 +18,15 @@ use crate::{
 pub(super) const REFUSED: (u16, &str) = (1148, "42000");
 
 pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
+    let profile = index.configuration().engine.profile();
     fast_routing(index, walk);
     if walk.error_msg.is_none() {
         walk.error_msg = firewall(index, walk);
+    }
+    if profile.answers_itself
+        && let Some(outcome) = own::uses_schema(walk)
+    {
+        return outcome;
     }
     if let Some(message) = walk.ok_msg.take() {
         return Outcome::Answer { message };
@@ -34,28 +41,93 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
         });
     }
     annotations(index, walk);
-    let user = walk.user;
-    let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
-    let mut hostgroup = walk.hostgroup.map_or(default, HostgroupId);
-    let ignores_rules = index.configuration().engine.profile().transactions_ignore_rules;
-    if !ignores_rules && walk.session.is_about_to_open() {
-        hostgroup = where_transactions_open(index, hostgroup, default);
-    }
-    if let Some(transaction) = walk.session.transaction {
-        if ignores_rules {
-            if user.is_none_or(|user| user.transaction_persistent) {
-                hostgroup = transaction.hostgroup;
-            }
-        } else {
-            match stay_in_transaction(index, walk, transaction, hostgroup) {
-                Ok(same) => hostgroup = same,
-                Err(rejection) => return Outcome::Reject(*rejection),
-            }
+    let mut verdict = Verdict::Sent;
+    if profile.answers_itself {
+        verdict = own::behind_rules(walk, &walk.text);
+        if let Verdict::Answered(answer) = verdict {
+            return Outcome::Own {
+                answer,
+                rewritten: *walk.text != *walk.statement.text(),
+            };
         }
+        follow(index, walk, verdict);
     }
+    let hostgroup = match hostgroup(index, walk) {
+        Ok(hostgroup) => hostgroup,
+        Err(rejection) => return Outcome::Reject(*rejection),
+    };
     if let Some(refusing) = index.configuration().refusing(hostgroup) {
         return Outcome::Reject(refusing.rejection());
     }
+    let locks = verdict == Verdict::Locks && holds_locks(index);
+    Outcome::Route(routed(index, walk, hostgroup, locks))
+}
+
+/// A SET that the engine cannot follow sets no flag, and unless it locks the session it goes to the user's hostgroup.
+fn follow(index: &impl Index, walk: &mut Walk<'_>, verdict: Verdict) {
+    let is_locking = verdict == Verdict::Locks;
+    if is_locking || verdict == Verdict::Default {
+        walk.effects.next_query_flag_in = None;
+    }
+    if verdict == Verdict::Default || (is_locking && !holds_locks(index)) {
+        walk.hostgroup = None;
+    }
+}
+
+/// `mysql-set_query_lock_on_hostgroup`, which is on.
+fn holds_locks(index: &impl Index) -> bool {
+    let variables = &index.configuration().variables;
+    let value = variables.get("mysql-set_query_lock_on_hostgroup");
+    value.is_none_or(|value| value.trim() != "0")
+}
+
+/// Where the statement goes, as far as its session lets it.
+fn hostgroup(index: &impl Index, walk: &Walk<'_>) -> Result<HostgroupId, Box<Rejection>> {
+    let profile = index.configuration().engine.profile();
+    let user = walk.user;
+    let session = walk.session;
+    let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
+    let asked = walk.hostgroup.map(HostgroupId);
+    if profile.transactions_ignore_rules {
+        let persistent = user.is_none_or(|user| user.transaction_persistent);
+        let hostgroup = match session.transaction {
+            Some(transaction) if persistent => transaction.hostgroup,
+            // Its end goes where the transaction is, unless a rule sends it elsewhere.
+            Some(transaction) if own::ends_transaction(walk.statement) => {
+                asked.unwrap_or(transaction.hostgroup)
+            }
+            _ => asked.or(session.locked_on).unwrap_or(default),
+        };
+        return match session.locked_on {
+            Some(locked) if locked != hostgroup && holds_locks(index) => {
+                Err(locked_elsewhere(locked, hostgroup))
+            }
+            _ => Ok(hostgroup),
+        };
+    }
+    let mut hostgroup = asked.unwrap_or(default);
+    if session.is_about_to_open() {
+        hostgroup = where_transactions_open(index, hostgroup, default);
+    }
+    match session.transaction {
+        Some(transaction) => stay_in_transaction(index, walk, transaction, hostgroup),
+        None => Ok(hostgroup),
+    }
+}
+
+/// Error 9006, with which ProxySQL ends what a locked session sends elsewhere.
+fn locked_elsewhere(locked: HostgroupId, wanted: HostgroupId) -> Box<Rejection> {
+    Box::new(Rejection {
+        code: 9006,
+        sqlstate: "Y0000",
+        message: format!(
+            "ProxySQL Error: connection is locked to hostgroup {locked} but trying to reach hostgroup {wanted}"
+        ),
+        address: None,
+    })
+}
+
+fn routed(index: &impl Index, walk: &mut Walk<'_>, hostgroup: HostgroupId, locks: bool) -> Route {
     let rewritten = match &walk.text {
         Cow::Owned(text) if **text != *walk.statement.text() => Some(text.clone()),
         Cow::Borrowed(_) | Cow::Owned(_) => None,
@@ -68,7 +140,8 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     route.rewritten = rewritten;
     route.backend_schema = walk.backend_schema.take();
     route.effects = std::mem::take(&mut walk.effects).without(walk.withheld);
-    Outcome::Route(route)
+    route.locks = locks;
+    route
 }
 
 /// First the row of the user, then the row of every user; a hit overwrites what rules without `apply` decided.
@@ -83,7 +156,7 @@ fn fast_routing(index: &impl Index, walk: &mut Walk<'_>) {
     } else {
         walk.applied
     };
-    let Some(schema) = walk.session.schema.filter(|_| !skipped) else {
+    let Some(schema) = walk.schema.filter(|_| !skipped) else {
         return;
     };
     let row = |user: &str| index.fast_route(user, schema, walk.flag);
@@ -106,7 +179,7 @@ fn firewall(index: &impl Index, walk: &Walk<'_>) -> Option<(String, Address)> {
         .binary_search_by(|known| known.user.as_str().cmp(user))
         .ok()
         .map(|at| &firewall[at]);
-    let schema = walk.session.schema.unwrap_or_default();
+    let schema = walk.schema.unwrap_or_default();
     let options = walk.digests.unwrap_or_default();
     let digest = walk.statement.digest_under(&options).hash;
     if own.is_some_and(|own| own.passes(schema, walk.flag, digest)) {
@@ -124,32 +197,40 @@ fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
     if !obeyed {
         return;
     }
-    for asked in walk.statement.annotations() {
-        let Some(number) = asked.number().and_then(|number| u32::try_from(number).ok()) else {
+    let Some(comment) = walk.statement.first_comment() else {
+        return;
+    };
+    walk.unsure |= comment.is_open;
+    for asked in annotations_in(&comment.text) {
+        let Some(number) = asked.number() else {
             continue;
         };
+        // A number below 0 takes back what rules set.
+        let number = u32::try_from(number).ok();
         if asked.is("hostgroup") {
-            walk.hostgroup = Some(number);
+            walk.hostgroup = number;
         } else if asked.is("query_delay") {
-            walk.effects.delay_ms = Some(number);
+            walk.effects.delay_ms = number;
         } else if asked.is("query_timeout") {
-            walk.effects.timeout_ms = Some(number);
+            walk.effects.timeout_ms = number;
         } else if asked.is("query_retries") {
-            walk.effects.retries = Some(number);
+            walk.effects.retries = number;
         } else if asked.is("cache_ttl") {
-            walk.effects.cache_ttl_ms = Some(number);
+            walk.effects.cache_ttl_ms = number;
         } else if asked.is("mirror") {
-            walk.effects.mirror_hostgroup = Some(number);
+            walk.effects.mirror_hostgroup = number;
         }
     }
 }
+
 /// Refuses a statement with an engine annotation from a user who is not allowed them.
 pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
     let user = walk.user;
     if user.is_some_and(|user| user.annotations_allowed) {
         return None;
     }
-    let denied = walk.statement.annotations().find(Annotation::is_known)?;
+    let comment = walk.statement.first_comment()?;
+    let denied = annotations_in(&comment.text).find(Annotation::is_known)?;
     let key = String::from_utf8_lossy(denied.key).to_ascii_lowercase();
     let what = format!(
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",
@@ -224,5 +305,6 @@ fn plain(hostgroup: HostgroupId, owner: Option<(&Arc<str>, Role)>) -> Route {
         rewritten: None,
         backend_schema: None,
         effects: Effects::default(),
+        locks: false,
     }
 }

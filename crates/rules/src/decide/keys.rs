@@ -291,7 +291,7 @@ fn name_key<'a>(
 fn table_keys<'a>(step: &MapStep, walk: &Walk<'a>, template: &KeyTemplate) -> Answer<'a> {
     let question = TableQuestion {
         logical_schema: step.logical_schema.as_deref(),
-        session_schema: walk.session.schema,
+        session_schema: walk.schema,
         mode: walk.statement.mode(),
     };
     let read = |name: &str| match in_template(step.kind, template, Cow::Owned(name.to_owned())) {
@@ -324,7 +324,7 @@ fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShard
     let question = ColumnQuestion {
         logical_schema,
         key_column: column,
-        session_schema: walk.session.schema,
+        session_schema: walk.schema,
         in_shards: match in_shards {
             InShards::Absent => columns::InShards::Absent,
             InShards::Present => columns::InShards::Present,

@@ -142,7 +142,7 @@ fn found<'a>(
     if !edits.is_empty() {
         walk.text = rewrite::apply(walk.statement.text(), &edits).into();
     }
-    if step.logical_schema.is_some() && walk.session.schema == step.logical_schema.as_deref() {
+    if step.logical_schema.is_some() && walk.schema == step.logical_schema.as_deref() {
         walk.backend_schema = shard.schema.clone();
     }
     if let Some(writer) = writer {
@@ -254,7 +254,7 @@ fn named_schemas(
         let owner = index.shard_of_schema(walk.position, name).or_else(by_template);
         owner.is_some_and(|owner| !std::ptr::eq(owner, shard))
     };
-    let own = walk.session.schema.unwrap_or("the session's schema");
+    let own = walk.schema.unwrap_or("the session's schema");
     for reference in schema::references(walk.statement.text(), walk.statement.mode()) {
         let name = String::from_utf8_lossy(&reference.name);
         if other(&name) {
@@ -335,7 +335,7 @@ fn in_own_schema(
         statement.text(),
         statement.mode(),
         logical,
-        walk.session.schema,
+        walk.schema,
         own,
         unqualified,
     )

@@ -12,6 +12,8 @@ use crate::{
 /// What is known so far about one statement.
 pub(super) struct Walk<'a> {
     pub(super) session: &'a SessionView<'a>,
+    /// The session's schema, or what the engine has in its place.
+    pub(super) schema: Option<&'a str>,
     /// The session's user, where the configuration has it.
     pub(super) user: Option<&'a User>,
     pub(super) statement: &'a Statement<'a>,
@@ -45,6 +47,8 @@ pub(super) struct Walk<'a> {
     pub(super) hits: Hits,
     /// As in [`crate::Decision::unknown`].
     pub(super) unknown: Hits,
+    /// As in [`crate::Decision::unsure`].
+    pub(super) unsure: bool,
     pub(super) path: Vec<Step>,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
@@ -61,15 +65,15 @@ pub(super) enum Next {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(
-        session: &'a SessionView<'a>,
+        (session, schema): (&'a SessionView<'a>, Option<&'a str>),
         user: Option<&'a User>,
-        statement: &'a Statement<'a>,
-        digests: Option<DigestOptions>,
+        (statement, digests): (&'a Statement<'a>, Option<DigestOptions>),
         withheld: Withheld,
         explain: bool,
     ) -> Self {
         Self {
             session,
+            schema,
             user,
             statement,
             digests,
@@ -92,6 +96,7 @@ impl<'a> Walk<'a> {
             visits: 0,
             hits: Hits::new(),
             unknown: Hits::new(),
+            unsure: false,
             path: Vec::new(),
             position: 0,
             explain,

@@ -111,6 +111,7 @@ impl World {
             }
             Outcome::Reject(rejection) => format!("refused: {}", rejection.message),
             Outcome::Answer { message } => format!("answered {message}"),
+            Outcome::Own { answer, .. } => format!("own answer {answer:?}"),
             Outcome::DeferBegin => "deferred".to_owned(),
         }
     }

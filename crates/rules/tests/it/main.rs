@@ -5,6 +5,7 @@
 mod common;
 mod engine_rules;
 mod finders;
+mod own_answers;
 mod prepared;
 mod roles;
 mod shard_maps;

@@ -1,6 +1,5 @@
 //! The comment grammar and ProxySQL's annotations.
 
-use shardwright_sql::annotation::{annotations, first_comment};
 use shardwright_sql::{CommentForm, CommentKey, LexMode, comment_keys};
 
 fn values(statement: &str, name: &str, form: CommentForm) -> Vec<String> {
@@ -70,31 +69,4 @@ fn other_forms() {
         values("/* primary */", "primary", CommentForm::Pairs),
         Vec::<String>::new()
     );
-}
-
-#[test]
-fn annotations_are_read_as_proxysql_reads_them() {
-    let hostgroup = |statement: &str| {
-        let found = annotations(statement.as_bytes()).find(|annotation| annotation.is("hostgroup"));
-        found.and_then(|annotation| annotation.number())
-    };
-    for (statement, expect) in [
-        ("SELECT 1 /* hostgroup=3 */", Some(3)),
-        ("/*+ ;hostgroup=3 */ SELECT 1", Some(3)),
-        ("/* cache_ttl=1; HostGroup = 5abc */ SELECT 1", Some(5)),
-        ("/*+ hostgroup=3 */ SELECT 1", None),
-        ("/* app */ /* hostgroup=3 */ SELECT 1", None),
-        ("# hostgroup=3\nSELECT 1", None),
-        ("SELECT '/* hostgroup=3 */'", None),
-        ("SELECT `/* hostgroup=3 */`", Some(3)),
-        ("/* hostgroup=x3 */ SELECT 1", None),
-    ] {
-        assert_eq!(hostgroup(statement), expect, "{statement}");
-    }
-    assert_eq!(first_comment(b"SELECT 1"), None);
-    assert_eq!(
-        first_comment(format!("/*{}*/", "x".repeat(2000)).as_bytes()).map(<[u8]>::len),
-        Some(1023)
-    );
-    assert_eq!(first_comment(b"/*"), Some(b"".as_slice()));
 }

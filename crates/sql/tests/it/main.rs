@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod annotations;
 mod class;
 mod columns;
 mod comments;

@@ -167,7 +167,7 @@ proptest! {
         let shape = Shape::of(&text, mode);
         prop_assert_eq!(shape.class, classify(&text, mode));
         let _ = items(&text, mode);
-        let _ = annotation::annotations(&text).count();
+        let _ = annotation::first_comment(&text).map(|comment| annotation::annotations_in(&comment.text).count());
         let _ = references(&text, mode);
         for in_shards in [InShards::Present, InShards::Absent] {
             let question = ColumnQuestion {

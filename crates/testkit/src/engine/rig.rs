@@ -28,9 +28,12 @@ impl Rig {
     ) -> Result<Self, ProxySqlError> {
         let servers = NumberedServers::start(hostgroups, users)?;
         let proxysql = ProxySql::start(binary, options)?;
+        // A hostgroup without a server answers after a tenth of a second.
         let before = [
             "SET admin-refresh_interval='100'",
+            "SET mysql-connect_timeout_server_max='100'",
             "LOAD ADMIN VARIABLES TO RUNTIME",
+            "LOAD MYSQL VARIABLES TO RUNTIME",
         ];
         proxysql.run(before.map(str::to_owned).into_iter().chain(servers.rows()))?;
         proxysql.run(["LOAD MYSQL SERVERS TO RUNTIME"])?;

@@ -150,10 +150,13 @@ impl NumberedSession {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["BEGIN", ..] | ["START", "TRANSACTION", ..] => self.in_transaction = true,
-            ["COMMIT", ..] | ["ROLLBACK"] => self.in_transaction = false,
+            ["COMMIT", ..] => self.in_transaction = false,
+            ["ROLLBACK", rest @ ..] if !rest.contains(&"TO") => self.in_transaction = false,
             ["SET", "AUTOCOMMIT", value, ..] => {
-                self.autocommit = matches!(*value, "1" | "ON" | "TRUE");
-                self.in_transaction &= !self.autocommit;
+                let is_on = matches!(*value, "1" | "ON" | "TRUE");
+                // Switching on what is on already ends nothing.
+                self.in_transaction &= !is_on || self.autocommit;
+                self.autocommit = is_on;
             }
             ["SET" | "SHOW" | "USE", ..] => {}
             _ => self.in_transaction |= !self.autocommit,

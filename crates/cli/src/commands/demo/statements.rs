@@ -178,7 +178,9 @@ fn is_of(text: &str, decision: &Decision, sql: &str) -> bool {
             Some(rewritten) => text.as_bytes() == rewritten.as_slice(),
             None => text == sql,
         },
-        Outcome::Reject(_) | Outcome::Answer { .. } | Outcome::DeferBegin => text == sql,
+        Outcome::Reject(_) | Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
+            text == sql
+        }
     }
 }
 

@@ -7,11 +7,15 @@ use shardwright_analysis::Visit;
 use shardwright_diagnostics::shortened;
 use shardwright_rules::{Decision, Effects, Outcome};
 
+use super::assumed::Assumed;
 use crate::rule_set::RuleSet;
 use crate::ui::{Ui, printable};
 
 /// Rules that did not match, shown between two that did.
 const MOST_SKIPPED: usize = 6;
+
+/// Why an answer is unsure that ends in a comment.
+const OPEN_COMMENT: &str = "the statement ends inside a comment, and the engine reads annotations from what its memory holds behind it";
 
 /// Characters of a rule's conditions; compiled patterns have thousands.
 const MOST_OF_WHY: usize = 160;
@@ -36,6 +40,15 @@ pub(crate) struct Answer {
     visits: u32,
     /// Rules whose patterns could not be evaluated; the engine may decide otherwise.
     undecided: Vec<u32>,
+    /// What is taken for granted about the session, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<String>,
+    /// The answer rests on what was assumed, or on what only the engine's memory holds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unsure: bool,
+    /// The engine answers, whatever rules say.
+    #[serde(skip)]
+    is_own: bool,
     path: Vec<Step>,
 }
 
@@ -75,6 +88,13 @@ impl Answer {
             evaluations: decision.evaluations,
             visits: decision.visits,
             undecided: undecided(set, decision),
+            assumed: decision
+                .unsure
+                .then(|| OPEN_COMMENT.to_owned())
+                .into_iter()
+                .collect(),
+            unsure: decision.unsure,
+            is_own: matches!(decision.outcome, Outcome::Own { .. }),
             path: way.iter().map(|visit| Step::new(set, visit)).collect(),
         };
         match &decision.outcome {
@@ -99,9 +119,16 @@ impl Answer {
                     message: rejection.message.clone(),
                 });
             }
-            Outcome::Answer { .. } | Outcome::DeferBegin => answer.outcome = "answer",
+            Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => answer.outcome = "answer",
         }
         answer
+    }
+
+    /// The same answer with what it takes for granted.
+    pub(crate) fn assuming(mut self, assumed: Assumed) -> Self {
+        self.unsure |= assumed.decides;
+        self.assumed.extend(assumed.lines);
+        self
     }
 
     /// Where it goes, in a few words: `shop-02 writer (hostgroup 1004)`.
@@ -153,7 +180,7 @@ impl Answer {
 
     fn headline(&self, ui: &Ui) -> String {
         let verb = match (&self.error, self.hostgroup) {
-            _ if !self.undecided.is_empty() => "undecided, perhaps",
+            _ if self.unsure || !self.undecided.is_empty() => "undecided, perhaps",
             (Some(_), _) => "refused",
             (None, Some(_)) => "goes to",
             (None, None) => "answered",
@@ -169,6 +196,7 @@ impl Answer {
                 "  undecided what rule {id} matches cannot be evaluated here; the engine may decide otherwise"
             )
         }));
+        lines.extend(self.assumed.iter().map(|what| format!("  assumed   {what}")));
         lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
         lines.extend(
             self.rewritten
@@ -187,6 +215,7 @@ impl Answer {
         );
         lines.push(ui.faint(&counts));
         lines.push(match (self.path.iter().any(|step| step.matched), &self.error) {
+            _ if self.is_own => "because the engine answers this itself, whatever rules say".to_owned(),
             (false, None) => "because no rule matched: the user's cluster takes it".to_owned(),
             (false, Some(_)) => "because it is refused before any rule".to_owned(),
             (true, _) => "because".to_owned(),

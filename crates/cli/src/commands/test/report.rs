@@ -82,7 +82,9 @@ pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
             _ => format!("hostgroup {}", route.hostgroup),
         },
         Outcome::Reject(rejection) => format!("nowhere: {}", rejection.message),
-        Outcome::Answer { .. } | Outcome::DeferBegin => "nowhere: the proxy answers".to_owned(),
+        Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
+            "nowhere: the proxy answers".to_owned()
+        }
     };
     match decision.path.last() {
         Some(step) => {

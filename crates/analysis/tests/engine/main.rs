@@ -1,0 +1,10 @@
+//! The evaluator and the simulated session, held to a real ProxySQL; see `docs/conformance.md`, Rules and sessions.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod annotations;
+mod compare;
+mod known;
+mod random;
+mod rule_sets;
+mod statements;

@@ -1,0 +1,86 @@
+//! What an answer takes for granted about the session, where the command line does not say it.
+
+use shardwright_analysis::script::Sent;
+use shardwright_rules::{Body, Configuration, EngineRule};
+
+use crate::args::Route;
+
+/// Whether the rules ask for something of the session that is not known, and what was taken in its place.
+#[derive(Default)]
+pub(crate) struct Assumed {
+    /// In words, for people.
+    pub(crate) lines: Vec<String>,
+    /// A rule was taken to match because the client's address is not known: another client may go elsewhere.
+    pub(crate) decides: bool,
+}
+
+impl Assumed {
+    pub(crate) fn of(args: &Route, configuration: &Configuration, sent: &Sent) -> Self {
+        let mut assumed = Self::default();
+        let rows = || {
+            configuration
+                .graph
+                .rules
+                .iter()
+                .filter_map(|rule| match &rule.body {
+                    Body::Engine(row) => Some(row),
+                    Body::Native { .. } => None,
+                })
+        };
+        let matched = || {
+            let rules = &configuration.graph.rules;
+            sent.decision.hits.iter().filter_map(|position| {
+                let rule = &rules[*position as usize];
+                match &rule.body {
+                    Body::Engine(row) => Some((rule.id, row)),
+                    Body::Native { .. } => None,
+                }
+            })
+        };
+        if args.client.is_none() {
+            let taken = matched().find(|(_, row)| names_client(row));
+            if let Some((id, row)) = taken {
+                assumed.decides = true;
+                assumed.lines.push(format!(
+                    "a client that rule {id} is for ({}); --client ADDRESS says which",
+                    row.client_addr.as_deref().unwrap_or_default()
+                ));
+            }
+        }
+        if args.listener.is_none() && rows().any(|row| names_listener(row)) {
+            assumed
+                .lines
+                .push("no listener: rules for a port do not match; --listener NAME says which".to_owned());
+        }
+        let user = args.user.as_deref().unwrap_or_default();
+        let own = configuration
+            .user(user)
+            .and_then(|user| user.default_schema.as_deref());
+        if args.schema.is_none()
+            && own.is_none()
+            && let Some(schema) = configuration.default_schema(user)
+            && sent.schema.as_deref() == Some(schema)
+            && rows().any(|row| names_schema(row))
+        {
+            assumed.lines.push(format!(
+                "the schema {schema}, which a session has that names none; --schema NAME says another"
+            ));
+        }
+        assumed
+    }
+}
+
+/// Whether a rule is for some clients and not for others.
+fn names_client(row: &EngineRule) -> bool {
+    row.client_addr
+        .as_deref()
+        .is_some_and(|wanted| !wanted.is_empty() && !wanted.starts_with('%'))
+}
+
+fn names_listener(row: &EngineRule) -> bool {
+    row.proxy_port.is_some() || row.proxy_addr.as_deref().is_some_and(|wanted| !wanted.is_empty())
+}
+
+fn names_schema(row: &EngineRule) -> bool {
+    row.schemaname.as_deref().is_some_and(|wanted| !wanted.is_empty())
+}

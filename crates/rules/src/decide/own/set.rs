@@ -1,0 +1,313 @@
+//! SET statements to ProxySQL 2.7.1: those that it follows it answers itself, the others go to a server and lock the
+//! session on their hostgroup.
+
+use shardwright_sql::LexMode;
+use shardwright_sql::set::{Scope, SetItem, Value, items};
+
+use super::begins_with;
+use crate::{OwnAnswer, SessionView};
+
+/// What becomes of a statement behind the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is sent where rules say.
+    Sent,
+    /// The engine answers.
+    Answered(OwnAnswer),
+    /// It is sent where rules say, and the session stays locked on that hostgroup. No flag is set.
+    Locks,
+    /// It is sent to the user's hostgroup, whatever rules say; no flag is set.
+    Default,
+}
+
+/// `SET autocommit = 0` in the forms that the engine reads byte by byte, and what it switches to.
+pub(super) fn autocommit(text: &[u8]) -> Option<bool> {
+    let behind = ["SET @@session.autocommit", "set autocommit"]
+        .into_iter()
+        .find(|begin| begins_with(text, begin))
+        .map(|begin| &text[begin.len()..])?;
+    let rest = String::from_utf8_lossy(behind).to_ascii_lowercase();
+    // Each word once: the first of its kind.
+    let rest = rest.replacen("false", "0    ", 1).replacen("true", "1   ", 1);
+    let rest = rest.replacen("off", "0  ", 1).replacen("on", "1 ", 1);
+    let behind = rest.trim_start_matches(' ').strip_prefix('=')?;
+    let mut switch = None;
+    for byte in behind.bytes() {
+        match (byte, switch) {
+            (b'0' | b'1', None) => switch = Some(byte == b'1'),
+            (b' ' | b'/', Some(_)) => break,
+            (b' ' | b'/', None) => {}
+            _ => return None,
+        }
+    }
+    switch
+}
+
+/// `SET NAMES` with a character set that the engine knows, in up to 94 bytes and without a comma.
+pub(super) fn names(text: &[u8]) -> bool {
+    let short = [
+        "SET SESSION character_set_server",
+        "SET SESSION character_set_results",
+    ]
+    .into_iter()
+    .find(|begin| begins_with(text, begin) && text.len() < 55);
+    let value = match short {
+        // The engine makes a SET NAMES of these.
+        Some(begin) => {
+            let Some(equals) = text[begin.len()..].iter().position(|byte| *byte == b'=') else {
+                return false;
+            };
+            &text[begin.len() + equals + 1..]
+        }
+        None if begins_with(text, "SET NAMES ") && text.len() < 95 && !text.contains(&b',') => &text[10..],
+        None => return false,
+    };
+    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let mut words = value.split([' ', '\'', '"']).filter(|word| !word.is_empty());
+    let is_known = |name: &str| CHARACTER_SETS.contains(&name);
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some(charset), None, ..) => is_known(charset),
+        (Some(charset), Some("collate"), Some(collation), None) => {
+            let of_charset = collation.strip_prefix(charset);
+            is_known(charset) && of_charset.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        }
+        _ => false,
+    }
+}
+
+/// What becomes of a SET whose rules have been looked at; `has_multiplex`: one of them says `multiplex`.
+pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has_multiplex: bool) -> Verdict {
+    let not_followed = if has_multiplex {
+        Verdict::Default
+    } else {
+        Verdict::Locks
+    };
+    let several = digest.iter().position(|byte| *byte == b';');
+    if several.is_some_and(|at| at + 1 < digest.len()) {
+        return Verdict::Locks;
+    }
+    let has_at = text.contains(&b'@');
+    let text = &without_comments(text);
+    let items = items(text, LexMode::default());
+    let answered = Verdict::Answered(OwnAnswer::Set);
+    match items.as_slice() {
+        [SetItem::Transaction { scope, .. }] if *scope != Scope::Global => return answered,
+        [SetItem::CharacterSet(_)] => return answered,
+        _ => {}
+    }
+    let begins_known = begins_with(digest, "SET NAMES") || items.first().is_some_and(begins_followed);
+    let has_autocommit = String::from_utf8_lossy(digest)
+        .to_ascii_lowercase()
+        .contains("autocommit");
+    if !begins_known && !has_autocommit {
+        return not_followed;
+    }
+    let ends_transaction = items.contains(&SetItem::Autocommit(true)) && session.autocommit_off;
+    if ends_transaction && session.transaction.is_some() {
+        return Verdict::Sent;
+    }
+    if items.is_empty() || items.iter().any(|item| is_unreadable(item, text)) {
+        return if has_at { not_followed } else { Verdict::Default };
+    }
+    if items.iter().all(is_followed) {
+        answered
+    } else {
+        not_followed
+    }
+}
+
+/// What the engine reads of a SET: `/* … */` is cut out wherever it stands, on one line; of `/*!40101 SET … */` in front the
+/// SET is left.
+pub(super) fn without_comments(text: &[u8]) -> Vec<u8> {
+    let code = text.strip_prefix(b"/*!").filter(|rest| {
+        rest.len() > 10 && rest[..5].iter().all(u8::is_ascii_digit) && rest[5..].starts_with(b" SET")
+    });
+    let mut read = match code.and_then(|rest| Some((rest, last_end(rest)?))) {
+        Some((rest, end)) => [&rest[6..end], &rest[end + 2..]].concat(),
+        None => text.to_vec(),
+    };
+    let mut from = 0;
+    while let Some(start) = find(&read, from, b"/*") {
+        let end = find(&read, start + 2, b"*/").filter(|end| !read[start..*end].contains(&b'\n'));
+        match end {
+            Some(end) => {
+                read.drain(start..end + 2);
+                from = start;
+            }
+            None => from = start + 2,
+        }
+    }
+    let end = read
+        .iter()
+        .rposition(|byte| !matches!(byte, b' ' | b';'))
+        .map_or(0, |at| at + 1);
+    read.truncate(end);
+    read
+}
+
+fn find(text: &[u8], from: usize, wanted: &[u8; 2]) -> Option<usize> {
+    let rest = text.get(from..)?;
+    rest.windows(2)
+        .position(|pair| pair == wanted)
+        .map(|at| from + at)
+}
+
+/// The last `*/` of the first line.
+fn last_end(text: &[u8]) -> Option<usize> {
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    line.windows(2).rposition(|pair| pair == b"*/")
+}
+
+/// Whether the engine begins to read a SET whose first assignment is this.
+fn begins_followed(item: &SetItem<'_>) -> bool {
+    match item {
+        SetItem::Variable { scope, name, .. } => *scope != Scope::Global && is_followed_name(name),
+        SetItem::Names { .. } | SetItem::Autocommit(_) => true,
+        _ => false,
+    }
+}
+
+/// What the engine's reader does not get to the end of.
+fn is_unreadable(item: &SetItem<'_>, text: &[u8]) -> bool {
+    match item {
+        SetItem::Unknown => true,
+        SetItem::Variable {
+            name,
+            value: Value::Expression(span),
+            ..
+        } => {
+            // Of sql_mode it reads CONCAT and its kin over the present value.
+            let written = span.of(text).to_ascii_lowercase();
+            let calls = [&b"concat("[..], b"replace(", b"ifnull(", b"(select "];
+            !(name == "sql_mode" && calls.iter().any(|call| written.starts_with(call)))
+        }
+        _ => false,
+    }
+}
+
+fn is_followed(item: &SetItem<'_>) -> bool {
+    match item {
+        SetItem::Names { .. } | SetItem::Autocommit(_) => true,
+        SetItem::Variable { scope, name, value } => {
+            *scope != Scope::Global && is_followed_name(name) && has_value(name, value)
+        }
+        _ => false,
+    }
+}
+
+fn is_followed_name(name: &str) -> bool {
+    BOOLEANS.contains(&name) || NUMBERS.contains(&name) || TEXTS.contains(&name) || IGNORED.contains(&name)
+}
+
+/// Whether the engine reads the value of a variable that it follows.
+fn has_value(name: &str, value: &Value<'_>) -> bool {
+    let word = match value {
+        Value::Word(word) => String::from_utf8_lossy(word).into_owned(),
+        Value::Text(word) => String::from_utf8_lossy(word).into_owned(),
+        Value::Number(word) => String::from_utf8_lossy(word).into_owned(),
+        Value::Default => "default".to_owned(),
+        Value::Expression(_) => return true,
+    };
+    let word = word.to_ascii_lowercase();
+    if word.contains('@') {
+        return false;
+    }
+    if BOOLEANS.contains(&name) {
+        return matches!(&*word, "0" | "1" | "on" | "off" | "true" | "false");
+    }
+    if name == "query_cache_type" && matches!(&*word, "on" | "off" | "true" | "false" | "demand") {
+        return true;
+    }
+    if NUMBERS.contains(&name) {
+        let may_be_default = matches!(name, "sql_select_limit" | "max_join_size");
+        return word.bytes().all(|byte| byte.is_ascii_digit()) || (may_be_default && word == "default");
+    }
+    match name {
+        "session_track_gtids" => matches!(&*word, "own_gtid" | "off" | "all_gtids"),
+        "tx_read_only" | "transaction_read_only" => {
+            matches!(&*word, "0" | "1" | "on" | "off" | "true" | "false")
+        }
+        _ => true,
+    }
+}
+
+const BOOLEANS: [&str; 12] = [
+    "aurora_read_replica_read_committed",
+    "foreign_key_checks",
+    "innodb_strict_mode",
+    "innodb_table_locks",
+    "sql_auto_is_null",
+    "sql_big_selects",
+    "sql_generate_invisible_primary_key",
+    "sql_log_bin",
+    "sql_quote_show_create",
+    "sql_require_primary_key",
+    "sql_safe_updates",
+    "unique_checks",
+];
+
+const NUMBERS: [&str; 21] = [
+    "auto_increment_increment",
+    "auto_increment_offset",
+    "group_concat_max_len",
+    "innodb_lock_wait_timeout",
+    "join_buffer_size",
+    "lock_wait_timeout",
+    "long_query_time",
+    "max_execution_time",
+    "max_heap_table_size",
+    "max_join_size",
+    "max_sort_length",
+    "max_statement_time",
+    "optimizer_prune_level",
+    "optimizer_search_depth",
+    "optimizer_use_condition_selectivity",
+    "query_cache_type",
+    "sort_buffer_size",
+    "sql_select_limit",
+    "timestamp",
+    "tmp_table_size",
+    "wsrep_sync_wait",
+];
+
+const TEXTS: [&str; 20] = [
+    "character_set_client",
+    "character_set_connection",
+    "character_set_database",
+    "character_set_results",
+    "collation_connection",
+    "default_storage_engine",
+    "default_tmp_storage_engine",
+    "group_replication_consistency",
+    "lc_messages",
+    "lc_time_names",
+    "log_slow_filter",
+    "optimizer_switch",
+    "session_track_gtids",
+    "sql_mode",
+    "time_zone",
+    "transaction_isolation",
+    "transaction_read_only",
+    "tx_isolation",
+    "tx_read_only",
+    "wsrep_osu_method",
+];
+
+/// Answered with OK, and forgotten.
+const IGNORED: [&str; 8] = [
+    "interactive_timeout",
+    "net_buffer_length",
+    "net_read_timeout",
+    "net_write_timeout",
+    "read_buffer_size",
+    "read_rnd_buffer_size",
+    "session_track_schema",
+    "wait_timeout",
+];
+
+const CHARACTER_SETS: [&str; 41] = [
+    "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866",
+    "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8", "greek", "hebrew", "hp8",
+    "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5", "latin7", "macce", "macroman", "sjis", "swe7",
+    "tis620", "ucs2", "ujis", "utf16", "utf32", "utf8", "utf8mb3", "utf8mb4",
+];
