@@ -17,6 +17,7 @@ pub(crate) mod refuser;
 mod rewrite;
 mod role;
 mod schema_map;
+mod sessions;
 mod split;
 mod tree;
 mod user_map;

@@ -10,8 +10,8 @@ use shardwright_rules::{
 };
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
-use super::column_map;
 use super::conditions::Conditions;
+use super::{column_map, sessions};
 use crate::ids::lock::Lock;
 use crate::keys::site::column::ColumnSite;
 use crate::keys::site::{self, KeySite};
@@ -110,6 +110,7 @@ pub(super) fn plan(
 ) -> MapPlan {
     let step = &*section.step;
     check(section, program, report);
+    sessions::check(section, map, report);
     let reading = reading(section.origin, step, report);
     let Some(site) = reading.as_ref().and_then(Reading::of_statements) else {
         let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());

@@ -227,7 +227,7 @@ fn generated() -> impl Strategy<Value = String> {
         }
         sql + tail
     });
-    let hint = select(vec!["", "", "/* tenant=5 */ ", "/* tenant=17 */ "]);
+    let hint = select(vec!["", "", "/* t=5 */ ", "/* t=17 */ "]);
     let body = prop_oneof![4 => read, 1 => select(&OTHERS[..]).prop_map(str::to_owned)];
     (hint, body).prop_map(|(hint, body)| format!("{hint}{body}"))
 }
@@ -262,7 +262,7 @@ fn statements_about_tenants() {
 
 #[test]
 fn a_comment_beside_a_column() {
-    check("{comment: {}}, {column: {name: tenant}}");
+    check("{comment: {name: t}}, {column: {name: tenant}}");
 }
 
 #[test]

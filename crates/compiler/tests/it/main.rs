@@ -23,6 +23,7 @@ mod patterns;
 mod placements;
 mod real_engine;
 mod sections;
+mod sessions;
 mod splits;
 mod support;
 mod tree;
