@@ -14,6 +14,7 @@ mod keys;
 mod map;
 mod native;
 mod patterns;
+mod schemas;
 mod walk;
 
 pub use index::{Index, Place, remainder};

@@ -29,7 +29,9 @@ mod user;
 pub use address::Address;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
-pub use decision::{Decision, Destination, Dispatch, Effects, Hits, Outcome, Rejection, Route, Step};
+pub use decision::{
+    AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, Rejection, Route, Step,
+};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
@@ -41,7 +43,7 @@ pub use hostgroups::{
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
 pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
-    Shard, UnknownKey, Unqualified,
+    Shard, StatedTables, UnknownKey, Unqualified,
 };
 pub use prepared::{PreparedStatements, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};

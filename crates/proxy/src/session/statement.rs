@@ -109,6 +109,7 @@ impl Session {
             rewritten: None,
             backend_schema: None,
             effects: Effects::default(),
+            assumed: Vec::new(),
         })
     }
 

@@ -64,6 +64,7 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     route.shard = walk.shard.cloned();
     route.rewritten = rewritten;
     route.backend_schema = walk.backend_schema.take();
+    route.assumed = std::mem::take(&mut walk.assumed);
     route.effects = std::mem::take(&mut walk.effects).without(walk.withheld);
     Outcome::Route(route)
 }
@@ -219,5 +220,6 @@ fn plain(hostgroup: HostgroupId, owner: Option<(&Arc<str>, Role)>) -> Route {
         rewritten: None,
         backend_schema: None,
         effects: Effects::default(),
+        assumed: Vec::new(),
     }
 }
