@@ -25,6 +25,7 @@ mod shared;
 mod snapshot;
 mod stats;
 mod store;
+mod tables;
 mod validate;
 mod worker;
 

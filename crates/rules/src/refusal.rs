@@ -23,6 +23,8 @@ pub enum Refusal {
     Unqualified,
     /// BEGIN without a key.
     BeginWithoutKey,
+    /// A view, where the key of a column map is only believed of base tables.
+    NotABaseTable,
 }
 
 impl Refusal {
@@ -38,6 +40,7 @@ impl Refusal {
             Refusal::Annotation => "SW357",
             Refusal::Unqualified => "SW358",
             Refusal::BeginWithoutKey => "SW359",
+            Refusal::NotABaseTable => "SW360",
         }
     }
 
@@ -122,6 +125,15 @@ pub fn conflicting_keys(map: &str, key: &str, values: &[&str]) -> String {
     };
     Refusal::ConflictingKeys.message(&format!(
         "more than one shard key: shard map {map} takes one {key} a statement{named}"
+    ))
+}
+
+/// A table of a column map that its server says is a view, or something else that is no base table.
+pub fn not_a_base_table(map: &str, schema: &str, table: &str) -> String {
+    let table = shortened(table);
+    Refusal::NotABaseTable.message(&format!(
+        "{schema}.{table} is not a base table, so what its columns hold is not known: name the tables that it stands on, \
+         or state it as shard_maps.{map}.tables.views.{table}"
     ))
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Target {
     pub(super) opens: bool,
     /// It can begin a transaction: what was said about the next one is about it.
     pub(super) begins: bool,
+    /// It may be about rows.
+    pub(super) is_work: bool,
 }
 
 /// Why there is no connection.
@@ -154,9 +156,13 @@ impl Session {
             if target.asks {
                 missed = missed.with(target.asked);
             }
+            if target.is_work {
+                missed = missed.with(Holds::NO_WORK_ELSEWHERE);
+            }
             if held.holds.intersects(missed.with(Holds::NOT_ELSEWHERE)) {
                 return Err(Trouble::Refused(errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(
-                    "the session holds a connection to hostgroup {} ({}), and this statement belongs to hostgroup {}",
+                    "the session holds a connection to hostgroup {} ({}), and this statement belongs to hostgroup {}; \
+                     reset the connection, or use another one",
                     held.hostgroup,
                     held.holds.texts(),
                     target.hostgroup

@@ -8,3 +8,4 @@ mod finders;
 mod prepared;
 mod roles;
 mod shard_maps;
+mod trust;

@@ -4,10 +4,10 @@ use super::scope::{Finding, survey};
 use super::{
     ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, insert, mentions,
 };
-use crate::class::StatementClass;
+use crate::class::{Shape, StatementClass};
 use crate::dynamic;
 use crate::functions::{Meaning, meaning_of};
-use crate::lex::{Lexer, Token, TokenKind, identifier};
+use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema;
@@ -20,6 +20,8 @@ pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
     let reading = Reading::of(text, question.mode);
     let answer = match &reading {
         Ok(reading) => decide_reading(reading, question),
+        // `/*!40101 SET NAMES utf8 */`, as dumps have it.
+        Err(_) if is_setting(text, question.mode) => Ok(ColumnAnswer::NotConcerned),
         Err(reason) => Err(reason.clone()),
     };
     answer.unwrap_or_else(|reason| {
@@ -29,6 +31,11 @@ pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
         };
         ColumnAnswer::Undecidable(Doubt { reason, mentions })
     })
+}
+
+fn is_setting(text: &[u8], mode: LexMode) -> bool {
+    let shape = Shape::of(text, mode);
+    shape.class == StatementClass::Set && shape.is_session_setup()
 }
 
 /// False if no name, and no text that the server is given to run, can mean the logical schema.
@@ -157,6 +164,9 @@ fn concluded(
         reading.is_name(token, column) && !finding.pins.iter().any(inside)
     });
     if finding.pins.is_empty() && (mention.is_none() || !(absent || finding.condition_mentions_key)) {
+        if !absent && mentions::may_limit_by_another_name(reading, mention.is_some()) {
+            return Err(format!("{column} may be limited under another name"));
+        }
         return Ok(ColumnAnswer::Missing);
     }
     if let Some(table) = finding.logical_tables.iter().find(|table| !table.pinned) {

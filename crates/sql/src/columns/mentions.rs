@@ -44,6 +44,15 @@ pub(super) fn of(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Mentio
     }
 }
 
+/// Whether rows may be limited by the key column under a name that is not its own; `mentioned` says whether it stands
+/// somewhere, which then is no condition.
+pub(super) fn may_limit_by_another_name(reading: &Reading<'_>, mentioned: bool) -> bool {
+    let selects = (0..reading.tokens.len())
+        .filter(|&index| reading.is_word(index, "SELECT"))
+        .count();
+    (mentioned && (selects > 1 || says(reading, "HAVING"))) || renames_columns(reading)
+}
+
 /// Forms in which a statement limits or writes rows of a key without naming its column.
 fn hides_keys(reading: &Reading<'_>) -> Option<&'static str> {
     use StatementClass as C;

@@ -1,0 +1,73 @@
+//! What the router takes for granted about tables, confirmed by the server that the statement goes to.
+
+use std::time::Instant;
+
+use shardwright_rules::{AssumedTable, refusal};
+use shardwright_sql::{Shape, StatementClass};
+use shardwright_wire::{Command, errors};
+
+use super::holds::Holds;
+use super::place::{Trouble, lost};
+use super::{Held, Session};
+use crate::tables::{Era, question};
+
+impl Session {
+    /// Sees to it that these are base tables: those that are not known to be are asked for on the connection that the
+    /// statement is to run on.
+    pub(super) async fn confirm(&mut self, held: &mut Held, assumed: &[AssumedTable]) -> Result<(), Trouble> {
+        for table in assumed {
+            let era = self.era();
+            let hostgroup = held.hostgroup;
+            if self
+                .worker
+                .tables
+                .borrow_mut()
+                .is_base(era, hostgroup, table, Instant::now())
+            {
+                continue;
+            }
+            let asked = question(table);
+            let exchange = held.backend.exchange(Command::Query(asked.as_bytes())).await;
+            let outcome = exchange.map_err(|error| Trouble::Fatal(lost(&error)))?;
+            // The question has taken the place of the statement that could be asked about.
+            held.holds = held.holds.without(Holds::WARNINGS.with(Holds::FOUND_ROWS));
+            if outcome.error.is_none() && outcome.rows == 1 {
+                let mut tables = self.worker.tables.borrow_mut();
+                tables.learn((era, self.era()), hostgroup, table, Instant::now());
+            }
+            let refused = match outcome.error {
+                Some(error) => Some(error),
+                None if outcome.rows > 1 => {
+                    let message = refusal::not_a_base_table(&table.map, &table.schema, &table.table);
+                    Some(errors::NOT_ALLOWED_COMMAND.with(message))
+                }
+                None => None,
+            };
+            if let Some(error) = refused {
+                self.previous = None;
+                return Err(Trouble::Refused(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn era(&self) -> Era {
+        Era {
+            generation: self.snapshot.generation,
+            changes: self.worker.shared.table_changes(),
+        }
+    }
+
+    /// Forgets what is known of tables, if the statement may change one.
+    pub(super) fn note_table_change(&self, shape: &Shape) {
+        if may_change_tables(shape) {
+            self.worker.shared.tables_changed();
+        }
+    }
+}
+
+/// Whether a statement may create, change or drop a table or a view. Functions cannot: they may not commit.
+fn may_change_tables(shape: &Shape) -> bool {
+    use StatementClass as C;
+    shape.executable_comment || matches!(shape.class, C::Ddl | C::Call | C::Prepare | C::Other)
+}
