@@ -101,6 +101,8 @@ struct Session {
     /// As in [`SessionView::state_on`], for the statement that is being decided.
     state_on: Vec<HostgroupId>,
     previous: Option<Previous>,
+    /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
+    is_answered_here: bool,
     statements: SessionStatements,
     frame: Frame,
 }
@@ -149,6 +151,7 @@ pub(crate) async fn serve(
         held: Vec::new(),
         state_on: Vec::new(),
         previous: None,
+        is_answered_here: false,
         statements: SessionStatements::default(),
         frame: Frame::default(),
     };

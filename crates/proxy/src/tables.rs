@@ -75,7 +75,8 @@ impl KnownTables {
     }
 }
 
-/// Asks for a table: no row if there is none, one if it is a base table, two if it is anything else.
+/// Asks for a table: no row if there is none, one if it is a base table, two if it is anything else. The limit stands
+/// against the session's `sql_select_limit`.
 pub(crate) fn question(table: &AssumedTable) -> String {
     let literal = |name: &str| format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''"));
     let from = format!(
@@ -84,7 +85,8 @@ pub(crate) fn question(table: &AssumedTable) -> String {
         literal(&table.table)
     );
     format!(
-        "SELECT 1 {from} <> 'TEMPORARY' UNION ALL SELECT 2 {from} NOT IN ('BASE TABLE', 'SYSTEM VERSIONED', 'TEMPORARY')"
+        "SELECT 1 {from} <> 'TEMPORARY' UNION ALL SELECT 2 {from} NOT IN ('BASE TABLE', 'SYSTEM VERSIONED', 'TEMPORARY') \
+         LIMIT 2"
     )
 }
 

@@ -431,6 +431,7 @@ impl End {
             rewritten: None,
             backend_schema: self.state.backend_schema.clone(),
             effects: self.state.effects.clone(),
+            assumed: Vec::new(),
         })
     }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use shardwright_rules::{
-    Configuration, Decision, Hits, Outcome, PreparedStatements, Route, SentAs, SessionView, Statement,
-    Transaction, prepared,
+    Configuration, Decision, Hits, HostgroupId, Outcome, PreparedStatements, Route, SentAs, SessionView,
+    Statement, Transaction, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -26,6 +26,8 @@ pub(crate) struct Simulated {
     autocommit: bool,
     next_query_flag_in: Option<u32>,
     since_write_ms: Option<u64>,
+    /// As in [`SessionView::state_on`].
+    state_on: Vec<HostgroupId>,
     /// What was prepared, by name.
     prepared: BTreeMap<String, Prepared>,
     engine: PreparedStatements,
@@ -82,6 +84,7 @@ impl Simulated {
             autocommit: true,
             next_query_flag_in: None,
             since_write_ms: None,
+            state_on: Vec::new(),
         }
     }
 
@@ -125,6 +128,7 @@ impl Simulated {
             autocommit_off: !self.autocommit,
             next_query_flag_in: self.next_query_flag_in,
             since_write_ms: self.since_write_ms,
+            state_on: &self.state_on,
         }
     }
 
@@ -219,6 +223,10 @@ impl Simulated {
         );
         if !shape.is_safe_read() && !statement.is_session_setup() && !leaves_data_alone {
             self.since_write_ms = Some(0);
+        }
+        if shape.effects.intersects(SessionEffects::BINDS_READS) && !self.state_on.contains(&route.hostgroup)
+        {
+            self.state_on.push(route.hostgroup);
         }
         self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
     }

@@ -1,21 +1,23 @@
-//! What the router takes for granted about tables, confirmed by the server that the statement goes to.
+//! What is taken for granted about a statement, and confirmed before it is sent: what its tables are, and that the
+//! statement it asks about ran where it goes.
 
 use std::time::Instant;
 
-use shardwright_rules::{AssumedTable, refusal};
+use shardwright_rules::refusal;
 use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
 use super::holds::Holds;
-use super::place::{Trouble, lost};
-use super::{Held, Session};
+use super::place::{Target, Trouble, lost};
+use super::statement::Run;
+use super::{Held, Previous, Session};
 use crate::tables::{Era, question};
 
 impl Session {
     /// Sees to it that these are base tables: those that are not known to be are asked for on the connection that the
     /// statement is to run on.
-    pub(super) async fn confirm(&mut self, held: &mut Held, assumed: &[AssumedTable]) -> Result<(), Trouble> {
-        for table in assumed {
+    pub(super) async fn confirm(&mut self, held: &mut Held, run: &Run<'_>) -> Result<(), Trouble> {
+        for table in &run.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
             if self
@@ -25,6 +27,12 @@ impl Session {
                 .is_base(era, hostgroup, table, Instant::now())
             {
                 continue;
+            }
+            if run.target.asks {
+                return Err(Trouble::Refused(errors::UNKNOWN.with(
+                    "the proxy must ask the server what the statement's tables are, and its question would take the place \
+                     of the statement that this one asks about; ask in a statement without tables",
+                )));
             }
             let asked = question(table);
             let exchange = held.backend.exchange(Command::Query(asked.as_bytes())).await;
@@ -44,11 +52,32 @@ impl Session {
                 None => None,
             };
             if let Some(error) = refused {
-                self.previous = None;
+                // No connection has this number: questions about the statement before are refused.
+                self.previous = self.previous.map(|previous| Previous {
+                    serial: u64::MAX,
+                    ..previous
+                });
                 return Err(Trouble::Refused(error));
             }
         }
         Ok(())
+    }
+
+    /// Refuses ROW_COUNT() and FOUND_ROWS() where the statement before did not run.
+    pub(super) fn check_counts(&self, target: &Target) -> Result<(), Trouble> {
+        let ran_elsewhere = || {
+            self.previous
+                .is_some_and(|previous| previous.hostgroup != target.hostgroup)
+        };
+        let is_unknown = (target.row_count && self.is_answered_here)
+            || (target.asked.intersects(Holds::FOUND_ROWS) && ran_elsewhere());
+        if !is_unknown {
+            return Ok(());
+        }
+        Err(Trouble::Refused(errors::UNKNOWN.with(
+            "the session's previous statement was answered elsewhere or by the proxy itself, so ROW_COUNT() and \
+             FOUND_ROWS() cannot be known here",
+        )))
     }
 
     fn era(&self) -> Era {

@@ -87,6 +87,7 @@ impl Session {
             },
         );
         self.outdate(run.ending, insert_id);
+        self.is_answered_here = false;
         if !shape.is_safe_read() && !run.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.last_write = Some(Instant::now());
         }

@@ -62,7 +62,7 @@ impl Session {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, &run.assumed).await {
+        if let Err(trouble) = self.confirm(&mut held, &run).await {
             return self.unconfirmed(trouble, held, seq).await;
         }
         let id = self.statements.next_id();
@@ -184,7 +184,7 @@ impl Session {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, &run.assumed).await {
+        if let Err(trouble) = self.confirm(&mut held, &run).await {
             return self.unconfirmed(trouble, held, seq).await;
         }
         self.note_table_change(statement.shape());

@@ -13,7 +13,7 @@ use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
 use super::set::SetPlan;
-use super::text::{asked, asks, ending, other_packets, rejected, unroutable, words};
+use super::text::{asked, asks, ending, mentions_row_count, other_packets, rejected, unroutable, words};
 use super::{Flow, Held, MAX_PENDING, Session};
 use crate::channel::Frame;
 
@@ -159,7 +159,7 @@ impl Session {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, &run.assumed).await {
+        if let Err(trouble) = self.confirm(&mut held, run).await {
             return self.unconfirmed(trouble, held, seq).await;
         }
         self.note_table_change(run.statement.shape());
@@ -208,10 +208,11 @@ impl Session {
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,
                 asked,
+                row_count: asked.intersects(Holds::FOUND_ROWS) && mentions_row_count(statement),
                 // What a driver asks on the way does not open the transaction; a statement does, placed or not.
                 opens: !self.pending.is_empty() && is_work,
                 begins: is_work,
-                is_work,
+                is_work: is_work || shape.class == StatementClass::Show,
             },
             assumed: route.assumed.clone(),
             effects: route.effects.clone(),
