@@ -28,6 +28,8 @@ mod prove;
 mod reports;
 mod route_tests;
 mod rule_sets;
+mod session_statements;
+mod sessions;
 mod support;
 mod tenants;
 mod traffic;

@@ -13,3 +13,4 @@ mod maps;
 mod prepared;
 mod statements;
 mod streaming;
+mod trust;
