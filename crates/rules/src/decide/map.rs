@@ -68,6 +68,11 @@ fn missing<'a>(
     let action = if walk.statement.begins() {
         match step.missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
+            MissingBegin::FirstStatement if walk.session.transaction.is_some() => {
+                // BEGIN commits what is open, so it goes there.
+                walk.hostgroup = walk.session.transaction.map(|open| open.hostgroup.0);
+                return Ok(Next::Continue);
+            }
             MissingBegin::FirstStatement => {
                 let why = "the transaction opens where its first statement with a key goes";
                 walk.matched(rule, &rule.address, None, |_| why.to_owned());

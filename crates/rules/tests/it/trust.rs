@@ -220,3 +220,13 @@ fn a_session_that_keeps_state_on_the_writer_reads_there() {
     assert_eq!(hostgroup(&[HostgroupId(10)]), "10");
     assert_eq!(hostgroup(&[HostgroupId(20)]), "11");
 }
+
+#[test]
+fn begin_inside_a_transaction_commits_it_where_it_is_open() {
+    let by_column = json!([{"column": {"column": "tenant", "in_shards": "present"}}]);
+    let missing = json!({"statements": "reject", "session_setup": "allow", "begin": "first_statement"});
+    let mut world = world(by_column, json!({ "missing": missing }));
+    assert_eq!(world.ask("BEGIN"), "deferred");
+    world.transaction = Some(20);
+    assert_eq!(world.ask("BEGIN"), "20");
+}
