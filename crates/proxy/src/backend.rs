@@ -34,10 +34,10 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
 /// (`include/mysql_com.h`, SERVER_STATUS_ANSI_QUOTES).
 const UNREADABLE: u16 = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() | 0x8000;
 
-/// Has a row in a session whose statements the lexer would read wrongly.
+/// Has a row in a session whose statements the lexer would read wrongly, whatever its `sql_select_limit`.
 const UNREADABLE_SESSION: &[u8] = b"SELECT 1 FROM DUAL WHERE @@character_set_client IN \
     ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
-    OR @@sql_mode LIKE '%ANSI_QUOTES%' OR @@sql_mode LIKE '%NO_BACKSLASH_ESCAPES%'";
+    OR @@sql_mode LIKE '%ANSI_QUOTES%' OR @@sql_mode LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1";
 
 /// A character set of a session: what `SET NAMES` said.
 #[derive(Clone, Debug, PartialEq, Eq)]

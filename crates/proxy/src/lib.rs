@@ -26,6 +26,7 @@ mod shared;
 mod snapshot;
 mod stats;
 mod store;
+mod tables;
 mod validate;
 mod worker;
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Dispatch, Transaction};
+use shardwright_rules::{Dispatch, HostgroupId, Transaction};
 
 use crate::backend::Names;
 
@@ -87,8 +87,10 @@ pub(crate) struct SessionStatement {
 }
 
 /// What a decision about a prepared statement depends on, besides its text, its schema and its user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Circumstances {
+    /// As in [`shardwright_rules::SessionView::state_on`].
+    pub(crate) state_on: Vec<HostgroupId>,
     pub(crate) generation: i64,
     pub(crate) transaction: Option<Transaction>,
     pub(crate) transaction_pending: bool,

@@ -1,6 +1,7 @@
 //! A client's session: one task that reads commands, routes them, and forwards what servers answer.
 
 mod answer;
+mod assumed;
 mod conclude;
 mod database;
 mod forward;
@@ -21,7 +22,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shardwright_rules::{HostgroupId, SessionView, Transaction};
+use shardwright_rules::{HostgroupId, SessionView, Statement, Transaction};
+use shardwright_sql::SessionEffects;
 use shardwright_wire::{CapabilityFlags, Command, ConnectError, DecodeError, MysqlError, errors};
 
 use self::holds::Holds;
@@ -96,7 +98,11 @@ struct Session {
     last_write: Option<Instant>,
     history: SetHistory,
     held: Vec<Held>,
+    /// As in [`SessionView::state_on`], for the statement that is being decided.
+    state_on: Vec<HostgroupId>,
     previous: Option<Previous>,
+    /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
+    is_answered_here: bool,
     statements: SessionStatements,
     frame: Frame,
 }
@@ -143,7 +149,9 @@ pub(crate) async fn serve(
         last_write: None,
         history: SetHistory::default(),
         held: Vec::new(),
+        state_on: Vec::new(),
         previous: None,
+        is_answered_here: false,
         statements: SessionStatements::default(),
         frame: Frame::default(),
     };
@@ -249,7 +257,23 @@ impl Session {
             next_query_flag_in: self.next_query_flag_in,
             locked_on: None,
             since_write_ms: self.last_write.map(|write| write.elapsed().as_millis() as u64),
+            state_on: &self.state_on,
         }
+    }
+
+    /// Notes where the session keeps what the statement's answer may depend on.
+    fn note_state(&mut self, statement: &Statement<'_>) {
+        self.state_on.clear();
+        if self.held.is_empty() {
+            return;
+        }
+        let mut state = Holds::NOT_ON_READERS;
+        let effects = statement.shape().effects;
+        if effects.intersects(SessionEffects::USER_VARIABLE) {
+            state = state.with(Holds::USER_VARIABLES);
+        }
+        let keeping = self.held.iter().filter(|held| held.holds.intersects(state));
+        self.state_on.extend(keeping.map(|held| held.hostgroup));
     }
 
     /// The open transaction.

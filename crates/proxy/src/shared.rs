@@ -1,7 +1,7 @@
 //! What all threads of a proxy share: the control, limits, and counts that must hold across workers.
 
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     half_open: Arc<AtomicUsize>,
     next_connection: AtomicU32,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
+    table_changes: AtomicU64,
 }
 
 impl Shared {
@@ -57,7 +58,18 @@ impl Shared {
             half_open: Arc::default(),
             next_connection: AtomicU32::new(1),
             users: Mutex::default(),
+            table_changes: AtomicU64::new(0),
         }
+    }
+
+    /// Statements so far that may have changed a table.
+    pub(crate) fn table_changes(&self) -> u64 {
+        self.table_changes.load(Ordering::Acquire)
+    }
+
+    /// Ends what any worker knows of tables.
+    pub(crate) fn tables_changed(&self) {
+        self.table_changes.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn workers(&self) -> &[WorkerHandle] {

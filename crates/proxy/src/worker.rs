@@ -23,6 +23,7 @@ use crate::session;
 use crate::shared::{Phase, Place, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, DigestFigures, Report, bump};
+use crate::tables::KnownTables;
 
 /// How exact idle timeouts are.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -125,6 +126,7 @@ pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
     pub(crate) counters: Counters,
+    pub(crate) tables: RefCell<KnownTables>,
     snapshot: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     slots: RefCell<FxHashMap<u64, Rc<Slot>>>,
     next: Cell<u64>,
@@ -140,6 +142,7 @@ impl Worker {
             counters: Counters::new(shared.limits.max_digests),
             snapshot: RefCell::new(Cache::new(snapshot)),
             slots: RefCell::default(),
+            tables: RefCell::default(),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
             shared,

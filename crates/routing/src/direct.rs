@@ -153,6 +153,7 @@ impl Direct {
                 rewritten: None,
                 backend_schema: None,
                 effects: self.effects.clone(),
+                assumed: Vec::new(),
             }),
             hits: Hits::from_buf_and_len(self.hits, self.hits_len),
         }
@@ -227,6 +228,7 @@ mod tests {
         next_query_flag_in: None,
         locked_on: None,
         since_write_ms: None,
+        state_on: &[],
     };
 
     #[test]

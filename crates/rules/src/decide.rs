@@ -15,6 +15,7 @@ mod map;
 mod native;
 mod own;
 mod patterns;
+mod schemas;
 mod walk;
 
 pub use index::{Index, Place, remainder};

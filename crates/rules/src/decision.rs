@@ -101,6 +101,21 @@ pub struct Route {
     /// cannot follow.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub locks: bool,
+    /// What was taken for granted about tables of the schema on the shard; whoever sends the statement sees to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<AssumedTable>,
+}
+
+/// A table that a key column was believed of: true of base tables only. A view may call another column by that name, or
+/// aggregate over rows of other keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AssumedTable {
+    /// The schema as the server has it.
+    pub schema: Arc<str>,
+    /// The table.
+    pub table: String,
+    /// The map that believed it.
+    pub map: Arc<str>,
 }
 
 /// A route without names: as much of it as a statement needs on its way.
@@ -116,6 +131,8 @@ pub struct Destination {
     pub backend_schema: Option<Arc<str>>,
     /// As in [`Route::effects`].
     pub effects: Effects,
+    /// As in [`Route::assumed`].
+    pub assumed: Vec<AssumedTable>,
 }
 
 impl From<Route> for Destination {
@@ -126,6 +143,7 @@ impl From<Route> for Destination {
             rewritten: route.rewritten,
             backend_schema: route.backend_schema,
             effects: route.effects,
+            assumed: route.assumed,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
-    Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
+    AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
 };
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
@@ -47,7 +47,7 @@ pub use hostgroups::{
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
 pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
-    Shard, UnknownKey, Unqualified,
+    Shard, StatedTables, UnknownKey, Unqualified,
 };
 pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};

@@ -1,5 +1,6 @@
 //! A shard map as the bundled engine runs it: how a key is found, and where each shard is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct MapStep {
     pub logical_schema: Option<String>,
     /// What happens to tables named without a schema while the session is in the logical schema.
     pub unqualified: Unqualified,
+    /// What the topology states about the tables of the logical schema.
+    #[serde(default, skip_serializing_if = "StatedTables::is_empty")]
+    pub tables: StatedTables,
     /// Shards in written order. No value belongs to two of them.
     pub shards: Vec<Shard>,
     /// Placement by remainder instead of by value.
@@ -37,6 +41,42 @@ pub struct MapStep {
     /// The map that takes statements without this map's key (`otherwise`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
+}
+
+/// What is known of tables without asking a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedTables {
+    /// Base tables, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub base: Vec<String>,
+    /// Views through which the key column passes as it is, with the tables that they stand on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub views: BTreeMap<String, Vec<String>>,
+}
+
+impl StatedTables {
+    /// Nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        self.base.is_empty() && self.views.is_empty()
+    }
+
+    fn is_base(&self, table: &str) -> bool {
+        self.base
+            .binary_search_by(|stated| stated.as_str().cmp(table))
+            .is_ok()
+    }
+
+    /// The tables that `table` comes to and that nothing is stated of: whether they are base tables must be asked.
+    pub fn unstated<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
+        let view = self.views.get(table);
+        let itself = view.is_none().then_some(table);
+        let below = view.into_iter().flatten().map(String::as_str);
+        itself
+            .into_iter()
+            .chain(below)
+            .filter(|table| !self.is_base(table))
+    }
 }
 
 /// A way to find the key.

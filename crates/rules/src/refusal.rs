@@ -23,6 +23,8 @@ pub enum Refusal {
     Unqualified,
     /// BEGIN without a key.
     BeginWithoutKey,
+    /// A view, where the key of a column map is only believed of base tables.
+    NotABaseTable,
     /// The text ends inside a literal or a comment, or seems to: a NUL byte hides from patterns what stands behind it.
     Unreadable,
 }
@@ -40,6 +42,7 @@ impl Refusal {
             Refusal::Annotation => "SW357",
             Refusal::Unqualified => "SW358",
             Refusal::BeginWithoutKey => "SW359",
+            Refusal::NotABaseTable => "SW360",
             Refusal::Unreadable => "SW361",
         }
     }
@@ -64,6 +67,7 @@ impl Refusal {
             }
             Refusal::Annotation => self.message("engine annotations are refused"),
             Refusal::Unreadable => self.message("the text ends inside a literal or a comment"),
+            Refusal::NotABaseTable => self.message("the statement names a view"),
         }
     }
 
@@ -148,6 +152,15 @@ pub fn conflicting_keys(map: &str, key: &str, values: &[&str]) -> String {
     };
     Refusal::ConflictingKeys.message(&format!(
         "more than one shard key: shard map {map} takes one {key} a statement{named}"
+    ))
+}
+
+/// A table of a column map that its server says is a view, or something else that is no base table.
+pub fn not_a_base_table(map: &str, schema: &str, table: &str) -> String {
+    let table = shortened(table);
+    Refusal::NotABaseTable.message(&format!(
+        "{schema}.{table} is not a base table, so what its columns hold is not known: name the tables that it stands on, \
+         or state it as shard_maps.{map}.tables.views.{table}"
     ))
 }
 

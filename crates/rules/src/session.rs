@@ -26,6 +26,9 @@ pub struct SessionView<'a> {
     pub locked_on: Option<HostgroupId>,
     /// Milliseconds since the session's last write; `None`: no write yet.
     pub since_write_ms: Option<u64>,
+    /// Hostgroups where the session keeps what no other connection has: temporary tables, user variables, locks,
+    /// prepared statements by name, what stored code may have left.
+    pub state_on: &'a [HostgroupId],
 }
 
 impl SessionView<'_> {

@@ -6,7 +6,7 @@ mod shape;
 
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;
-pub(crate) use keywords::classify_from;
+pub(crate) use keywords::{MAX_NESTED, classify_from, code_of};
 pub use shape::{Shape, called_functions};
 
 /// The kind of a statement, from its leading keywords.

@@ -6,6 +6,7 @@
 
 mod decide;
 mod insert;
+mod mentions;
 mod pins;
 mod scope;
 
@@ -76,6 +77,9 @@ pub struct KeyUse {
     pub role: KeyRole,
     /// Changes that make the statement run where the column is absent; empty if it is present.
     pub neutralised: Vec<Edit>,
+    /// The tables of the logical schema that the keys limit, distinct. The keys hold only if each of them is a base
+    /// table: a view may call another column by the key's name, or aggregate over rows of other keys.
+    pub tables: Vec<String>,
 }
 
 impl KeyUse {
@@ -105,6 +109,26 @@ pub enum ColumnAnswer {
     Keys(KeyUse),
     /// It names tables of the logical schema and nothing limits them to a key.
     Missing,
-    /// It names or may name such tables, and no key can be shown to hold. The text says what and why, for people.
-    Undecidable(String),
+    /// It names or may name such tables, and no key can be shown to hold.
+    Undecidable(Doubt),
+}
+
+/// Why no key can be shown to hold, and what the statement says of keys all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// What is not followed and why, for people.
+    pub reason: String,
+    /// Whether a key that comes from elsewhere, as from a comment, could contradict the statement.
+    pub mentions: Mentions,
+}
+
+/// What a statement that is not followed says of the key column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mentions {
+    /// Nothing.
+    Nothing,
+    /// It compares the column with these literals for equality, and names it for nothing else but to join by it.
+    These(Vec<KeyLiteral>),
+    /// It may say anything, for this reason.
+    Unknown(&'static str),
 }

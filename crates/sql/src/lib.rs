@@ -12,6 +12,7 @@ pub mod class;
 pub mod columns;
 pub mod comment;
 pub mod digest;
+pub mod dynamic;
 mod functions;
 pub mod lex;
 mod parse;

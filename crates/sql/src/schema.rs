@@ -1,6 +1,7 @@
 //! Which schemas a statement names, and the edits that move it from a logical schema to a shard's.
 
 mod keyed;
+mod named;
 mod naming;
 mod place;
 mod refer;
@@ -9,6 +10,7 @@ mod tables;
 use crate::lex::Span;
 
 pub use keyed::{TableKeys, TableName, TableQuestion, table_keys};
+pub use named::{NamedSchemas, named_schemas};
 pub use naming::Naming;
 pub use place::{Unqualified, place};
 pub use refer::{SchemaReference, references};

@@ -426,6 +426,7 @@ impl End {
             backend_schema: self.state.backend_schema.clone(),
             effects: self.state.effects.clone(),
             locks: false,
+            assumed: Vec::new(),
         })
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Simulated {
     autocommit: bool,
     next_query_flag_in: Option<u32>,
     since_write_ms: Option<u64>,
+    /// As in [`SessionView::state_on`].
+    state_on: Vec<HostgroupId>,
     /// What was prepared, by name.
     prepared: BTreeMap<String, Prepared>,
     engine: PreparedStatements,
@@ -86,6 +88,7 @@ impl Simulated {
             autocommit: true,
             next_query_flag_in: None,
             since_write_ms: None,
+            state_on: Vec::new(),
         }
     }
 
@@ -130,6 +133,7 @@ impl Simulated {
             next_query_flag_in: self.next_query_flag_in,
             locked_on: self.locked_on,
             since_write_ms: self.since_write_ms,
+            state_on: &self.state_on,
         }
     }
 
@@ -230,6 +234,10 @@ impl Simulated {
         }
         if route.locks {
             self.locked_on = Some(route.hostgroup);
+        }
+        if shape.effects.intersects(SessionEffects::BINDS_READS) && !self.state_on.contains(&route.hostgroup)
+        {
+            self.state_on.push(route.hostgroup);
         }
         self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
     }

@@ -83,6 +83,15 @@ const REFUSALS: &[CodeDoc] = &[
          `missing_key: {begin: first_statement}` the bundled engine opens it where the first statement with a key goes.\n",
     ),
     page(
+        "SW360",
+        "a view where a column map needs a base table",
+        "The map finds its key in a column, and the statement names a view. A view may call another column by the key's\n\
+         name, or aggregate over rows of other keys, so `WHERE tenant=5` would not say where the rows are. Name the tables\n\
+         that the view stands on. If it hands the key column on as it is, state it: `tables: {views: {v_orders: [orders]}}`\n\
+         in the shard map. The bundled proxy asks the server what a table is on first use, and again after any change of\n\
+         tables that passes through it, after a new generation, and after 60 seconds.\n",
+    ),
+    page(
         "SW361",
         "a text that ends inside a literal or a comment",
         "On ProxySQL, patterns see a statement up to its first NUL byte, and the engine reads annotations behind it. A text\n\

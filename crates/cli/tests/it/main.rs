@@ -30,6 +30,8 @@ mod refuse;
 mod reports;
 mod route_tests;
 mod rule_sets;
+mod session_statements;
+mod sessions;
 mod support;
 mod tenants;
 mod traffic;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardwright_rules::{
     CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, MissingAction,
-    MissingBegin, MissingKey, Remainder, Shard, UnknownKey, Unqualified,
+    MissingBegin, MissingKey, Remainder, Shard, StatedTables, UnknownKey, Unqualified,
 };
 use shardwright_topology::model::{self as model, OnUnsupported, Topology};
 
@@ -134,6 +134,20 @@ fn step(topology: &Topology, map: &model::ShardMap, report: &Report<'_>) -> MapS
             model::Unqualified::Reject => Unqualified::Reject,
             model::Unqualified::Qualify => Unqualified::Qualify,
             model::Unqualified::SessionSchema => Unqualified::SessionSchema,
+        },
+        tables: StatedTables {
+            base: map.tables.base.iter().map(|name| name.to_string()).collect(),
+            views: map
+                .tables
+                .views
+                .iter()
+                .map(|(view, below)| {
+                    (
+                        view.to_string(),
+                        below.iter().map(|name| name.to_string()).collect(),
+                    )
+                })
+                .collect(),
         },
         shards: map
             .shards

@@ -19,12 +19,12 @@ pub(super) const SHAPES: &str = "one table, at most 8 columns, comparisons joine
                                  the key's, no OR, IN, join, subquery, double quote, backslash, placeholder or comment \
                                  behind the verb";
 
-/// Tells which statements the engine will not place.
+/// Tells which statements the engine will not place, and that it trusts views unless the map states its tables.
 pub(super) fn report_shapes(
     origin: OriginId,
     field: &str,
     column: &str,
-    in_shards: InShards,
+    (in_shards, tables_are_stated): (InShards, bool),
     report: &mut Report<'_>,
 ) {
     let inserts = match in_shards {
@@ -35,9 +35,14 @@ pub(super) fn report_shapes(
         InShards::Present => (inserts.as_str(), ""),
         InShards::Absent => ("", inserts.as_str()),
     };
+    let views = if tables_are_stated {
+        ""
+    } else {
+        ". A view is taken for a table, because this engine cannot ask: state the map's `tables`"
+    };
     let message = format!(
         "on {}, a key in column {column} is found in SELECT, UPDATE and DELETE with `{column} = literal` and of this shape: \
-         {SHAPES}{placed}. Other statements of the logical schema are refused{refused}, prepared statements too",
+         {SHAPES}{placed}. Other statements of the logical schema are refused{refused}, prepared statements too{views}",
         report.engine
     );
     report.add(Severity::Warning, DIFFERENCE, origin, field, message);

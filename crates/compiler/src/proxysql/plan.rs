@@ -287,7 +287,8 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Report<'_>) -> Option<
                 let schema = step.logical_schema.as_deref().unwrap_or_default();
                 reading.column = ColumnSite::new(column, schema, step.kind, *in_shards);
                 if reading.column.is_some() {
-                    column_map::report_shapes(origin, &field, column, *in_shards, report);
+                    let stated = !step.tables.is_empty();
+                    column_map::report_shapes(origin, &field, column, (*in_shards, stated), report);
                 } else {
                     let what = format!(
                         "find a key in predicates on `{column}` of `{schema}`: its patterns spell ASCII letters, digits and _"

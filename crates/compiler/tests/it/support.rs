@@ -142,6 +142,7 @@ impl Build {
         let origin = self.object("shard_maps", name);
         let placement = Placement::Value;
         self.maps.push(ShardMap {
+            tables: Default::default(),
             name: name.into(),
             origin,
             applies_to: Scope {

@@ -99,6 +99,7 @@ pub(crate) fn tenants(shards: Vec<Shard>) -> MapStep {
         conflict: Conflict::Reject,
         logical_schema: None,
         unqualified: Unqualified::Reject,
+        tables: StatedTables::default(),
         shards,
         remainder: None,
         missing: MissingKey {

@@ -314,6 +314,9 @@ pub(super) fn decision(decision: &Decision) -> Table {
             if let Some(schema) = &route.backend_schema {
                 row("backend_schema", schema.to_string());
             }
+            for table in &route.assumed {
+                row("assumed_base_table", format!("{}.{}", table.schema, table.table));
+            }
             if let Some(rewritten) = &route.rewritten {
                 row("rewritten", String::from_utf8_lossy(rewritten).into_owned());
             }

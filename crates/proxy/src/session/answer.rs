@@ -14,6 +14,7 @@ impl Session {
     }
 
     pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8]) -> Flow {
+        self.is_answered_here = true;
         let ok = OkPacket {
             status: self.status(),
             info,

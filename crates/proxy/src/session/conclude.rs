@@ -45,6 +45,7 @@ impl Session {
         started: Instant,
     ) -> Flow {
         self.count(&held, run, bytes_sent, traffic, started);
+        self.note_table_change(run.statement.shape());
         let outcome = held.backend.scanner.outcome();
         let (failed, mut status) = (outcome.error.is_some(), outcome.status);
         let (insert_id, warnings) = (outcome.last_insert_id, outcome.warnings);
@@ -86,6 +87,7 @@ impl Session {
             },
         );
         self.outdate(run.ending, insert_id);
+        self.is_answered_here = false;
         if !shape.is_safe_read() && !run.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.last_write = Some(Instant::now());
         }

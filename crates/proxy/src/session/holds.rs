@@ -38,6 +38,12 @@ impl Holds {
     pub(crate) const IN_TRANSACTION: Self = Self(Self::TRANSACTION.0 | Self::XA.0);
     /// State that a statement elsewhere would miss without a word: it is refused instead.
     pub(crate) const NOT_ELSEWHERE: Self = Self(Self::TABLE_LOCKS.0 | Self::UNKNOWN_SET.0);
+    /// State that a statement that reads or writes rows elsewhere would miss: a temporary table hides the table of its
+    /// name, and code that is not in the text may have made one, or set variables.
+    pub(crate) const NO_WORK_ELSEWHERE: Self = Self(Self::TEMPORARY_TABLES.0 | Self::UNKNOWN_CODE.0);
+    /// State on a writer for which reads stay there.
+    pub(crate) const NOT_ON_READERS: Self =
+        Self(Self::NOT_ELSEWHERE.0 | Self::NO_WORK_ELSEWHERE.0 | Self::NAMED_LOCKS.0 | Self::XA.0);
 
     const TEXTS: [(Self, &'static str); 17] = [
         (Self::TRANSACTION, "an open transaction"),

@@ -64,8 +64,10 @@ impl Session {
             self.next_transaction = Some(text.to_vec());
         }
         if let Some(autocommit) = plan.autocommit {
+            // Where it is on already, SET autocommit=1 ends no transaction.
+            let turns_on = autocommit && !self.autocommit;
             self.autocommit = autocommit;
-            if autocommit && let Err(error) = self.commit_by_autocommit().await {
+            if turns_on && let Err(error) = self.commit_by_autocommit().await {
                 return self.refuse_and_close(&error, seq).await;
             }
         }

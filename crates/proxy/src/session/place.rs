@@ -31,10 +31,14 @@ pub(super) struct Target {
     pub(super) asks: bool,
     /// What it asks, by the reasons for which connections are held for that.
     pub(super) asked: Holds,
+    /// It calls ROW_COUNT().
+    pub(super) row_count: bool,
     /// It opens the transaction that was begun.
     pub(super) opens: bool,
     /// It can begin a transaction: what was said about the next one is about it.
     pub(super) begins: bool,
+    /// It may be about tables.
+    pub(super) is_work: bool,
 }
 
 /// Why there is no connection.
@@ -72,6 +76,7 @@ enum NotConnected {
 impl Session {
     /// A connection to the hostgroup, in the session's state.
     pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
+        self.check_counts(target)?;
         self.check_elsewhere(target)?;
         self.leave_former_member(target)?;
         if let Some(position) = self
@@ -149,14 +154,18 @@ impl Session {
         for held in self.held.iter().filter(|held| held.hostgroup != target.hostgroup) {
             let mut missed = Holds::NONE;
             if target.user_variables {
-                missed = missed.with(Holds::USER_VARIABLES);
+                missed = missed.with(Holds::USER_VARIABLES).with(Holds::UNKNOWN_CODE);
             }
             if target.asks {
                 missed = missed.with(target.asked);
             }
+            if target.is_work {
+                missed = missed.with(Holds::NO_WORK_ELSEWHERE);
+            }
             if held.holds.intersects(missed.with(Holds::NOT_ELSEWHERE)) {
                 return Err(Trouble::Refused(errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(
-                    "the session holds a connection to hostgroup {} ({}), and this statement belongs to hostgroup {}",
+                    "the session holds a connection to hostgroup {} ({}), and this statement belongs to hostgroup {}; \
+                     reset the connection, or use another one",
                     held.hostgroup,
                     held.holds.texts(),
                     target.hostgroup

@@ -59,10 +59,14 @@ impl Session {
         run.target.opens = false;
         run.target.asks = false;
         run.target.begins = false;
+        run.target.is_work = false;
         let mut held = match self.obtain(&run.target).await {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
+        if let Err(trouble) = self.confirm(&mut held, &run).await {
+            return self.unconfirmed(trouble, held, seq).await;
+        }
         let id = self.statements.next_id();
         let sent = route.rewritten.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
@@ -184,6 +188,10 @@ impl Session {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
+        if let Err(trouble) = self.confirm(&mut held, &run).await {
+            return self.unconfirmed(trouble, held, seq).await;
+        }
+        self.note_table_change(statement.shape());
         let server_id = match self.prepared_on(&mut held, statement, route).await {
             Ok(server_id) => server_id,
             Err(trouble) => {
@@ -213,7 +221,9 @@ impl Session {
 
     /// Decides an execution; what a decision of before depended on is compared first.
     fn decide_prepared(&mut self, id: u32, statement: &Statement<'_>) -> Rc<Dispatch> {
+        self.note_state(statement);
         let circumstances = Circumstances {
+            state_on: self.state_on.clone(),
             generation: self.snapshot.generation,
             transaction: self.transaction(),
             transaction_pending: !self.pending.is_empty(),

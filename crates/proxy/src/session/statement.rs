@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{
-    Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
+    AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
 use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
@@ -13,8 +13,8 @@ use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
 use super::set::SetPlan;
-use super::text::{asked, asks, ending, other_packets, rejected, unroutable, words};
-use super::{Flow, MAX_PENDING, Session};
+use super::text::{asked, asks, ending, mentions_row_count, other_packets, rejected, unroutable, words};
+use super::{Flow, Held, MAX_PENDING, Session};
 use crate::channel::Frame;
 
 /// A statement on its way to a server.
@@ -22,6 +22,8 @@ pub(super) struct Run<'a> {
     pub(super) statement: &'a Statement<'a>,
     pub(super) target: Target,
     pub(super) effects: Effects,
+    /// Tables that must be base tables.
+    pub(super) assumed: Vec<AssumedTable>,
     pub(super) set: Option<SetPlan>,
     pub(super) ending: Ending,
 }
@@ -66,6 +68,7 @@ impl Session {
 
     /// Asks the router, and counts its answer.
     pub(super) fn decide(&mut self, statement: &Statement<'_>) -> Dispatch {
+        self.note_state(statement);
         let decision = self.snapshot.router.dispatch(&self.view(), statement);
         self.worker.counters.hits(&self.snapshot, &decision.hits);
         decision
@@ -103,13 +106,16 @@ impl Session {
     /// A question about an earlier statement goes where that ran, even where a key is missing.
     fn place_of_question(&self, statement: &Statement<'_>, rejection: &Rejection) -> Option<Destination> {
         let is_missing_key = rejection.message.starts_with("SW351");
-        let previous = self.previous.filter(|_| is_missing_key && asks(statement))?;
+        let shape = statement.shape();
+        let is_question = asks(statement) && !shape.runs_or_reads() && !shape.names_table;
+        let previous = self.previous.filter(|_| is_missing_key && is_question)?;
         Some(Destination {
             hostgroup: previous.hostgroup,
             is_on_shard: false,
             rewritten: None,
             backend_schema: None,
             effects: Effects::default(),
+            assumed: Vec::new(),
         })
     }
 
@@ -154,6 +160,10 @@ impl Session {
             Ok(held) => held,
             Err(trouble) => return self.trouble(trouble, seq).await,
         };
+        if let Err(trouble) = self.confirm(&mut held, run).await {
+            return self.unconfirmed(trouble, held, seq).await;
+        }
+        self.note_table_change(run.statement.shape());
         let transmission = Transmission {
             bytes: frame.raw(),
             shape,
@@ -199,10 +209,13 @@ impl Session {
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,
                 asked,
+                row_count: asked.intersects(Holds::FOUND_ROWS) && mentions_row_count(statement),
                 // What a driver asks on the way does not open the transaction; a statement does, placed or not.
                 opens: !self.pending.is_empty() && is_work,
                 begins: is_work,
+                is_work: is_work || shape.class == StatementClass::Show,
             },
+            assumed: route.assumed.clone(),
             effects: route.effects.clone(),
             ending: ending(statement, asks),
             statement,
@@ -226,6 +239,14 @@ impl Session {
         if let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) {
             tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))).await;
         }
+    }
+
+    /// A table was not what the router took it for: the client is told.
+    pub(super) async fn unconfirmed(&mut self, trouble: Trouble, held: Held, seq: u8) -> Flow {
+        if let Trouble::Refused(_) = trouble {
+            self.keep_or_give(held);
+        }
+        self.trouble(trouble, seq).await
     }
 
     /// No connection: the client is told.

@@ -120,6 +120,11 @@ pub(super) fn asked(statement: &Statement<'_>) -> Holds {
         .fold(Holds::NONE, |asked, (_, about)| asked.with(*about))
 }
 
+/// Whether a statement that asks about earlier ones asks for ROW_COUNT().
+pub(super) fn mentions_row_count(statement: &Statement<'_>) -> bool {
+    words(statement.text()).any(|word| word.eq_ignore_ascii_case(b"ROW_COUNT"))
+}
+
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.
 fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
     let is = |word: Option<&[u8]>, expected: &[&str]| {

@@ -14,3 +14,4 @@ mod prepared;
 mod refuse;
 mod statements;
 mod streaming;
+mod trust;

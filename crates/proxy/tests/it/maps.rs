@@ -3,7 +3,7 @@
 use mysql::prelude::Queryable;
 use shardwright_rules::{
     Body, CommentForm, Conflict, Finder, KeyKind, KeyValue, MapStep, MissingAction, MissingBegin, MissingKey,
-    Names, NativeStep, Rule, Scope, Shard, UnknownKey, Unqualified,
+    Names, NativeStep, Rule, Scope, Shard, StatedTables, UnknownKey, Unqualified,
 };
 
 use crate::support::{self, Setup, TestProxy, error, server, start, value};
@@ -40,6 +40,7 @@ fn tenants(schema: &'static str) -> TestProxy {
                 conflict: Conflict::Reject,
                 logical_schema: Some(schema.into()),
                 unqualified: Unqualified::Qualify,
+                tables: StatedTables::default(),
                 shards: vec![shard(1, "a"), shard(2, "b")],
                 remainder: None,
                 missing: MissingKey {

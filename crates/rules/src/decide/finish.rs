@@ -139,6 +139,7 @@ fn routed(index: &impl Index, walk: &mut Walk<'_>, hostgroup: HostgroupId, locks
     route.shard = walk.shard.cloned();
     route.rewritten = rewritten;
     route.backend_schema = walk.backend_schema.take();
+    route.assumed = std::mem::take(&mut walk.assumed);
     route.effects = std::mem::take(&mut walk.effects).without(walk.withheld);
     route.locks = locks;
     route
@@ -306,5 +307,6 @@ fn plain(hostgroup: HostgroupId, owner: Option<(&Arc<str>, Role)>) -> Route {
         backend_schema: None,
         effects: Effects::default(),
         locks: false,
+        assumed: Vec::new(),
     }
 }

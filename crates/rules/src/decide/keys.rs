@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse};
+use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse, Mentions};
 use shardwright_sql::comment::{self, CommentKey};
 use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
 use smallvec::{SmallVec, smallvec};
@@ -125,13 +125,7 @@ fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a>
                 origin: Origin::Column(column),
                 column: Some(Box::new(using)),
             }),
-            ColumnAnswer::Undecidable(reason) => Answer::Doubt(Doubt {
-                reason,
-                beside: match in_shards {
-                    InShards::Present => Beside::AnyKey,
-                    InShards::Absent => Beside::NoKey,
-                },
-            }),
+            ColumnAnswer::Undecidable(doubt) => Answer::Doubt(column_doubt(step, doubt, *in_shards)),
         },
     }
 }
@@ -332,6 +326,24 @@ fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShard
         mode: walk.statement.mode(),
     };
     columns::decide(walk.statement.text(), &question)
+}
+
+/// A key that comes from elsewhere is believed as long as the statement does not contradict it.
+fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) -> Doubt<'a> {
+    let beside = match (in_shards, doubt.mentions) {
+        (InShards::Absent, _) => Beside::NoKey,
+        (InShards::Present, _) if step.conflict == Conflict::First => Beside::AnyKey,
+        (InShards::Present, Mentions::Nothing) => Beside::AnyKey,
+        (InShards::Present, Mentions::These(literals)) => {
+            let values = literals.iter().map(|literal| &literal.value);
+            Beside::These(values.map(|value| literal_value(step.kind, value)).collect())
+        }
+        (InShards::Present, Mentions::Unknown(_)) => Beside::NoKey,
+    };
+    Doubt {
+        reason: doubt.reason,
+        beside,
+    }
 }
 
 fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[Found<'a>; 1]> {

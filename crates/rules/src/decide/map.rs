@@ -1,22 +1,21 @@
 //! A shard map: the shard that holds a statement's keys, and the statement as that shard takes it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use shardwright_sql::rewrite::{self, Edit};
-use shardwright_sql::schema;
+use shardwright_sql::{KeyUse, schema};
 
 use crate::decide::finish::REFUSED;
 use crate::decide::keys::{self, Keys, Search};
 use crate::decide::walk::{Next, Walk};
-use crate::decide::{Index, Place, keys::Found};
+use crate::decide::{Index, Place, keys::Found, schemas};
 use crate::refusal::{self, Refusal};
 use crate::{
-    Address, Finder, KeyRef, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard,
-    UnknownKey, Unqualified,
+    Address, AssumedTable, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard, UnknownKey,
+    Unqualified,
 };
 
-type Refused = Box<Rejection>;
+pub(super) type Refused = Box<Rejection>;
 
 pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, walk: &mut Walk<'a>) -> Next {
     if walk.statement.follows_transaction() {
@@ -41,7 +40,7 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
     })
 }
 
-fn refused(address: &Address, message: String) -> Refused {
+pub(super) fn refused(address: &Address, message: String) -> Refused {
     let (code, sqlstate) = REFUSED;
     Box::new(Rejection {
         code,
@@ -69,6 +68,11 @@ fn missing<'a>(
     let action = if walk.statement.begins() {
         match step.missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
+            MissingBegin::FirstStatement if walk.session.transaction.is_some() => {
+                // BEGIN commits what is open, so it goes there.
+                walk.hostgroup = walk.session.transaction.map(|open| open.hostgroup.0);
+                return Ok(Next::Continue);
+            }
             MissingBegin::FirstStatement => {
                 let why = "the transaction opens where its first statement with a key goes";
                 walk.matched(rule, &rule.address, None, |_| why.to_owned());
@@ -79,7 +83,7 @@ fn missing<'a>(
                 return Err(refused(&rule.address, message));
             }
         }
-    } else if walk.statement.is_session_setup() {
+    } else if walk.statement.is_session_setup() && !schemas::names_a_shard(index, step, walk) {
         &step.missing.session_setup
     } else {
         &step.missing.statements
@@ -137,8 +141,11 @@ fn found<'a>(
             return Ok(Next::Continue);
         }
     };
-    named_schemas(index, rule, step, walk, shard)?;
+    schemas::check(index, rule, step, walk, shard)?;
     let edits = edits(rule, step, walk, shard, keys)?;
+    if let Some(using) = &keys.column {
+        walk.assumed.extend(assumed(step, shard, using));
+    }
     if !edits.is_empty() {
         walk.text = rewrite::apply(walk.statement.text(), &edits).into();
     }
@@ -218,54 +225,24 @@ fn shard_name(shard: &Shard) -> &str {
     address.rsplit_once('.').map_or(address, |(_, name)| name)
 }
 
-/// Refuses a statement that names the schema of another shard.
-fn named_schemas(
-    index: &impl Index,
-    rule: &Rule,
-    step: &MapStep,
-    walk: &Walk<'_>,
-    shard: &Shard,
-) -> Result<(), Refused> {
-    let templates = || {
-        step.finders.iter().filter_map(|finder| match finder {
-            Finder::Schema { template } => Some(template),
-            Finder::Comment { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => {
-                None
-            }
+/// What the key column was believed of: tables that nothing is stated of, in the schema that they have on the shard.
+fn assumed(step: &MapStep, shard: &Shard, using: &KeyUse) -> Vec<AssumedTable> {
+    let Some(schema) = shard
+        .schema
+        .clone()
+        .or_else(|| step.logical_schema.as_deref().map(Arc::from))
+    else {
+        return Vec::new();
+    };
+    let map: Arc<str> = step.map.as_str().into();
+    let tables = using.tables.iter().flat_map(|table| step.tables.unstated(table));
+    tables
+        .map(|table| AssumedTable {
+            schema: schema.clone(),
+            table: table.to_owned(),
+            map: map.clone(),
         })
-    };
-    let names_shards = shard.schema.is_some() || templates().next().is_some();
-    if !names_shards {
-        return Ok(());
-    }
-    // A shard may keep the logical schema as its own; names of it mean the schema of the shard all the same.
-    let is_rewritten = |name: &str| shard.schema.is_some() && step.logical_schema.as_deref() == Some(name);
-    let other = |name: &str| -> bool {
-        if shard.schema.as_deref() == Some(name) || is_rewritten(name) {
-            return false;
-        }
-        let by_template = || {
-            templates().find_map(|template| {
-                let key = template.extract(step.kind, name)?;
-                let key = KeyRef::parse(step.kind, Cow::Borrowed(key))?;
-                index.shard(walk.position, &key).map(|place| place.shard)
-            })
-        };
-        let owner = index.shard_of_schema(walk.position, name).or_else(by_template);
-        owner.is_some_and(|owner| !std::ptr::eq(owner, shard))
-    };
-    let own = walk.schema.unwrap_or("the session's schema");
-    for reference in schema::references(walk.statement.text(), walk.statement.mode()) {
-        let name = String::from_utf8_lossy(&reference.name);
-        if other(&name) {
-            let what = format!(
-                "the statement belongs to shard {} ({own}) and names {name}, which is another shard's schema",
-                shard.address.short()
-            );
-            return Err(refused(&rule.address, Refusal::OtherShardsSchema.message(&what)));
-        }
-    }
-    Ok(())
+        .collect()
 }
 
 /// The changes that make the statement the shard's own.
@@ -299,12 +276,7 @@ fn edits(
 }
 
 /// Where the key column is absent, a shard of several keys must be asked for all of them.
-fn answers_whole(
-    step: &MapStep,
-    shard: &Shard,
-    using: &shardwright_sql::KeyUse,
-    found: &[Found<'_>],
-) -> bool {
+fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[Found<'_>]) -> bool {
     let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
     if !filters {
         return true;

@@ -103,6 +103,10 @@ pub(super) fn role(
     if walk.session.transaction.is_some() || walk.session.is_about_to_open() {
         return Next::Continue;
     }
+    // What the session keeps on the writer can be what the read is about: a temporary table hides the table of its name.
+    if walk.session.state_on.contains(&cluster.writer) {
+        return Next::Continue;
+    }
     if walk.kept_on == walk.hostgroup && walk.kept_on.is_some() {
         return Next::Continue;
     }

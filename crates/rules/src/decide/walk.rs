@@ -6,7 +6,8 @@ use std::sync::Arc;
 use shardwright_sql::DigestOptions;
 
 use crate::{
-    Address, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User, Withheld,
+    Address, AssumedTable, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User,
+    Withheld,
 };
 
 /// What is known so far about one statement.
@@ -36,6 +37,8 @@ pub(super) struct Walk<'a> {
     pub(super) settled: Option<&'a str>,
     pub(super) backend_schema: Option<Arc<str>>,
     pub(super) effects: Effects,
+    /// Tables that maps took for base tables.
+    pub(super) assumed: Vec<AssumedTable>,
     pub(super) error_msg: Option<(String, Address)>,
     pub(super) ok_msg: Option<String>,
     /// A rule ended the evaluation.
@@ -88,6 +91,7 @@ impl<'a> Walk<'a> {
             settled: None,
             backend_schema: None,
             effects: Effects::default(),
+            assumed: Vec::new(),
             error_msg: None,
             ok_msg: None,
             applied: false,

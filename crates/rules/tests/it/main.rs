@@ -9,3 +9,4 @@ mod own_answers;
 mod prepared;
 mod roles;
 mod shard_maps;
+mod trust;

@@ -93,6 +93,12 @@ fact_set! {
     }
 }
 
+impl SessionEffects {
+    /// What a statement leaves on a writer for which the session's later reads stay there.
+    pub const BINDS_READS: Self =
+        Self(Self::TEMPORARY_TABLE.0 | Self::TABLE_LOCK.0 | Self::NAMED_LOCK.0 | Self::UNKNOWN.0);
+}
+
 fact_set! {
     /// What binds a session to its connection once the statement has run.
     SessionEffects {

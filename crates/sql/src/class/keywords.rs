@@ -69,8 +69,11 @@ fn classify_inside(comment: &[u8], mode: LexMode) -> StatementClass {
     }
 }
 
+/// Texts inside each other that are looked into: executable comments, and texts that are run.
+pub(crate) const MAX_NESTED: usize = 4;
+
 /// What a server reads of an executable comment.
-fn code_of(comment: &[u8]) -> &[u8] {
+pub(crate) fn code_of(comment: &[u8]) -> &[u8] {
     let body = comment.strip_suffix(b"*/").unwrap_or(comment);
     let code = body.splitn(2, |&b| b == b'!').nth(1).unwrap_or_default();
     let digits = code.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{ReadHazards, SessionEffects, StatementClass, classify};
+use super::{MAX_NESTED, ReadHazards, SessionEffects, StatementClass, classify, code_of};
 use crate::functions::{Meaning, meaning_of};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 
@@ -17,8 +17,12 @@ pub struct Shape {
     pub executable_comment: bool,
     /// The text ends inside a comment, string or quoted name.
     pub unterminated: bool,
-    /// The word FROM stands somewhere, or TABLE leads: a SELECT may read a table.
+    /// There is an executable comment and more than it, so that what the statement is depends on the server's version.
+    pub beside_code: bool,
+    /// The word FROM stands somewhere, or TABLE does in a SELECT or leads: a SELECT may read a table.
     pub names_table: bool,
+    /// A query stands inside: SELECT in a statement that is none, or `(TABLE …`, `(WITH …`, `(VALUES …`.
+    pub has_subquery: bool,
     /// Why it is not provably a read; empty if it is.
     pub read_hazards: ReadHazards,
     /// What it leaves in the session.
@@ -34,15 +38,26 @@ impl Shape {
             several: false,
             executable_comment: false,
             unterminated: false,
+            beside_code: false,
             names_table: false,
+            has_subquery: false,
             read_hazards: ReadHazards::NONE,
             effects: effects_of_class(class),
         };
         if class != StatementClass::Select {
             shape.read_hazards |= ReadHazards::NOT_A_SELECT;
         }
+        shape.read(text, mode, MAX_NESTED);
+        shape.finish();
+        shape
+    }
+
+    /// Takes in every token of `text`. What an executable comment holds counts as if it were executed.
+    fn read(&mut self, text: &[u8], mode: LexMode, depth: usize) {
+        let shape = self;
         let mut window = Window::default();
         let mut behind_semicolon = false;
+        let (mut codes, mut others) = (0, 0);
         for token in Lexer::new(text, mode) {
             shape.unterminated |= !token.terminated;
             if !token.is_significant() {
@@ -51,11 +66,21 @@ impl Shape {
             }
             shape.several |= behind_semicolon && token.kind != TokenKind::Semicolon;
             behind_semicolon |= token.kind == TokenKind::Semicolon;
+            match token.kind {
+                TokenKind::ExecutableComment => {
+                    codes += 1;
+                    match depth.checked_sub(1) {
+                        Some(depth) => shape.read(code_of(token.span.of(text)), mode, depth),
+                        None => shape.beside_code = true,
+                    }
+                }
+                TokenKind::Semicolon => {}
+                _ => others += 1,
+            }
             shape.take(token, text, &window);
             window.push(token);
         }
-        shape.finish();
-        shape
+        shape.beside_code |= codes > 1 || (codes == 1 && others > 0);
     }
 
     /// True if the statement is provably a read: it may leave the writer.
@@ -68,26 +93,28 @@ impl Shape {
         self.class.is_transaction_control() && !self.several
     }
 
-    /// SET, USE, SHOW, and SELECT without a table: what drivers send on connect.
+    /// SET, USE, SHOW, and SELECT without a table: what drivers send on connect. One that runs stored code or reads
+    /// tables of users is none, whatever its first word.
     pub fn is_session_setup(&self) -> bool {
-        let select_without_table = self.class == StatementClass::Select
-            && !self.names_table
-            && !self
+        let by_class = match self.class {
+            StatementClass::Select => !self.names_table && !self.read_hazards.intersects(ReadHazards::INTO),
+            StatementClass::Set | StatementClass::Use | StatementClass::Show => true,
+            _ => false,
+        };
+        by_class && !self.beside_code && !self.runs_or_reads() && !self.several && !self.unterminated
+    }
+
+    /// It may run code that its text does not show, or read tables through a query inside it.
+    pub fn runs_or_reads(&self) -> bool {
+        self.has_subquery
+            || self
                 .read_hazards
-                .intersects(ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SEQUENCE | ReadHazards::INTO);
-        let by_class = matches!(
-            self.class,
-            StatementClass::Set | StatementClass::Use | StatementClass::Show
-        );
-        (by_class || select_without_table) && !self.several && !self.unterminated
+                .intersects(ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SEQUENCE)
     }
 
     fn take(&mut self, token: Token, text: &[u8], window: &Window) {
         match token.kind {
-            TokenKind::ExecutableComment => {
-                self.executable_comment = true;
-                self.names_table |= may_name_table(token.span.of(text));
-            }
+            TokenKind::ExecutableComment => self.executable_comment = true,
             TokenKind::UserVariable => {
                 self.effects |= SessionEffects::USER_VARIABLE;
                 self.read_hazards |= ReadHazards::USER_VARIABLE;
@@ -120,7 +147,17 @@ impl Shape {
         };
         let is = |word| token.is_word(text, word);
         let word = token.span.of(text);
+        let opens_query = window
+            .previous
+            .is_some_and(|previous| previous.kind == TokenKind::LeftParen);
         match word.len() {
+            6 if is("SELECT") => self.has_subquery |= self.class != StatementClass::Select,
+            5 if is("TABLE") && opens_query => {
+                self.has_subquery = true;
+                self.names_table = true;
+            }
+            4 if is("WITH") && opens_query => self.has_subquery = true,
+            6 if is("VALUES") && opens_query => self.has_subquery = true,
             4 if is("FROM") => self.names_table = true,
             4 if is("INTO") => self.read_hazards |= ReadHazards::INTO,
             4 if is("LOCK") && previous_is("READ") => self.effects |= SessionEffects::TABLE_LOCK,
@@ -128,7 +165,9 @@ impl Shape {
             5 if is("SHARE") && (previous_is("FOR") || previous_is("IN")) => {
                 self.read_hazards |= ReadHazards::LOCKING_READ;
             }
-            5 if is("TABLE") && window.previous.is_none() => self.names_table = true,
+            5 if is("TABLE") => {
+                self.names_table |= window.previous.is_none() || self.class == StatementClass::Select;
+            }
             5 if is("VALUE") && (previous_is("NEXT") || previous_is("PREVIOUS")) => self.sequence(),
             6 if is("EXPORT") && previous_is("FOR") => self.effects |= SessionEffects::TABLE_LOCK,
             7 if (is("NEXTVAL") || is("CURRVAL")) && window.is_behind_dot() => self.sequence(),
@@ -267,15 +306,5 @@ pub fn called_functions(text: &[u8], mode: LexMode) -> impl Iterator<Item = Cow<
         let is_call = token.kind == TokenKind::LeftParen
             && (name.kind == TokenKind::QuotedName || meaning_of(name.span.of(text), true).is_some());
         if is_call { identifier(&name, text) } else { None }
-    })
-}
-
-/// Whether the text of an executable comment has a word before which or behind which a table stands.
-fn may_name_table(comment: &[u8]) -> bool {
-    let mut words = comment.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
-    words.any(|word| {
-        [&b"FROM"[..], b"INTO", b"TABLE"]
-            .iter()
-            .any(|named| word.eq_ignore_ascii_case(named))
     })
 }

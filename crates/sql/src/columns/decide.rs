@@ -1,11 +1,13 @@
 //! From a statement to its answer.
 
-use super::insert;
 use super::scope::{Finding, survey};
-use super::{ColumnAnswer, ColumnQuestion, InShards, KeyRole, KeyUse, KeyValue};
-use crate::class::{StatementClass, classify};
+use super::{
+    ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, insert, mentions,
+};
+use crate::class::{Shape, StatementClass};
+use crate::dynamic;
 use crate::functions::{Meaning, meaning_of};
-use crate::lex::{Lexer, Token, TokenKind, identifier};
+use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema;
@@ -15,31 +17,53 @@ pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
     if !may_concern(text, question) {
         return ColumnAnswer::NotConcerned;
     }
-    let answer = Reading::of(text, question.mode).and_then(|reading| decide_reading(&reading, question));
-    answer.unwrap_or_else(ColumnAnswer::Undecidable)
+    let reading = Reading::of(text, question.mode);
+    let answer = match &reading {
+        Ok(reading) => decide_reading(reading, question),
+        // `/*!40101 SET NAMES utf8 */`, as dumps have it.
+        Err(_) if is_setting(text, question.mode) => Ok(ColumnAnswer::NotConcerned),
+        Err(reason) => Err(reason.clone()),
+    };
+    answer.unwrap_or_else(|reason| {
+        let mentions = match &reading {
+            Ok(reading) => mentions::of(reading, question),
+            Err(_) => Mentions::Unknown("a part of it is not looked into"),
+        };
+        ColumnAnswer::Undecidable(Doubt { reason, mentions })
+    })
 }
 
-/// False if no name, and no text that the server is given to run, can mean the logical schema. A text prepared from a
-/// variable is not seen.
+fn is_setting(text: &[u8], mode: LexMode) -> bool {
+    let shape = Shape::of(text, mode);
+    shape.class == StatementClass::Set && shape.is_session_setup()
+}
+
+/// False if no name, and no text that the server is given to run, can mean the logical schema.
 fn may_concern(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
     let session_is_logical = question
         .session_schema
         .is_some_and(|schema| same_but_for_case(schema.as_bytes(), question.logical_schema));
-    let prepares = classify(text, question.mode) == StatementClass::Prepare;
+    if session_is_logical {
+        return true;
+    }
+    let is_dynamic = dynamic::runs_text(text, question.mode);
+    if is_dynamic && dynamic::texts(text, question.mode).is_err() {
+        return true;
+    }
     let can_mean = |token: Token| match token.kind {
         TokenKind::Word | TokenKind::QuotedName => {
             !token.terminated
                 || identifier(&token, text)
                     .is_some_and(|name| same_but_for_case(&name, question.logical_schema))
         }
-        TokenKind::ExecutableComment => mentions(token.span.of(text), question.logical_schema),
-        TokenKind::String => prepares && mentions(token.span.of(text), question.logical_schema),
+        TokenKind::ExecutableComment => contains(token.span.of(text), question.logical_schema),
+        TokenKind::String => is_dynamic && contains(token.span.of(text), question.logical_schema),
         _ => false,
     };
-    session_is_logical || Lexer::new(text, question.mode).any(can_mean)
+    Lexer::new(text, question.mode).any(can_mean)
 }
 
-fn mentions(bytes: &[u8], name: &str) -> bool {
+fn contains(bytes: &[u8], name: &str) -> bool {
     let lower = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
     lower(bytes).contains(&lower(name.as_bytes()))
 }
@@ -140,6 +164,9 @@ fn concluded(
         reading.is_name(token, column) && !finding.pins.iter().any(inside)
     });
     if finding.pins.is_empty() && (mention.is_none() || !(absent || finding.condition_mentions_key)) {
+        if !absent && mentions::may_limit_by_another_name(reading, mention.is_some()) {
+            return Err(format!("{column} may be limited under another name"));
+        }
         return Ok(ColumnAnswer::Missing);
     }
     if let Some(table) = finding.logical_tables.iter().find(|table| !table.pinned) {
@@ -179,9 +206,17 @@ fn concluded(
     for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
         super::pins::push_distinct(&mut values, literal);
     }
+    let mut tables: Vec<String> = finding
+        .logical_tables
+        .into_iter()
+        .map(|table| table.table)
+        .collect();
+    tables.sort_unstable();
+    tables.dedup();
     Ok(ColumnAnswer::Keys(KeyUse {
         values,
         role: KeyRole::Filter,
         neutralised,
+        tables,
     }))
 }

@@ -108,13 +108,14 @@ fn new_rows(
         values,
         role: KeyRole::NewRows,
         neutralised,
+        tables: vec![target.name().to_owned()],
     }))
 }
 
-type List = Vec<Range<usize>>;
+pub(super) type List = Vec<Range<usize>>;
 
 /// The elements of the parenthesised list at token `open`, and the index behind its `)`.
-fn list_at(reading: &Reading<'_>, open: usize) -> Option<(List, usize)> {
+pub(super) fn list_at(reading: &Reading<'_>, open: usize) -> Option<(List, usize)> {
     if !reading.is_kind(open, TokenKind::LeftParen) {
         return None;
     }

@@ -163,7 +163,7 @@ pub(super) fn literal_at(reading: &Reading<'_>, first: usize) -> Option<(KeyLite
 }
 
 /// True if nothing before `first` or from `end` on can bind closer than the predicate itself.
-fn is_bounded(reading: &Reading<'_>, first: usize, end: usize) -> bool {
+pub(super) fn is_bounded(reading: &Reading<'_>, first: usize, end: usize) -> bool {
     let is_and = |index: usize| {
         reading
             .tokens

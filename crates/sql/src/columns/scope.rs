@@ -17,6 +17,8 @@ use crate::schema::Naming;
 pub(super) struct LogicalTable {
     /// As the statement calls it.
     pub(super) name: String,
+    /// Its own name.
+    pub(super) table: String,
     pub(super) pinned: bool,
 }
 
@@ -61,6 +63,7 @@ pub(super) fn survey(
 
 /// A table in a FROM clause.
 struct Table {
+    name: String,
     /// As columns are qualified by it.
     exposed: String,
     /// It has no alias, so the schema can stand before it.
@@ -286,6 +289,7 @@ impl Surveyor<'_> {
             }
         };
         scope.tables.push(Table {
+            name: table.to_owned(),
             exposed: alias.clone().unwrap_or_else(|| table.to_owned()),
             schema: schema.map(str::to_owned),
             has_alias: alias.is_some(),
@@ -312,6 +316,7 @@ impl Surveyor<'_> {
         for table in scope.tables.into_iter().filter(|table| table.logical) {
             self.finding.logical_tables.push(LogicalTable {
                 name: table.exposed,
+                table: table.name,
                 pinned: table.pinned,
             });
         }

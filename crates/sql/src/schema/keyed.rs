@@ -5,7 +5,7 @@
 //! A statement with a name of the form that is not shown to be a table, or not to be one, is undecidable.
 
 use super::{NamedTable, Naming, tables};
-use crate::class::{StatementClass, classify};
+use crate::class::{MAX_NESTED, StatementClass, classify};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 
 /// Words that a table stands behind.
@@ -25,9 +25,6 @@ const BEFORE_TABLES: [&str; 14] = [
     "DESCRIBE",
     "DESC",
 ];
-
-/// Comments inside executable comments inside each other.
-const MAX_NESTED: usize = 4;
 
 /// What the name of a table says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -156,6 +156,11 @@ pub(crate) struct InsertTarget {
 }
 
 impl InsertTarget {
+    /// The table's own name.
+    pub(crate) fn name(&self) -> &str {
+        &self.table
+    }
+
     fn table(self) -> NamedTable {
         NamedTable {
             schema: self.schema,

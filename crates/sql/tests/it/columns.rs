@@ -36,7 +36,7 @@ fn answer(statement: &str, session_schema: Option<&str>, in_shards: InShards) ->
         }
         ColumnAnswer::NotConcerned => "not concerned".to_owned(),
         ColumnAnswer::Missing => "missing".to_owned(),
-        ColumnAnswer::Undecidable(reason) => format!("undecidable: {reason}"),
+        ColumnAnswer::Undecidable(doubt) => format!("undecidable: {}", doubt.reason),
     }
 }
 

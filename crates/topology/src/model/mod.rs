@@ -46,7 +46,7 @@ pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestS
 pub use scope::{NamePattern, Names, Scope, StatementClass};
 pub use shard_map::{
     CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,
-    RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey, Unqualified,
+    RuleLayout, Shard, ShardMap, ShardMapId, StatedTables, UnknownKey, Unqualified,
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
 pub use table::{Named, Table};

@@ -1,5 +1,6 @@
 //! Shard maps: how a key is found and where each shard is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{ClusterId, Key, KeyRange, KeyTemplate, KeyValue, OriginId, Scope, Table};
@@ -31,12 +32,30 @@ pub struct ShardMap {
     pub otherwise: Option<ShardMapId>,
     /// What becomes of tables without a schema, where shards are placed by schema.
     pub unqualified: Unqualified,
+    /// What is stated about tables of the logical schema.
+    pub tables: StatedTables,
     /// What becomes of statements without a key.
     pub missing_key: MissingKey,
     /// What becomes of statements with a key of no shard.
     pub unknown_key: UnknownKey,
     /// The layout of rules that is forced.
     pub rule_layout: RuleLayout,
+}
+
+/// What a map states about its tables; of others the bundled proxy asks their server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatedTables {
+    /// Base tables.
+    pub base: BTreeSet<Arc<str>>,
+    /// Views that hand the key column on as it is, and the tables that they stand on.
+    pub views: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+}
+
+impl StatedTables {
+    /// Nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        self.base.is_empty() && self.views.is_empty()
+    }
 }
 
 /// One shard. It has keys, ranges or remainders, by the map's [`super::Placement`].

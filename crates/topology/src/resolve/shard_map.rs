@@ -11,7 +11,7 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_C
 use crate::context::Context;
 use crate::model::{
     Conflict, HashFunction, Key, KeyKind, MAX_MODULO, MissingAction, MissingBegin, MissingKey, Placement,
-    RuleLayout, Shard, ShardMap, ShardMapId, Table, UnknownKey, Unqualified,
+    RuleLayout, Shard, ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified,
 };
 use crate::view::Field;
 
@@ -74,6 +74,7 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
     let unqualified = object
         .word("unqualified", &UNQUALIFIED, context)
         .unwrap_or_default();
+    let tables = stated_tables(object, context);
     let missing_key = missing_key(object, known, context);
     let unknown_key = unknown_key(object, known, context);
     let rule_layout = object.word("rule_layout", &LAYOUTS, context).unwrap_or_default();
@@ -96,6 +97,7 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
         shards,
         otherwise: None,
         unqualified,
+        tables,
         missing_key,
         unknown_key,
         rule_layout,
@@ -232,6 +234,38 @@ fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Contex
         let diagnostic = context.origins.mark(shard.origin, diagnostic);
         context.report.push(diagnostic);
     }
+}
+
+/// What `tables` states, for maps that find their key in a column.
+fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTables {
+    let Some(part) = object.part("tables", context) else {
+        return StatedTables::default();
+    };
+    let named = |part: &Object<'_, '_>, field: &str, context: &mut Context<'_>| -> Vec<Arc<str>> {
+        let names = part.texts(field, context);
+        names.into_iter().map(|(_, name)| name).collect()
+    };
+    let mut stated = StatedTables {
+        base: named(&part, "base", context).into_iter().collect(),
+        ..StatedTables::default()
+    };
+    let Some(views) = part.part("views", context) else {
+        return stated;
+    };
+    for field in views.view.fields() {
+        let view = &*field.key.text;
+        let below = named(&views, view, context);
+        if below.is_empty() {
+            let message = format!("the view `{view}` stands on no table");
+            views.error(BAD_VALUE, message, field.key.span, context);
+        } else if stated.base.contains(view) {
+            let message = format!("`{view}` is stated as a base table and as a view");
+            views.error(NOT_TOGETHER, message, field.key.span, context);
+        } else {
+            stated.views.insert(view.into(), below);
+        }
+    }
+    stated
 }
 
 fn missing_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> MissingKey {

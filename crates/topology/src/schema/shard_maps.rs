@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::int;
-use super::shapes::{EXPECTS, described, generated, list, map, object, reference, text, word, word_or};
+use super::shapes::{
+    EXPECTS, described, generated, list, map, object, reference, text, texts, word, word_or,
+};
 use crate::model::MAX_MODULO;
 
 const KEY_TEMPLATE: &str = "Text around the key, such as `tenant_$(key:03)`.";
@@ -55,6 +57,7 @@ pub(super) fn shard_map() -> Value {
                     &["reject", "qualify", "session_schema"],
                 ),
             ),
+            ("tables", stated_tables()),
             (
                 "overrides",
                 map("Shards of generators that are placed differently.", override_()),
@@ -81,6 +84,29 @@ pub(super) fn shard_map() -> Value {
 
 fn cluster() -> [(&'static str, Value); 1] {
     [("cluster", text("The name of the cluster that they go to."))]
+}
+
+fn stated_tables() -> Value {
+    object(
+        "What is known of tables of the logical schema: a key in a column is only believed of base tables. Of tables that \
+         are not stated, the bundled proxy asks their server.",
+        [
+            (
+                "base",
+                texts(
+                    "Names of base tables, which are not asked for.",
+                    "a list of tables",
+                ),
+            ),
+            (
+                "views",
+                map(
+                    "Views that hand the key column on as it is, with the tables that they stand on.",
+                    texts("The tables that the view stands on.", "a list of tables"),
+                ),
+            ),
+        ],
+    )
 }
 
 fn missing_key() -> Value {

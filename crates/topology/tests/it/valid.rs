@@ -235,7 +235,8 @@ fn references_and_defaults() {
         "{CLUSTERS}users:\n  app: {{password: {{command: [vault, read], previous: {{env: OLD}}}}, cluster: two}}\n\
          shard_maps:\n  a:\n    key: {{name: k, type: integer}}\n    key_from: [{{comment: {{}}}}]\n    otherwise: shard_maps.b\n    \
          unknown_key: {{cluster: two}}\n    missing_key: {{session_setup: {{cluster: one}}}}\n    shards: {{s: {{keys: [1], cluster: one}}}}\n  \
-         b:\n    key: {{name: z, type: text}}\n    key_from: [{{comment: {{name: zone}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n\
+         b:\n    key: {{name: z, type: text}}\n    key_from: [{{comment: {{name: zone}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n    \
+         tables: {{base: [t], views: {{v_t: [t, u]}}}}\n\
          query_rules:\n  r: {{at: {{before: a/s}}, rules: [{{error_msg: no}}]}}\n"
     );
     let project = load_valid(&fixture);
@@ -250,6 +251,9 @@ fn references_and_defaults() {
     assert!(matches!(a.missing_key.session_setup, MissingAction::Cluster(_)));
     assert_eq!(a.missing_key.begin, MissingBegin::Reject);
     assert_eq!(b.shards[0].cluster, None);
+    assert!(a.tables.is_empty());
+    assert!(b.tables.base.contains("t"));
+    assert_eq!(b.tables.views["v_t"].len(), 2);
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub(crate) struct Answer {
     #[serde(skip)]
     rewritten: bool,
     backend_schema: Option<String>,
+    /// Tables that were taken for base tables; the proxy asks their server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed_base_tables: Vec<String>,
     delay_ms: u32,
     multiplex: bool,
     effects: Effects,
@@ -81,6 +84,7 @@ impl Answer {
             query: String::from_utf8_lossy(sql).into_owned(),
             rewritten: false,
             backend_schema: None,
+            assumed_base_tables: Vec::new(),
             delay_ms: 0,
             multiplex: true,
             effects: Effects::default(),
@@ -108,6 +112,10 @@ impl Answer {
                     answer.rewritten = text[..] != *sql;
                 }
                 answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
+                let assumed = route.assumed.iter();
+                answer.assumed_base_tables = assumed
+                    .map(|table| format!("{}.{}", table.schema, table.table))
+                    .collect();
                 answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
                 answer.multiplex = route.effects.multiplex != Some(0);
                 answer.effects = route.effects.clone();
@@ -204,6 +212,11 @@ impl Answer {
         );
         let schema = self.backend_schema.as_ref();
         lines.extend(schema.map(|schema| format!("  in schema {schema}")));
+        lines.extend(
+            self.assumed_base_tables
+                .iter()
+                .map(|table| format!("  assuming  {} is a base table, no view", printable(table))),
+        );
         lines.extend(
             self.effects()
                 .into_iter()

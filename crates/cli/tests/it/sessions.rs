@@ -1,0 +1,293 @@
+//! Sessions through the proxy and on one unsharded server: temporary tables, variables, routines, triggers, views,
+//! dynamic SQL, transactions, sql_modes. The same rows, an error on both, or refused; never silently different.
+//!
+//! `PROPTEST_CASES` in the environment, as `make long` sets it, asks for 60,000 statements instead of 4,000.
+
+use std::fmt::Write;
+
+use mysql::Conn;
+use shardwright_testkit::{
+    ClientOptions, CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess, connect,
+};
+
+use crate::generator::Random;
+use crate::session_statements::{SESSION, Script, TENANTS};
+use crate::support::{PASSWORD, PROGRAM, ask, lines};
+
+const SEED: u64 = 0x5EED_0002;
+
+/// Reads go to a second group of connections to the same server: it has the same rows, and nothing that a session keeps.
+const TOPOLOGY: &str = r#"version: 1
+variables:
+  one: {type: integer, default: 1}
+  two: {type: integer, default: 1}
+  admin_port: {type: integer, default: 6032}
+clusters:
+  one:
+    type: replication
+    servers:
+      w: {host: 127.0.0.1, port: $(var.one)}
+      r: {host: localhost, port: $(var.one)}
+  two:
+    type: replication
+    servers:
+      w: {host: 127.0.0.1, port: $(var.two)}
+      r: {host: localhost, port: $(var.two)}
+users:
+  app: {password: {env: APP_PASSWORD}, cluster: one, schema: shop}
+  own: {password: {env: APP_PASSWORD}, cluster: one}
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    logical_schema: shop
+    key: {name: tenant, type: integer}
+    key_from:
+      - comment: {}
+      - column: {name: tenant}
+    tables: {views: {v_bal: [bal]}}
+    missing_key: {begin: first_statement}
+    shards:
+      low: {keys: [1, 2], cluster: one}
+      high: {keys: [3, 4], cluster: two}
+  schemas:
+    applies_to: {users: [own]}
+    key: {name: account, type: integer}
+    key_from: [schema: "acct_$(key:02)"]
+    missing_key: {begin: first_statement}
+    shards:
+      low: {keys: [1, 2], cluster: one}
+      high: {keys: [3, 4], cluster: two}
+read_write_policies:
+  reads:
+    reads: {all: true}
+    allow_on_readers: [session_functions]
+    reason: the test looks for what a reader would not know
+"#;
+
+const PROJECT: &str = r#"version: 1
+engines: [bundled]
+targets:
+  local: {engine: bundled, admin: "127.0.0.1:$(var.admin_port)", user: admin, password: {env: SHARDWRIGHT_ADMIN_PASSWORD}}
+"#;
+
+/// What a server holds of some tenants. The trigger writes of the row's own tenant; two of the views are traps.
+fn load(server: &MariaDb, tenants: &[usize]) {
+    let mut sql = String::from(
+        "CREATE DATABASE shop; USE shop;
+         CREATE TABLE bal (id BIGINT PRIMARY KEY, tenant INT, c INT);
+         CREATE TABLE items (id BIGINT PRIMARY KEY, tenant INT, c INT);
+         CREATE TABLE log (tenant INT, c INT);
+         CREATE TRIGGER logs AFTER INSERT ON items FOR EACH ROW INSERT INTO log VALUES (NEW.tenant, NEW.c);
+         CREATE VIEW v_bal AS SELECT * FROM bal;
+         CREATE VIEW v_sum AS SELECT MAX(id) AS id, MAX(tenant) AS tenant, SUM(c) AS c FROM bal;
+         CREATE VIEW v_other AS SELECT id, c % 4 + 1 AS tenant, tenant AS c FROM items;
+         CREATE FUNCTION f(t INT) RETURNS INT READS SQL DATA RETURN (SELECT COUNT(*) FROM bal WHERE tenant=t);
+         CREATE VIEW v_code AS SELECT id, f(3) AS tenant, c FROM bal;
+         CREATE PROCEDURE touches(t INT) UPDATE bal SET c=c+1 WHERE tenant=t;
+         CREATE PROCEDURE sets_variable(t INT) SET @x=t*100;
+         CREATE PROCEDURE makes_temporary(t INT)
+            CREATE TEMPORARY TABLE IF NOT EXISTS items AS SELECT * FROM bal WHERE tenant=t;",
+    );
+    for tenant in tenants {
+        for n in 0..4 {
+            let (id, c) = (10 * tenant + n, tenant * 3 + n);
+            write!(
+                sql,
+                "INSERT INTO bal VALUES ({id}, {tenant}, {c}); INSERT INTO items VALUES ({id}, {tenant}, {c});"
+            )
+            .unwrap();
+        }
+        let schema = format!("acct_{tenant:02}");
+        write!(
+            sql,
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE bal (id BIGINT PRIMARY KEY, c INT);
+             INSERT INTO bal VALUES (1, {tenant}), (2, 10{tenant}); CREATE VIEW v_own AS SELECT c FROM bal;
+             CREATE FUNCTION own(n INT) RETURNS INT READS SQL DATA RETURN (SELECT c FROM bal WHERE id=n); USE shop;"
+        )
+        .unwrap();
+    }
+    server.run(sql).unwrap();
+    for user in ["app", "own"] {
+        server
+            .create_user(user, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+            .unwrap();
+    }
+}
+
+struct Sides {
+    proxy: ProxyProcess,
+    oracle: MariaDb,
+    _servers: [MariaDb; 2],
+    _environment: CommandEnvironment,
+}
+
+impl Sides {
+    fn start() -> Self {
+        let start = || MariaDb::start(Options::default()).unwrap();
+        let (servers, oracle) = ([start(), start()], start());
+        load(&servers[0], &TENANTS[..2]);
+        load(&servers[1], &TENANTS[2..]);
+        load(&oracle, &TENANTS);
+        let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
+        environment.set("APP_PASSWORD", PASSWORD);
+        environment.write("shardwright.yaml", PROJECT).unwrap();
+        environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
+        let proxy =
+            ProxyProcess::start(&environment, ProxyOptions::new(environment.outside("data"))).unwrap();
+        let variables = [
+            ("one", servers[0].port()),
+            ("two", servers[1].port()),
+            ("admin_port", proxy.admin().port()),
+        ];
+        let variables = variables
+            .iter()
+            .flat_map(|(name, port)| ["--var".to_owned(), format!("{name}={port}")]);
+        let arguments = ["apply", "--auto-approve"].map(str::to_owned).into_iter();
+        let _applied = environment.run(arguments.chain(variables)).unwrap().success();
+        Self {
+            proxy,
+            oracle,
+            _servers: servers,
+            _environment: environment,
+        }
+    }
+
+    /// A session on both sides, in the same schema.
+    fn session(&self, user: &str, schema: &str) -> (Conn, Conn) {
+        let options = ClientOptions {
+            user,
+            password: PASSWORD,
+            schema: Some(schema),
+        };
+        let sharded = connect(self.proxy.listen(), options).unwrap();
+        (sharded, self.oracle.connect(options).unwrap())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    identical: usize,
+    failed_alike: usize,
+    refused: usize,
+    /// COMMIT and its kin without a transaction, in a session whose schema the user's own cluster does not have: an error.
+    without_schema: usize,
+    different: Vec<String>,
+}
+
+type Answer = Result<(Vec<String>, u64), String>;
+
+fn answer(connection: &mut Conn, sql: &str) -> Answer {
+    let rows = ask(connection, sql)?;
+    let mut rows = lines(&rows);
+    rows.sort_unstable();
+    Ok((rows, connection.affected_rows()))
+}
+
+/// Whether the proxy said no by itself: by a rule, because of what the session holds, or because it could not follow.
+fn is_refusal(message: &str) -> bool {
+    ["1148: SW", "9006: "]
+        .iter()
+        .any(|start| message.starts_with(start))
+        || ["the proxy", "is not held any more"]
+            .iter()
+            .any(|part| message.contains(part))
+}
+
+/// Sends a statement to the proxy, and to the unsharded server unless it was refused.
+fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &mut Tally) {
+    let sharded = answer(sides.0, sql);
+    if sharded.as_ref().is_err_and(|message| is_refusal(message)) {
+        tally.refused += 1;
+        return;
+    }
+    let expected = answer(sides.1, sql);
+    match (&sharded, &expected) {
+        (Ok(rows), Ok(expected)) if rows == expected => tally.identical += 1,
+        (Err(_), Err(_)) => tally.failed_alike += 1,
+        (Err(message), Ok(_)) if message.starts_with("1049: Unknown database 'acct_") => {
+            tally.without_schema += 1;
+        }
+        _ => {
+            let shown = |answer: &Answer| format!("{answer:?}").chars().take(300).collect::<String>();
+            tally.different.push(format!(
+                "{}\n=> {sql}\n  proxy:  {}\n  oracle: {}",
+                before.join("\n"),
+                shown(&sharded),
+                shown(&expected)
+            ));
+        }
+    }
+}
+
+/// After all sessions, both sides hold the same rows of each tenant.
+fn compare_contents(sides: &Sides, tally: &mut Tally) {
+    let (mut sharded, mut unsharded) = sides.session("app", "shop");
+    for tenant in TENANTS {
+        for table in ["bal", "items", "log"] {
+            let sql = format!("SELECT * FROM {table} WHERE tenant={tenant}");
+            if answer(&mut sharded, &sql) != answer(&mut unsharded, &sql) {
+                tally
+                    .different
+                    .push(format!("{table} of tenant {tenant} differs in the end"));
+            }
+        }
+        let (mut sharded, mut unsharded) = sides.session("own", &format!("acct_{tenant:02}"));
+        let sql = "SELECT * FROM bal";
+        if answer(&mut sharded, sql) != answer(&mut unsharded, sql) {
+            tally
+                .different
+                .push(format!("acct_{tenant:02} differs in the end"));
+        }
+    }
+}
+
+#[test]
+fn sessions_get_the_same_answers_or_are_refused() {
+    let statements = if std::env::var_os("PROPTEST_CASES").is_some() {
+        60_000
+    } else {
+        4_000
+    };
+    let sides = Sides::start();
+    let mut random = Random::new(SEED);
+    let mut next_id = 1000;
+    let mut tally = Tally::default();
+    for session in 0..statements / SESSION {
+        let in_own_schema = session % 4 == 3;
+        let tenant = random.of(&TENANTS);
+        let (user, schema) = match in_own_schema {
+            true => ("own", format!("acct_{tenant:02}")),
+            false => ("app", "shop".to_owned()),
+        };
+        let (mut sharded, mut unsharded) = sides.session(user, &schema);
+        let mut script = Script::new(&mut random, &mut next_id);
+        let mut before = Vec::new();
+        for _ in 0..SESSION {
+            let sql = match in_own_schema {
+                true => script.in_own_schema(),
+                false => script.statement(),
+            };
+            compare((&mut sharded, &mut unsharded), &sql, &before, &mut tally);
+            before.push(sql);
+            if tally.different.len() >= 8 {
+                break;
+            }
+        }
+    }
+    compare_contents(&sides, &mut tally);
+    println!(
+        "{statements} statements: {} identical, {} errors on both, {} refused, {} without the schema, {} different",
+        tally.identical,
+        tally.failed_alike,
+        tally.refused,
+        tally.without_schema,
+        tally.different.len()
+    );
+    tally.different.truncate(8);
+    assert!(tally.different.is_empty(), "{}", tally.different.join("\n\n"));
+    assert!(
+        tally.identical * 6 > statements,
+        "only {} identical",
+        tally.identical
+    );
+}

@@ -1,0 +1,102 @@
+//! What is taken for granted about a statement, and confirmed before it is sent: what its tables are, and that the
+//! statement it asks about ran where it goes.
+
+use std::time::Instant;
+
+use shardwright_rules::refusal;
+use shardwright_sql::{Shape, StatementClass};
+use shardwright_wire::{Command, errors};
+
+use super::holds::Holds;
+use super::place::{Target, Trouble, lost};
+use super::statement::Run;
+use super::{Held, Previous, Session};
+use crate::tables::{Era, question};
+
+impl Session {
+    /// Sees to it that these are base tables: those that are not known to be are asked for on the connection that the
+    /// statement is to run on.
+    pub(super) async fn confirm(&mut self, held: &mut Held, run: &Run<'_>) -> Result<(), Trouble> {
+        for table in &run.assumed {
+            let era = self.era();
+            let hostgroup = held.hostgroup;
+            if self
+                .worker
+                .tables
+                .borrow_mut()
+                .is_base(era, hostgroup, table, Instant::now())
+            {
+                continue;
+            }
+            if run.target.asks {
+                return Err(Trouble::Refused(errors::UNKNOWN.with(
+                    "the proxy must ask the server what the statement's tables are, and its question would take the place \
+                     of the statement that this one asks about; ask in a statement without tables",
+                )));
+            }
+            let asked = question(table);
+            let exchange = held.backend.exchange(Command::Query(asked.as_bytes())).await;
+            let outcome = exchange.map_err(|error| Trouble::Fatal(lost(&error)))?;
+            // The question has taken the place of the statement that could be asked about.
+            held.holds = held.holds.without(Holds::WARNINGS.with(Holds::FOUND_ROWS));
+            if outcome.error.is_none() && outcome.rows == 1 {
+                let mut tables = self.worker.tables.borrow_mut();
+                tables.learn((era, self.era()), hostgroup, table, Instant::now());
+            }
+            let refused = match outcome.error {
+                Some(error) => Some(error),
+                None if outcome.rows > 1 => {
+                    let message = refusal::not_a_base_table(&table.map, &table.schema, &table.table);
+                    Some(errors::NOT_ALLOWED_COMMAND.with(message))
+                }
+                None => None,
+            };
+            if let Some(error) = refused {
+                // No connection has this number: questions about the statement before are refused.
+                self.previous = self.previous.map(|previous| Previous {
+                    serial: u64::MAX,
+                    ..previous
+                });
+                return Err(Trouble::Refused(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses ROW_COUNT() and FOUND_ROWS() where the statement before did not run.
+    pub(super) fn check_counts(&self, target: &Target) -> Result<(), Trouble> {
+        let ran_elsewhere = || {
+            self.previous
+                .is_some_and(|previous| previous.hostgroup != target.hostgroup)
+        };
+        let is_unknown = (target.row_count && self.is_answered_here)
+            || (target.asked.intersects(Holds::FOUND_ROWS) && ran_elsewhere());
+        if !is_unknown {
+            return Ok(());
+        }
+        Err(Trouble::Refused(errors::UNKNOWN.with(
+            "the session's previous statement was answered elsewhere or by the proxy itself, so ROW_COUNT() and \
+             FOUND_ROWS() cannot be known here",
+        )))
+    }
+
+    fn era(&self) -> Era {
+        Era {
+            generation: self.snapshot.generation,
+            changes: self.worker.shared.table_changes(),
+        }
+    }
+
+    /// Forgets what is known of tables, if the statement may change one.
+    pub(super) fn note_table_change(&self, shape: &Shape) {
+        if may_change_tables(shape) {
+            self.worker.shared.tables_changed();
+        }
+    }
+}
+
+/// Whether a statement may create, change or drop a table or a view. Functions cannot: they may not commit.
+fn may_change_tables(shape: &Shape) -> bool {
+    use StatementClass as C;
+    shape.executable_comment || matches!(shape.class, C::Ddl | C::Call | C::Prepare | C::Other)
+}

@@ -1,0 +1,90 @@
+//! The schemas that a statement names, held against the shard that its key belongs to.
+
+use std::borrow::Cow;
+
+use shardwright_sql::{StatementClass, schema};
+
+use crate::decide::Index;
+use crate::decide::map::{Refused, refused};
+use crate::decide::walk::Walk;
+use crate::refusal::Refusal;
+use crate::{Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
+
+/// Refuses a statement that names the schema of another shard, or may.
+pub(super) fn check(
+    index: &impl Index,
+    rule: &Rule,
+    step: &MapStep,
+    walk: &Walk<'_>,
+    shard: &Shard,
+) -> Result<(), Refused> {
+    if shard.schema.is_none() && templates(step).next().is_none() {
+        return Ok(());
+    }
+    let own = walk.schema.unwrap_or("the session's schema");
+    let refuse = |what: &str| {
+        let what = format!(
+            "the statement belongs to shard {} ({own}) and {what}",
+            shard.address.short()
+        );
+        refused(&rule.address, Refusal::OtherShardsSchema.message(&what))
+    };
+    let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
+    for name in &named.names {
+        let name = String::from_utf8_lossy(name);
+        // A shard may keep the logical schema as its own; names of it mean the schema of the shard all the same.
+        let is_rewritten = shard.schema.is_some() && step.logical_schema.as_deref() == Some(&*name);
+        let is_own = shard.schema.as_deref() == Some(&*name) || is_rewritten;
+        if !is_own && is_of_another(index, step, walk, &name, shard) {
+            return Err(refuse(&format!("names {name}, which is another shard's schema")));
+        }
+    }
+    match named.unseen {
+        Some(why) => Err(refuse(&format!(
+            "may name another shard's schema, as {why}; send what it runs as a statement of its own"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn templates(step: &MapStep) -> impl Iterator<Item = &KeyTemplate> {
+    step.finders.iter().filter_map(|finder| match finder {
+        Finder::Schema { template } => Some(template),
+        Finder::Comment { .. } | Finder::Column { .. } | Finder::Table { .. } | Finder::User { .. } => None,
+    })
+}
+
+/// The shard whose schema `name` is.
+fn shard_of<'i>(index: &'i impl Index, step: &MapStep, walk: &Walk<'_>, name: &str) -> Option<&'i Shard> {
+    index.shard_of_schema(walk.position, name).or_else(|| {
+        templates(step).find_map(|template| {
+            let key = template.extract(step.kind, name)?;
+            let key = KeyRef::parse(step.kind, Cow::Borrowed(key))?;
+            index.shard(walk.position, &key).map(|place| place.shard)
+        })
+    })
+}
+
+/// Whether `name` is the schema of a shard other than `shard`; in other letter case it is, where the server's
+/// `lower_case_table_names` has it so.
+fn is_of_another(index: &impl Index, step: &MapStep, walk: &Walk<'_>, name: &str, shard: &Shard) -> bool {
+    let is_other = |owner: &Shard| !std::ptr::eq(owner, shard);
+    if let Some(owner) = shard_of(index, step, walk, name) {
+        return is_other(owner);
+    }
+    let lower = name.to_lowercase();
+    lower != name && shard_of(index, step, walk, &lower).is_some_and(is_other)
+}
+
+/// Whether a statement without a key names the schema of a shard.
+pub(super) fn names_a_shard(index: &impl Index, step: &MapStep, walk: &Walk<'_>) -> bool {
+    if walk.statement.class() == StatementClass::Use {
+        return false;
+    }
+    let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
+    let is_shards = |name: &Cow<'_, [u8]>| {
+        let name = String::from_utf8_lossy(name);
+        step.logical_schema.as_deref() != Some(&*name) && shard_of(index, step, walk, &name).is_some()
+    };
+    named.names.iter().any(is_shards)
+}
