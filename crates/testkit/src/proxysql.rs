@@ -20,6 +20,9 @@ pub const PROXYSQL_BIN: &str = "PROXYSQL_BIN";
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// What it prints where somebody has a port that it shall listen on.
+const TAKEN: &str = "Address already in use";
+
 /// How often other free ports are tried when somebody took the first.
 const PORT_ATTEMPTS: usize = 8;
 
@@ -115,8 +118,8 @@ impl ProxySql {
         let mut attempt = 1;
         loop {
             match Self::start_once(binary, options) {
-                Err(ProxySqlError::Ended { log, .. })
-                    if log.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+                Err(ProxySqlError::Ended { log, .. } | ProxySqlError::NotReady { log })
+                    if log.contains(TAKEN) && attempt < PORT_ATTEMPTS =>
                 {
                     attempt += 1;
                 }
@@ -157,6 +160,8 @@ impl ProxySql {
                 status,
                 log: printed(),
             })),
+            // It goes on without the port that it did not get.
+            Ok(None) if printed().contains(TAKEN) => Some(Err(ProxySqlError::NotReady { log: printed() })),
             Ok(None) => connect(admin, ADMIN).is_ok().then_some(Ok(())),
             Err(error) => Some(Err(ProxySqlError::Io(error))),
         });
