@@ -1,7 +1,7 @@
 //! One topology on both engines: whatever a client sends, no engine places it on another shard than the other does, and
 //! what ProxySQL lets leave the writer is a read on the bundled engine too.
 
-mod cases;
+pub(crate) mod cases;
 mod statements;
 
 use std::sync::OnceLock;
@@ -16,9 +16,10 @@ use statements::{AROUND, BODIES};
 
 use crate::support::*;
 
-type Asked = (usize, &'static str, Option<&'static str>, String);
+/// Place of the case, user, schema and text.
+pub(crate) type Asked = (usize, &'static str, Option<&'static str>, String);
 
-fn text() -> impl Strategy<Value = Asked> {
+pub(crate) fn text() -> impl Strategy<Value = Asked> {
     (0..CASES.len()).prop_flat_map(|at| {
         let case = &CASES[at];
         let piece = || {

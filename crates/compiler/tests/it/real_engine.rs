@@ -17,6 +17,8 @@ use shardwright_targets::emit;
 use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig, real_proxysql};
 use shardwright_topology::model::Project;
 
+use super::engines::cases::{CASES, CLUSTERS};
+use super::engines::text;
 use super::examples::{example, names};
 use crate::support::*;
 
@@ -428,6 +430,38 @@ fn hostile_texts_go_where_the_evaluator_says_and_never_to_readers_with_a_write()
         }
     }
     assert!(compared > wanted() / 3, "{compared}");
+}
+
+#[test]
+fn maps_of_every_kind_are_served_as_the_evaluator_says() {
+    let Some(binary) = real_proxysql("random statements through maps of every kind") else {
+        return;
+    };
+    let mut runner = TestRunner::default();
+    let mut asked: Vec<Vec<(&str, Option<&str>, String)>> = vec![Vec::new(); CASES.len()];
+    for _ in 0..wanted() {
+        let (at, user, schema, sql) = text().new_tree(&mut runner).unwrap().current();
+        asked[at].push((user, schema, sql));
+    }
+    let mut compared = 0;
+    for (case, statements) in CASES.iter().zip(asked) {
+        let loaded = Loaded::start(&binary, &loaded(&format!("{CLUSTERS}{}", case.topology)), 1);
+        for (user, schema, sql) in statements {
+            // Users without a row of their own are of no interest to rules.
+            if leaves_state(&sql) || loaded.compiled.configuration.user(user).is_none() {
+                continue;
+            }
+            let home = loaded
+                .compiled
+                .configuration
+                .default_schema(user)
+                .map(str::to_owned);
+            let schema = schema.or(home.as_deref());
+            let mut client = loaded.client(user, schema);
+            compared += usize::from(loaded.check(&mut client, (user, schema), &sql));
+        }
+    }
+    assert!(compared > wanted() / 4, "{compared}");
 }
 
 /// Statements after which a session is not as it was: transactions, variables, schemas.
