@@ -48,6 +48,14 @@ pub(super) fn report_shapes(
     report.add(Severity::Warning, DIFFERENCE, origin, field, message);
 }
 
+/// What may store or read rows without naming columns, and what only some servers read.
+const STORES: &str = r"\b(?:INSERT|REPLACE|LOAD|HANDLER|PREPARE|EXECUTE)\b|/\*M?!";
+/// An INSERT or REPLACE with a list of columns, and no other.
+const LISTS_COLUMNS: &str = concat!(
+    r"\A(?:/\*[^!M*][^*]*\*/)?[^'();!]*\b(?:INSERT|REPLACE)[\t-\r ]+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)[\t-\r ]+){0,2}(?:INTO[\t-\r ]+)?",
+    r"[0-9A-Z_$`.]+[\t-\r ]*\([^()'/#-]*\)[\t-\r ]*(?:VALUES?[\t-\r ]*\(|SELECT\b)"
+);
+
 impl Lowering<'_, '_> {
     /// The first chain of a column map; `next` takes statements without a key.
     pub(super) fn column_chain(
@@ -125,7 +133,8 @@ impl Lowering<'_, '_> {
     }
 
     /// Refuses a statement whose key stands in a comment and that names the key column too: they may differ.
-    pub(super) fn column_beside_comment(&mut self, found: ChainRef, map: usize) {
+    /// An INSERT that lists no columns stores a value in it all the same. Gives the chain in which the others go on.
+    pub(super) fn column_beside_comment(&mut self, found: ChainRef, map: usize) -> ChainRef {
         let program = self.program;
         let section = &program.maps[map];
         let reading = self.plans[map].reading.as_ref();
@@ -133,10 +142,42 @@ impl Lowering<'_, '_> {
             .and_then(|reading| reading.column.as_ref())
             .map(|column| column.mentions_column.clone())
         else {
-            return;
+            return found;
         };
         let several = Refused::plainly(section, Refusal::ConflictingKeys);
         self.refuse(found, "column", &section.address, text_rule(mentions), &several);
+        let address = &section.address;
+        let (stores, rest) = (
+            self.draft.chain(&format!("{address}.stores")),
+            self.draft.chain(&format!("{address}.beside_column")),
+        );
+        let without_case = |pattern: &str| EngineRule {
+            match_pattern: Some(pattern.to_owned()),
+            ..EngineRule::default()
+        };
+        self.go(
+            found,
+            "stores",
+            address,
+            without_case(STORES),
+            Target::Jump(stores),
+        );
+        self.go(found, "rest", address, EngineRule::default(), Target::Jump(rest));
+        self.go(
+            stores,
+            "listed",
+            address,
+            without_case(LISTS_COLUMNS),
+            Target::Jump(rest),
+        );
+        let what = format!(
+            "cannot be placed on one shard: shard map {}: an INSERT without a column list, LOAD, HANDLER, a text that is \
+             prepared, or an executable comment does not show its {}",
+            section.step.map, section.step.key
+        );
+        let refused = Refused::by(section, Refusal::NotOneShard, Refusal::NotOneShard.message(&what));
+        self.refuse(stores, "unlisted", address, EngineRule::default(), &refused);
+        rest
     }
 
     /// Where the shards lack the column: a chain that writes `1=1` for the predicate and goes on.

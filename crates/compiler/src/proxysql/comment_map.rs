@@ -113,7 +113,7 @@ impl Lowering<'_, '_> {
             self.refuse(found, "repeated", address, rule, &several);
         }
         self.other_maps_keys(found, section, class);
-        self.column_beside_comment(found, map);
+        let found = self.column_beside_comment(found, map);
         self.rewrite_guards(found, section, site);
         self.place_by_trees(found, map, class, leaf, (KeyPlace::Comment, schemas));
         first

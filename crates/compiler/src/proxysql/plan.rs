@@ -7,6 +7,7 @@ mod weigh;
 
 use shardwright_rules::{
     CommentForm, Conflict, Finder, KeyTemplate, KeyValue, MapStep, MissingAction, MissingBegin, Unqualified,
+    User,
 };
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
@@ -123,7 +124,8 @@ pub(super) fn plan(
             ..MapPlan::default()
         };
     };
-    if step.missing.statements != MissingAction::Reject {
+    let unguarded = |user: &User| user.annotations_allowed && section.scope.users.contains(&user.name);
+    if step.missing.statements != MissingAction::Reject && program.users.iter().any(unguarded) {
         let what = "rules see a statement up to its first NUL byte: behind one a key is not found, and missing_key says what \
                     happens";
         report.difference(section.origin, "missing_key", what);

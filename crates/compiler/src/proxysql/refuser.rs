@@ -6,11 +6,16 @@ use shardwright_topology::model::Topology;
 
 use crate::report::{Report, UNHEARD};
 
+/// Annotations are refused when they are prepared; only maps refuse what has passed then.
+fn refuses_keys(hostgroup: &RefusingHostgroup) -> bool {
+    hostgroup.address.as_str().starts_with("shard_maps.")
+}
+
 /// Says, once, that the admin port refuses without the reason.
 pub(crate) fn unheard(topology: &Topology, refusing: &[RefusingHostgroup], report: &mut Report<'_>) {
     let Some(first) = refusing
         .iter()
-        .find(|hostgroup| hostgroup.refuser == Refuser::Admin)
+        .find(|hostgroup| hostgroup.refuser == Refuser::Admin && refuses_keys(hostgroup))
     else {
         return;
     };

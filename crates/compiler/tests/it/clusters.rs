@@ -3,24 +3,33 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{Configuration, EngineId, Evaluator, Outcome, Role, SessionView, Statement};
-use shardwright_targets::emit::{Cell, Table, rows};
+use shardwright_targets::emit::{Cell, Row, Table, rows};
 
 use crate::support::*;
 
 /// The rows of a table, one per line, without host and comment.
 fn table(configuration: &Configuration, table: Table) -> String {
     let rows = rows(configuration).expect("every value fits its column");
-    let shown = rows.iter().filter(|row| row.table == table).map(|row| {
-        let hidden = ["port", "comment", "max_connections", "active"];
-        let cells = row.columns.iter().filter(|(name, _)| !hidden.contains(name));
-        let cells: Vec<String> = cells
-            .map(|(name, cell)| match cell {
-                Cell::Integer(number) => format!("{name}={number}"),
-                Cell::Text(text) => text.clone(),
-            })
-            .collect();
-        cells.join(" ")
-    });
+    let refuses = |row: &&Row| {
+        let comment = |(name, cell): &(&str, Cell)| {
+            *name == "comment" && matches!(cell, Cell::Text(text) if text.starts_with("refuses "))
+        };
+        row.columns.iter().any(comment)
+    };
+    let shown = rows
+        .iter()
+        .filter(|row| row.table == table && !refuses(row))
+        .map(|row| {
+            let hidden = ["port", "comment", "max_connections", "active"];
+            let cells = row.columns.iter().filter(|(name, _)| !hidden.contains(name));
+            let cells: Vec<String> = cells
+                .map(|(name, cell)| match cell {
+                    Cell::Integer(number) => format!("{name}={number}"),
+                    Cell::Text(text) => text.clone(),
+                })
+                .collect();
+            cells.join(" ")
+        });
     shown.collect::<Vec<_>>().join("\n")
 }
 
@@ -44,7 +53,7 @@ fn told(topology: &str, engine: EngineId) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn compile_with_problems(
+pub(crate) fn compile_with_problems(
     project: &shardwright_topology::model::Project,
     engine: EngineId,
 ) -> shardwright_compiler::Compiled {

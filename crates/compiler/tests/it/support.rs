@@ -395,6 +395,15 @@ pub(crate) fn problems(compiled: &Compiled, severity: Severity) -> Vec<String> {
         .collect()
 }
 
+/// What ProxySQL answers itself (`own`) goes nowhere; everything else is as expected.
+#[track_caller]
+pub(crate) fn assert_goes(found: &str, expected: &str, what: &str) {
+    assert!(
+        found == expected || found == "own",
+        "{what}: {found}, expected {expected}"
+    );
+}
+
 /// Decides statements.
 pub(crate) struct Decider {
     pub(crate) configuration: Arc<Configuration>,

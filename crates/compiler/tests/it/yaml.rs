@@ -27,11 +27,8 @@ fn check(topology: &str, cases: &[(Option<&str>, &str, &str)]) {
                 .cycle()
                 .nth(at)
                 .expect("a cycle does not end");
-            assert_eq!(
-                decider.short("app", *schema, statement),
-                expected,
-                "{engine}: {statement}"
-            );
+            let found = decider.short("app", *schema, statement);
+            assert_goes(&found, expected, &format!("{engine}: {statement}"));
         }
     }
 }
