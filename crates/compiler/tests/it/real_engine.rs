@@ -125,6 +125,8 @@ impl Loaded {
         }
         match (&reply, &expected) {
             (Reply::Ok(_) | Reply::Rows(_), _) => return false,
+            // No server runs such a text: the NUL byte stands outside of literals. What it says behind it is obeyed.
+            (Reply::Error(9001, _), Outcome::Route(_)) if sql.contains('\0') => return false,
             (Reply::From { hostgroup, text, .. }, Outcome::Route(route)) => {
                 assert_eq!(*hostgroup, route.hostgroup.0, "{}", what());
                 if let Some(rewritten) = &route.rewritten {
@@ -506,7 +508,8 @@ fn the_engine_outlives_what_it_refuses_to_run() {
                 let reply = client.execute(handle);
                 let expected = loaded.expected("app", Some("app"), text, SentAs::Execute);
                 match (&reply, &expected) {
-                    (Reply::Error(1045, _), Outcome::Reject(_)) => {}
+                    // After several in a second the engine shuns its admin port for a while, and refuses without it.
+                    (Reply::Error(1045 | 9001, _), Outcome::Reject(_)) => {}
                     (reply, Outcome::Route(route)) => {
                         assert_eq!(reply.hostgroup(), Some(route.hostgroup.0), "{text}: {reply:?}");
                     }
