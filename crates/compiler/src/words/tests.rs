@@ -1,3 +1,5 @@
+//! Statements that are recognised whole, and those that are not.
+
 use proptest::prelude::*;
 use shardwright_patterns::{Dialect, Flags, Pattern};
 

@@ -3,20 +3,19 @@
 //!
 //! `SHARDWRIGHT_CONFORMANCE=1000000` sends that many random statements; a usual run sends a few thousand.
 
-use std::collections::BTreeSet;
+mod keys;
+mod loaded;
 
 use proptest::prelude::{Strategy, prop};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use shardwright_compiler::{Compiled, Lock, Options, compile};
-use shardwright_rules::{
-    EngineId, Evaluator, Finder, KeyValue, MapStep, Outcome, SentAs, SessionView, Statement as RulesStatement,
-};
-use shardwright_sql::{LexMode, ReadHazards, Shape};
-use shardwright_targets::emit;
-use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig, real_proxysql};
+use shardwright_compiler::{Lock, Options, compile};
+use shardwright_rules::{Body, EngineId, MapStep, NativeStep, Outcome, SentAs};
+use shardwright_testkit::{Reply, real_proxysql};
 use shardwright_topology::model::Project;
 
+use self::keys::{KEYLESS, keyed, keys_of};
+use self::loaded::Loaded;
 use super::engines::cases::{CASES, CLUSTERS};
 use super::engines::text;
 use super::examples::{example, names};
@@ -24,251 +23,10 @@ use crate::support::*;
 
 /// Random statements of a usual run.
 const USUAL: usize = 3_000;
-/// Keys of one map that are tried.
-const MOST_KEYS: usize = 24;
 
 fn wanted() -> usize {
     std::env::var("SHARDWRIGHT_CONFORMANCE").map_or(USUAL, |number| number.parse().expect("a number"))
 }
-
-/// A compiled project on a real engine, with a numbered server for each of its hostgroups.
-struct Loaded {
-    rig: Rig,
-    compiled: Compiled,
-    evaluator: Evaluator,
-}
-
-impl Loaded {
-    fn start(binary: &std::path::Path, project: &Project, threads: u32) -> Self {
-        let compiled = compile(
-            project,
-            EngineId::Proxysql27,
-            &Lock::default(),
-            &Options::default(),
-        );
-        let configuration = &compiled.configuration;
-        let hostgroups = configuration.hostgroups.iter().map(|hostgroup| hostgroup.id.0);
-        let users: Vec<&str> = configuration
-            .users
-            .iter()
-            .map(|user| user.name.as_str())
-            .collect();
-        let options = ProxySqlOptions {
-            threads,
-            ..ProxySqlOptions::default()
-        };
-        let rig = Rig::start(binary, &options, hostgroups, &users).unwrap();
-        let loaded = Self {
-            evaluator: Evaluator::new(compiled.configuration.clone()),
-            rig,
-            compiled,
-        };
-        loaded.load();
-        loaded
-    }
-
-    /// The emitted script, but for the addresses of servers and the passwords of users.
-    fn load(&self) {
-        let script = emit::sql(&self.compiled.configuration).unwrap();
-        let statements: Vec<&str> = script.split(";\n").map(without_comments).collect();
-        let is_of = |statement: &&str| {
-            ["mysql_users", "mysql_query_rules"]
-                .iter()
-                .any(|table| statement.contains(&format!(" INTO {table}")))
-                || statement.starts_with("SET mysql-query_processor")
-        };
-        let own: Vec<String> = statements.into_iter().filter(is_of).map(str::to_owned).collect();
-        let passwords =
-            "UPDATE mysql_users SET password='', default_schema=NULLIF(default_schema, '')".to_owned();
-        self.rig.load(&[own, vec![passwords]].concat()).unwrap();
-        let admin = self.rig.proxysql().admin_address();
-        let refusing = self.compiled.configuration.refusing.iter().map(|hostgroup| {
-            format!(
-                "REPLACE INTO mysql_servers (hostgroup_id, hostname, port) VALUES ({}, '{}', {})",
-                hostgroup.id,
-                admin.ip(),
-                admin.port()
-            )
-        });
-        let load = "LOAD MYSQL SERVERS TO RUNTIME".to_owned();
-        self.rig.proxysql().run(refusing.chain([load])).unwrap();
-    }
-
-    fn client(&self, user: &str, schema: Option<&str>) -> EngineClient {
-        let options = ClientOptions {
-            user,
-            schema,
-            ..ClientOptions::default()
-        };
-        self.rig.client(0, options).unwrap()
-    }
-
-    fn expected(&self, user: &str, schema: Option<&str>, sql: &str, sent_as: SentAs) -> Outcome {
-        let session = SessionView {
-            user,
-            schema: Some(schema.unwrap_or("information_schema")),
-            client_addr: Some("127.0.0.1"),
-            ..SessionView::default()
-        };
-        let statement = RulesStatement::new(sql.as_bytes(), LexMode::default()).sent_as(sent_as);
-        self.evaluator.decide(&session, &statement).outcome
-    }
-
-    /// Sends a statement and compares; what the engine answers by itself says nothing about rules.
-    fn check(&self, client: &mut EngineClient, (user, schema): (&str, Option<&str>), sql: &str) -> bool {
-        let reply = client.query(sql);
-        let expected = self.expected(user, schema, sql, SentAs::Query);
-        let what =
-            || format!("{user} in {schema:?}: {sql:?}: the engine gave {reply:?}, expected {expected:?}");
-        if let Some(hostgroup) = reply.hostgroup() {
-            self.is_safe_there(hostgroup, user, sql);
-        }
-        match (&reply, &expected) {
-            (Reply::Ok(_) | Reply::Rows(_), _) => return false,
-            // No server runs such a text: the NUL byte stands outside of literals. What it says behind it is obeyed.
-            (Reply::Error(9001, _), Outcome::Route(_)) if sql.contains('\0') => return false,
-            (Reply::From { hostgroup, text, .. }, Outcome::Route(route)) => {
-                assert_eq!(*hostgroup, route.hostgroup.0, "{}", what());
-                if let Some(rewritten) = &route.rewritten {
-                    assert_eq!(text.as_bytes(), &**rewritten, "{}", what());
-                }
-            }
-            (Reply::Done(hostgroup), Outcome::Route(route)) => {
-                assert_eq!(*hostgroup, route.hostgroup.0, "{}", what());
-            }
-            (Reply::Error(1148, message), Outcome::Reject(rejection)) => {
-                assert_eq!(*message, rejection.message, "{}", what());
-            }
-            _ => panic!("{}", what()),
-        }
-        true
-    }
-
-    /// No write and no lock is where only readers are, but for users who have no other hostgroup and rules that are written
-    /// out. A NUL byte outside of a
-    /// literal is a syntax error at every server; inside of one, the statement has been refused.
-    fn is_safe_there(&self, hostgroup: u32, user: &str, sql: &str) {
-        let configuration = &self.compiled.configuration;
-        let own = configuration.user(user).map(|user| user.default_hostgroup.0);
-        let written = |rule: &shardwright_rules::Rule| rule.address.as_str().starts_with("query_rules.");
-        if sql.contains('\0') || own == Some(hostgroup) || configuration.graph.rules.iter().any(written) {
-            return;
-        }
-        let only_readers = configuration
-            .clusters
-            .iter()
-            .any(|cluster| cluster.reader.is_some_and(|reader| reader.0 == hostgroup));
-        if only_readers {
-            let hazards = Shape::of(sql.as_bytes(), LexMode::default()).read_hazards;
-            // Functions that are not built in count as reads there, which a finding says.
-            let rest = hazards.without(ReadHazards::UNKNOWN_FUNCTION);
-            assert!(rest.is_empty(), "{sql:?} reached readers: {rest:?}");
-        }
-    }
-}
-
-fn without_comments(statement: &str) -> &str {
-    let mut rest = statement.trim_start();
-    while let Some(comment) = rest.strip_prefix("--") {
-        rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
-    }
-    rest
-}
-
-/// Statements that name a key in every way that the finders of a map know.
-fn keyed(map: &MapStep, key: &str) -> Vec<(Option<String>, String)> {
-    let rest = [
-        "SELECT a FROM t WHERE id=5",
-        "UPDATE t SET a=1",
-        "SELECT a FROM t FOR UPDATE",
-        "SELECT a -- c\nFROM t",
-        "SELECT a --\nINTO @x FROM t",
-        "SELECT GET_LOCK --\n('a',1)",
-        "INSERT INTO t VALUES ('\0')",
-    ];
-    let mut statements = Vec::new();
-    for finder in &map.finders {
-        match finder {
-            Finder::Comment { word, .. } => {
-                for rest in rest {
-                    statements.push((None, format!("/* {word}={key} */ {rest}")));
-                    statements.push((None, format!("{rest} /* x, {word}={key} */")));
-                }
-                statements.push((None, format!("/* {word}={key} {word}={key}1 */ SELECT 1 FROM t")));
-                statements.push((None, format!("SELECT 1 FROM t -- /* {word}={key} */")));
-            }
-            Finder::Schema { template } => {
-                let value = key
-                    .parse()
-                    .map_or_else(|_| KeyValue::Text(key.to_owned()), KeyValue::Integer);
-                if let Some(schema) = template.render(&value) {
-                    statements.extend(rest.map(|rest| (Some(schema.clone()), rest.to_owned())));
-                }
-            }
-            Finder::Column { column, .. } => {
-                let schema = map.logical_schema.as_deref().unwrap_or_default();
-                let literal = key
-                    .parse::<i64>()
-                    .map_or_else(|_| format!("'{key}'"), |number| number.to_string());
-                statements.push((None, format!("SELECT a FROM {schema}.t WHERE {column}={literal}")));
-                statements.push((
-                    None,
-                    format!("UPDATE {schema}.t SET a=1 WHERE {column} = {literal} AND b=2"),
-                ));
-                statements.push((
-                    None,
-                    format!("SELECT a FROM {schema}.t WHERE {column}={literal} OR 1"),
-                ));
-            }
-            Finder::Table { .. } | Finder::User { .. } => {
-                statements.extend(rest.map(|rest| (None, rest.to_owned())));
-            }
-        }
-    }
-    statements
-}
-
-/// Keys of a map, what is nearly one, and what is none.
-fn keys_of(map: &MapStep) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    for shard in &map.shards {
-        let own = shard.keys.iter().map(ToString::to_string);
-        let ranges = shard
-            .ranges
-            .iter()
-            .flat_map(|(low, high)| [low.to_string(), high.to_string()]);
-        keys.extend(own.chain(ranges).take(2));
-        if keys.len() >= MOST_KEYS {
-            break;
-        }
-    }
-    let near: Vec<String> = keys
-        .iter()
-        .take(4)
-        .flat_map(|key| [format!("{key}0"), format!("{key}x")])
-        .collect();
-    keys.extend(near);
-    keys
-}
-
-/// Statements without any key: setup, transactions, and what only looks like them.
-const KEYLESS: &[&str] = &[
-    "SELECT name FROM orders WHERE id=5",
-    "SELECT name\n--\nFROM orders WHERE id=5",
-    "SELECT name-- c\nFROM orders",
-    "SELECT name#c\nFROM orders",
-    "SELECT 1;\n--\nDELETE FROM orders",
-    "SELECT a FROM t FOR-- x\nUPDATE",
-    "SELECT `GET_LOCK`('a',1)",
-    "SELECT 1 /*M! FROM t */",
-    "SELECT 1 /*! FROM t */",
-    "/*! hostgroup=6 */ SELECT a FROM t",
-    "SELECT 1 /* /* hostgroup=2 */",
-    "UPDATE b SET c='\0' WHERE id=1 /* hostgroup=2 */",
-    "SELECT f(1)",
-    "DELETE FROM orders",
-    "(SELECT 1)",
-];
 
 #[test]
 fn every_example_is_served_as_the_evaluator_says() {
@@ -307,8 +65,8 @@ fn compiled_maps(project: &Project) -> Vec<MapStep> {
     rules
         .iter()
         .filter_map(|rule| match &rule.body {
-            shardwright_rules::Body::Native {
-                step: shardwright_rules::NativeStep::Map(map),
+            Body::Native {
+                step: NativeStep::Map(map),
                 ..
             } => Some((**map).clone()),
             _ => None,

@@ -1,0 +1,157 @@
+//! Emitted rules loaded into a real ProxySQL, and its answers compared with the evaluator's.
+
+use shardwright_compiler::{Compiled, Lock, Options, compile};
+use shardwright_rules::{EngineId, Evaluator, Outcome, SentAs, SessionView, Statement};
+use shardwright_sql::{LexMode, ReadHazards, Shape};
+use shardwright_targets::emit;
+use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig};
+use shardwright_topology::model::Project;
+
+/// A compiled project on a real engine, with a numbered server for each of its hostgroups.
+pub(super) struct Loaded {
+    pub(super) rig: Rig,
+    pub(super) compiled: Compiled,
+    evaluator: Evaluator,
+}
+
+impl Loaded {
+    pub(super) fn start(binary: &std::path::Path, project: &Project, threads: u32) -> Self {
+        let compiled = compile(
+            project,
+            EngineId::Proxysql27,
+            &Lock::default(),
+            &Options::default(),
+        );
+        let configuration = &compiled.configuration;
+        let hostgroups = configuration.hostgroups.iter().map(|hostgroup| hostgroup.id.0);
+        let users: Vec<&str> = configuration
+            .users
+            .iter()
+            .map(|user| user.name.as_str())
+            .collect();
+        let options = ProxySqlOptions {
+            threads,
+            ..ProxySqlOptions::default()
+        };
+        let rig = Rig::start(binary, &options, hostgroups, &users).unwrap();
+        let loaded = Self {
+            evaluator: Evaluator::new(compiled.configuration.clone()),
+            rig,
+            compiled,
+        };
+        loaded.load();
+        loaded
+    }
+
+    /// The emitted script, but for the addresses of servers and the passwords of users.
+    pub(super) fn load(&self) {
+        let script = emit::sql(&self.compiled.configuration).unwrap();
+        let statements: Vec<&str> = script.split(";\n").map(without_comments).collect();
+        let is_of = |statement: &&str| {
+            ["mysql_users", "mysql_query_rules"]
+                .iter()
+                .any(|table| statement.contains(&format!(" INTO {table}")))
+                || statement.starts_with("SET mysql-query_processor")
+        };
+        let own: Vec<String> = statements.into_iter().filter(is_of).map(str::to_owned).collect();
+        let passwords =
+            "UPDATE mysql_users SET password='', default_schema=NULLIF(default_schema, '')".to_owned();
+        self.rig.load(&[own, vec![passwords]].concat()).unwrap();
+        let admin = self.rig.proxysql().admin_address();
+        let refusing = self.compiled.configuration.refusing.iter().map(|hostgroup| {
+            format!(
+                "REPLACE INTO mysql_servers (hostgroup_id, hostname, port) VALUES ({}, '{}', {})",
+                hostgroup.id,
+                admin.ip(),
+                admin.port()
+            )
+        });
+        let load = "LOAD MYSQL SERVERS TO RUNTIME".to_owned();
+        self.rig.proxysql().run(refusing.chain([load])).unwrap();
+    }
+
+    pub(super) fn client(&self, user: &str, schema: Option<&str>) -> EngineClient {
+        let options = ClientOptions {
+            user,
+            schema,
+            ..ClientOptions::default()
+        };
+        self.rig.client(0, options).unwrap()
+    }
+
+    pub(super) fn expected(&self, user: &str, schema: Option<&str>, sql: &str, sent_as: SentAs) -> Outcome {
+        let session = SessionView {
+            user,
+            schema: Some(schema.unwrap_or("information_schema")),
+            client_addr: Some("127.0.0.1"),
+            ..SessionView::default()
+        };
+        let statement = Statement::new(sql.as_bytes(), LexMode::default()).sent_as(sent_as);
+        self.evaluator.decide(&session, &statement).outcome
+    }
+
+    /// Sends a statement and compares; what the engine answers by itself says nothing about rules.
+    pub(super) fn check(
+        &self,
+        client: &mut EngineClient,
+        (user, schema): (&str, Option<&str>),
+        sql: &str,
+    ) -> bool {
+        let reply = client.query(sql);
+        let expected = self.expected(user, schema, sql, SentAs::Query);
+        let what =
+            || format!("{user} in {schema:?}: {sql:?}: the engine gave {reply:?}, expected {expected:?}");
+        if let Some(hostgroup) = reply.hostgroup() {
+            self.is_safe_there(hostgroup, user, sql);
+        }
+        match (&reply, &expected) {
+            (Reply::Ok(_) | Reply::Rows(_), _) => return false,
+            // No server runs such a text: the NUL byte stands outside of literals. What it says behind it is obeyed.
+            (Reply::Error(9001, _), Outcome::Route(_)) if sql.contains('\0') => return false,
+            (Reply::From { hostgroup, text, .. }, Outcome::Route(route)) => {
+                assert_eq!(*hostgroup, route.hostgroup.0, "{}", what());
+                if let Some(rewritten) = &route.rewritten {
+                    assert_eq!(text.as_bytes(), &**rewritten, "{}", what());
+                }
+            }
+            (Reply::Done(hostgroup), Outcome::Route(route)) => {
+                assert_eq!(*hostgroup, route.hostgroup.0, "{}", what());
+            }
+            (Reply::Error(1148, message), Outcome::Reject(rejection)) => {
+                assert_eq!(*message, rejection.message, "{}", what());
+            }
+            _ => panic!("{}", what()),
+        }
+        true
+    }
+
+    /// No write and no lock is where only readers are, but for users who have no other hostgroup and rules that are written
+    /// out. A NUL byte outside of a
+    /// literal is a syntax error at every server; inside of one, the statement has been refused.
+    fn is_safe_there(&self, hostgroup: u32, user: &str, sql: &str) {
+        let configuration = &self.compiled.configuration;
+        let own = configuration.user(user).map(|user| user.default_hostgroup.0);
+        let written = |rule: &shardwright_rules::Rule| rule.address.as_str().starts_with("query_rules.");
+        if sql.contains('\0') || own == Some(hostgroup) || configuration.graph.rules.iter().any(written) {
+            return;
+        }
+        let only_readers = configuration
+            .clusters
+            .iter()
+            .any(|cluster| cluster.reader.is_some_and(|reader| reader.0 == hostgroup));
+        if only_readers {
+            let hazards = Shape::of(sql.as_bytes(), LexMode::default()).read_hazards;
+            // Functions that are not built in count as reads there, which a finding says.
+            let rest = hazards.without(ReadHazards::UNKNOWN_FUNCTION);
+            assert!(rest.is_empty(), "{sql:?} reached readers: {rest:?}");
+        }
+    }
+}
+
+fn without_comments(statement: &str) -> &str {
+    let mut rest = statement.trim_start();
+    while let Some(comment) = rest.strip_prefix("--") {
+        rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    }
+    rest
+}
