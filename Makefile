@@ -52,8 +52,9 @@ endef
 bench: packages ## Measure; tables on the terminal, raw figures in docs/benchmarks/.
 	$(CARGO) xtask bench $(ARGS)
 
-long: packages ## The tests with many more cases (an hour).
-	PROPTEST_CASES=20000 $(CARGO) test --release --workspace --locked --no-fail-fast
+long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN against a real ProxySQL too).
+	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
+		$(CARGO) test --release --workspace --locked --no-fail-fast
 
 fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.
 	PATH="$(TOOLS)/bin:$$PATH" scripts/fuzz $(or $(TARGET),topology) $(or $(SECONDS),3600)
