@@ -8,6 +8,7 @@ use shardwright_rules::{
     Address, Body, Configuration, Decision, EngineRule, Finder, InShards, MapStep, NativeStep, Rule, SentAs,
     Statement, told_apart,
 };
+use shardwright_sql::Digest;
 
 use crate::condition::{Condition, Side, Term};
 use crate::languages::{Domain, Languages};
@@ -230,6 +231,12 @@ impl<'c> RuleSet<'c> {
             .filter(|(position, _)| self.is_written(*position))
     }
 
+    /// The digest text as the engine makes it; where it makes none, as it would by its defaults.
+    pub(crate) fn digest_text(&self, text: &[u8]) -> Vec<u8> {
+        let options = self.configuration.digests().unwrap_or_default();
+        Digest::with(text, &options).text
+    }
+
     /// What the evaluator says.
     pub(crate) fn decide(&self, session: &Session, text: &[u8]) -> Decision {
         self.decide_as(SentAs::Query, session, text)
@@ -240,6 +247,12 @@ impl<'c> RuleSet<'c> {
         let statement = Statement::new(text, Default::default()).sent_as(sent_as);
         self.lookup.decide_quickly(&session.view(), &statement)
     }
+}
+
+/// The text with `?` for its literals, which is what clients prepare. It is no digest of the engine, whose settings change
+/// more than literals.
+pub(crate) fn without_literals(text: &[u8]) -> Vec<u8> {
+    Digest::of(text).text
 }
 
 fn rewrites(rule: &Rule) -> bool {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
+use shardwright_rules::decide::Index;
 use shardwright_rules::{Chains, Configuration, Dispatch, Outcome, SentAs, SessionView, Statement};
 use shardwright_sql::LexMode;
 
@@ -299,7 +300,11 @@ impl Comparison {
 
     fn add_digest(&mut self, record: &Record<'_>, speaker: &Speaker, hash: Option<u64>) {
         let statement = Statement::new(record.text, LexMode::default());
-        let faithful = hash.is_none_or(|hash| hash == statement.digest_hash());
+        // Where an engine makes no digests, no rule asks for one.
+        let faithful = |table: &RoutingTable| match (hash, table.configuration().digests()) {
+            (Some(hash), Some(options)) => hash == statement.digest_under(&options).hash,
+            _ => true,
+        };
         let mut reason = None;
         let decisions = [0, 1].map(|side: usize| {
             let session = self.session(record, speaker, side);
@@ -312,7 +317,7 @@ impl Comparison {
                     &session,
                     &statement,
                     &decision,
-                    faithful,
+                    faithful(&side.table),
                 );
             }
             decision.into()

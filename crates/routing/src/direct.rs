@@ -50,6 +50,10 @@ impl Direct {
         if !configuration.firewall.is_empty() || !configuration.graph.fast_routing.is_empty() {
             return None;
         }
+        // Such an engine looks at statements before the rules and behind them, and sends some elsewhere.
+        if configuration.engine.profile().answers_itself {
+            return None;
+        }
         let mut map = None;
         let mut reads_may_leave = false;
         let mut effects = Effects::default();

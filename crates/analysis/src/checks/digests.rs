@@ -3,7 +3,6 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::decide::Index;
-use shardwright_sql::Digest;
 
 use super::Known;
 use crate::Finding;
@@ -84,7 +83,7 @@ pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let Some(sample) = pattern.sample().filter(|sample| pattern.is_match(sample)) else {
             continue;
         };
-        let digest = Digest::of(&sample).text;
+        let digest = set.digest_text(&sample);
         if pattern.is_match(&digest) {
             continue;
         }
@@ -126,7 +125,7 @@ pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let Some(rewritten) = pattern.rewrite(&example.text, replacement.as_bytes()) else {
             continue;
         };
-        let (before, after) = (Digest::of(&example.text).text, Digest::of(&rewritten).text);
+        let (before, after) = (set.digest_text(&example.text), set.digest_text(&rewritten));
         let waiting = later.iter().copied().find(|&other| {
             let of_digest = set.lookup.patterns(other).of_digest().first();
             let asks = |text: &[u8]| matches!(of_digest, Some(Ok(pattern)) if pattern.is_match(text));

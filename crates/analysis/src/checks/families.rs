@@ -142,7 +142,7 @@ fn reads(words: &str) -> Vec<(Kind, String)> {
 
 /// Statements about words that are none: the name of a table, a condition, a comment.
 fn about(words: &str) -> Vec<(Kind, String)> {
-    if words.starts_with("/*") {
+    if is_comment(words) {
         let mut all = reads(&format!("{words} SELECT"));
         all.push((Kind::Write, format!("{words} UPDATE t SET a=1 WHERE id=1")));
         return all;
@@ -163,6 +163,13 @@ fn about(words: &str) -> Vec<(Kind, String)> {
         .map(|text| (Kind::Write, text)),
     );
     all
+}
+
+/// Whether the text is one comment and nothing else. What an executable one holds is part of the statement.
+fn is_comment(text: &str) -> bool {
+    let is_executable = ["/*!", "/*M!"].iter().any(|open| text.starts_with(open));
+    let body = text.strip_prefix("/*").and_then(|rest| rest.strip_suffix("*/"));
+    !is_executable && body.is_some_and(|body| !body.contains("*/"))
 }
 
 /// The name behind the first FROM.

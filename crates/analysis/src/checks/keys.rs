@@ -5,12 +5,12 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::Index;
 use shardwright_rules::{Decision, EngineRule, Outcome, SentAs};
-use shardwright_sql::Digest;
 
 use super::Known;
 use crate::Finding;
 use crate::codes::{KEY_IN_LITERAL, KEY_NOT_PREPARED, OPEN_KEY, TWO_KEYS};
 use crate::example::Example;
+use crate::rule_set::without_literals;
 use crate::session::Session;
 
 /// Rules with a key that are put beside each other.
@@ -113,7 +113,7 @@ fn in_literal(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
 fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
     let marks = |text: &[u8]| text.iter().filter(|&&byte| byte == b'?').count();
     let lost = |key: &&Keyed<'_>| {
-        let digest = Digest::of(&key.sample).text;
+        let digest = without_literals(&key.sample);
         let literal = !key.is_hint() && marks(&digest) > marks(&key.sample) && !key.pattern.is_match(&digest);
         let commented = [b"/* ", key.sample.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat();
         let executed = || known.set.decide_as(SentAs::Execute, &key.session, &digest);
@@ -138,7 +138,7 @@ fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
         .shown_by(known.set, &example)
         .note(format!(
             "prepared, it is {}",
-            String::from_utf8_lossy(&Digest::of(&first.sample).text)
+            String::from_utf8_lossy(&without_literals(&first.sample))
         ));
     Some(finding.help("carry the key in a comment, or in the session's schema or user"))
 }

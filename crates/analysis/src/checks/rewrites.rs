@@ -4,7 +4,6 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::Index;
 use shardwright_rules::{EngineRule, Outcome, RegexEngine, SentAs};
-use shardwright_sql::Digest;
 
 use super::Known;
 use crate::Finding;
@@ -198,7 +197,7 @@ impl Rewrite<'_, '_, '_> {
         let engine = &set.configuration.engine.profile().prepared;
         let rewritten = engine.kept(route.rewritten.as_deref())?;
         let by_this = decision.hits.contains(&(self.position as u32));
-        if !by_this || Digest::of(&text).text != Digest::of(rewritten).text {
+        if !by_this || without_literals(&text) != without_literals(rewritten) {
             return None;
         }
         let what = "rewrites inside string literals: data that looks like its pattern is changed";
