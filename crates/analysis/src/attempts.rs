@@ -13,6 +13,9 @@ use crate::structure::Structure;
 /// Frames that are kept; each costs one decision for every rule that is not yet reached.
 const MOST_FRAMES: usize = 8;
 
+/// Keys that nobody is likely to have.
+const OTHER_VALUES: [&[u8]; 2] = [b"987654321", b"zz9"];
+
 /// What stood around a rule's own text in a statement that reached the rule.
 struct Frame {
     session: Session,
@@ -137,6 +140,29 @@ impl<'s, 'c> Attempts<'s, 'c> {
         false
     }
 
+    /// Behind the rules for the keys that are known, a rule without a condition takes all others: what came to the rules
+    /// before it is tried with another value.
+    pub(crate) fn try_other_values(&mut self) {
+        let set = self.set;
+        for position in (0..set.len()).filter(|&position| set.matches_everything(position)) {
+            let chain = set.chain(set.flag_in(position)).iter();
+            let before = chain.take_while(|&&earlier| earlier < position);
+            let known: Vec<Example> = before
+                .filter_map(|&earlier| self.found[earlier].clone())
+                .take(MOST_FRAMES)
+                .collect();
+            for example in known {
+                for value in OTHER_VALUES {
+                    if self.found[position].is_none()
+                        && let Some(text) = with_value(&example.text, value)
+                    {
+                        self.note(&example.session, &text);
+                    }
+                }
+            }
+        }
+    }
+
     /// Keeps what stands around `own` in a statement that reached a rule.
     fn learn(&mut self, example: Example, own: &[u8]) {
         let Some(at) = memmem::find(&example.text, own).filter(|_| !own.is_empty()) else {
@@ -159,6 +185,14 @@ impl<'s, 'c> Attempts<'s, 'c> {
         self.note(&example.session, &example.text);
         self.learn(example.clone(), &shown_text(self.set, position));
     }
+}
+
+/// The text with another value behind its first `=`.
+fn with_value(text: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    let from = memmem::find(text, b"=")? + 1;
+    let is_value = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
+    let length = text[from..].iter().take_while(is_value).count();
+    Some([&text[..from], value, &text[from + length..]].concat())
 }
 
 /// The texts of the rule's patterns one behind the other, as the patterns show them.

@@ -49,6 +49,7 @@ impl Reach {
                 break;
             }
         }
+        attempts.try_other_values();
         let verdicts = (0..set.len()).map(|position| match attempts.found[position].take() {
             Some(example) => Verdict::Reached(Box::new(example)),
             None => attempts.verdict(structure, position),

@@ -98,7 +98,9 @@ impl Session {
             .as_deref()
             .is_some_and(|schema| avoided_schemas.contains(schema))
         {
-            session.schema = None;
+            // Where the engine has a schema for sessions without one, none is not an empty place.
+            let has_default = configuration.engine.profile().default_schema.is_some();
+            session.schema = has_default.then(|| mentioned.other_schema.clone());
         }
         session.client_addr = mentioned.address_under("%");
         session.listener = mentioned.other_listener.clone();
@@ -137,6 +139,7 @@ fn address_matches(wanted: &str, actual: &str) -> bool {
 pub(crate) struct Mentioned {
     addresses: BTreeSet<String>,
     other_user: String,
+    other_schema: String,
     other_listener: (String, u16),
     /// Rules ask for listeners.
     listeners: bool,
@@ -145,10 +148,11 @@ pub(crate) struct Mentioned {
 impl Mentioned {
     /// The values that rows ask for.
     pub(crate) fn by<'r>(rows: impl Iterator<Item = &'r EngineRule>) -> Self {
-        let (mut users, mut addresses) = (BTreeSet::new(), BTreeSet::new());
+        let (mut users, mut schemas, mut addresses) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let (mut proxies, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for row in rows {
             users.extend(given(&row.username));
+            schemas.extend(given(&row.schemaname));
             proxies.extend(given(&row.proxy_addr));
             ports.extend(row.proxy_port);
             addresses.extend(given(&row.client_addr).map(str::to_owned));
@@ -163,6 +167,7 @@ impl Mentioned {
         };
         Self {
             other_user: other("another", &users),
+            other_schema: other("another_schema", &schemas),
             other_listener: (
                 other("0.0.0.0", &proxies),
                 (6033..=u16::MAX).find(|port| !ports.contains(port)).unwrap_or(1),

@@ -12,6 +12,7 @@ use crate::codes::{
     REPLACE_NEGATED, REWRITE_IN_CASE, REWRITE_WITHOUT_EFFECT,
 };
 use crate::example::Example;
+use crate::rule_set::without_literals;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
