@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, witness};
 use shardwright_rules::StatementKind;
 
-/// Small: what an anchored pattern says about a first word is decided within a few states.
+/// As for findings (`languages.rs`): patterns that read a statement whole have some thousand states.
 const LIMITS: Limits = Limits {
-    bytes: 1 << 20,
-    states: 2_000,
-    tuples: 20_000,
+    bytes: 1 << 24,
+    states: 4_000,
+    tuples: 30_000,
 };
 
 /// The text that a pattern reads.
@@ -113,7 +113,7 @@ pub(super) fn beginning(side: Side, kind: StatementKind) -> Option<Pattern> {
     let word = format!(r"(?:{words})(?:[^0-9A-Za-z_$\x80-\xff]|\z)");
     let text = match side {
         Side::Digest => format!(r"\A[\x0b\x0c(; ]*{word}"),
-        Side::Text => format!(r"\A(?:[\x01-\x20(;]|/\*|{word})"),
+        Side::Text => format!(r"\A(?:[\x01-\x20(;]|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*{word}"),
     };
     let flags = Flags {
         caseless: true,

@@ -2,7 +2,7 @@
 
 use shardwright_analysis::route_tests::Failure;
 use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
-use shardwright_rules::{Decision, EngineId, Outcome};
+use shardwright_rules::{Decision, EngineId, Outcome, Step};
 use shardwright_topology::model::{RouteTest, TestCommand};
 
 use crate::project::Opened;
@@ -104,9 +104,22 @@ fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened
     match opened.find(step.address.as_str()) {
         Some(origin) => diagnostic.also(
             origins.span(origin),
-            format!("decided here: {}", shortened(&one_line(&step.why), LABEL)),
+            format!(
+                "decided here: {}",
+                shortened(&one_line(why(decision, step)), LABEL)
+            ),
         ),
         None => diagnostic,
+    }
+}
+
+/// Why the last step was taken. The rule that answers for a refusal on ProxySQL asks for the mark that the rule before it
+/// has put there (ADR 24): that says nothing to people.
+fn why<'d>(decision: &Decision, step: &'d Step) -> &'d str {
+    let by_mark = step.why.trim_end() == r"match_pattern \A\)";
+    match &decision.outcome {
+        Outcome::Reject(_) if by_mark => "refused",
+        _ => &step.why,
     }
 }
 
