@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use shardwright_sql::SessionEffects;
+use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{Command, StatusFlags};
 
 use super::forward::{Broken, Traffic};
 use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::place::{lost, note_autocommit};
+use super::set::SetPlan;
 use super::statement::Run;
 use super::text::is_transaction_bound;
 use super::{End, Flow, Held, Previous, Session};
@@ -61,6 +62,14 @@ impl Session {
             return Err(End::Closed);
         }
         note_autocommit(&mut held.backend, status);
+        let is_said = run.set.as_ref().is_some_and(SetPlan::says_autocommit);
+        if held.backend.autocommit != self.autocommit && !is_said {
+            held.holds = held.holds.with(Holds::AUTOCOMMIT_BY_CODE);
+        }
+        if let Err(error) = self.follow_autocommit(&held).await {
+            tracing::warn!(%error, "a connection of the session did not take autocommit");
+            return Err(End::Closed);
+        }
         held.backend.is_suspect |= run
             .statement
             .shape()
@@ -77,7 +86,7 @@ impl Session {
             &After {
                 shape,
                 in_transaction: status.map(|status| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)),
-                autocommit: self.autocommit && held.backend.autocommit,
+                autocommit: self.autocommit,
                 failed,
                 insert_id,
                 warnings,
@@ -149,10 +158,11 @@ impl Session {
     }
 }
 
-/// Whether a failed statement may have opened or ended a transaction.
+/// Whether a failed statement may have opened or ended a transaction, or switched autocommit.
 fn may_have_changed_transaction(held: &Held, run: &Run<'_>) -> bool {
     let shape = run.statement.shape();
     !held.backend.autocommit
+        || shape.class == StatementClass::Set
         || held.holds.intersects(Holds::IN_TRANSACTION)
         || shape
             .effects

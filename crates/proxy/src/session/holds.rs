@@ -29,11 +29,16 @@ impl Holds {
     pub(crate) const INSERT_ID: Self = Self(1 << 14);
     pub(crate) const WARNINGS: Self = Self(1 << 15);
     pub(crate) const FOUND_ROWS: Self = Self(1 << 16);
+    /// A statement that may read tables has switched autocommit. MariaDB 10.11 then does not know of the transaction
+    /// that is open: its status does not tell, and COM_RESET_CONNECTION does not end it.
+    pub(crate) const AUTOCOMMIT_BY_CODE: Self = Self(1 << 17);
 
     /// Reasons that end by themselves after a while.
     pub(crate) const BRIEF: Self = Self(Self::INSERT_ID.0 | Self::WARNINGS.0 | Self::FOUND_ROWS.0);
     /// What a further connection can be given as well, or is asked about right after its statement or never.
     pub(crate) const REPEATABLE: Self = Self(Self::SESSION_VARIABLES.0 | Self::AUTOCOMMIT.0 | Self::BRIEF.0);
+    /// What only closing the connection puts an end to.
+    pub(crate) const UNTIL_CLOSED: Self = Self(Self::XA.0 | Self::AUTOCOMMIT_BY_CODE.0);
     /// A transaction is open.
     pub(crate) const IN_TRANSACTION: Self = Self(Self::TRANSACTION.0 | Self::XA.0);
     /// State that a statement elsewhere would miss without a word: it is refused instead.
@@ -45,7 +50,7 @@ impl Holds {
     pub(crate) const NOT_ON_READERS: Self =
         Self(Self::NOT_ELSEWHERE.0 | Self::NO_WORK_ELSEWHERE.0 | Self::NAMED_LOCKS.0 | Self::XA.0);
 
-    const TEXTS: [(Self, &'static str); 17] = [
+    const TEXTS: [(Self, &'static str); 18] = [
         (Self::TRANSACTION, "an open transaction"),
         (Self::XA, "an XA transaction"),
         (Self::AUTOCOMMIT, "autocommit=0"),
@@ -63,6 +68,10 @@ impl Holds {
         (Self::INSERT_ID, "LAST_INSERT_ID()"),
         (Self::WARNINGS, "SHOW WARNINGS"),
         (Self::FOUND_ROWS, "FOUND_ROWS()"),
+        (
+            Self::AUTOCOMMIT_BY_CODE,
+            "an autocommit that was not set to 0 or 1 in the text",
+        ),
     ];
 
     pub(crate) fn is_empty(self) -> bool {

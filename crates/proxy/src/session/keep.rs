@@ -5,7 +5,7 @@ use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
 
 use super::holds::{Holds, SetLeft};
-use super::place::lost;
+use super::place::{lost, note_autocommit};
 use super::set::SetPlan;
 use super::statement::Run;
 use super::text::inside_executable_comment;
@@ -45,9 +45,6 @@ impl Session {
             self.names = Some(names.clone());
             held.backend.names = Some(names.clone());
         }
-        if let Some(autocommit) = plan.autocommit {
-            self.autocommit = autocommit;
-        }
         if plan.left == SetLeft::Replayable {
             self.history.push(run.statement.text(), &plan.variables);
             held.replayed = self.history.last();
@@ -74,34 +71,49 @@ impl Session {
         self.send_ok(seq, b"").await
     }
 
-    /// `SET autocommit=1` commits: connections that have it off, or a transaction, hear of it at once.
+    /// Takes the autocommit of a connection that has just run a statement for the session's: a SET of an expression, a
+    /// procedure, or a text that was run may have switched it. Before the statement the two were the same.
+    pub(super) async fn follow_autocommit(&mut self, held: &Held) -> Result<(), MysqlError> {
+        let turns_on = held.backend.autocommit && !self.autocommit;
+        self.autocommit = held.backend.autocommit;
+        if turns_on {
+            self.commit_by_autocommit().await?;
+        }
+        Ok(())
+    }
+
+    /// Turning autocommit on commits: connections that have it off, or a transaction, hear of it at once.
     async fn commit_by_autocommit(&mut self) -> Result<(), MysqlError> {
         self.pending.clear();
         for mut held in std::mem::take(&mut self.held) {
+            if held.backend.autocommit && held.holds.intersects(Holds::TRANSACTION) {
+                // Begun before autocommit was off, and the connection has not heard of that yet. Where it is on, turning
+                // it on commits nothing.
+                switch_autocommit(&mut held, b"SET autocommit=0").await?;
+            }
             if !held.backend.autocommit {
-                let command = Command::Query(b"SET autocommit=1");
-                let outcome = held
-                    .backend
-                    .exchange(command)
-                    .await
-                    .map_err(|error| lost(&error))?;
-                if let Some(error) = outcome.error {
-                    return Err(error);
-                }
-                held.backend.autocommit = true;
+                switch_autocommit(&mut held, b"SET autocommit=1").await?;
                 held.holds = held.holds.without(Holds::AUTOCOMMIT);
-                if outcome
-                    .status
-                    .is_some_and(|status| !status.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
-                {
-                    held.holds = held.holds.without(Holds::TRANSACTION);
-                }
             }
             held.backend.last_session = self.number;
             self.keep_or_give(held);
         }
         Ok(())
     }
+}
+
+async fn switch_autocommit(held: &mut Held, text: &[u8]) -> Result<(), MysqlError> {
+    let exchange = held.backend.exchange(Command::Query(text)).await;
+    let outcome = exchange.map_err(|error| lost(&error))?;
+    if let Some(error) = outcome.error {
+        return Err(error);
+    }
+    note_autocommit(&mut held.backend, outcome.status);
+    let is_open = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
+    if outcome.status.is_some_and(|status| !is_open(status)) {
+        held.holds = held.holds.without(Holds::TRANSACTION);
+    }
+    Ok(())
 }
 
 /// A SET that only some servers execute: it is sent to each connection, as what it leaves depends on the server.
@@ -112,8 +124,13 @@ fn plan_of_comment(statement: &Statement<'_>) -> Result<SetPlan, MysqlError> {
         ));
     };
     let mut plan = SetPlan::of(inside, statement.mode())?;
-    if plan.left == SetLeft::Nothing {
-        plan.left = SetLeft::Replayable;
+    if plan.left == SetLeft::Nothing && (plan.names.is_some() || plan.next_transaction) {
+        plan.left = match plan.user_variables {
+            true => SetLeft::Unknown,
+            false => SetLeft::Replayable,
+        };
     }
+    // A server of another version does not execute it, and keeps what it has.
+    (plan.names, plan.autocommit) = (None, None);
     Ok(plan)
 }

@@ -40,7 +40,8 @@ impl Session {
     pub(super) fn release_everything(&mut self) {
         for held in std::mem::take(&mut self.held) {
             // A prepared XA transaction belongs to nobody but this session; only closing leaves it as a server would.
-            if held.holds.intersects(Holds::XA) {
+            // What a switch of autocommit has hidden from the server outlasts everything else.
+            if held.holds.intersects(Holds::UNTIL_CLOSED) {
                 continue;
             }
             if held.holds.is_empty() {

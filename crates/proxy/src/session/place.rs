@@ -25,6 +25,8 @@ pub(super) struct Target {
     pub(super) schema: Option<Arc<str>>,
     /// Without a schema, any will do: the session's is one that no server has, and the statement was not placed.
     pub(super) any_schema: bool,
+    /// It is about no schema: COMMIT and its kin.
+    pub(super) needs_no_schema: bool,
     /// It mentions user variables.
     pub(super) user_variables: bool,
     /// It asks about the session's earlier statements.
@@ -221,18 +223,8 @@ impl Session {
         let Some(previous) = self.previous.filter(|_| target.asks) else {
             return Ok(None);
         };
-        let preference = Preference {
-            session: self.number,
-            only: Some(previous.serial),
-        };
-        let fit = self.fit(target.schema.is_some());
-        let other_fit = self.fit(target.schema.is_none());
         let taken = (previous.hostgroup == target.hostgroup)
-            .then(|| {
-                let pool = &self.worker.pool;
-                pool.take(previous.member, &fit, preference)
-                    .or_else(|| pool.take(previous.member, &other_fit, preference))
-            })
+            .then(|| self.idle(previous.member, target, Some(previous.serial)))
             .flatten();
         match taken {
             Some(backend) => Ok(Some(backend)),
@@ -252,6 +244,18 @@ impl Session {
         }
     }
 
+    /// An idle connection to the member; one in a schema where none is needed, if that is all there is.
+    fn idle(&self, member: u64, target: &Target, only: Option<u64>) -> Option<Backend> {
+        let session = self.number;
+        let take = |has_schema| {
+            let fit = self.fit(has_schema);
+            self.worker.pool.take(member, &fit, Preference { session, only })
+        };
+        let has_schema = target.schema.is_some();
+        let is_either = only.is_some() || target.needs_no_schema;
+        take(has_schema).or_else(|| is_either.then(|| take(!has_schema)).flatten())
+    }
+
     /// An idle connection to the member, or a new one, or the next that is given back.
     async fn connection_to(
         &self,
@@ -260,12 +264,8 @@ impl Session {
         deadline: Instant,
     ) -> Result<Backend, NotConnected> {
         let fit = self.fit(target.schema.is_some());
-        let preference = Preference {
-            session: self.number,
-            only: None,
-        };
         loop {
-            if let Some(backend) = self.worker.pool.take(member.number, &fit, preference) {
+            if let Some(backend) = self.idle(member.number, target, None) {
                 return Ok(backend);
             }
             if let Ok(permit) = member.permits.clone().try_acquire_owned() {
@@ -370,7 +370,7 @@ impl Session {
     }
 
     async fn align_schema(&self, backend: &mut Backend, target: &Target) -> Result<(), Misfit> {
-        if backend.schema == target.schema || target.any_schema {
+        if backend.schema == target.schema || target.any_schema || target.needs_no_schema {
             return Ok(());
         }
         let Some(schema) = &target.schema else {

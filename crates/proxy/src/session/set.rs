@@ -32,6 +32,8 @@ pub(crate) struct SetPlan {
     pub(crate) variables: Vec<String>,
     /// It changes the server, not the session.
     pub(crate) is_global: bool,
+    /// It assigns user variables, which only a connection can keep.
+    pub(crate) user_variables: bool,
 }
 
 impl SetPlan {
@@ -44,6 +46,10 @@ impl SetPlan {
         for item in set::items(text, mode) {
             plan.take(&item, text, mode)?;
         }
+        if plan.user_variables && plan.left == SetLeft::Replayable {
+            // Repeated, `SET @a=@a+1, time_zone=…` would count twice.
+            plan.left = SetLeft::Unknown;
+        }
         Ok(plan)
     }
 
@@ -51,7 +57,13 @@ impl SetPlan {
     pub(crate) fn is_kept_here(&self) -> bool {
         let is_about_session = self.names.is_some() || self.autocommit.is_some() || self.next_transaction;
         let is_mixed = self.next_transaction && (self.names.is_some() || self.autocommit.is_some());
-        is_about_session && !is_mixed && self.left == SetLeft::Nothing && !self.is_global
+        let is_ours_alone = !self.is_global && !self.user_variables;
+        is_about_session && !is_mixed && self.left == SetLeft::Nothing && is_ours_alone
+    }
+
+    /// Whether it sets autocommit and nothing to an expression, which could read tables.
+    pub(crate) fn says_autocommit(&self) -> bool {
+        self.autocommit.is_some() && self.left != SetLeft::Unknown && !self.user_variables
     }
 
     fn take(&mut self, item: &SetItem<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
@@ -106,8 +118,8 @@ impl SetPlan {
                 name,
                 value,
             } => self.variable(name, value, text, mode)?,
-            // The statement mentions a user variable, which is a reason of its own.
-            SetItem::UserVariable(_) => self.left = SetLeft::Unknown.min_known(self.left),
+            // The statement mentions a user variable, which is a reason of its own to keep the connection.
+            SetItem::UserVariable(_) => self.user_variables = true,
             SetItem::Unknown => self.left = SetLeft::Unknown,
         }
         Ok(())
@@ -161,17 +173,6 @@ impl SetPlan {
         self.variables.extend(variables);
         if self.left == SetLeft::Nothing {
             self.left = SetLeft::Replayable;
-        }
-    }
-}
-
-impl SetLeft {
-    /// A user variable is not unknown: it is held for a reason of its own. Beside other assignments it keeps them
-    /// from being repeated.
-    fn min_known(self, before: SetLeft) -> SetLeft {
-        match before {
-            SetLeft::Nothing => SetLeft::Nothing,
-            SetLeft::Replayable | SetLeft::Unknown => self,
         }
     }
 }
@@ -304,10 +305,13 @@ mod tests {
             "SET time_zone=(SELECT tz FROM t)",
             "SET ROLE admin",
             "SET time_zone='+00:00', @a=1",
+            "SET @a=1, time_zone='+00:00'",
         ] {
             assert_eq!(plan(sql).unwrap().left, SetLeft::Unknown, "{sql}");
         }
         assert_eq!(plan("SET @a=1").unwrap().left, SetLeft::Nothing);
+        assert!(!plan("SET @a=1, autocommit=0").unwrap().is_kept_here());
+        assert!(!plan("SET NAMES latin1, @a=1").unwrap().is_kept_here());
         assert!(plan("SET GLOBAL max_connections=5").unwrap().is_global);
     }
 

@@ -190,10 +190,12 @@ impl Session {
         let shape = statement.shape();
         let asked = asked(statement);
         let asks = !asked.is_empty();
+        // COMMIT and its kin go where the transaction is, or nowhere in particular: the session's schema may not exist there.
+        let needs_no_schema = statement.follows_transaction();
         let own_schema = self
             .schema
             .as_ref()
-            .filter(|schema| !self.is_logical(Some(schema)))
+            .filter(|schema| !needs_no_schema && !self.is_logical(Some(schema)))
             .cloned();
         let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
@@ -205,6 +207,7 @@ impl Session {
             target: Target {
                 hostgroup,
                 any_schema: schema.is_none() && self.schema.is_some(),
+                needs_no_schema,
                 schema,
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,

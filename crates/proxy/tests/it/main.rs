@@ -5,6 +5,7 @@
 mod support;
 
 mod apply;
+mod autocommit;
 mod crash;
 mod failures;
 mod hostile;

@@ -6,6 +6,7 @@ use mysql::prelude::Queryable;
 use shardwright_rules::{
     Body, Hostgroup, HostgroupId, NativeStep, ReadSelection, Role, RoleStep, Rule, Scope,
 };
+use shardwright_testkit::{MariaDb, Options};
 
 use crate::support::{self, Setup, error, schema, server, value};
 
@@ -296,4 +297,39 @@ fn a_read_under_autocommit_0_opens_its_transaction_on_the_writer() {
     assert!(client.exec_drop(&prepared, ()).is_err(), "it is a read again");
     let (_, message) = error(&mut client, read);
     assert!(message.contains("hostgroup 11"), "{message}");
+}
+
+#[test]
+fn the_end_of_a_transaction_needs_no_schema() {
+    let empty = MariaDb::start(Options::default()).unwrap();
+    support::create_users(&empty);
+    let port = empty.port();
+    let proxy = support::start(&Setup {
+        configuration: Box::new(move |configuration| {
+            configuration.hostgroups[0].members = vec![support::member("a", port, 20)];
+        }),
+        ..Setup::default()
+    });
+    let name = schema("statements_no_schema");
+    let mut client = proxy.connect(Some(&name));
+    for sql in ["COMMIT", "ROLLBACK", "SAVEPOINT a", "SET autocommit=0", "COMMIT"] {
+        client.query_drop(sql).unwrap();
+        assert_eq!(value(&mut client, "SELECT /* b */ DATABASE()"), name, "{sql}");
+    }
+    assert_eq!(error(&mut client, "SELECT DATABASE()").0, 1049);
+    let mut client = proxy.connect(None);
+    let leave = format!("USE {name}");
+    for sql in [
+        "BEGIN",
+        &leave,
+        "SAVEPOINT a",
+        "ROLLBACK TO a",
+        "COMMIT",
+        "USE mysql",
+        "BEGIN",
+        &leave,
+        "ROLLBACK",
+    ] {
+        client.query_drop(sql).unwrap();
+    }
 }
