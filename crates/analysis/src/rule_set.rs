@@ -182,13 +182,23 @@ impl<'c> RuleSet<'c> {
         *self.cyclic.get_or_init(find)
     }
 
-    /// Whether the rule is the last of its chain, without a condition or a jump.
+    /// Whether a match goes on in a chain that refuses, which begins with a mark.
+    fn leads_to_refusal(&self, position: usize) -> bool {
+        let first = |flag: u32| self.chain(flag).first().copied();
+        let jumps = self.jumps(position);
+        !jumps.is_empty()
+            && jumps
+                .iter()
+                .all(|&flag| first(flag).is_some_and(|first| self.is_mark(first)))
+    }
+
+    /// Whether the rule is the last of its chain, without a condition, and ends the evaluation or refuses.
     pub(crate) fn is_safety_net(&self, position: usize) -> bool {
         let chain = self.chain(self.flag_in(position));
         self.matches_everything(position)
             && chain.last() == Some(&position)
             && chain.len() > 1
-            && self.jumps(position).is_empty()
+            && (self.jumps(position).is_empty() || self.leads_to_refusal(position))
     }
 
     /// Whether the rule is such a net and no user can move it.
