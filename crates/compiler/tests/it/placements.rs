@@ -1,7 +1,6 @@
 //! ProxySQL places a statement where the map says, or refuses it: maps that compose or follow each other, names beside
 //! comments, keys that are written differently.
 
-use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 
 use crate::support::*;
@@ -478,23 +477,12 @@ fn calls_without_a_table_are_session_setup_or_refused() {
             ("app", None, "SELECT 1", "c0 writer"),
             ("app", None, "SELECT VERSION()", "c0 writer"),
             ("app", None, "SELECT GET_LOCK('a',1)", "c0 writer | SW351"),
+            ("app", None, "SELECT LOAD_FILE('a')", "c0 writer | SW351"),
             ("app", None, "(SELECT 1)", "c0 writer | SW351"),
             ("app", None, "SELECT stored(1)", "c4 writer | SW351"),
             ("app", None, "SELECT stored(a) FROM t", "c4 writer"),
             ("app", None, "(SELECT a FROM t)", "c4 writer"),
+            ("app", None, "DELETE FROM t", "c4 writer"),
         ],
     );
-}
-
-#[test]
-fn what_rules_cannot_see_is_said() {
-    let map = "  tenants: {key: {name: tenant, type: integer}, key_from: [{comment: {format: sqlcommenter}}], \
-               shards: {a: {keys: [1], cluster: c1}}}\n";
-    let compiled = compiled(&loaded(&format!("{SERVERS}{map}")), EngineId::Proxysql27);
-    let told = problems(&compiled, Severity::Info);
-    assert!(
-        told.iter().any(|one| one.contains("has a percent sign")),
-        "{told:?}"
-    );
-    assert_eq!(told.len(), 2, "{told:?}");
 }

@@ -90,3 +90,20 @@ fn a_comment_that_would_always_be_refused_is_an_error() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!(with(&said, "the key `k=1`: it holds `k=`"), 1, "{said:?}");
 }
+
+#[test]
+fn what_rules_cannot_see_is_said() {
+    let map = "  tenants: {key: {name: tenant, type: integer}, key_from: [{comment: {format: sqlcommenter}}], MORE\
+               shards: {a: {keys: [1], cluster: c1}}}\n";
+    for more in ["missing_key: {statements: allow}, ", ""] {
+        let told = told(&map.replace("MORE", more), Severity::Info);
+        assert_eq!(
+            told,
+            [
+                "SW322: on proxysql-2.7, a statement is refused when its key, or the word before it, has a percent sign",
+                "SW334: on proxysql-2.7, a client whose prepared statement is refused when it runs gets error 1045 without the \
+                 reason",
+            ]
+        );
+    }
+}
