@@ -162,7 +162,7 @@ impl Wording {
     /// A text that ends outside of literals, comments and quoted names, as a server with the usual `sql_mode` reads it.
     pub(crate) fn complete(self) -> String {
         let more = self.more();
-        let body = format!(r"[^*]*{more}\*+{more}(?:[^*/][^*]*{more}\*+{more})*{more}/");
+        let body = self.any_comment();
         let quoted = |quote: char| format!(r"{quote}(?:[^{quote}\\]+{more}|\\(?s:.))*{more}{quote}");
         let literal = format!("{}|{}|`[^`]*{more}`", quoted('\''), quoted('"'));
         let hash = format!(r"#[^\n]*{more}(?:\n|\z)");
@@ -178,7 +178,7 @@ impl Wording {
     /// Any text that begins with one of the verbs, whatever comments stand before it, to be matched without case.
     pub(crate) fn beginning(self, verbs: &[&str]) -> String {
         let more = self.more();
-        let body = format!(r"[^*]*{more}\*+{more}(?:[^*/][^*]*{more}\*+{more})*{more}/");
+        let body = self.any_comment();
         let line = self.line_comment();
         format!(
             r"\A(?:[\t-\r (;]|/\*{body}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}(?:[^0-9A-Z_$](?s:.*))?\z",
@@ -190,6 +190,12 @@ impl Wording {
     fn line_comment(self) -> String {
         let more = self.more();
         format!(r"(?:\n|[\x01-\x09\x0b-\x20][^\n]*{more}(?:\n|\z)|\z)")
+    }
+
+    /// Behind `/*`: any comment, executed or not.
+    fn any_comment(self) -> String {
+        let more = self.more();
+        format!(r"[^*]*{more}\*+{more}(?:[^*/][^*]*{more}\*+{more})*{more}/")
     }
 
     /// Behind `/*`: a comment that no server executes.
