@@ -346,6 +346,10 @@ impl Session {
             // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
             refused(backend.exchange(Command::Query(b"SELECT 1 LIMIT 0")).await?.error)?;
         }
+        if target.row_count && self.previous.is_none() {
+            // A session that has run nothing is told 0; behind a SELECT of the proxy's own it would be -1.
+            refused(backend.exchange(Command::Query(b"DO 0")).await?.error)?;
+        }
         self.align(held, target).await
     }
 
