@@ -103,6 +103,10 @@ pub(crate) struct Backend {
     /// The session that used it last.
     pub(crate) last_session: u64,
     pub(crate) idle_since: Instant,
+    /// Its list of warnings need not be empty.
+    pub(crate) may_have_warnings: bool,
+    /// Commands of the proxy's own that it answered.
+    pub(crate) exchanges: u64,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -155,6 +159,8 @@ impl Connect<'_> {
             is_suspect: false,
             last_session: 0,
             idle_since: Instant::now(),
+            may_have_warnings: false,
+            exchanges: 0,
             _permit: self.permit,
         })
     }
@@ -228,6 +234,8 @@ impl Backend {
             is_suspect: false,
             last_session: 0,
             idle_since: Instant::now(),
+            may_have_warnings: false,
+            exchanges: 0,
             _permit: permit,
         }
     }
@@ -245,6 +253,7 @@ impl Backend {
 
     /// Sends what is queued and reads the answer to it.
     async fn receive(&mut self, shape: ResponseShape, next_seq: u8) -> Result<Outcome, BackendError> {
+        self.exchanges += 1;
         self.scanner.begin(shape, next_seq);
         self.channel.flush().await?;
         std::future::poll_fn(|cx| {
@@ -270,7 +279,9 @@ impl Backend {
             }
         })
         .await?;
-        Ok(self.scanner.outcome().clone())
+        let outcome = self.scanner.outcome().clone();
+        self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
+        Ok(outcome)
     }
 
     /// Makes the session of the connection as it was after the login, except for its schema.

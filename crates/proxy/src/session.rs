@@ -9,8 +9,10 @@ mod holds;
 mod keep;
 mod leave;
 mod login;
+mod pending;
 mod place;
 mod prepared;
+mod questions;
 mod schema;
 mod set;
 mod statement;
@@ -27,6 +29,7 @@ use shardwright_sql::SessionEffects;
 use shardwright_wire::{CapabilityFlags, Command, ConnectError, DecodeError, MysqlError, errors};
 
 use self::holds::Holds;
+use self::pending::Pending;
 use self::set::SetHistory;
 use self::wait::Woken;
 use crate::backend::{Backend, Names};
@@ -39,8 +42,6 @@ use crate::worker::{Slot, Worker};
 
 /// Time that a connection is given to forget its session.
 const RESET_TIMEOUT: Duration = Duration::from_secs(5);
-/// Statements that wait for the first statement with a key: BEGIN and the savepoints after it.
-const MAX_PENDING: usize = 32;
 
 /// The session is over.
 #[derive(Debug)]
@@ -70,7 +71,12 @@ struct Previous {
     hostgroup: HostgroupId,
     member: u64,
     serial: u64,
+    /// Exchanges of the proxy's own on that connection until then.
+    exchanges: u64,
 }
+
+/// A serial number that no connection has.
+const NO_CONNECTION: u64 = u64::MAX;
 
 /// A session after its login.
 struct Session {
@@ -91,7 +97,7 @@ struct Session {
     names: Option<Names>,
     autocommit: bool,
     /// BEGIN and savepoints that no server has seen yet.
-    pending: Vec<Vec<u8>>,
+    pending: Pending,
     /// `SET TRANSACTION …` for the next transaction.
     next_transaction: Option<Vec<u8>>,
     next_query_flag_in: Option<u32>,
@@ -101,6 +107,9 @@ struct Session {
     /// As in [`SessionView::state_on`], for the statement that is being decided.
     state_on: Vec<HostgroupId>,
     previous: Option<Previous>,
+    /// The connection (its serial number) whose list of warnings is the session's. A statement that names no table and
+    /// warns of nothing leaves the list of an earlier one, and only where it runs itself.
+    warned_on: Option<u64>,
     /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
     is_answered_here: bool,
     statements: SessionStatements,
@@ -143,7 +152,7 @@ pub(crate) async fn serve(
         number,
         names: None,
         autocommit: true,
-        pending: Vec::new(),
+        pending: Pending::default(),
         next_transaction: None,
         next_query_flag_in: None,
         last_write: None,
@@ -151,6 +160,7 @@ pub(crate) async fn serve(
         held: Vec::new(),
         state_on: Vec::new(),
         previous: None,
+        warned_on: None,
         is_answered_here: false,
         statements: SessionStatements::default(),
         frame: Frame::default(),

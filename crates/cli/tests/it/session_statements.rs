@@ -84,7 +84,7 @@ impl<'r> Script<'r> {
     /// The next statement of a session in the logical schema.
     pub(crate) fn statement(&mut self) -> String {
         let tenant = self.tenant();
-        match self.random.below(30) {
+        match self.random.below(33) {
             0..=7 => self.read(tenant),
             8..=12 => self.write(tenant),
             13..=15 => self.temporary(tenant),
@@ -93,6 +93,7 @@ impl<'r> Script<'r> {
             21..=24 => self.dynamic(tenant),
             25 | 26 => self.transaction(tenant),
             27 => self.setting(),
+            28..=30 => self.question(tenant),
             _ => self.odd(tenant),
         }
     }
@@ -170,7 +171,8 @@ impl<'r> Script<'r> {
         match self.random.below(11) {
             0 | 1 => format!("SET @x={tenant}"),
             2 => "SELECT @x".to_owned(),
-            3 => format!("{hint}SET @x=f({tenant})"),
+            // A comment says which shard to ask, and a function reads what is there.
+            3 => format!("/* tenant={tenant} */ SET @x=f({tenant})"),
             4 => format!("SET @x=(SELECT SUM(c) FROM bal WHERE tenant={tenant})"),
             5 => format!(
                 "SELECT @x:=c FROM bal WHERE tenant={tenant} AND id={}",
@@ -221,7 +223,7 @@ impl<'r> Script<'r> {
     }
 
     fn transaction(&mut self, tenant: usize) -> String {
-        match self.random.below(9) {
+        match self.random.below(20) {
             0 => "BEGIN".to_owned(),
             1 => format!("/* tenant={tenant} */ START TRANSACTION"),
             2 | 3 => "COMMIT".to_owned(),
@@ -229,8 +231,41 @@ impl<'r> Script<'r> {
             5 => "SET autocommit=0".to_owned(),
             6 => "SET autocommit=1".to_owned(),
             7 => "SAVEPOINT a".to_owned(),
-            _ => "SET autocommit=f(1)".to_owned(),
+            8 => "SET autocommit=f(1)".to_owned(),
+            9 | 10 => "BEGIN".to_owned(),
+            11 => "COMMIT AND CHAIN".to_owned(),
+            12 => "ROLLBACK AND CHAIN".to_owned(),
+            13 => "COMMIT /*! AND CHAIN */".to_owned(),
+            14 => "START TRANSACTION READ ONLY".to_owned(),
+            15 => format!("/* tenant={tenant} */ XA START 'a{}'", self.id()),
+            16 => "XA START 'x'".to_owned(),
+            17 => "ROLLBACK TO a".to_owned(),
+            18 => "SET SESSION TRANSACTION READ ONLY".to_owned(),
+            _ => "SET @@session.autocommit := 1, completion_type = 1".to_owned(),
         }
+    }
+
+    /// What a session may ask about itself and its last statement. FOUND_ROWS() is not asked alone: before the first SELECT
+    /// of a session, MariaDB answers it with what an earlier session left.
+    fn question(&mut self, tenant: usize) -> String {
+        let question = self.random.of(&[
+            "SELECT ROW_COUNT()",
+            "SELECT LAST_INSERT_ID()",
+            "SELECT @@in_transaction",
+            "SELECT @@autocommit, @@in_transaction",
+            "SELECT @@warning_count, @@error_count",
+            "SHOW WARNINGS",
+            "SHOW COUNT(*) WARNINGS",
+            "SELECT 1/0",
+            "SELECT DATABASE()",
+            "SELECT @@tx_isolation, @@tx_read_only",
+            "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+            "SELECT CAST('1x' AS INT)",
+            "GET DIAGNOSTICS @x = ROW_COUNT",
+            "SELECT @@identity",
+        ]);
+        let hint = self.hint(tenant);
+        format!("{hint}{question}")
     }
 
     fn setting(&mut self) -> String {
@@ -278,7 +313,7 @@ impl<'r> Script<'r> {
     pub(crate) fn in_own_schema(&mut self) -> String {
         let (tenant, id) = (self.tenant(), self.id());
         let schema = format!("acct_{tenant:02}");
-        match self.random.below(26) {
+        match self.random.below(29) {
             0..=3 => "SELECT c FROM bal ORDER BY id".to_owned(),
             4 => format!("SELECT c FROM {schema}.bal"),
             5 => format!("SELECT c FROM /*! {schema}. */ bal"),
@@ -299,7 +334,8 @@ impl<'r> Script<'r> {
             21 => "SELECT own(1)".to_owned(),
             22 => "SET @x=own(1)".to_owned(),
             23 => "SELECT @x, c FROM bal LIMIT 0".to_owned(),
-            24 => self.transaction(tenant).replace("f(1)", "own(1)"),
+            24 | 25 => self.transaction(tenant).replace("f(1)", "own(1)"),
+            26 | 27 => self.question(tenant),
             _ => "SELECT c FROM v_own ORDER BY 1".to_owned(),
         }
     }

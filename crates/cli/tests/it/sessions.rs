@@ -1,7 +1,7 @@
 //! Sessions through the proxy and on one unsharded server: temporary tables, variables, routines, triggers, views,
 //! dynamic SQL, transactions, sql_modes. The same rows, an error on both, or refused; never silently different.
 //!
-//! `PROPTEST_CASES` in the environment, as `make long` sets it, asks for 60,000 statements instead of 4,000.
+//! `PROPTEST_CASES` in the environment, as `make long` sets it, asks for 240,000 statements instead of 4,000.
 
 use std::fmt::Write;
 
@@ -191,12 +191,14 @@ fn is_refusal(message: &str) -> bool {
             .any(|part| message.contains(part))
 }
 
-/// Sends a statement to the proxy, and to the unsharded server unless it was refused.
-fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &mut Tally) {
+/// Sends a statement to the proxy, and to the unsharded server unless it was refused. Says how it went.
+fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &mut Tally) -> String {
     let sharded = answer(sides.0, sql);
-    if sharded.as_ref().is_err_and(|message| is_refusal(message)) {
+    if let Err(message) = &sharded
+        && is_refusal(message)
+    {
         tally.refused += 1;
-        return;
+        return format!("refused: {message}");
     }
     let expected = answer(sides.1, sql);
     match (&sharded, &expected) {
@@ -211,6 +213,10 @@ fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &
                 shown(&expected)
             ));
         }
+    }
+    match sharded {
+        Ok((rows, affected)) => format!("{} rows, {affected} affected", rows.len()),
+        Err(message) => message,
     }
 }
 
@@ -270,7 +276,7 @@ fn committed(server: &mut Conn, tenants: &[usize]) -> Vec<String> {
 #[test]
 fn sessions_get_the_same_answers_or_are_refused() {
     let statements = if std::env::var_os("PROPTEST_CASES").is_some() {
-        60_000
+        240_000
     } else {
         4_000
     };
@@ -294,8 +300,8 @@ fn sessions_get_the_same_answers_or_are_refused() {
                 true => script.in_own_schema(),
                 false => script.statement(),
             };
-            compare((&mut sharded, &mut unsharded), &sql, &before, &mut tally);
-            before.push(sql);
+            let went = compare((&mut sharded, &mut unsharded), &sql, &before, &mut tally);
+            before.push(format!("{sql}\n      {went}"));
         }
         if let Some(difference) = auditor.difference() {
             let script = before.join("\n");

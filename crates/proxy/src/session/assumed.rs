@@ -8,9 +8,9 @@ use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
 use super::holds::Holds;
-use super::place::{Target, Trouble, lost};
+use super::place::{Trouble, lost};
 use super::statement::Run;
-use super::{Held, Previous, Session};
+use super::{Held, NO_CONNECTION, Previous, Session};
 use crate::tables::{Era, question};
 
 impl Session {
@@ -39,6 +39,7 @@ impl Session {
             let outcome = exchange.map_err(|error| Trouble::Fatal(lost(&error)))?;
             // The question has taken the place of the statement that could be asked about.
             held.holds = held.holds.without(Holds::WARNINGS.with(Holds::FOUND_ROWS));
+            self.warned_on = Some(NO_CONNECTION);
             if outcome.error.is_none() && outcome.rows == 1 {
                 let mut tables = self.worker.tables.borrow_mut();
                 tables.learn((era, self.era()), hostgroup, table, Instant::now());
@@ -52,32 +53,15 @@ impl Session {
                 None => None,
             };
             if let Some(error) = refused {
-                // No connection has this number: questions about the statement before are refused.
+                // Questions about the statement before are refused.
                 self.previous = self.previous.map(|previous| Previous {
-                    serial: u64::MAX,
+                    serial: NO_CONNECTION,
                     ..previous
                 });
                 return Err(Trouble::Refused(error));
             }
         }
         Ok(())
-    }
-
-    /// Refuses ROW_COUNT() and FOUND_ROWS() where the statement before did not run.
-    pub(super) fn check_counts(&self, target: &Target) -> Result<(), Trouble> {
-        let ran_elsewhere = || {
-            self.previous
-                .is_some_and(|previous| previous.hostgroup != target.hostgroup)
-        };
-        let is_unknown = (target.row_count && self.is_answered_here)
-            || (target.asked.intersects(Holds::FOUND_ROWS) && ran_elsewhere());
-        if !is_unknown {
-            return Ok(());
-        }
-        Err(Trouble::Refused(errors::UNKNOWN.with(
-            "the session's previous statement was answered elsewhere or by the proxy itself, so ROW_COUNT() and \
-             FOUND_ROWS() cannot be known here",
-        )))
     }
 
     fn era(&self) -> Era {

@@ -50,6 +50,7 @@ impl Session {
         let outcome = held.backend.scanner.outcome();
         let (failed, mut status) = (outcome.error.is_some(), outcome.status);
         let (insert_id, warnings) = (outcome.last_insert_id, outcome.warnings);
+        let exchanges = held.backend.exchanges;
         if failed && may_have_changed_transaction(&held, run) {
             // An error does not say whether the transaction is still open; the answer to a ping does.
             match held.backend.exchange(Command::Ping).await {
@@ -101,10 +102,12 @@ impl Session {
             self.last_write = Some(Instant::now());
         }
         self.next_query_flag_in = run.effects.next_query_flag_in.or(self.next_query_flag_in);
+        self.note_warnings(&mut held, run.statement, failed, warnings);
         self.previous = Some(Previous {
             hostgroup: held.hostgroup,
             member: held.backend.member.number,
             serial: held.backend.serial,
+            exchanges,
         });
         held.backend.last_session = self.number;
         held.until = held

@@ -26,6 +26,12 @@ impl Session {
             // It takes back what an earlier SET did to a part of the character set; the order counts.
             plan.left = SetLeft::Replayable;
         }
+        if !self.pending.is_empty() && plan.is_about_transactions() {
+            return Err(errors::UNKNOWN.with(
+                "BEGIN opens its transaction with the first statement that has a key, and this SET would change how: set \
+                 it before BEGIN, or after that statement, so that the proxy can tell which transaction it is about",
+            ));
+        }
         let limit = self.worker.shared.limits.max_set_history;
         if plan.left == SetLeft::Replayable && !self.history.has_room(&plan.variables, limit) {
             return Err(errors::UNKNOWN.with(format_args!(

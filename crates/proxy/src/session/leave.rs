@@ -33,6 +33,7 @@ impl Session {
         self.last_write = None;
         self.history = SetHistory::default();
         self.previous = None;
+        self.warned_on = None;
         self.statements.clear();
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Target {
     pub(super) asked: Holds,
     /// It calls ROW_COUNT().
     pub(super) row_count: bool,
+    /// It reads `@@in_transaction`.
+    pub(super) in_transaction: bool,
     /// It opens the transaction that was begun.
     pub(super) opens: bool,
     /// It can begin a transaction: what was said about the next one is about it.
@@ -77,8 +79,7 @@ enum NotConnected {
 
 impl Session {
     /// A connection to the hostgroup, in the session's state.
-    pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
-        self.check_counts(target)?;
+    pub(super) async fn held_or_new(&mut self, target: &Target) -> Result<Held, Trouble> {
         self.check_elsewhere(target)?;
         self.leave_former_member(target)?;
         if let Some(position) = self
@@ -443,7 +444,7 @@ impl Session {
     }
 
     async fn open_transaction(&mut self, held: &mut Held) -> Result<(), Misfit> {
-        for text in std::mem::take(&mut self.pending) {
+        for text in self.pending.take() {
             let outcome = held.backend.exchange(Command::Query(&text)).await?;
             if let Some(error) = outcome.error {
                 return Err(Misfit::Broken(error));

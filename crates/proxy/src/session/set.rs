@@ -66,6 +66,19 @@ impl SetPlan {
         self.autocommit.is_some() && self.left != SetLeft::Unknown && !self.user_variables
     }
 
+    /// Whether it changes how a transaction begins.
+    pub(crate) fn is_about_transactions(&self) -> bool {
+        const NAMES: [&str; 5] = [
+            "transaction",
+            "tx_isolation",
+            "tx_read_only",
+            "transaction_isolation",
+            "transaction_read_only",
+        ];
+        let has_name = |variable: &String| NAMES.contains(&variable.as_str());
+        self.next_transaction || self.variables.iter().any(has_name)
+    }
+
     fn take(&mut self, item: &SetItem<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
         match item {
             SetItem::Names {

@@ -6,15 +6,15 @@ use shardwright_rules::{
     AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
 use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
-use shardwright_wire::{MysqlError, ResponseShape, errors};
+use shardwright_wire::ResponseShape;
 
 use super::database::{Rows, schema_question};
 use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
 use super::set::SetPlan;
-use super::text::{asked, asks, ending, mentions_row_count, other_packets, rejected, unroutable, words};
-use super::{Flow, Held, MAX_PENDING, Session};
+use super::text::{asked, asks, ending, mentions, other_packets, rejected, unroutable};
+use super::{Flow, Held, Session};
 use crate::channel::Frame;
 
 /// A statement on its way to a server.
@@ -60,7 +60,7 @@ impl Session {
             }
             Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
-                self.pending = vec![text.to_vec()];
+                self.pending.begin(text);
                 self.send_ok(seq, b"").await
             }
         }
@@ -72,35 +72,6 @@ impl Session {
         let decision = self.snapshot.router.dispatch(&self.view(), statement);
         self.worker.counters.hits(&self.snapshot, &decision.hits);
         decision
-    }
-
-    /// Transaction control that was answered while no server knows of the transaction.
-    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        if self.pending.is_empty() || !statement.follows_transaction() {
-            return Ok(());
-        }
-        let has =
-            |word: &str| words(statement.text()).any(|found| found.eq_ignore_ascii_case(word.as_bytes()));
-        match statement.shape().class {
-            StatementClass::Commit | StatementClass::Rollback if !has("TO") => {
-                if !has("CHAIN") || has("NO") {
-                    self.pending.clear();
-                } else {
-                    self.pending.truncate(1);
-                }
-                Ok(())
-            }
-            StatementClass::Xa => {
-                Err(errors::UNKNOWN.with("XA cannot follow a BEGIN whose transaction is not open yet"))
-            }
-            _ if self.pending.len() >= MAX_PENDING => Err(errors::UNKNOWN.with(format_args!(
-                "more than {MAX_PENDING} savepoints before the first statement with a key"
-            ))),
-            _ => {
-                self.pending.push(statement.text().to_vec());
-                Ok(())
-            }
-        }
     }
 
     /// A question about an earlier statement goes where that ran, even where a key is missing.
@@ -199,20 +170,22 @@ impl Session {
             .cloned();
         let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
-        let mut hostgroup = route.hostgroup;
-        if asks && !route.is_on_shard && statement.is_session_setup() {
-            hostgroup = self.home_of_question(shape).unwrap_or(hostgroup);
-        }
+        // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
+        let is_question = asks && !shape.names_table && !shape.runs_or_reads();
+        let home = self.home_of_question(shape).filter(|_| is_question);
+        let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         Run {
             target: Target {
-                hostgroup,
+                hostgroup: home.unwrap_or(route.hostgroup),
                 any_schema: schema.is_none() && self.schema.is_some(),
-                needs_no_schema,
+                needs_no_schema: needs_no_schema || is_elsewhere,
                 schema,
                 user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
                 asks,
                 asked,
-                row_count: asked.intersects(Holds::FOUND_ROWS) && mentions_row_count(statement),
+                row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
+                in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
+                    && mentions(statement.text(), b"IN_TRANSACTION"),
                 // What a driver asks on the way does not open the transaction; a statement does, placed or not.
                 opens: !self.pending.is_empty() && is_work,
                 begins: is_work,

@@ -100,7 +100,12 @@ pub(super) fn asks(statement: &Statement<'_>) -> bool {
 /// What a statement asks of the session's earlier statements, by the reasons for which connections are held for it.
 pub(super) fn asked(statement: &Statement<'_>) -> Holds {
     if asks_for_diagnostics(statement) {
-        return Holds::WARNINGS;
+        let counts = mentions(statement.text(), b"ROW_COUNT");
+        return if counts {
+            Holds::WARNINGS.with(Holds::FOUND_ROWS)
+        } else {
+            Holds::WARNINGS
+        };
     }
     if !statement
         .shape()
@@ -109,20 +114,16 @@ pub(super) fn asked(statement: &Statement<'_>) -> Holds {
     {
         return Holds::NONE;
     }
-    let text = statement.text();
-    let is_in_text = |question: &[u8]| {
-        text.windows(question.len())
-            .any(|window| window.eq_ignore_ascii_case(question))
-    };
     QUESTIONS
         .iter()
-        .filter(|(question, _)| is_in_text(question))
+        .filter(|(question, _)| mentions(statement.text(), question))
         .fold(Holds::NONE, |asked, (_, about)| asked.with(*about))
 }
 
-/// Whether a statement that asks about earlier ones asks for ROW_COUNT().
-pub(super) fn mentions_row_count(statement: &Statement<'_>) -> bool {
-    words(statement.text()).any(|word| word.eq_ignore_ascii_case(b"ROW_COUNT"))
+/// Whether a text has a name in it, in any case and wherever: `@@session.`in_transaction`` is one token.
+pub(super) fn mentions(text: &[u8], name: &[u8]) -> bool {
+    text.windows(name.len())
+        .any(|window| window.eq_ignore_ascii_case(name))
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.

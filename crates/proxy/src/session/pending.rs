@@ -1,0 +1,182 @@
+//! A transaction that was begun and that no server knows of yet: its BEGIN waits for the first statement that has a key.
+
+use shardwright_rules::Statement;
+use shardwright_sql::StatementClass;
+use shardwright_wire::{ErrorCode, MysqlError, errors};
+
+use super::text::words;
+use super::{NO_CONNECTION, Session};
+
+/// Texts that are kept at most: BEGIN, and savepoints behind it.
+const MAX_TEXTS: usize = 32;
+
+const NO_SAVEPOINT: ErrorCode = ErrorCode {
+    code: 1305,
+    sqlstate: *b"42000",
+};
+
+const OUTSIDE: ErrorCode = ErrorCode {
+    code: 1400,
+    sqlstate: *b"XAE09",
+};
+
+/// What a server must be told before the first statement of the transaction.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    texts: Vec<Vec<u8>>,
+    /// Names of the savepoints that are set, the oldest first.
+    savepoints: Vec<Vec<u8>>,
+}
+
+impl Pending {
+    /// No transaction waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    pub(super) fn begin(&mut self, text: &[u8]) {
+        self.clear();
+        self.texts.push(text.to_vec());
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The texts in their order; nothing waits after it.
+    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(self).texts
+    }
+
+    /// Transaction control of the client, which the proxy answers as a server would.
+    ///
+    /// # Errors
+    /// For the client: a savepoint that is not set, or what cannot wait.
+    pub(super) fn note(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+        if self.is_empty() || !statement.follows_transaction() {
+            return Ok(());
+        }
+        if statement.shape().executable_comment {
+            return Err(errors::UNKNOWN.with(
+                "what an executable comment adds to a transaction that only the proxy knows of depends on the server's \
+                 version: write it without the comment",
+            ));
+        }
+        match statement.shape().class {
+            StatementClass::Commit | StatementClass::Rollback if !has(statement, "TO") => {
+                let chains = has(statement, "CHAIN") && !has(statement, "NO");
+                self.texts.truncate(usize::from(chains));
+                self.savepoints.clear();
+                Ok(())
+            }
+            StatementClass::Xa => {
+                Err(OUTSIDE.with("XAER_OUTSIDE: Some work is done outside global transaction"))
+            }
+            _ if self.texts.len() >= MAX_TEXTS => Err(errors::UNKNOWN.with(format_args!(
+                "more than {MAX_TEXTS} savepoints before the first statement with a key"
+            ))),
+            _ => self.savepoint(statement),
+        }
+    }
+
+    /// `SAVEPOINT a`, `ROLLBACK TO a`, `RELEASE SAVEPOINT a`.
+    fn savepoint(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+        let name = words(statement.text()).filter(|word| *word != b";").last();
+        let name = name_of(name.unwrap_or_default());
+        let position = self.savepoints.iter().position(|set| *set == name);
+        let is_set_anew = statement.shape().class == StatementClass::Savepoint && !has(statement, "RELEASE");
+        match position {
+            _ if is_set_anew => {
+                self.savepoints.retain(|set| *set != name);
+                self.savepoints.push(name);
+            }
+            Some(position) => {
+                let stays = statement.shape().class == StatementClass::Rollback;
+                self.savepoints.truncate(position + usize::from(stays));
+            }
+            None => {
+                let name = String::from_utf8_lossy(&name);
+                return Err(NO_SAVEPOINT.with(format_args!("SAVEPOINT {name} does not exist")));
+            }
+        }
+        self.texts.push(statement.text().to_vec());
+        Ok(())
+    }
+}
+
+fn has(statement: &Statement<'_>, word: &str) -> bool {
+    words(statement.text()).any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// An identifier without its backticks; names of savepoints differ by more than case.
+fn name_of(word: &[u8]) -> Vec<u8> {
+    let quoted = word.strip_prefix(b"`").and_then(|word| word.strip_suffix(b"`"));
+    quoted.unwrap_or(word).to_ascii_lowercase()
+}
+
+impl Session {
+    /// Transaction control that a rule answers: what it means for a transaction that waits.
+    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+        let noted = self.pending.note(statement);
+        if noted.is_err() {
+            // The error is the session's latest warning, and no server has it.
+            self.warned_on = Some(NO_CONNECTION);
+            self.is_answered_here = true;
+        }
+        noted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_sql::LexMode;
+
+    use super::*;
+
+    /// What waits after `texts`, or the number of the error of the last one.
+    fn after(texts: &[&str]) -> Result<Vec<String>, u16> {
+        let mut pending = Pending::default();
+        pending.begin(b"BEGIN");
+        let mut last = Ok(());
+        for text in texts {
+            last = pending.note(&Statement::new(text.as_bytes(), LexMode::default()));
+        }
+        last.map_err(|error| error.code)?;
+        let texts = pending.take();
+        Ok(texts
+            .iter()
+            .map(|text| String::from_utf8_lossy(text).into_owned())
+            .collect())
+    }
+
+    #[test]
+    fn control_is_kept_or_ends_what_waits() {
+        for (texts, expected) in [
+            (&["SAVEPOINT a"][..], &["BEGIN", "SAVEPOINT a"][..]),
+            (&["SAVEPOINT a", "COMMIT"], &[]),
+            (&["SAVEPOINT a", "COMMIT AND CHAIN"], &["BEGIN"]),
+            (&["ROLLBACK AND NO CHAIN"], &[]),
+            (
+                &["SAVEPOINT a", "ROLLBACK TO SAVEPOINT `A`;"],
+                &["BEGIN", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT `A`;"],
+            ),
+        ] {
+            assert_eq!(after(texts).unwrap(), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn savepoints_that_are_not_set_are_errors() {
+        assert_eq!(after(&["COMMIT /*! AND CHAIN */"]), Err(errors::UNKNOWN.code));
+        for texts in [
+            &["ROLLBACK TO a"][..],
+            &["RELEASE SAVEPOINT a"],
+            &["SAVEPOINT a", "RELEASE SAVEPOINT a", "ROLLBACK TO a"],
+            &["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a", "ROLLBACK TO b"],
+            &["SAVEPOINT a", "COMMIT AND CHAIN", "ROLLBACK TO a"],
+        ] {
+            assert_eq!(after(texts), Err(1305), "{texts:?}");
+        }
+        assert!(after(&["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a", "ROLLBACK TO a"]).is_ok());
+    }
+}
