@@ -76,6 +76,7 @@ const CHECKS: &[Check] = &[
     hostgroups::check,
     jumps::check,
     digests::settings,
+    digests::limits,
     digests::literals,
     digests::original,
     forms::escapes,

@@ -42,6 +42,7 @@ shardwright_diagnostics::codes! {
     EXECUTION_LEAVES_LOCK = "SW244": "an execution leaves the hostgroup of a locked session";
     RESERVED_USER = "SW245": "a user has a name that the engine keeps for its administrators";
     EXECUTION_WITHOUT_RULES = "SW246": "executions end or block the engine without any rule";
+    DIGEST_LIMIT_ENDS_ENGINE = "SW247": "a limit of digests that ends the engine";
     KEY_IN_LITERAL = "SW311": "a key that a literal can give";
     KEY_NOT_PREPARED = "SW312": "a key that prepared statements do not show";
     TWO_KEYS = "SW313": "a statement with the keys of two shards";

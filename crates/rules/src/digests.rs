@@ -4,6 +4,19 @@ use std::collections::BTreeMap;
 
 use shardwright_sql::DigestOptions;
 
+/// The variables that say how many members of a list a digest keeps. ProxySQL 2.7.1 reads each as one signed byte.
+pub const GROUPING_LIMITS: [&str; 2] = [
+    "mysql-query_digests_grouping_limit",
+    "mysql-query_digests_groups_grouping_limit",
+];
+
+/// Whether digests are made otherwise with this value of a variable than with its default.
+#[must_use]
+pub fn changes_digests(name: &str, value: &str) -> bool {
+    let alone = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    of_variables(&alone).is_some_and(|options| options != DigestOptions::DEFAULT)
+}
+
 /// What the variables say, defaults where they say nothing; `None` where `mysql-query_digests` is off.
 pub(crate) fn of_variables(variables: &BTreeMap<String, String>) -> Option<DigestOptions> {
     let given = |name: &str| {

@@ -36,6 +36,7 @@ pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
     AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
 };
+pub use digests::{GROUPING_LIMITS, changes_digests};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};

@@ -1,22 +1,16 @@
 //! SW224: digests are switched off; SW225: digests are made otherwise; SW226: a pattern asks a digest for a literal; SW227:
-//! a pattern asks the digest for rewritten text.
+//! a pattern asks the digest for rewritten text; SW247: a limit that ends the engine.
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::decide::Index;
+use shardwright_rules::{GROUPING_LIMITS, RefusedExecution, changes_digests};
 
 use super::Known;
 use crate::Finding;
-use crate::codes::{DIGEST_OF_ORIGINAL, DIGEST_OPTIONS, DIGESTS_OFF, LITERAL_IN_DIGEST};
+use crate::codes::{
+    DIGEST_LIMIT_ENDS_ENGINE, DIGEST_OF_ORIGINAL, DIGEST_OPTIONS, DIGESTS_OFF, LITERAL_IN_DIGEST,
+};
 use crate::reach::Verdict;
-
-/// Variables that change digest texts, with their defaults.
-const OPTIONS: [(&str, &str); 5] = [
-    ("mysql-query_digests_lowercase", "false"),
-    ("mysql-query_digests_no_digits", "false"),
-    ("mysql-query_digests_keep_comment", "false"),
-    ("mysql-query_digests_replace_null", "false"),
-    ("mysql-query_digests_grouping_limit", "3"),
-];
 
 pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -44,13 +38,13 @@ pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         );
         findings.push(finding.help("leave mysql-query_digests on"));
     }
-    let changed = OPTIONS
+    let changed = variables
         .iter()
-        .find(|(name, usual)| variables.get(*name).is_some_and(|value| value != usual));
+        .find(|(name, value)| changes_digests(name, value));
     let rules = reading(true);
-    if let Some((name, usual)) = changed.filter(|_| !rules.is_empty()) {
+    if let Some((name, value)) = changed.filter(|_| !rules.is_empty()) {
         let message = format!(
-            "{name} is not {usual}, so digests have other hashes than those that rule {} was written for",
+            "{name} is {value}, so digests can have other hashes than those that rule {} was written for",
             set.id(rules[0])
         );
         let finding = Finding::new(DIGEST_OPTIONS, Severity::Warning, Proof::Possible, message).about(
@@ -61,6 +55,35 @@ pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         findings.push(
             finding.help("take the hashes from an engine with the same settings, or use `match_digest`"),
         );
+    }
+}
+
+/// SW247
+pub(crate) fn limits(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+    let configuration = known.set.configuration;
+    if configuration.engine.profile().prepared.refused_execution != RefusedExecution::EndsEngine {
+        return;
+    }
+    for name in GROUPING_LIMITS {
+        let limit = configuration.variables.get(name);
+        let Some(limit) = limit.and_then(|value| value.parse::<u32>().ok()) else {
+            continue;
+        };
+        let read_as = limit as u8 as i8;
+        if read_as >= 0 {
+            continue;
+        }
+        let message = format!(
+            "{name} is {limit}, which the engine reads as {read_as}: a list of literals in a statement can end the engine \
+             for every client (signal 11)"
+        );
+        let finding = Finding::new(
+            DIGEST_LIMIT_ENDS_ENGINE,
+            Severity::Error,
+            Proof::Possible,
+            message,
+        );
+        findings.push(finding.help("set a value from 1 to 127, or 0 to shorten no list"));
     }
 }
 

@@ -1,5 +1,5 @@
 //! What ends a real ProxySQL 2.7.1 around executions of prepared statements, and what does not: the forms of SW243, SW244,
-//! SW245 and SW246, with two worker threads. Each test has an engine and a server of its own.
+//! SW245, SW246 and SW247, with two worker threads. Each test has an engine and a server of its own.
 
 use std::path::Path;
 
@@ -246,4 +246,29 @@ fn a_user_of_the_admin_port_locks_the_operator_out() {
         ])
         .unwrap();
     assert!(proxysql.admin().is_err(), "the operator still logs in");
+}
+
+/// SW247: no rule, no prepared statement. Other values of either limit were not seen to do it with these statements.
+#[test]
+fn a_digest_limit_whose_low_byte_is_negative_ends_it() {
+    let asks = |client: &mut Conn, _: &Scene| {
+        let list = format!("INSERT INTO t VALUES {}(1,2)", "(1,2,3,4,5),".repeat(400));
+        client
+            .query_drop("SELECT (1,a) FROM t")
+            .and(client.query_drop(list))
+    };
+    for (limits, expected) in [
+        (&["query_digests_grouping_limit=128"][..], true),
+        (&["query_digests_grouping_limit=200"], true),
+        (&["query_digests_groups_grouping_limit=255"], true),
+        (
+            &[
+                "query_digests_grouping_limit=127",
+                "query_digests_groups_grouping_limit=127",
+            ],
+            false,
+        ),
+    ] {
+        is(ends(limits, &[], asks), expected);
+    }
 }
