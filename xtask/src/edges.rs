@@ -23,10 +23,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("import", &["topology", "rules", "analysis", "sql", "diagnostics"]),
     ("plan", &["rules", "analysis", "diagnostics"]),
-    ("targets", &["plan", "rules"]),
+    ("secrets", &["rules"]),
+    ("targets", &["plan", "rules", "secrets"]),
     ("wire", &[]),
     ("mysqlite", &["wire"]),
-    ("proxy", &["routing", "rules", "sql", "wire", "mysqlite"]),
+    (
+        "proxy",
+        &["routing", "rules", "secrets", "sql", "wire", "mysqlite"],
+    ),
 ];
 
 /// May use every crate of the table.

@@ -8,7 +8,7 @@ use mysql::{Conn, DriverError, OptsBuilder, Row};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
-use crate::Secret;
+use shardwright_secrets::Secret;
 
 /// The largest statement or row that is exchanged; the most that the protocol's own limit can be set to.
 const MAX_PACKET_BYTES: usize = 1 << 30;

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use shardwright_analysis::Finding;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{Address, EngineId, SecretReference};
-use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts, resolve};
+use shardwright_secrets::{Access, Secret, resolve};
+use shardwright_targets::{AdminAddress, BundledTarget, Timeouts};
 use shardwright_topology::model;
 
 use crate::args::Selection;
@@ -97,7 +98,7 @@ fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandEr
             SecretReference::Command(words.iter().map(ToString::to_string).collect())
         }
     };
-    resolve(&reference, &opened.directory)
+    resolve(&reference, &Access::from(&opened.directory))
         .map_err(|error| CommandError::failed(format!("target {}: password: {error}", target.name)))
 }
 

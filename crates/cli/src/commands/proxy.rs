@@ -1,10 +1,12 @@
 //! `proxy`: the bundled runtime, until a signal ends it.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::SecretReference;
+use shardwright_secrets::{Access, resolve};
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
@@ -93,7 +95,7 @@ fn admin_password(args: &args::Proxy) -> Result<Option<Zeroizing<String>>, Comma
         None if std::env::var_os(ADMIN_PASSWORD).is_some() => SecretReference::Env(ADMIN_PASSWORD.to_owned()),
         None => return Ok(None),
     };
-    let secret = shardwright_targets::resolve(&reference, std::path::Path::new(""))
+    let secret = resolve(&reference, &Access::from(Path::new("")))
         .map_err(|error| CommandError::failed(format!("admin password: {error}")))?;
     Ok(Some(Zeroizing::new(secret.expose().to_owned())))
 }

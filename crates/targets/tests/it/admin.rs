@@ -13,7 +13,8 @@ use shardwright_plan::{Hazard, Outcome, Plan, Target, TargetPlan, Timestamp, app
 use shardwright_rules::{
     Cluster, ClusterKind, Configuration, EngineId, HostgroupId, RolesBy, WriterServesReads,
 };
-use shardwright_targets::{AdminAddress, BundledTarget, Secret, Timeouts};
+use shardwright_secrets::Secret;
+use shardwright_targets::{AdminAddress, BundledTarget, Timeouts};
 
 /// What the admin port holds.
 #[derive(Default)]
