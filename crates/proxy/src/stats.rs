@@ -1,11 +1,13 @@
 //! What a worker counts: rules, members, digests and refusals. Workers count alone; figures are merged when asked for.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::{FxHashMap, FxHasher};
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, Configuration, HostgroupId, Statement};
 use shardwright_sql::DigestOptions;
 use shardwright_sql::digest::digest_into;
@@ -21,7 +23,7 @@ pub(crate) struct Counters {
     rules: RefCell<RuleHits>,
     members: RefCell<FxHashMap<u64, MemberCounters>>,
     digests: RefCell<DigestTable>,
-    refusals: RefCell<FxHashMap<String, u64>>,
+    refusals: RefCell<FxHashMap<Reason, u64>>,
     pub(crate) totals: Totals,
 }
 
@@ -91,24 +93,12 @@ impl Counters {
     }
 
     /// Counts an error that was the answer to a statement which was not sent.
-    pub(crate) fn refused(&self, error_code: u16, message: &str) {
+    pub(crate) fn refused(&self, reason: Reason) {
         let mut refusals = self.refusals.borrow_mut();
-        let named = message
-            .split_once(':')
-            .map(|(code, _)| code)
-            .filter(|code| is_refusal_code(code));
-        let number;
-        let code = match named {
-            Some(code) => code,
-            None => {
-                number = error_code.to_string();
-                &number
-            }
-        };
-        if let Some(count) = refusals.get_mut(code) {
+        if let Some(count) = refusals.get_mut(&reason) {
             *count += 1;
         } else if refusals.len() < MAX_REFUSAL_CODES {
-            refusals.insert(code.to_owned(), 1);
+            refusals.insert(reason, 1);
         }
     }
 
@@ -159,7 +149,7 @@ impl Counters {
                 .refusals
                 .borrow()
                 .iter()
-                .map(|(code, &count)| (code.clone(), count))
+                .map(|(&reason, &count)| (reason, count))
                 .collect(),
             totals: [
                 ("Client_Connections_created", &self.totals.sessions),
@@ -175,8 +165,23 @@ impl Counters {
     }
 }
 
-fn is_refusal_code(code: &str) -> bool {
-    code.len() == 5 && code.starts_with("SW") && code.bytes().skip(2).all(|byte| byte.is_ascii_digit())
+/// Why a statement was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Reason {
+    /// The rules refuse it, for a reason that has a page.
+    Refusal(Refusal),
+    /// The number of the client's error.
+    Error(u16),
+}
+
+impl fmt::Display for Reason {
+    /// `SW351`, `9001`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refusal(refusal) => f.write_str(refusal.code()),
+            Self::Error(number) => write!(f, "{number}"),
+        }
+    }
 }
 
 /// Hits by rule, in the order of the generation that is followed.
@@ -325,7 +330,7 @@ pub(crate) struct Report {
     pub(crate) idle: Vec<MemberFigures>,
     pub(crate) digests: Vec<DigestFigures>,
     pub(crate) digests_dropped: u64,
-    pub(crate) refusals: Vec<(String, u64)>,
+    pub(crate) refusals: Vec<(Reason, u64)>,
     pub(crate) totals: Vec<(&'static str, u64)>,
 }
 
@@ -336,7 +341,7 @@ impl Report {
     }
 
     /// Refusals by code.
-    pub(crate) fn all_refusals(reports: &[Report]) -> FxHashMap<String, u64> {
+    pub(crate) fn all_refusals(reports: &[Report]) -> FxHashMap<Reason, u64> {
         sum(reports.iter().flat_map(|report| report.refusals.iter().cloned()))
     }
 

@@ -131,6 +131,7 @@ pub fn not_preparable() -> Rejection {
     Rejection {
         code: 1295,
         sqlstate: "HY000",
+        refusal: None,
         message: "This command is not supported in the prepared statement protocol yet".to_owned(),
         address: None,
     }
@@ -141,6 +142,7 @@ pub fn unknown_handler(name: impl fmt::Display) -> Rejection {
     Rejection {
         code: 1243,
         sqlstate: "HY000",
+        refusal: None,
         message: format!("Unknown prepared statement handler ({name}) given to mysqld_stmt_execute"),
         address: None,
     }
@@ -151,6 +153,7 @@ pub fn wrong_arguments(given: usize, parameters: usize) -> Rejection {
     Rejection {
         code: 1210,
         sqlstate: "HY000",
+        refusal: None,
         message: format!(
             "Incorrect arguments to mysqld_stmt_execute (values: {given}, parameters: {parameters})"
         ),

@@ -1,9 +1,9 @@
 //! The refusals of shard maps: what is missing, what is accepted, and the code to look up.
 
-use crate::{CommentForm, Finder, KeyTemplate};
+use crate::{Address, CommentForm, Finder, KeyTemplate, Rejection};
 
 /// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
     /// The statement has no key.
     MissingKey,
@@ -30,6 +30,21 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Every reason there is.
+    pub const ALL: [Refusal; 11] = [
+        Refusal::MissingKey,
+        Refusal::UnknownKey,
+        Refusal::ConflictingKeys,
+        Refusal::NotOneShard,
+        Refusal::OtherShardsSchema,
+        Refusal::OpenTransactionElsewhere,
+        Refusal::Annotation,
+        Refusal::Unqualified,
+        Refusal::BeginWithoutKey,
+        Refusal::NotABaseTable,
+        Refusal::Unreadable,
+    ];
+
     /// The code to look up.
     pub fn code(self) -> &'static str {
         match self {
@@ -74,6 +89,18 @@ impl Refusal {
     /// `SW351: what`: the text that a client gets, on every engine.
     pub fn message(self, what: &str) -> String {
         format!("{}: {what}", self.code())
+    }
+
+    /// What the client gets.
+    pub fn rejection(self, message: String, address: Option<Address>) -> Rejection {
+        Rejection::by_rule(Some(self), message, address)
+    }
+
+    /// The reason that a text begins with: of a rule's `error_msg`, and of a refusing hostgroup. The rows of an engine have
+    /// no other place for it.
+    pub fn of_message(message: &str) -> Option<Self> {
+        let (code, _) = message.split_once(':')?;
+        Self::ALL.into_iter().find(|refusal| refusal.code() == code)
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Refusal;
 use crate::{Address, Body, EngineRule, HostgroupId, Rejection, Rule};
 
 /// A hostgroup without databases: its server answers every login with an error.
@@ -70,6 +71,7 @@ impl RefusingHostgroup {
         Rejection {
             code,
             sqlstate,
+            refusal: Refusal::of_message(&self.reason),
             message: self.reason.clone(),
             address: Some(self.address.clone()),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     Address, Body, Configuration, Decision, MapStep, MissingAction, MissingBegin, NativeStep, Outcome, Role,
     RoleStep, SessionView, Statement, UnknownKey,
@@ -181,15 +182,15 @@ impl<'c> Coverage<'c> {
 
     /// Which branch of a map decided: its refusals name their code, and what it sends elsewhere stands in the path.
     fn see_maps(&mut self, statement: &Statement<'_>, decision: &Decision) {
-        let of_code = |message: &str| match message.get(..5) {
-            Some("SW351") => Some(MISSING),
-            Some("SW352") => Some(UNKNOWN),
-            Some("SW353") => Some(CONFLICT),
-            Some("SW359") => Some(BEGIN),
+        let branch = |refusal: Refusal| match refusal {
+            Refusal::MissingKey => Some(MISSING),
+            Refusal::UnknownKey => Some(UNKNOWN),
+            Refusal::ConflictingKeys => Some(CONFLICT),
+            Refusal::BeginWithoutKey => Some(BEGIN),
             _ => None,
         };
         if let Outcome::Reject(rejection) = &decision.outcome
-            && let (Some(address), Some(branch)) = (&rejection.address, of_code(&rejection.message))
+            && let (Some(address), Some(branch)) = (&rejection.address, rejection.refusal.and_then(branch))
         {
             self.cover(address, Part::Branch(branch));
         }

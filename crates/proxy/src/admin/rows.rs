@@ -3,9 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use shardwright_mysqlite::{Table, Value};
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule};
 
 use crate::shared::Shared;
+use crate::stats::Reason;
 use crate::stats::{DigestFigures, Report};
 
 type Rows = Vec<Vec<Value>>;
@@ -251,12 +253,15 @@ pub(super) fn totals(shared: &Shared, reports: &[Report]) -> Rows {
             .map(|(name, count)| (name.to_owned(), count)),
     );
     let refusals = Report::all_refusals(reports);
-    let without_key = refusals.get("SW351").copied().unwrap_or(0);
+    let without_key = refusals
+        .get(&Reason::Refusal(Refusal::MissingKey))
+        .copied()
+        .unwrap_or(0);
     totals.push(("Queries_without_required_hint".to_owned(), without_key));
     totals.extend(
         refusals
             .into_iter()
-            .map(|(code, count)| (format!("Refused_{code}"), count)),
+            .map(|(reason, count)| (format!("Refused_{reason}"), count)),
     );
     totals.sort();
     totals

@@ -1,8 +1,11 @@
 //! Answers that the proxy gives by itself.
 
+use shardwright_rules::Rejection;
 use shardwright_wire::{EofPacket, MysqlError, OkPacket, StatusFlags, errors};
 
+use super::text::rejected;
 use super::{End, Flow, Session};
+use crate::stats::Reason;
 
 impl Session {
     /// The status that goes with the proxy's own answers.
@@ -43,8 +46,16 @@ impl Session {
 
     /// An error of the proxy's own about a statement; it is counted.
     pub(super) async fn refuse(&mut self, seq: u8, error: &MysqlError) -> Flow {
-        self.worker.counters.refused(error.code, &error.message);
+        self.worker.counters.refused(Reason::Error(error.code));
         self.send_error(seq, error).await
+    }
+
+    /// What the rules say no to; it is counted by its reason.
+    pub(super) async fn reject(&mut self, seq: u8, rejection: &Rejection) -> Flow {
+        let by_number = Reason::Error(rejection.code);
+        let reason = rejection.refusal.map_or(by_number, Reason::Refusal);
+        self.worker.counters.refused(reason);
+        self.send_error(seq, &rejected(rejection)).await
     }
 
     /// An error after which the connection is closed.

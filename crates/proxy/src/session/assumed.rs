@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use shardwright_rules::refusal;
+use shardwright_rules::refusal::{self, Refusal};
 use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
@@ -45,20 +45,21 @@ impl Session {
                 tables.learn((era, self.era()), hostgroup, table, Instant::now());
             }
             let refused = match outcome.error {
-                Some(error) => Some(error),
+                Some(error) => Some(Trouble::Refused(error)),
                 None if outcome.rows > 1 => {
                     let message = refusal::not_a_base_table(&table.map, &table.schema, &table.table);
-                    Some(errors::NOT_ALLOWED_COMMAND.with(message))
+                    let rejection = Refusal::NotABaseTable.rejection(message, None);
+                    Some(Trouble::Rejected(Box::new(rejection)))
                 }
                 None => None,
             };
-            if let Some(error) = refused {
+            if let Some(trouble) = refused {
                 // Questions about the statement before are refused.
                 self.previous = self.previous.map(|previous| Previous {
                     serial: NO_CONNECTION,
                     ..previous
                 });
-                return Err(Trouble::Refused(error));
+                return Err(trouble);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use shardwright_rules::HostgroupId;
+use shardwright_rules::{HostgroupId, Rejection};
 use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
 
 use super::holds::Holds;
@@ -50,6 +50,8 @@ pub(super) struct Target {
 pub(super) enum Trouble {
     /// The client gets this error, and the session goes on.
     Refused(MysqlError),
+    /// The client gets the error of a rule, and the session goes on.
+    Rejected(Box<Rejection>),
     /// The client gets this error, and the session ends: what it had on the connection is lost.
     Fatal(MysqlError),
 }

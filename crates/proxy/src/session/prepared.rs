@@ -49,7 +49,7 @@ impl Session {
         }
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
+            Decided::Reject(rejection) => return self.reject(seq, &rejection).await,
             Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => {
                 return self.refuse(seq, &not_preparable()).await;
             }
@@ -171,7 +171,7 @@ impl Session {
         let decision = self.decide_prepared(id, statement);
         let route = match &decision.outcome {
             Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.refuse(seq, &rejected(rejection)).await,
+            Decided::Reject(rejection) => return self.reject(seq, rejection).await,
             Decided::Answer { message } => {
                 if let Err(error) = self.note_pending(statement) {
                     return self.refuse(seq, &error).await;

@@ -6,7 +6,6 @@ use shardwright_sql::{LexMode, Lexer};
 use shardwright_wire::{ResponseShape, errors};
 
 use super::login::schema_name;
-use super::text::rejected;
 use super::{Flow, Session};
 use crate::channel::Frame;
 
@@ -40,7 +39,7 @@ impl Session {
         let text = format!("USE `{}`", schema.replace('`', "``"));
         let statement = Statement::new(text.as_bytes(), LexMode::default());
         if let Decided::Reject(rejection) = self.decide(&statement).outcome {
-            return self.refuse(seq, &rejected(&rejection)).await;
+            return self.reject(seq, &rejection).await;
         }
         self.schema = Some(schema);
         self.send_ok(seq, b"").await
@@ -56,7 +55,7 @@ impl Session {
         let statement = Statement::new(text.as_bytes(), LexMode::default());
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.refuse(seq, &rejected(&rejection)).await,
+            Decided::Reject(rejection) => return self.reject(seq, &rejection).await,
             Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => {
                 return self.unsupported(seq, "Unknown command").await;
             }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
@@ -13,7 +14,7 @@ use super::forward::{Transmission, forward};
 use super::holds::{Ending, Holds};
 use super::place::{Target, Trouble};
 use super::set::SetPlan;
-use super::text::{asked, asks, ending, mentions, other_packets, rejected, unroutable};
+use super::text::{asked, asks, ending, mentions, other_packets, unroutable};
 use super::{Flow, Held, Session};
 use crate::channel::Frame;
 
@@ -50,7 +51,7 @@ impl Session {
             Decided::Route(route) => self.routed(&statement, route, set, frame).await,
             Decided::Reject(rejection) => match self.place_of_question(&statement, &rejection) {
                 Some(route) => self.routed(&statement, route, set, frame).await,
-                None => self.refuse(seq, &rejected(&rejection)).await,
+                None => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => {
                 if let Err(error) = self.note_pending(&statement) {
@@ -76,7 +77,7 @@ impl Session {
 
     /// A question about an earlier statement goes where that ran, even where a key is missing.
     fn place_of_question(&self, statement: &Statement<'_>, rejection: &Rejection) -> Option<Destination> {
-        let is_missing_key = rejection.message.starts_with("SW351");
+        let is_missing_key = rejection.refusal == Some(Refusal::MissingKey);
         let shape = statement.shape();
         let is_question = asks(statement) && !shape.runs_or_reads() && !shape.names_table;
         let previous = self.previous.filter(|_| is_missing_key && is_question)?;
@@ -219,7 +220,7 @@ impl Session {
 
     /// A table was not what the router took it for: the client is told.
     pub(super) async fn unconfirmed(&mut self, trouble: Trouble, held: Held, seq: u8) -> Flow {
-        if let Trouble::Refused(_) = trouble {
+        if let Trouble::Refused(_) | Trouble::Rejected(_) = trouble {
             self.keep_or_give(held);
         }
         self.trouble(trouble, seq).await
@@ -229,6 +230,7 @@ impl Session {
     pub(super) async fn trouble(&mut self, trouble: Trouble, seq: u8) -> Flow {
         match trouble {
             Trouble::Refused(error) => self.refuse(seq, &error).await,
+            Trouble::Rejected(rejection) => self.reject(seq, &rejection).await,
             Trouble::Fatal(error) => self.refuse_and_close(&error, seq).await,
         }
     }

@@ -14,9 +14,6 @@ use crate::{
     Transaction,
 };
 
-/// Error 1148, SQLSTATE 42000: what ProxySQL sends for `error_msg`.
-pub(super) const REFUSED: (u16, &str) = (1148, "42000");
-
 pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
     let profile = index.configuration().engine.profile();
     fast_routing(index, walk);
@@ -32,13 +29,8 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
         return Outcome::Answer { message };
     }
     if let Some((message, address)) = walk.error_msg.take() {
-        let (code, sqlstate) = REFUSED;
-        return Outcome::Reject(Rejection {
-            code,
-            sqlstate,
-            message,
-            address: Some(address),
-        });
+        let refusal = Refusal::of_message(&message);
+        return Outcome::Reject(Rejection::by_rule(refusal, message, Some(address)));
     }
     annotations(index, walk);
     let mut verdict = Verdict::Sent;
@@ -120,6 +112,7 @@ fn locked_elsewhere(locked: HostgroupId, wanted: HostgroupId) -> Box<Rejection> 
     Box::new(Rejection {
         code: 9006,
         sqlstate: "Y0000",
+        refusal: None,
         message: format!(
             "ProxySQL Error: connection is locked to hostgroup {locked} but trying to reach hostgroup {wanted}"
         ),
@@ -237,14 +230,8 @@ pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",
         walk.session.user, walk.session.user
     );
-    let (code, sqlstate) = REFUSED;
     let message = Refusal::Annotation.message(&what);
-    Some(Rejection {
-        code,
-        sqlstate,
-        message,
-        address: user.map(|user| user.address.clone()),
-    })
+    Some(Refusal::Annotation.rejection(message, user.map(|user| user.address.clone())))
 }
 
 /// Where a transaction opens whose first statement goes to `wanted`: what follows may write, so on the writer of the
@@ -278,14 +265,10 @@ fn stay_in_transaction(
         name(asked, wanted),
         name(open, transaction.hostgroup)
     );
-    let (code, sqlstate) = REFUSED;
-    let message = Refusal::OpenTransactionElsewhere.message(&what);
-    Err(Box::new(Rejection {
-        code,
-        sqlstate,
-        message,
-        address: walk.shard.cloned(),
-    }))
+    let refusal = Refusal::OpenTransactionElsewhere;
+    Err(Box::new(
+        refusal.rejection(refusal.message(&what), walk.shard.cloned()),
+    ))
 }
 
 /// A route to `hostgroup` without anything else.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, schema};
 
-use crate::decide::finish::REFUSED;
 use crate::decide::keys::{self, Keys, Search};
 use crate::decide::walk::{Next, Walk};
 use crate::decide::{Index, Place, keys::Found, schemas};
@@ -23,13 +22,19 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
     }
     let next = if walk.statement.has_several() {
         let what = "several statements in one text cannot be placed; send them one by one";
-        Err(refused(&rule.address, Refusal::NotOneShard.message(what)))
+        Err(refused(
+            &rule.address,
+            Refusal::NotOneShard,
+            Refusal::NotOneShard.message(what),
+        ))
     } else {
         match keys::search(step, walk) {
-            Search::Refused(Refusal::NotOneShard, what) => {
-                Err(refused(&rule.address, Refusal::NotOneShard.message(&what)))
-            }
-            Search::Refused(_, message) => Err(refused(&rule.address, message)),
+            Search::Refused(Refusal::NotOneShard, what) => Err(refused(
+                &rule.address,
+                Refusal::NotOneShard,
+                Refusal::NotOneShard.message(&what),
+            )),
+            Search::Refused(refusal, message) => Err(refused(&rule.address, refusal, message)),
             Search::Nothing => missing(index, rule, step, walk),
             Search::Keys(keys) => found(index, rule, step, walk, &keys),
         }
@@ -40,14 +45,8 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
     })
 }
 
-pub(super) fn refused(address: &Address, message: String) -> Refused {
-    let (code, sqlstate) = REFUSED;
-    Box::new(Rejection {
-        code,
-        sqlstate,
-        message,
-        address: Some(address.clone()),
-    })
+pub(super) fn refused(address: &Address, refusal: Refusal, message: String) -> Refused {
+    Box::new(refusal.rejection(message, Some(address.clone())))
 }
 
 /// What `missing_key` says about a statement without a key.
@@ -80,7 +79,7 @@ fn missing<'a>(
             }
             MissingBegin::Reject => {
                 let message = refusal::begin_without_key(&step.map, &step.key, &step.finders);
-                return Err(refused(&rule.address, message));
+                return Err(refused(&rule.address, Refusal::BeginWithoutKey, message));
             }
         }
     } else if walk.statement.is_session_setup() && !schemas::names_a_shard(index, step, walk) {
@@ -90,7 +89,7 @@ fn missing<'a>(
     };
     match action {
         MissingAction::Allow => Ok(Next::Continue),
-        MissingAction::Reject => Err(refused(&rule.address, no_key())),
+        MissingAction::Reject => Err(refused(&rule.address, Refusal::MissingKey, no_key())),
         MissingAction::Cluster(name) => {
             to_cluster(index, walk, name);
             walk.matched(rule, &rule.address, None, |_| {
@@ -124,7 +123,7 @@ fn found<'a>(
     };
     if walk.settled == Some(&step.map) && writer().map(|writer| writer.0) != walk.hostgroup {
         let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
-        return Err(refused(&rule.address, message));
+        return Err(refused(&rule.address, Refusal::ConflictingKeys, message));
     }
     walk.settled = step.otherwise.as_deref();
     let Place {
@@ -201,7 +200,11 @@ fn one_shard<'i>(
             UnknownKey::Cluster(name) => Ok(Err(name)),
             UnknownKey::Reject => unreachable!("matched as a cluster in the guard"),
         },
-        (_, Some(key)) => Err(refused(&rule.address, unknown_key(step, &key.text))),
+        (_, Some(key)) => Err(refused(
+            &rule.address,
+            Refusal::UnknownKey,
+            unknown_key(step, &key.text),
+        )),
         (several, None) => {
             let mut names: Vec<String> = several.iter().map(|place| place.shard.address.short()).collect();
             names.truncate(4);
@@ -210,7 +213,11 @@ fn one_shard<'i>(
                 several.len(),
                 names.join(", ")
             );
-            Err(refused(&rule.address, Refusal::NotOneShard.message(&what)))
+            Err(refused(
+                &rule.address,
+                Refusal::NotOneShard,
+                Refusal::NotOneShard.message(&what),
+            ))
         }
     }
 }
@@ -255,7 +262,11 @@ fn edits(
 ) -> Result<Vec<Edit>, Refused> {
     let not_one = |reason: &str| {
         let what = format!("cannot be placed on one shard: shard map {}: {reason}", step.map);
-        refused(&rule.address, Refusal::NotOneShard.message(&what))
+        refused(
+            &rule.address,
+            Refusal::NotOneShard,
+            Refusal::NotOneShard.message(&what),
+        )
     };
     let mut edits = Vec::new();
     if let Some(using) = &keys.column {
@@ -313,6 +324,10 @@ fn in_own_schema(
     )
     .map_err(|reason| {
         let what = format!("shard map {}: {reason}", step.map);
-        refused(&rule.address, Refusal::Unqualified.message(&what))
+        refused(
+            &rule.address,
+            Refusal::Unqualified,
+            Refusal::Unqualified.message(&what),
+        )
     })
 }

@@ -54,6 +54,7 @@ pub(super) fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcom
         return Some(Outcome::Reject(Rejection {
             code: 1047,
             sqlstate: "HY000",
+            refusal: None,
             message: "Unsupported 'LOAD DATA LOCAL INFILE' command".to_owned(),
             address: None,
         }));

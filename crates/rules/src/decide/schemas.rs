@@ -27,7 +27,11 @@ pub(super) fn check(
             "the statement belongs to shard {} ({own}) and {what}",
             shard.address.short()
         );
-        refused(&rule.address, Refusal::OtherShardsSchema.message(&what))
+        refused(
+            &rule.address,
+            Refusal::OtherShardsSchema,
+            Refusal::OtherShardsSchema.message(&what),
+        )
     };
     let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
     for name in &named.names {
