@@ -28,10 +28,12 @@ impl Rig {
     ) -> Result<Self, ProxySqlError> {
         let servers = NumberedServers::start(hostgroups, users)?;
         let proxysql = ProxySql::start(binary, options)?;
-        // A hostgroup without a server answers after a tenth of a second.
+        // A hostgroup without a server answers after a tenth of a second. An idle thread reports its hits once a second, not
+        // once in two.
         let before = [
             "SET admin-refresh_interval='100'",
             "SET mysql-connect_timeout_server_max='100'",
+            "SET mysql-poll_timeout='100'",
             "LOAD ADMIN VARIABLES TO RUNTIME",
             "LOAD MYSQL VARIABLES TO RUNTIME",
         ];
@@ -83,7 +85,7 @@ impl Rig {
         EngineClient::connect(self.proxysql.addresses()[listener], options)
     }
 
-    /// How often each rule has matched since rules were loaded. The engine's threads report a tenth of a second late.
+    /// How often each rule has matched since rules were loaded. The engine's threads report up to a second late.
     ///
     /// # Errors
     /// [`ProxySqlError::Admin`].
