@@ -138,7 +138,7 @@ fn random_rule_sets_decide_as_the_engine_does() {
     let mut commands = 0;
     for seed in first()..first() + wanted(60) {
         let mut dice = Dice::new(seed);
-        let statements = rule_set(&mut dice, &rig);
+        let statements = rule_set(&mut dice, &rig).statements();
         let sessions: Vec<Session> = (0..6).map(|_| session(&mut dice)).collect();
         commands += sessions.iter().map(|session| session.said.len()).sum::<usize>();
         if let Some(found) = tried(&rig, &statements, &sessions) {
