@@ -67,7 +67,7 @@ impl Cell {
 pub(crate) type Row = BTreeMap<&'static str, Cell>;
 
 /// Variables, users, rules and fast routing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleSet {
     pub(crate) variables: BTreeMap<&'static str, String>,
     pub(crate) users: Vec<Row>,

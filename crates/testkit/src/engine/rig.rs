@@ -1,6 +1,7 @@
 //! A real ProxySQL with a numbered server behind each hostgroup.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use crate::client::ClientOptions;
@@ -83,6 +84,19 @@ impl Rig {
     /// The engine's or the network's.
     pub fn client(&self, listener: usize, options: ClientOptions<'_>) -> mysql::Result<EngineClient> {
         EngineClient::connect(self.proxysql.addresses()[listener], options)
+    }
+
+    /// The same from another address of this machine, such as 127.0.0.2.
+    ///
+    /// # Errors
+    /// The engine's or the network's.
+    pub fn client_at(
+        &self,
+        from: Ipv4Addr,
+        listener: usize,
+        options: ClientOptions<'_>,
+    ) -> mysql::Result<EngineClient> {
+        EngineClient::connect_from(from, self.proxysql.addresses()[listener], options)
     }
 
     /// How often each rule has matched since rules were loaded. The engine's threads report up to a second late.
