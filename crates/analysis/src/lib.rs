@@ -34,7 +34,8 @@ use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
-pub use session::{USUAL_CLIENT, USUAL_LISTENER};
+pub use reach::{Matching, matching};
+pub use session::{Session, USUAL_CLIENT, USUAL_LISTENER};
 pub use visits::{Visit, visits};
 
 use crate::checks::Known;

@@ -11,13 +11,17 @@ pub const USUAL_LISTENER: (&str, u16) = ("0.0.0.0", 6033);
 
 /// A session without state besides the flag that its statements start at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Session {
-    pub(crate) user: String,
-    pub(crate) schema: Option<String>,
-    pub(crate) client_addr: String,
-    pub(crate) listener: (String, u16),
+pub struct Session {
+    /// Name that the client logged in with.
+    pub user: String,
+    /// Its schema.
+    pub schema: Option<String>,
+    /// Address of the client.
+    pub client_addr: String,
+    /// Address and port of the listener.
+    pub listener: (String, u16),
     /// 0, or a flag that an earlier statement's `next_query_flagIN` left.
-    pub(crate) flag: u32,
+    pub flag: u32,
 }
 
 impl Session {
@@ -33,7 +37,8 @@ impl Session {
     }
 
     /// What the evaluator sees of it.
-    pub(crate) fn view(&self) -> SessionView<'_> {
+    #[must_use]
+    pub fn view(&self) -> SessionView<'_> {
         SessionView {
             user: &self.user,
             schema: self.schema.as_deref(),

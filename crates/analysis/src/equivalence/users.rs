@@ -13,6 +13,10 @@ use crate::session::Session;
 /// Users who differ that are explored one by one.
 const MOST_APART: usize = 16;
 
+/// A variable that ProxySQL does not know, which it sends behind `multiplex` or without locks to the default hostgroup; and
+/// a value that it does not read, which it always sends there.
+const UNFOLLOWED: [&str; 2] = ["SET foo=1", "SET sql_select_limit=1+1"];
+
 /// Users whose statements are compared together.
 pub(super) struct Group {
     pub(super) users: Users,
@@ -49,7 +53,10 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
                 settings(pair, [one, other], found);
                 if one.default_hostgroup == other.default_hostgroup {
                     alike.insert(name.to_owned());
-                } else if groups.len() < MOST_APART {
+                    continue;
+                }
+                sets(pair, name, found);
+                if groups.len() < MOST_APART {
                     let initial =
                         |user: &User| BTreeMap::from([(Field::Hostgroup, user.default_hostgroup.0.into())]);
                     groups.push(Group {
@@ -121,6 +128,29 @@ fn schemas(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
         .iter()
         .find_map(|text| pair.difference(&session, text.as_bytes()));
     found.add(elsewhere.unwrap_or_else(|| pair.decided(&session, b"SELECT 1")));
+}
+
+/// A user whose default hostgroup differs. What ProxySQL cannot follow of a SET goes there, whatever rules say.
+fn sets(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
+    if ![0, 1]
+        .iter()
+        .any(|&side| pair.configuration(side).engine.is_proxysql())
+    {
+        return;
+    }
+    let session = session(pair.configuration(0), name);
+    let mut shown = UNFOLLOWED
+        .iter()
+        .filter_map(|text| pair.difference(&session, text.as_bytes()));
+    match shown.next() {
+        Some(_) if found.is_full() => {}
+        Some(difference) => found.add(difference),
+        None => {
+            let construct =
+                "a SET that the engine cannot follow goes to the user's default hostgroup, which differs";
+            found.undecided.insert(construct.to_owned());
+        }
+    }
 }
 
 /// What else of a user decides where statements go.

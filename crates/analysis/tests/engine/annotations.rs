@@ -72,12 +72,7 @@ fn comments_are_obeyed_as_the_engine_obeys_them() {
                 }
             })
             .collect();
-        let session = Session {
-            user: "app",
-            schema: Some("shop"),
-            listener: 0,
-            said,
-        };
+        let session = Session::of("app", Some("shop"), 0, said);
         failures.extend(differences(&rig, &configuration, &session, &mut hits));
     }
     assert_eq!(rig.proxysql_mut().ended().unwrap(), None);

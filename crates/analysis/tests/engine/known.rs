@@ -37,7 +37,7 @@ fn sessions_follow_the_engine() {
     );
     let begin = rule(1, "match_digest, destination_hostgroup", "'^START', 6");
     let elsewhere = rule(9, "match_digest, destination_hostgroup, apply", "'t1', 4, 1");
-    let sets: [(&[&str], &[&str]); 13] = [
+    let sets: [(&[&str], &[&str]); 14] = [
         // A transaction keeps its hostgroup, whatever stands between.
         (
             &[&begin, &elsewhere],
@@ -113,6 +113,11 @@ fn sessions_follow_the_engine() {
             ],
         ),
         (&[&flag, &flagged], &["SET foo=1", "SELECT 1 FROM t"]),
+        // What it cannot read goes to the user's hostgroup, whatever rules say.
+        (
+            &[&rule(1, "destination_hostgroup, apply", "3, 1")],
+            &["SET sql_select_limit=1+1", "SELECT 1"],
+        ),
         (
             &[
                 &rule(
@@ -133,12 +138,7 @@ fn sessions_follow_the_engine() {
             .collect();
         rig.load(&statements).unwrap();
         let configuration = configuration(&rig, &statements);
-        let session = Session {
-            user: "app",
-            schema: None,
-            listener: 0,
-            said: texts.iter().map(|sql| query(sql)).collect(),
-        };
+        let session = Session::of("app", None, 0, texts.iter().map(|sql| query(sql)).collect());
         failures.extend(differences(&rig, &configuration, &session, &mut BTreeMap::new()));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod annotations;
+mod changes;
+mod claims;
 mod compare;
 mod known;
 mod random;
+mod replay;
 mod rule_sets;
 mod statements;

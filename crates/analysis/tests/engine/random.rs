@@ -39,7 +39,7 @@ impl Dice {
 }
 
 /// `CONFORMANCE_RULE_SETS`, or as many as a test run has time for.
-fn wanted(usual: u64) -> u64 {
+pub(crate) fn wanted(usual: u64) -> u64 {
     let asked = std::env::var("CONFORMANCE_RULE_SETS").ok();
     asked.map_or(usual, |text| {
         text.parse().expect("CONFORMANCE_RULE_SETS is a number")
@@ -47,12 +47,12 @@ fn wanted(usual: u64) -> u64 {
 }
 
 /// `CONFORMANCE_SEED`: the number of the first rule set.
-fn first() -> u64 {
+pub(crate) fn first() -> u64 {
     let asked = std::env::var("CONFORMANCE_SEED").ok();
     asked.map_or(0, |text| text.parse().expect("CONFORMANCE_SEED is a number"))
 }
 
-fn session(dice: &mut Dice) -> Session {
+pub(crate) fn session(dice: &mut Dice) -> Session {
     let mut said: Vec<Said> = Vec::new();
     let mut prepared = 0;
     for _ in 0..12 + dice.below(12) {
@@ -77,12 +77,9 @@ fn session(dice: &mut Dice) -> Session {
             _ => Said::Query(statement(dice)),
         });
     }
-    Session {
-        user: dice.of(&USERS),
-        schema: dice.of(&[None, Some("shop"), Some("world")]),
-        listener: dice.below(2),
-        said: without_gaps(said),
-    }
+    let user = dice.of(&USERS);
+    let schema = dice.of(&[None, Some("shop"), Some("world")]);
+    Session::of(user, schema, dice.below(2), without_gaps(said))
 }
 
 /// Leaves out what 2.7.1 is known to fail at, by name: an EXECUTE in another schema than its PREPARE (the engine prepares
@@ -117,7 +114,7 @@ fn without_gaps(said: Vec<Said>) -> Vec<Said> {
 }
 
 /// What the evaluator counted, against what the engine counted.
-fn wrong_hits(rig: &Rig, expected: &BTreeMap<u32, u64>) -> Option<String> {
+pub(crate) fn wrong_hits(rig: &Rig, expected: &BTreeMap<u32, u64>) -> Option<String> {
     let agreed = poll_until(Duration::from_secs(5), || {
         (rig.hits().unwrap_or_default() == *expected).then_some(())
     });
@@ -138,18 +135,16 @@ fn random_rule_sets_decide_as_the_engine_does() {
     let mut commands = 0;
     for seed in first()..first() + wanted(60) {
         let mut dice = Dice::new(seed);
-        let statements = rule_set(&mut dice, &rig);
+        let statements = rule_set(&mut dice, &rig).statements();
         let sessions: Vec<Session> = (0..6).map(|_| session(&mut dice)).collect();
         commands += sessions.iter().map(|session| session.said.len()).sum::<usize>();
         if let Some(found) = tried(&rig, &statements, &sessions) {
             failures.push(format!("rule set {seed}: {found}\n{}", statements.join(";\n")));
         }
-        if !answers(&rig) {
-            let log = rig.proxysql().log().unwrap();
+        if let Some(log) = gone(&rig) {
             failures.push(format!(
-                "rule set {seed}: the engine is gone\n{sessions:#?}\n{}\n{}",
+                "rule set {seed}: the engine is gone\n{sessions:#?}\n{}\n{log}",
                 statements.join(";\n"),
-                log.lines().rev().take(40).collect::<Vec<_>>().join("\n"),
             ));
             rig = started().unwrap();
         }
@@ -169,10 +164,13 @@ fn started() -> Option<Rig> {
     rig("random rule sets against the engine", 1)
 }
 
-/// Whether the engine still serves. Its process has a guard that starts another one, so that a crash is seen by its log.
-fn answers(rig: &Rig) -> bool {
+/// The end of its log, where the engine does not serve any more. Its process has a guard that starts another one, so that
+/// a crash is seen by the log.
+pub(crate) fn gone(rig: &Rig) -> Option<String> {
     let log = rig.proxysql().log().unwrap();
-    rig.hits().is_ok() && !log.contains("signal 11") && !log.contains("signal 6")
+    let serves = rig.hits().is_ok() && !log.contains("signal 11") && !log.contains("signal 6");
+    let end = || log.lines().rev().take(40).collect::<Vec<_>>().join("\n");
+    (!serves).then(end)
 }
 
 /// The first difference of a rule set.

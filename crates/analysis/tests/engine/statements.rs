@@ -4,7 +4,7 @@ use crate::random::Dice;
 
 /// Left out by name, because what follows them depends on the server's connection and not on rules: `SET autocommit=0`, `SET
 /// CHARACTER SET` inside a transaction, LAST_INSERT_ID() behind a write, SHOW WARNINGS behind one.
-const SHAPES: [&str; 38] = [
+pub(crate) const SHAPES: [&str; 38] = [
     "SELECT a FROM t1 WHERE id=5",
     "SELECT a FROM t1 WHERE id = 17 AND b='x'",
     "select name from orders",

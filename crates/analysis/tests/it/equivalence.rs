@@ -371,6 +371,36 @@ fn the_schema_of_sessions_that_name_none_is_compared() {
     );
 }
 
+/// ProxySQL sends a SET that it cannot follow to the user's own hostgroup, whatever rules say.
+#[test]
+fn the_hostgroup_that_a_set_falls_back_to_is_compared() {
+    let moved = |configuration: &mut Configuration| {
+        for user in &mut configuration.users {
+            user.default_hostgroup = shardwright_rules::HostgroupId(30);
+        }
+    };
+    for (rules, expected) in [
+        (
+            "rules: [{rule_id: 10, destination_hostgroup: 20, apply: 1}]",
+            r#"app `SET sql_select_limit=1+1`: 10 or 30 in [Some("shop"), Some("shop")]"#,
+        ),
+        (
+            "rules: [{rule_id: 10, destination_hostgroup: 20, multiplex: 2, apply: 1}]",
+            r#"app `SET foo=1`: 10 or 30 in [Some("shop"), Some("shop")]"#,
+        ),
+        (
+            "rules: [{rule_id: 10, error_msg: no}]",
+            "undecided: a SET that the engine cannot follow goes to the user's default hostgroup, which differs",
+        ),
+        (
+            "{engine: bundled, rules: [{rule_id: 10, destination_hostgroup: 20, apply: 1}]}",
+            "proved",
+        ),
+    ] {
+        assert_eq!(around(rules, moved), expected, "{rules}");
+    }
+}
+
 #[test]
 fn what_stands_around_the_rules_is_compared() {
     let listener = |configuration: &mut Configuration| {

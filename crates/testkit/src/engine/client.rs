@@ -1,9 +1,9 @@
 //! A client of an engine that makes one value of every answer.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use mysql::prelude::{Protocol, Queryable};
-use mysql::{Conn, Opts, Params, Statement, Value};
+use mysql::{Conn, Opts, OptsBuilder, Params, Statement, Value};
 
 use super::servers::FIRST_COLUMN;
 use crate::client::{ClientOptions, TextRow, text};
@@ -67,9 +67,24 @@ impl EngineClient {
     /// # Errors
     /// The engine's or the network's.
     pub fn connect(address: SocketAddr, options: ClientOptions<'_>) -> mysql::Result<Self> {
-        let options = options.tcp(address).stmt_cache_size(0);
+        Self::open(options.tcp(address))
+    }
+
+    /// Logs in from an address of this machine.
+    ///
+    /// # Errors
+    /// The engine's or the network's.
+    pub fn connect_from(
+        from: Ipv4Addr,
+        address: SocketAddr,
+        options: ClientOptions<'_>,
+    ) -> mysql::Result<Self> {
+        Self::open(options.tcp(address).bind_address(Some((from, 0))))
+    }
+
+    fn open(options: OptsBuilder) -> mysql::Result<Self> {
         Ok(Self {
-            connection: Conn::new(Opts::from(options))?,
+            connection: Conn::new(Opts::from(options.stmt_cache_size(0)))?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! A real ProxySQL with a numbered server behind each hostgroup.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use crate::client::ClientOptions;
@@ -28,10 +29,12 @@ impl Rig {
     ) -> Result<Self, ProxySqlError> {
         let servers = NumberedServers::start(hostgroups, users)?;
         let proxysql = ProxySql::start(binary, options)?;
-        // A hostgroup without a server answers after a tenth of a second.
+        // A hostgroup without a server answers after a tenth of a second. An idle thread reports its hits once a second, not
+        // once in two.
         let before = [
             "SET admin-refresh_interval='100'",
             "SET mysql-connect_timeout_server_max='100'",
+            "SET mysql-poll_timeout='100'",
             "LOAD ADMIN VARIABLES TO RUNTIME",
             "LOAD MYSQL VARIABLES TO RUNTIME",
         ];
@@ -83,7 +86,20 @@ impl Rig {
         EngineClient::connect(self.proxysql.addresses()[listener], options)
     }
 
-    /// How often each rule has matched since rules were loaded. The engine's threads report a tenth of a second late.
+    /// The same from another address of this machine, such as 127.0.0.2.
+    ///
+    /// # Errors
+    /// The engine's or the network's.
+    pub fn client_at(
+        &self,
+        from: Ipv4Addr,
+        listener: usize,
+        options: ClientOptions<'_>,
+    ) -> mysql::Result<EngineClient> {
+        EngineClient::connect_from(from, self.proxysql.addresses()[listener], options)
+    }
+
+    /// How often each rule has matched since rules were loaded. The engine's threads report up to a second late.
     ///
     /// # Errors
     /// [`ProxySqlError::Admin`].
