@@ -10,7 +10,6 @@ mod configuration;
 pub mod decide;
 mod decision;
 mod digests;
-mod engine_rule;
 mod evaluator;
 mod firewall;
 mod graph;
@@ -36,7 +35,6 @@ pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
     AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
 };
-pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
@@ -54,6 +52,8 @@ pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, 
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
+pub use shardwright_tables as tables;
+pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
 pub use statement::{Statement, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};
