@@ -199,6 +199,15 @@ pub struct FlagOutChoice {
     pub weight: u32,
 }
 
+/// ProxySQL drops a rule with a longer client address when it loads it.
+const MAX_CLIENT_ADDR: usize = 45;
+
+/// Whether the engine loads a rule with this `client_addr`: an address, or a prefix that ends in `%`, of at most 45 bytes.
+/// It drops any other rule.
+pub fn is_client_addr(text: &str) -> bool {
+    text.len() <= MAX_CLIENT_ADDR && text.find('%').is_none_or(|at| at + 1 == text.len())
+}
+
 /// A digest's hash as the engine's tables hold it.
 pub fn digest_text(digest: u64) -> String {
     format!("0x{digest:016X}")

@@ -14,5 +14,5 @@ pub use engine::{
     GROUP_REPLICATION_HOSTGROUPS, QUERY_DIGEST, QUERY_RULES, REPLICATION_HOSTGROUPS, RULE_HITS, SERVERS,
     TABLES, TOTALS, USERS, table,
 };
-pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text};
+pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr};
 pub use rule_columns::{Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column};

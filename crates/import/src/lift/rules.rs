@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Severity, Span};
-use shardwright_rules::tables::{RowSource, RuleColumn, digest_text};
+use shardwright_rules::tables::{RowSource, RuleColumn, digest_text, is_client_addr};
 use shardwright_rules::{Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Modifiers, Rule};
 
 use super::{Lift, digest, filled, text};
 use crate::codes::{DROPPED, MISREAD, NOT_ACTIVE};
 use crate::store::Row;
-
-/// ProxySQL drops a rule with a longer client address when it loads it.
-const MAX_CLIENT_ADDR: usize = 45;
 
 /// The active rules. `without_active`: where rows stand whose INSERT does not name the column.
 pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
@@ -51,18 +48,11 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
 }
 
 fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {
-    let client_addr = text(row, "client_addr");
-    if let Some(address) = &client_addr {
-        let inner = address
-            .find('%')
-            .is_some_and(|at| at + 1 != address.len() && at != 0);
-        if inner || address.len() > MAX_CLIENT_ADDR {
-            let what = format!(
-                "the engine drops rule {id}: its client_addr is no address and no prefix that ends in %"
-            );
-            lift.say(Severity::Warning, DROPPED, row, what);
-            return None;
-        }
+    if text(row, "client_addr").is_some_and(|address| !is_client_addr(&address)) {
+        let what =
+            format!("the engine drops rule {id}: its client_addr is no address and no prefix that ends in %");
+        lift.say(Severity::Warning, DROPPED, row, what);
+        return None;
     }
     let engine = EngineRule::read(&mut Cells { lift, row, id });
     Some(Rule {

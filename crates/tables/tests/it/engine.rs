@@ -1,7 +1,9 @@
 //! The tables, compared with those of a real ProxySQL.
 
 use mysql::prelude::Queryable;
-use shardwright_tables::{CONNECTION_POOL, Column, QUERY_DIGEST, RULE_HITS, TABLES, TOTALS, Table};
+use shardwright_tables::{
+    CONNECTION_POOL, Column, QUERY_DIGEST, RULE_HITS, TABLES, TOTALS, Table, is_client_addr,
+};
 use shardwright_testkit::{ProxySql, ProxySqlOptions, real_proxysql};
 
 /// Name, type, NOT NULL, default and place in the primary key, of each column.
@@ -135,6 +137,38 @@ fn rows_are_refused_that_the_engine_refuses() {
             assert_ne!(taken, 0, "no row of {} was ever taken", table.name);
         }
     }
+}
+
+#[test]
+fn rules_are_dropped_by_their_client_address_as_the_engine_drops_them() {
+    let Some(binary) = real_proxysql("client addresses of rules compared with a real ProxySQL's") else {
+        return;
+    };
+    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+    let longest = "f".repeat(45);
+    let too_long = "f".repeat(46);
+    let addresses = [
+        "", "%", "%x", "%%", "x%", "10.%", "10.%.1", "10.0.0.1", &longest, &too_long,
+    ];
+    let rules = addresses.iter().enumerate().map(|(at, address)| {
+        format!(
+            "INSERT INTO mysql_query_rules (rule_id, active, client_addr) VALUES ({}, 1, '{address}')",
+            at + 1
+        )
+    });
+    let load = "LOAD MYSQL QUERY RULES TO RUNTIME".to_owned();
+    proxysql.run(rules.chain([load])).unwrap();
+    let loaded: Vec<String> = proxysql
+        .run(["SELECT client_addr FROM runtime_mysql_query_rules ORDER BY rule_id"])
+        .unwrap()
+        .into_iter()
+        .map(|row| row[0].clone().unwrap())
+        .collect();
+    let taken: Vec<&str> = addresses
+        .into_iter()
+        .filter(|address| is_client_addr(address))
+        .collect();
+    assert_eq!(taken, loaded);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod firewall;
 mod servers;
 
 use serde_json::json;
+use shardwright_rules::tables::is_client_addr;
 use shardwright_rules::{
     Address, Body, Configuration, EngineRule, FlagOutChoice, Modifiers, NativeStep, Rule, SecretReference,
     User,
@@ -19,8 +20,6 @@ use super::EmitError;
 pub const PLACEHOLDER_PASSWORD: &str = "*0000000000000000000000000000000000000000";
 
 const MAX_RETRIES: u32 = 1000;
-/// ProxySQL drops a rule with a longer client address when it loads it.
-const MAX_CLIENT_ADDR: usize = 45;
 
 /// A table of the admin port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -260,8 +259,7 @@ fn query_rule(rule: &Rule) -> Result<Row, EmitError> {
 
 fn criteria(row: &mut Row, rule: &Rule, engine: &EngineRule) -> Result<(), EmitError> {
     if let Some(address) = &engine.client_addr {
-        let inner_wildcard = address.find('%').is_some_and(|at| at + 1 != address.len());
-        if inner_wildcard || address.len() > MAX_CLIENT_ADDR {
+        if !is_client_addr(address) {
             return Err(row.error(
                 "client_addr",
                 "is an address, or a prefix that ends in %, of at most 45 bytes",
