@@ -21,6 +21,7 @@ mod profile;
 mod proxysql_prices;
 pub mod refusal;
 mod refusing;
+mod rows;
 mod scope;
 mod session;
 mod statement;
@@ -50,6 +51,7 @@ pub use map::{
 pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
+pub use rows::{Cells, PLACEHOLDER_PASSWORD};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
 pub use shardwright_tables as tables;

@@ -178,6 +178,27 @@ impl Column {
         self.name == "password"
     }
 
+    /// The numbers that the engine takes and reads as they are; `None` for texts. It reads numbers with `atoi`: larger ones
+    /// become negative, and negative ones NULL.
+    pub const fn range(&self) -> Option<RangeInclusive<i64>> {
+        if !self.is_number() {
+            return None;
+        }
+        let (least, most) = match self.check {
+            Some(check) => match check.range() {
+                Some(range) => (*range.start(), *range.end()),
+                None => (0, i64::MAX),
+            },
+            None => (0, i64::MAX),
+        };
+        let most = if most > i32::MAX as i64 {
+            i32::MAX as i64
+        } else {
+            most
+        };
+        Some(least..=most)
+    }
+
     /// Its part of the table's definition.
     fn definition(&self) -> String {
         let mut out = format!("{} {}", self.name, self.sql_type.name());

@@ -3,11 +3,13 @@
 //! Everything that reads, writes or shows a table of the engine takes names, types, defaults and ranges from here. A
 //! test compares them with a real ProxySQL 2.7.1.
 
+mod cell;
 mod column;
 mod engine;
 mod engine_rule;
 mod rule_columns;
 
+pub use cell::Cell;
 pub use column::{Check, Column, SqlType, Table};
 pub use engine::{
     CONNECTION_POOL, FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, GALERA_HOSTGROUPS, GLOBAL_VARIABLES,

@@ -1,13 +1,8 @@
 //! The columns of an [`EngineRule`]: what each is for, how it is read and how it is written.
 
-use std::borrow::Cow;
-use std::ops::RangeInclusive;
-
-use serde_json::json;
-
 use crate::column::{Column, equal};
 use crate::engine::QUERY_RULES;
-use crate::engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text};
+use crate::engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 
 /// A column of `mysql_query_rules` that an [`EngineRule`] holds.
 #[derive(Clone, Copy, Debug)]
@@ -61,25 +56,11 @@ pub enum Value<'r> {
     FlagOuts(&'r [FlagOutChoice]),
 }
 
-impl<'r> Value<'r> {
-    /// As the table holds it: a number, or a text.
-    pub fn stored(self) -> Result<u32, Cow<'r, str>> {
-        match self {
-            Self::Switch(value) => Ok(value.into()),
-            Self::Number(number) => Ok(number),
-            Self::Text(text) => Err(Cow::Borrowed(text)),
-            Self::Digest(digest) => Err(Cow::Owned(digest_text(digest))),
-            Self::Modifiers(modifiers) => Err(Cow::Borrowed(modifiers.text())),
-            Self::FlagOuts(choices) => Err(Cow::Owned(json!({ "flagOUTs": choices }).to_string())),
-        }
-    }
-}
-
 /// Where a rule comes from: gives the value of a column, `None` for NULL.
 pub trait RowSource {
     /// A text.
     fn text(&mut self, column: &RuleColumn) -> Option<String>;
-    /// A number of [`RuleColumn::range`].
+    /// A number of [`Column::range`].
     fn number(&mut self, column: &RuleColumn) -> Option<u32>;
     /// 0 or 1.
     fn switch(&mut self, column: &RuleColumn) -> Option<bool>;
@@ -211,27 +192,6 @@ impl RuleColumn {
     /// Takes the value of a rule away.
     pub fn clear(&self, rule: &mut EngineRule) {
         self.copy(&EngineRule::default(), rule);
-    }
-
-    /// The numbers that the engine takes and reads as they are; `None` for texts.
-    pub const fn range(&self) -> Option<RangeInclusive<i64>> {
-        if !self.column.is_number() {
-            return None;
-        }
-        // It reads numbers with `atoi`, and negative ones as NULL.
-        let (least, most) = match self.column.check {
-            Some(check) => match check.range() {
-                Some(range) => (*range.start(), *range.end()),
-                None => (0, i64::MAX),
-            },
-            None => (0, i64::MAX),
-        };
-        let most = if most > i32::MAX as i64 {
-            i32::MAX as i64
-        } else {
-            most
-        };
-        Some(least..=most)
     }
 
     fn read(&self, source: &mut impl RowSource, rule: &mut EngineRule) {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use shardwright_tables::{
-    EngineRule, FlagOutChoice, Modifiers, QUERY_RULES, RULE_COLUMNS, RowSource, RuleColumn, Value,
-    rule_column,
+    Cell, EngineRule, FlagOutChoice, Modifiers, QUERY_RULES, RULE_COLUMNS, RowSource, RuleColumn, rule_column,
 };
 
 /// A row of texts and numbers by name, as a table would hold it.
@@ -19,9 +18,11 @@ impl Row {
     fn of(rule: &EngineRule) -> Self {
         let mut row = Self::default();
         for column in RULE_COLUMNS {
-            match column.get(rule).map(Value::stored) {
-                Some(Ok(number)) => drop(row.numbers.insert(column.name(), number)),
-                Some(Err(text)) => drop(row.texts.insert(column.name(), text.into_owned())),
+            match column.get(rule).map(Cell::from) {
+                Some(Cell::Integer(number)) => {
+                    row.numbers.insert(column.name(), u32::try_from(number).unwrap());
+                }
+                Some(Cell::Text(text)) => drop(row.texts.insert(column.name(), text)),
                 None => {}
             }
         }
@@ -70,7 +71,7 @@ impl RowSource for Row {
 fn full_row() -> Row {
     let mut row = Row::default();
     for (at, column) in (1..).zip(RULE_COLUMNS) {
-        match (column.name(), column.range()) {
+        match (column.name(), column.column.range()) {
             ("digest", _) => drop(row.texts.insert("digest", format!("0x{at:016X}"))),
             ("re_modifiers", _) => drop(row.texts.insert("re_modifiers", "GLOBAL".to_owned())),
             ("attributes", _) => drop(
@@ -158,7 +159,7 @@ fn ranges_are_what_the_engine_takes_and_reads_as_it_is() {
         ("log", Some(0..=1)),
         ("digest", None),
     ] {
-        assert_eq!(rule_column(name).range(), range, "{name}");
+        assert_eq!(rule_column(name).column.range(), range, "{name}");
     }
 }
 

@@ -46,35 +46,22 @@ fn refuser(hostgroup: &RefusingHostgroup) -> Result<Row, EmitError> {
 }
 
 fn server(hostgroup: &Hostgroup, member: &Member) -> Result<Row, EmitError> {
-    let mut row = Row::new(Table::Servers, &member.server);
+    // There are no tiers: a last resort is a member of the lowest weight that is not none.
+    let weight = match member.tier {
+        0 => member.weight,
+        _ => member.weight.min(1),
+    };
+    let member = &Member {
+        weight,
+        ..member.clone()
+    };
+    let row = Row::filled(Table::Servers, &member.server, member.cells(hostgroup.id));
     row.at_most("weight", Some(member.weight), MAX_WEIGHT)?;
     row.at_most(
         "max_replication_lag",
         Some(member.max_replication_lag_s),
         MAX_REPLICATION_LAG_S,
     )?;
-    row.set("hostgroup_id", hostgroup.id.0);
-    row.set("hostname", member.host.as_str());
-    row.set("port", u32::from(member.port));
-    row.set(
-        "status",
-        match member.status {
-            MemberStatus::Online => "ONLINE",
-            MemberStatus::Draining => "OFFLINE_SOFT",
-            MemberStatus::Offline => "OFFLINE_HARD",
-        },
-    );
-    // There are no tiers: a last resort is a member of the lowest weight that is not none.
-    let weight = if member.tier > 0 {
-        member.weight.min(1)
-    } else {
-        member.weight
-    };
-    row.set("weight", weight);
-    row.set("max_connections", member.max_connections);
-    row.set("max_replication_lag", member.max_replication_lag_s);
-    row.set("use_ssl", member.use_tls);
-    row.set("comment", member.server.as_str());
     row.checked()
 }
 
