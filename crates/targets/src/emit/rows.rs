@@ -6,12 +6,10 @@
 mod firewall;
 mod servers;
 
-use shardwright_rules::tables::{self, Cell, is_client_addr};
+use shardwright_rules::tables::{self, Cell, Column, is_client_addr};
 use shardwright_rules::{Address, Body, Cells, Configuration, EngineRule, Rule, SecretReference, User};
 
 use super::EmitError;
-
-const MAX_RETRIES: u32 = 1000;
 
 /// A table of the admin port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,13 +114,6 @@ impl Row {
         self.columns.push((column, value.into()));
     }
 
-    fn at_most(&self, column: &'static str, value: Option<u32>, most: u32) -> Result<(), EmitError> {
-        match value {
-            Some(value) if value > most => Err(self.error(column, format!("is {value}, the most is {most}"))),
-            _ => Ok(()),
-        }
-    }
-
     fn error(&self, column: &'static str, reason: impl Into<String>) -> EmitError {
         EmitError::Value {
             address: self.address.clone(),
@@ -131,10 +122,23 @@ impl Row {
         }
     }
 
+    /// The row, where the engine takes all of it and reads it as it is.
     fn checked(self) -> Result<Self, EmitError> {
-        for (column, cell) in &self.columns {
-            if matches!(cell, Cell::Text(text) if text.contains('\0')) {
-                return Err(self.error(column, "holds a zero byte, which ends a text in SQLite"));
+        for (name, cell) in &self.columns {
+            let range = self.table.definition().column(name).and_then(Column::range);
+            match (cell, range) {
+                (Cell::Integer(number), Some(range)) => {
+                    if u64::try_from(*range.start()).is_ok_and(|least| *number < least) {
+                        return Err(self.error(name, format!("is {number}, the least is {}", range.start())));
+                    }
+                    if u64::try_from(*range.end()).is_ok_and(|most| *number > most) {
+                        return Err(self.error(name, format!("is {number}, the most is {}", range.end())));
+                    }
+                }
+                (Cell::Text(text), _) if text.contains('\0') => {
+                    return Err(self.error(name, "holds a zero byte, which ends a text in SQLite"));
+                }
+                _ => {}
             }
         }
         Ok(self)
@@ -201,8 +205,6 @@ fn query_rule(rule: &Rule) -> Result<Row, EmitError> {
 /// What the engine would read otherwise or not load, besides what its table refuses.
 fn check(rule: &Rule, engine: &EngineRule) -> Result<(), EmitError> {
     let row = Row::new(Table::QueryRules, &rule.address);
-    // Larger ids wrap when ProxySQL reads them.
-    row.at_most("rule_id", Some(rule.id), i32::MAX as u32)?;
     if engine
         .client_addr
         .as_deref()
@@ -219,9 +221,5 @@ fn check(rule: &Rule, engine: &EngineRule) -> Result<(), EmitError> {
     if engine.replace_pattern.is_some() && engine.match_pattern.is_none() {
         return Err(row.error("replace_pattern", "needs match_pattern"));
     }
-    if engine.cache_ttl_ms == Some(0) {
-        return Err(row.error("cache_ttl", "is 0, the least is 1"));
-    }
-    row.at_most("retries", engine.retries, MAX_RETRIES)?;
-    row.at_most("multiplex", engine.multiplex.map(u32::from), 2)
+    Ok(())
 }

@@ -8,8 +8,6 @@ use shardwright_rules::{
 use super::{Row, Table};
 use crate::emit::EmitError;
 
-const MAX_WEIGHT: u32 = 10_000_000;
-const MAX_REPLICATION_LAG_S: u32 = 126_144_000;
 const MAX_REFUSALS_AT_A_TIME: u32 = 100;
 
 /// `mysql_servers`
@@ -56,12 +54,6 @@ fn server(hostgroup: &Hostgroup, member: &Member) -> Result<Row, EmitError> {
         ..member.clone()
     };
     let row = Row::filled(Table::Servers, &member.server, member.cells(hostgroup.id));
-    row.at_most("weight", Some(member.weight), MAX_WEIGHT)?;
-    row.at_most(
-        "max_replication_lag",
-        Some(member.max_replication_lag_s),
-        MAX_REPLICATION_LAG_S,
-    )?;
     row.checked()
 }
 
@@ -78,7 +70,7 @@ pub(super) fn hostgroups(configuration: &Configuration) -> Result<Vec<Row>, Emit
         match &cluster.kind {
             ClusterKind::Single => {}
             ClusterKind::Replication { read_only_check } => {
-                rows.push(replication(cluster, reader, *read_only_check));
+                rows.push(replication(cluster, reader, *read_only_check)?);
             }
             // Servers that could write count as readers only from 1 on: with 0, nothing would be left to read from but
             // servers that are read-only. 2 makes readers of those that could write and do not.
@@ -93,7 +85,7 @@ pub(super) fn hostgroups(configuration: &Configuration) -> Result<Vec<Row>, Emit
     Ok(rows)
 }
 
-fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> Row {
+fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> Result<Row, EmitError> {
     let mut row = Row::new(Table::ReplicationHostgroups, &cluster.address);
     row.set("writer_hostgroup", cluster.writer.0);
     row.set("reader_hostgroup", reader.0);
@@ -106,7 +98,7 @@ fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> 
         },
     );
     row.set("comment", cluster.address.as_str());
-    row
+    row.checked()
 }
 
 fn group(
