@@ -17,4 +17,4 @@ pub use engine::{
     TABLES, TOTALS, USERS, table,
 };
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr};
-pub use rule_columns::{Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column};
+pub use rule_columns::{Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column, rule_column_place};

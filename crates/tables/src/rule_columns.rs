@@ -141,10 +141,15 @@ pub const RULE_COLUMNS: &[RuleColumn] = columns![
 
 /// The column of this name, for a name that is written in the source: no such column does not compile in a constant.
 pub const fn rule_column(name: &str) -> &'static RuleColumn {
+    &RULE_COLUMNS[rule_column_place(name)]
+}
+
+/// Its place in [`RULE_COLUMNS`].
+pub const fn rule_column_place(name: &str) -> usize {
     let mut at = 0;
     while at < RULE_COLUMNS.len() {
         if equal(RULE_COLUMNS[at].column.name, name) {
-            return &RULE_COLUMNS[at];
+            return at;
         }
         at += 1;
     }
