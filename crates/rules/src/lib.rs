@@ -15,6 +15,7 @@ mod firewall;
 mod graph;
 mod hostgroups;
 mod key;
+mod lacking;
 mod map;
 pub mod prepared;
 mod profile;
@@ -44,6 +45,7 @@ pub use hostgroups::{
     RolesBy, WriterServesReads,
 };
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
+pub use lacking::Lacking;
 pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, StatedTables, UnknownKey, Unqualified,
