@@ -238,15 +238,15 @@ fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Ra
                 context,
             )
             .unwrap_or_default(),
-        cache_ttl_ms: object.count("cache_ttl", context),
+        cache_ttl_ms: object.id("cache_ttl", context),
         cache_empty_result: object.bit("cache_empty_result", context),
-        cache_timeout_ms: object.count("cache_timeout", context),
+        cache_timeout_ms: object.id("cache_timeout", context),
         reconnect: object.bit("reconnect", context),
-        timeout_ms: object.count("timeout", context),
+        timeout_ms: object.id("timeout", context),
         retries: object
             .integer("retries", 0..=1_000, context)
             .and_then(|retries| u32::try_from(retries).ok()),
-        delay_ms: object.count("delay", context),
+        delay_ms: object.id("delay", context),
         next_query_flag_in: object.id("next_query_flagIN", context),
         mirror_flag_out: object.id("mirror_flagOUT", context),
         mirror_hostgroup: object.id("mirror_hostgroup", context),

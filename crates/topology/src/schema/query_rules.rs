@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::id;
-use super::shapes::{bit, count, generated, int, list, object, reference, text, word, word_or};
+use super::shapes::{bit, generated, int, list, object, reference, text, word, word_or};
 
 pub(super) fn block() -> Value {
     generated(
@@ -104,13 +104,13 @@ fn actions() -> Vec<(&'static str, Value)> {
             int(
                 "How long the result stays in the query cache, in milliseconds.",
                 1,
-                4_294_967_295,
+                2_147_483_647,
             ),
         ),
         ("cache_empty_result", bit("Whether empty results are cached.")),
         (
             "cache_timeout",
-            count("A column that the engine keeps and does not use."),
+            id("A column that the engine keeps and does not use."),
         ),
         (
             "reconnect",
@@ -118,12 +118,12 @@ fn actions() -> Vec<(&'static str, Value)> {
         ),
         (
             "timeout",
-            count("Time after which the statement is ended, in milliseconds."),
+            id("Time after which the statement is ended, in milliseconds."),
         ),
         ("retries", int("How often it is tried again.", 0, 1_000)),
         (
             "delay",
-            count("Time that the statement waits before it is sent, in milliseconds."),
+            id("Time that the statement waits before it is sent, in milliseconds."),
         ),
         (
             "next_query_flagIN",
