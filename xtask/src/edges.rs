@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tables", &[]),
     ("rules", &["sql", "patterns", "tables"]),
     ("routing", &["rules", "sql", "patterns"]),
-    ("topology", &["documents", "diagnostics"]),
+    ("topology", &["documents", "diagnostics", "tables"]),
     ("compiler", &["topology", "rules", "diagnostics"]),
     (
         "analysis",

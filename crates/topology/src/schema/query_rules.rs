@@ -163,3 +163,35 @@ fn actions() -> Vec<(&'static str, Value)> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use shardwright_tables::QUERY_RULES;
+
+    use super::rule;
+
+    #[test]
+    fn a_rule_has_the_columns_of_the_table_with_their_ranges() {
+        let schema = rule();
+        let fields = schema["properties"].as_object().unwrap();
+        let columns = QUERY_RULES.columns.iter().map(|column| column.name);
+        let names: BTreeSet<&str> = columns.chain(["cluster", "role"]).collect();
+        assert_eq!(fields.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+        for column in QUERY_RULES.columns {
+            let field = &fields[column.name];
+            let bounds = match field.get("enum") {
+                Some(words) if column.is_number() => Some(words[0].as_i64().zip(words[1].as_i64()).unwrap()),
+                _ => field["minimum"].as_i64().zip(field["maximum"].as_i64()),
+            };
+            // An id that is pinned begins at 1.
+            let least = |range: &std::ops::RangeInclusive<i64>| match column.name {
+                "rule_id" => 1,
+                _ => *range.start(),
+            };
+            let range = column.range().map(|range| (least(&range), *range.end()));
+            assert_eq!(bounds, range, "{}", column.name);
+        }
+    }
+}
