@@ -13,9 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("documents", &["diagnostics"]),
     ("sql", &[]),
     ("patterns", &[]),
-    ("rules", &["sql", "patterns"]),
+    ("tables", &[]),
+    ("rules", &["sql", "patterns", "tables"]),
     ("routing", &["rules", "sql", "patterns"]),
-    ("topology", &["documents", "diagnostics"]),
+    ("topology", &["documents", "diagnostics", "tables"]),
     ("compiler", &["topology", "rules", "diagnostics"]),
     (
         "analysis",

@@ -10,12 +10,13 @@ mod scan;
 use rusqlite::ToSql;
 use rusqlite::types::Value as Cell;
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span, did_you_mean};
+use shardwright_rules::tables::{self, Column, Table};
 
 use crate::cnf::parse::{Group, Setting, Value, parse};
 use crate::codes::{DROPPED, IGNORED, MISREAD, REFUSED, SYNTAX, UNKNOWN};
 use crate::dump::is_secret;
+use crate::elsewhere::is_elsewhere;
 use crate::store::Store;
-use crate::tables::{self, Column, Table};
 use crate::{Layout, Ran};
 
 /// Sections of rows that the file can have, with the keys that a row must have.
@@ -103,7 +104,7 @@ impl Reader<'_> {
         match name {
             "mysql_variables" => self.variables("mysql", setting),
             "admin_variables" => self.variables("admin", setting),
-            _ if ELSEWHERE.contains(&name) || tables::is_elsewhere(name) => {
+            _ if ELSEWHERE.contains(&name) || is_elsewhere(name) => {
                 let what = format!("{name} says nothing about where statements go");
                 self.problems
                     .push(Diagnostic::info(IGNORED, what).at(setting.name_span, ""));
@@ -165,11 +166,11 @@ impl Reader<'_> {
                 column.name == name && !(name == "attributes" || matches!(name, "backend" | "frontend"))
             });
             let Some(column) = known else {
-                if table.columns().iter().any(Column::is_secret) {
+                if table.columns.iter().any(Column::is_secret) {
                     // A slip of a name may hold what the name would.
                     self.secrets.push(setting.span);
                 }
-                let names = table.columns().iter().map(|column| column.name);
+                let names = table.columns.iter().map(|column| column.name);
                 let what = format!("the engine does not read `{}` from a file", setting.name);
                 self.problems.push(
                     Diagnostic::warning(UNKNOWN, what)

@@ -5,13 +5,14 @@ mod split;
 use std::borrow::Cow;
 
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Span, did_you_mean};
+use shardwright_rules::tables::{self, Column, TABLES, Table};
 use shardwright_sql::TokenKind;
 
 use crate::Ran;
 use crate::codes::{IGNORED, REFUSED, SYNTAX, UNKNOWN};
 use crate::dump::split::{Statement, Statements};
+use crate::elsewhere::is_elsewhere;
 use crate::store::Store;
-use crate::tables::{self, TABLES, Table};
 
 /// Runs a script.
 pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Ran {
@@ -200,7 +201,7 @@ impl Script<'_> {
         let span = self.at(token.start, token.end);
         let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
         // What it holds may be a secret, and nothing of it is shown but its name.
-        if tables::is_elsewhere(bare) {
+        if is_elsewhere(bare) {
             self.problems.push(
                 Diagnostic::info(
                     IGNORED,
@@ -235,7 +236,7 @@ impl Script<'_> {
 
     /// Notes where passwords stand, so that no problem shows them.
     fn hide(&mut self, statement: &Statement, table: &Table, name_at: usize, verb: &Verb) {
-        let secret_column = table.columns().iter().position(tables::Column::is_secret);
+        let secret_column = table.columns.iter().position(Column::is_secret);
         let about_variables = table.name == "global_variables";
         let rows = statement.rows(self.text);
         match (verb, secret_column) {

@@ -9,11 +9,11 @@
 mod cnf;
 mod codes;
 mod dump;
+mod elsewhere;
 mod lift;
 mod passed_over;
 mod result_sets;
 mod store;
-mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 

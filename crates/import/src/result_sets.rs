@@ -4,11 +4,11 @@
 //! the next such line. Which table it is follows from the names.
 
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span};
+use shardwright_rules::tables::{Column, TABLES, Table};
 
 use crate::Ran;
 use crate::codes::{REFUSED, SYNTAX};
 use crate::store::Store;
-use crate::tables::{TABLES, Table};
 
 /// Columns that make a line the head of a result.
 const LEAST_COLUMNS: usize = 2;
@@ -55,7 +55,11 @@ fn head(names: &[&str]) -> Option<(&'static Table, Vec<(usize, &'static str)>)> 
     if names.len() < LEAST_COLUMNS || !names.iter().all(is_name) {
         return None;
     }
-    let (table, known) = TABLES.iter().map(of).max_by_key(|(_, known)| known.len())?;
+    let (table, known) = TABLES
+        .iter()
+        .copied()
+        .map(of)
+        .max_by_key(|(_, known)| known.len())?;
     // `hits` stands beside the columns of a statistic: most names have to be the table's.
     (known.len() >= LEAST_COLUMNS && known.len() * 2 > names.len()).then_some((table, known))
 }
@@ -84,7 +88,7 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
             continue;
         };
         ran.layout.parts.push(span);
-        if table.columns().iter().any(crate::tables::Column::is_secret) {
+        if table.columns.iter().any(Column::is_secret) {
             ran.secrets.push(span);
         }
         if let Err(refused) = insert(store, table, columns, &cells, bare.contains('\t'), span) {

@@ -8,9 +8,8 @@ use rusqlite::limits::Limit;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql};
 use shardwright_diagnostics::Span;
+use shardwright_rules::tables::{self, GLOBAL_VARIABLES, TABLES, Table};
 use thiserror::Error;
-
-use crate::tables::{TABLES, Table};
 
 /// The longest statement and the longest text that a row may hold, in bytes.
 const MAX_STATEMENT_BYTES: i32 = 64 << 20;
@@ -57,7 +56,7 @@ pub(crate) struct Row {
 impl Row {
     /// The value of a column.
     pub(crate) fn cell(&self, column: &str) -> &Value {
-        let at = self.table.columns().iter().position(|known| known.name == column);
+        let at = self.table.columns.iter().position(|known| known.name == column);
         &self.cells[at.expect("the columns that are asked for are the table's; a test asks for each")]
     }
 }
@@ -66,7 +65,7 @@ impl Store {
     pub(crate) fn open() -> Result<Self, Refused> {
         let mut connection = Connection::open_in_memory()?;
         for table in TABLES {
-            connection.execute_batch(&table.definition())?;
+            connection.execute_batch(&definition(table))?;
         }
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_STATEMENT_BYTES)?;
         connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_STATEMENT_BYTES)?;
@@ -119,7 +118,7 @@ impl Store {
             .filter(|(action, ..)| *action == Action::SQLITE_INSERT);
         let each = inserted.clone().count() == rows.len();
         for (at, (_, table, row)) in inserted.enumerate() {
-            if let Some(table) = crate::tables::table(table) {
+            if let Some(table) = tables::table(table) {
                 let place = if each { rows[at] } else { whole };
                 self.places.insert((table.name, *row), place);
             }
@@ -129,9 +128,9 @@ impl Store {
 
     /// The rows of a table, in the order in which they came.
     pub(crate) fn rows(&self, table: &'static str) -> Result<Vec<Row>, Refused> {
-        let table = crate::tables::table(table)
-            .expect("the tables that are asked for are known; a test asks for each");
-        let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
+        let table =
+            tables::table(table).expect("the tables that are asked for are known; a test asks for each");
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
         let query = format!(
             "SELECT rowid, {} FROM {} ORDER BY rowid",
             columns.join(", "),
@@ -156,12 +155,22 @@ impl Store {
     }
 }
 
+/// The statement that makes a table. The engine has every variable from the start; here a name without a value stands for
+/// one that no statement has set.
+fn definition(table: &Table) -> String {
+    if *table == GLOBAL_VARIABLES {
+        return "CREATE TABLE global_variables (variable_name VARCHAR NOT NULL PRIMARY KEY, variable_value VARCHAR)"
+            .to_owned();
+    }
+    table.definition()
+}
+
 /// A statement may read and write rows of the tables, and nothing else.
 fn authorize(context: AuthContext<'_>) -> Authorization {
     match context.action {
         AuthAction::Insert { table_name }
         | AuthAction::Delete { table_name }
-        | AuthAction::Update { table_name, .. } => match crate::tables::table(table_name) {
+        | AuthAction::Update { table_name, .. } => match tables::table(table_name) {
             Some(_) => Authorization::Allow,
             None if table_name == "sqlite_sequence" => Authorization::Allow,
             None => Authorization::Deny,

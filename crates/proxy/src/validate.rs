@@ -5,7 +5,7 @@ use std::fmt;
 
 use shardwright_rules::{
     Body, BrokenPattern, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup, HostgroupId,
-    MapStep, MissingAction, NativeStep, PatternColumn, Rule, UnknownKey, User,
+    MapStep, MissingAction, NativeStep, Rule, UnknownKey, User,
 };
 
 const MAX_JSON: usize = 256 << 20;
@@ -33,11 +33,7 @@ impl Problem {
     }
 
     pub(crate) fn of_pattern(broken: &BrokenPattern<'_>) -> Self {
-        let column = match broken.column {
-            PatternColumn::MatchDigest => "match_digest",
-            PatternColumn::MatchPattern => "match_pattern",
-            PatternColumn::Reads => "reads",
-        };
+        let column = broken.column.name();
         Self::new(
             broken.address.as_str(),
             format!("rule {}: {column}: {}", broken.rule_id, broken.error),
@@ -287,20 +283,12 @@ impl<'a> Check<'a> {
         if let Some(hostgroup) = row.destination_hostgroup {
             self.is_dangling(address, "destination_hostgroup", HostgroupId(hostgroup));
         }
-        for (column, is_set) in [
-            ("cache_ttl", row.cache_ttl_ms.is_some_and(|ttl| ttl > 0)),
-            ("timeout", row.timeout_ms.is_some_and(|timeout| timeout > 0)),
-            ("mirror_hostgroup", row.mirror_hostgroup.is_some()),
-            ("mirror_flagOUT", row.mirror_flag_out.is_some()),
-            ("gtid_from_hostgroup", row.gtid_from_hostgroup.is_some()),
-            ("log", row.log == Some(true)),
-        ] {
-            if is_set {
-                self.problem(
-                    address,
-                    format!("rule {}: {column} has no effect in this proxy", rule.id),
-                );
-            }
+        for lacking in EngineId::Bundled.profile().lacks(row) {
+            let column = lacking.column.name();
+            self.problem(
+                address,
+                format!("rule {}: {column} has no effect in this proxy", rule.id),
+            );
         }
     }
 

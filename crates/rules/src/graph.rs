@@ -62,6 +62,19 @@ pub enum NativeStep {
     StopIfPlaced,
 }
 
+impl NativeStep {
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Map(_) => "map",
+            Self::Role(_) => "role",
+            Self::Delay(_) => "delay",
+            Self::NoMultiplex => "no_multiplex",
+            Self::StopIfPlaced => "stop_if_placed",
+        }
+    }
+}
+
 /// A row of `mysql_query_rules_fast_routing`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,18 +10,19 @@ mod configuration;
 pub mod decide;
 mod decision;
 mod digests;
-mod engine_rule;
 mod evaluator;
 mod firewall;
 mod graph;
 mod hostgroups;
 mod key;
+mod lacking;
 mod map;
 pub mod prepared;
 mod profile;
 mod proxysql_prices;
 pub mod refusal;
 mod refusing;
+mod rows;
 mod scope;
 mod session;
 mod statement;
@@ -37,7 +38,6 @@ pub use decision::{
     AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
 };
 pub use digests::{GROUPING_LIMITS, changes_digests};
-pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
@@ -46,6 +46,7 @@ pub use hostgroups::{
     RolesBy, WriterServesReads,
 };
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
+pub use lacking::Lacking;
 pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, StatedTables, UnknownKey, Unqualified,
@@ -53,8 +54,11 @@ pub use map::{
 pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
+pub use rows::{Cells, PLACEHOLDER_PASSWORD};
 pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
+pub use shardwright_tables as tables;
+pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
 pub use statement::{Statement, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};

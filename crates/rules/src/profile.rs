@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lacking::OF_BUNDLED;
 use crate::proxysql_prices::PROXYSQL_PRICES;
-use crate::{PreparedStatements, RefusedExecution, Withheld};
+use crate::{Lacking, PreparedStatements, RefusedExecution, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -89,6 +90,8 @@ pub struct EngineProfile {
     pub answers_itself: bool,
     /// What becomes of prepared statements of the binary protocol.
     pub prepared: PreparedStatements,
+    /// Columns of rules that the engine stores and has no means for.
+    pub lacking: &'static [Lacking],
     /// The variables that hold the users of the admin port, each with the user that it names where it is not set.
     pub admin_credentials: &'static [(&'static str, &'static str)],
     /// The highest rule id; larger numbers wrap at load.
@@ -239,6 +242,7 @@ static BUNDLED: EngineProfile = EngineProfile {
         },
         at_execute: Withheld::NOTHING,
     },
+    lacking: OF_BUNDLED,
     admin_credentials: &[],
     max_rule_id: i32::MAX as u32,
     prices: Prices {
@@ -262,6 +266,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     default_schema: Some("information_schema"),
     answers_itself: true,
     prepared: PREPARED_BY_PROXYSQL,
+    lacking: &[],
     admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
     prices: PROXYSQL_PRICES,
@@ -283,6 +288,7 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
         refused_execution: RefusedExecution::Unknown,
         ..PREPARED_BY_PROXYSQL
     },
+    lacking: &[],
     admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
     // Rules are scanned as in 2.7.

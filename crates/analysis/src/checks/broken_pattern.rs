@@ -32,11 +32,12 @@ fn finding(known: &Known<'_, '_>, broken: &BrokenPattern<'_>) -> Finding {
         Some(Body::Engine(row)) => Some(row),
         _ => None,
     };
-    let (column, text) = match broken.column {
-        PatternColumn::MatchDigest => ("match_digest", row.and_then(|row| row.match_digest.as_deref())),
-        PatternColumn::MatchPattern => ("match_pattern", row.and_then(|row| row.match_pattern.as_deref())),
-        PatternColumn::Reads => ("reads", None),
-    };
+    let column = broken.column.name();
+    let text = row.and_then(|row| match broken.column {
+        PatternColumn::MatchDigest => row.match_digest.as_deref(),
+        PatternColumn::MatchPattern => row.match_pattern.as_deref(),
+        PatternColumn::Reads => None,
+    });
     let written = text.map_or_else(String::new, |text| format!(" `{}`", shortened(text)));
     let negated = row.is_some_and(|row| row.negate_match_pattern);
     let in_pcre =

@@ -13,7 +13,7 @@ use super::state::Field;
 /// Rows of fast routing that are asked about at one end.
 const MOST_ROWS: usize = 64;
 /// What the evaluator does not show in a decision.
-const UNSEEN: [Field; 2] = [Field::Gtid, Field::MirrorFlag];
+const UNSEEN: [Field; 2] = [Field::GTID, Field::MIRROR_FLAG];
 
 pub(super) fn compare(
     explorer: &mut Explorer<'_, '_>,
@@ -24,7 +24,7 @@ pub(super) fn compare(
 ) {
     let [left, right] = explorer.outcomes(at);
     let final_word = |said: &BTreeMap<Field, u64>| {
-        said.len() == 1 && (said.contains_key(&Field::Refused) || said.contains_key(&Field::Answered))
+        said.len() == 1 && (said.contains_key(&Field::REFUSED) || said.contains_key(&Field::ANSWERED))
     };
     if left == right && (ends[0] == ends[1] || final_word(&left)) {
         return;

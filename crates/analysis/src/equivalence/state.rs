@@ -3,32 +3,33 @@
 use std::collections::{BTreeMap, HashMap};
 
 use shardwright_rules::EngineRule;
+use shardwright_rules::tables::{Part, RULE_COLUMNS, Value, rule_column_place};
 
 use super::graph::RowId;
 
 /// One thing that a rule can say; a later rule overwrites it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Field {
-    Hostgroup,
-    Delay,
-    Multiplex,
-    CacheTtl,
-    CacheEmpty,
-    Timeout,
-    Retries,
-    NextFlag,
-    MirrorHostgroup,
-    MirrorFlag,
-    Log,
-    Gtid,
-    /// The statement is refused, whatever else.
-    Refused,
-    /// The statement is answered, whatever else; the value is the text's number.
-    Answered,
+    /// What a column holds, by its place in [`RULE_COLUMNS`].
+    Column(usize),
     /// Which rewrites have been made; the value is the number of their sequence.
     Text,
     /// Which steps of the bundled engine have been taken in what state.
     Steps,
+}
+
+impl Field {
+    pub(super) const HOSTGROUP: Self = Self::of("destination_hostgroup");
+    pub(super) const GTID: Self = Self::of("gtid_from_hostgroup");
+    pub(super) const MIRROR_FLAG: Self = Self::of("mirror_flagOUT");
+    /// The statement is refused, whatever else.
+    pub(super) const REFUSED: Self = Self::of("error_msg");
+    /// The statement is answered, whatever else; the value is the text's number.
+    pub(super) const ANSWERED: Self = Self::of("OK_msg");
+
+    const fn of(column: &str) -> Self {
+        Self::Column(rule_column_place(column))
+    }
 }
 
 pub(super) type StateId = u32;
@@ -65,39 +66,42 @@ impl States {
         *self.sequences.entry((before, what)).or_insert(fresh)
     }
 
+    /// What a row says of a statement that it matches: where it goes, what happens to it besides, who answers.
+    fn said(&mut self, row: &EngineRule) -> Vec<(Field, u64)> {
+        let says = |part| matches!(part, Part::Destination | Part::Effect | Part::Answer);
+        let mut said = Vec::new();
+        for (place, column) in RULE_COLUMNS.iter().enumerate() {
+            let Some(value) = column.get(row).filter(|_| says(column.part)) else {
+                continue;
+            };
+            let field = Field::Column(place);
+            let number = match value {
+                Value::Number(number) => number.into(),
+                Value::Switch(value) => value.into(),
+                Value::Text(text) if field == Field::ANSWERED => self.text_number(text),
+                // Each refusal is one, whatever its text.
+                _ => 1,
+            };
+            said.push((field, number));
+        }
+        said
+    }
+
+    fn text_number(&mut self, text: &str) -> u64 {
+        let fresh = self.texts.len() as u64;
+        *self.texts.entry(text.to_owned()).or_insert(fresh)
+    }
+
     /// The state behind a match of `row`.
     pub(super) fn behind(&mut self, state: StateId, id: RowId, row: &EngineRule) -> StateId {
-        let said = [
-            (Field::Hostgroup, row.destination_hostgroup),
-            (Field::Delay, row.delay_ms),
-            (Field::Multiplex, row.multiplex.map(u32::from)),
-            (Field::CacheTtl, row.cache_ttl_ms),
-            (Field::CacheEmpty, row.cache_empty_result.map(u32::from)),
-            (Field::Timeout, row.timeout_ms),
-            (Field::Retries, row.retries),
-            (Field::NextFlag, row.next_query_flag_in),
-            (Field::MirrorHostgroup, row.mirror_hostgroup),
-            (Field::MirrorFlag, row.mirror_flag_out),
-            (Field::Log, row.log.map(u32::from)),
-            (Field::Gtid, row.gtid_from_hostgroup),
-            (Field::Refused, row.error_msg.as_ref().map(|_| 1)),
-        ];
-        let answered = row.ok_msg.as_ref();
+        let said = self.said(row);
         let rewrites =
             row.replace_pattern.is_some() && row.match_pattern.is_some() && !row.negate_match_pattern;
-        if said.iter().all(|(_, value)| value.is_none()) && answered.is_none() && !rewrites {
+        if said.is_empty() && !rewrites {
             return state;
         }
         let mut value = self.value(state).clone();
-        value.extend(
-            said.into_iter()
-                .filter_map(|(field, value)| Some((field, u64::from(value?)))),
-        );
-        if let Some(text) = answered {
-            let fresh = self.texts.len() as u64;
-            let number = *self.texts.entry(text.clone()).or_insert(fresh);
-            value.insert(Field::Answered, number);
-        }
+        value.extend(said);
         if rewrites {
             let before = self.text(state);
             let sequence = self.sequence(before, format!("rule {id}"));
@@ -118,7 +122,7 @@ impl States {
     /// The state without what no longer counts: an answer or a refusal leaves nothing else to compare.
     pub(super) fn outcome(&self, state: StateId) -> BTreeMap<Field, u64> {
         let value = self.value(state);
-        for field in [Field::Answered, Field::Refused] {
+        for field in [Field::ANSWERED, Field::REFUSED] {
             if let Some(&said) = value.get(&field)
                 && !value.contains_key(&Field::Steps)
             {

@@ -58,7 +58,7 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
                 sets(pair, name, found);
                 if groups.len() < MOST_APART {
                     let initial =
-                        |user: &User| BTreeMap::from([(Field::Hostgroup, user.default_hostgroup.0.into())]);
+                        |user: &User| BTreeMap::from([(Field::HOSTGROUP, user.default_hostgroup.0.into())]);
                     groups.push(Group {
                         users: Users::Among(BTreeSet::from([name.to_owned()])),
                         initial: [initial(one), initial(other)],

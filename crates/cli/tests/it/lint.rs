@@ -1,6 +1,7 @@
 //! `lint`: what counts, what comments allow, baselines, fixes, and the team's own rules.
 
 use serde_json::Value;
+use shardwright_rules::tables::RULE_COLUMNS;
 use shardwright_testkit::{CommandEnvironment, CommandOutput};
 
 use crate::support::PROGRAM;
@@ -341,4 +342,49 @@ lint:
     let output = project(unknown, TOPOLOGY).run(["lint"]).unwrap();
     assert_eq!(output.code(), Some(78), "{output}");
     insta::assert_snapshot!(output.stderr);
+}
+
+#[test]
+fn a_teams_rule_may_ask_for_every_column() {
+    let present: String = RULE_COLUMNS
+        .iter()
+        .map(|column| format!("        {}: {{present: true}}\n", column.name()))
+        .collect();
+    let rules = format!(
+        "\
+lint:
+  ignore: [SW2]
+  rules:
+    all at once:
+      for: rules
+      where:
+{present}      require: {{apply: true}}
+      message: never
+    with case:
+      for: rules
+      where: {{re_modifiers: GLOBAL, address: {{like: 'query_rules.*'}}}}
+      require: {{mirror_flagOUT: {{present: true}}, attributes: {{like: '*flagOUTs*'}}, gtid_from_hostgroup: 7}}
+      message: a rule that minds case
+"
+    );
+    let topology = TOPOLOGY.replace(
+        "{match_digest: ^SELECT a,",
+        "{match_digest: ^SELECT a, re_modifiers: GLOBAL,",
+    );
+    assert_ne!(topology, TOPOLOGY);
+    let output = project(&rules, &topology)
+        .run(["lint", "--select", "SW820"])
+        .unwrap();
+    assert_eq!(output.code(), Some(3), "{output}");
+    let told: Vec<&str> = output
+        .stdout
+        .lines()
+        .filter(|line| line.contains("minds case") || line.contains(" is "))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    warning[SW820]: rule 100400: a rule that minds case
+       ├ note:  mirror_flagOUT is none
+       ├ note:  attributes is none
+       ├ note:  gtid_from_hostgroup is none
+    ");
 }

@@ -37,8 +37,8 @@ pub(crate) fn check(topology: &Topology, regex: RegexEngine, report: &mut Report
     for block in &topology.query_rules {
         for rule in block.rules.iter().filter(|rule| rule.active) {
             let columns = [
-                ("match_digest", &rule.match_digest),
-                ("match_pattern", &rule.match_pattern),
+                ("match_digest", &rule.columns.match_digest),
+                ("match_pattern", &rule.columns.match_pattern),
             ];
             for (column, pattern) in columns {
                 if let Some(pattern) = pattern {

@@ -2,7 +2,7 @@
 
 use shardwright_compiler::{Lock, Options, compile, tree};
 use shardwright_diagnostics::Severity;
-use shardwright_rules::EngineId;
+use shardwright_rules::{EngineId, EngineRule};
 use shardwright_topology::model::*;
 
 use crate::support::*;
@@ -338,24 +338,28 @@ fn raw_rules_stand_before_and_after() {
     let mut build = tenants(1..=3, 1);
     let cluster = ClusterId(0);
     let raw = build.raw();
+    let applied = |pattern: &str| EngineRule {
+        match_digest: Some(pattern.into()),
+        apply: true,
+        ..EngineRule::default()
+    };
     let first = RawRule {
         rule_id: Some(100),
-        match_digest: Some("^SELECT . FROM report".into()),
         cluster: Some(cluster),
-        apply: true,
+        columns: applied("^SELECT . FROM report"),
         ..raw.clone()
     };
     let second = RawRule {
-        match_digest: Some("^DROP ".into()),
-        error_msg: Some("RAW: no".into()),
-        apply: true,
+        columns: EngineRule {
+            error_msg: Some("RAW: no".into()),
+            ..applied("^DROP ")
+        },
         ..raw.clone()
     };
     build.block("legacy", BlockPlace::BeforeAll, vec![first, second]);
     let last = RawRule {
-        match_digest: Some("^SET ".into()),
         cluster: Some(ClusterId(2)),
-        apply: true,
+        columns: applied("^SET "),
         ..raw.clone()
     };
     build.block("last", BlockPlace::AfterAll, vec![last]);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_diagnostics::{Severity, Sources, Span};
 use shardwright_rules::{
-    Configuration, Decision, EngineId, EngineSettings, Evaluator, Outcome, RegexEngine, SessionView,
-    Statement,
+    Configuration, Decision, EngineId, EngineRule, EngineSettings, Evaluator, Outcome, RegexEngine,
+    SessionView, Statement,
 };
 use shardwright_sql::LexMode;
 use shardwright_topology::model::*;
@@ -238,41 +238,10 @@ impl Build {
             origin,
             rule_id: None,
             active: true,
-            username: None,
-            schemaname: None,
             flag_in: 0,
-            client_addr: None,
-            proxy_addr: None,
-            proxy_port: None,
-            digest: None,
-            match_digest: None,
-            match_pattern: None,
-            negate_match_pattern: false,
-            re_modifiers: ReModifiers::default(),
-            flag_out: None,
-            flag_outs: Vec::new(),
-            replace_pattern: None,
-            destination_hostgroup: None,
             cluster: None,
             role: Role::Writer,
-            cache_ttl_ms: None,
-            cache_empty_result: None,
-            cache_timeout_ms: None,
-            reconnect: None,
-            timeout_ms: None,
-            retries: None,
-            delay_ms: None,
-            next_query_flag_in: None,
-            mirror_flag_out: None,
-            mirror_hostgroup: None,
-            error_msg: None,
-            ok_msg: None,
-            sticky_conn: None,
-            multiplex: None,
-            gtid_from_hostgroup: None,
-            log: None,
-            apply: false,
-            comment: None,
+            columns: EngineRule::default(),
         }
     }
 

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Severity, Span};
+use shardwright_rules::tables::{RowSource, RuleColumn, digest_text, is_client_addr};
 use shardwright_rules::{Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Modifiers, Rule};
 
 use super::{Lift, digest, filled, text};
 use crate::codes::{DROPPED, MISREAD, NOT_ACTIVE};
 use crate::store::Row;
-
-/// ProxySQL drops a rule with a longer client address when it loads it.
-const MAX_CLIENT_ADDR: usize = 45;
 
 /// The active rules. `without_active`: where rows stand whose INSERT does not name the column.
 pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
@@ -50,36 +48,13 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
 }
 
 fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {
-    let client_addr = text(row, "client_addr");
-    if let Some(address) = &client_addr {
-        let inner = address
-            .find('%')
-            .is_some_and(|at| at + 1 != address.len() && at != 0);
-        if inner || address.len() > MAX_CLIENT_ADDR {
-            let what = format!(
-                "the engine drops rule {id}: its client_addr is no address and no prefix that ends in %"
-            );
-            lift.say(Severity::Warning, DROPPED, row, what);
-            return None;
-        }
+    if text(row, "client_addr").is_some_and(|address| !is_client_addr(&address)) {
+        let what =
+            format!("the engine drops rule {id}: its client_addr is no address and no prefix that ends in %");
+        lift.say(Severity::Warning, DROPPED, row, what);
+        return None;
     }
-    let mut engine = EngineRule {
-        username: filled(row, "username"),
-        schemaname: filled(row, "schemaname"),
-        client_addr,
-        proxy_addr: text(row, "proxy_addr"),
-        proxy_port: lift
-            .count(row, "proxy_port")
-            .and_then(|port| u16::try_from(port).ok()),
-        digest: rule_digest(lift, row, id),
-        match_digest: text(row, "match_digest"),
-        match_pattern: text(row, "match_pattern"),
-        negate_match_pattern: lift.flag(row, "negate_match_pattern"),
-        re_modifiers: modifiers(lift, row, id),
-        ..EngineRule::default()
-    };
-    actions(lift, row, &mut engine);
-    engine.flag_outs = choices(lift, row, id);
+    let engine = EngineRule::read(&mut Cells { lift, row, id });
     Some(Rule {
         id,
         address: lift.address(format!("mysql_query_rules.{id}"), row),
@@ -88,31 +63,38 @@ fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {
     })
 }
 
-fn actions(lift: &mut Lift<'_>, row: &Row, engine: &mut EngineRule) {
-    let boolean = |lift: &mut Lift<'_>, column| lift.number(row, column).map(|number| number != 0);
-    engine.flag_out = lift.count(row, "flagOUT");
-    engine.replace_pattern = text(row, "replace_pattern");
-    engine.destination_hostgroup = lift.count(row, "destination_hostgroup");
-    engine.cache_ttl_ms = lift.count(row, "cache_ttl");
-    engine.cache_empty_result = boolean(lift, "cache_empty_result");
-    engine.cache_timeout_ms = lift.count(row, "cache_timeout");
-    engine.reconnect = boolean(lift, "reconnect");
-    engine.timeout_ms = lift.count(row, "timeout");
-    engine.retries = lift.count(row, "retries");
-    engine.delay_ms = lift.count(row, "delay");
-    engine.next_query_flag_in = lift.count(row, "next_query_flagIN");
-    engine.mirror_flag_out = lift.count(row, "mirror_flagOUT");
-    engine.mirror_hostgroup = lift.count(row, "mirror_hostgroup");
-    engine.error_msg = text(row, "error_msg");
-    engine.ok_msg = text(row, "OK_msg");
-    engine.sticky_conn = boolean(lift, "sticky_conn");
-    engine.multiplex = lift
-        .count(row, "multiplex")
-        .and_then(|value| u8::try_from(value).ok());
-    engine.gtid_from_hostgroup = lift.count(row, "gtid_from_hostgroup");
-    engine.log = boolean(lift, "log");
-    engine.apply = lift.flag(row, "apply");
-    engine.comment = text(row, "comment");
+/// The cells of a row, as the engine reads them.
+struct Cells<'c, 's> {
+    lift: &'c mut Lift<'s>,
+    row: &'c Row,
+    id: u32,
+}
+
+impl RowSource for Cells<'_, '_> {
+    fn text(&mut self, column: &RuleColumn) -> Option<String> {
+        text(self.row, column.name())
+    }
+
+    fn number(&mut self, column: &RuleColumn) -> Option<u32> {
+        self.lift.count(self.row, column.name())
+    }
+
+    fn switch(&mut self, column: &RuleColumn) -> Option<bool> {
+        let number = self.lift.number(self.row, column.name());
+        number.map(|number| number != 0)
+    }
+
+    fn digest(&mut self, _: &RuleColumn) -> Option<u64> {
+        rule_digest(self.lift, self.row, self.id)
+    }
+
+    fn modifiers(&mut self, _: &RuleColumn) -> Option<Modifiers> {
+        Some(modifiers(self.lift, self.row, self.id))
+    }
+
+    fn flag_outs(&mut self, _: &RuleColumn) -> Vec<FlagOutChoice> {
+        choices(self.lift, self.row, self.id)
+    }
 }
 
 /// A digest that the engine cannot read is no condition: the rule is for more statements than it says.
@@ -126,7 +108,10 @@ fn rule_digest(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<u64> {
         return None;
     }
     if !whole {
-        let what = format!("the engine reads the digest of rule {id} as 0x{number:016X}");
+        let what = format!(
+            "the engine reads the digest of rule {id} as {}",
+            digest_text(number)
+        );
         lift.say(Severity::Warning, MISREAD, row, what);
     }
     Some(number)

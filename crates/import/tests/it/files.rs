@@ -152,7 +152,8 @@ INSERT INTO mysql_users (username, password, default_hostgroup, fast_forward) VA
 SET mysql-query_digests='false';
 SET NAMES utf8;
 LOAD MYSQL USERS FROM DISK;
-INSERT INTO mysql_query_rules (rule_id, active) VALUES (9, 1
+INSERT INTO mysql_query_rules (rule_id, active, client_addr) VALUES (9, 1, '%.1');
+INSERT INTO mysql_query_rules (rule_id, active) VALUES (10, 1
 "#,
     );
     assert_snapshot!(said(&file, &sources), @r"
@@ -175,7 +176,8 @@ INSERT INTO mysql_query_rules (rule_id, active) VALUES (9, 1
     warning[SW166] rules.sql:14:111: the engine does not load user neg: default_hostgroup is -1
     warning[SW165] rules.sql:15:1: mysql-query_digests is false: digests are others than those that are analysed
     warning[SW162] rules.sql:17:1: rows that the file does not tell replace those before
-    error[SW161] rules.sql:18:1: the engine refuses the statement: incomplete input
+    warning[SW166] rules.sql:18:69: the engine drops rule 9: its client_addr is no address and no prefix that ends in %
+    error[SW161] rules.sql:19:1: the engine refuses the statement: incomplete input
     ");
     assert_snapshot!(file.unmodelled.join("\n"), @r"
     mysql-query_digests is false: digests are others than those that are analysed

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use shardwright_rules::tables::digest_text;
 use shardwright_rules::{Address, Configuration, Firewall, HostgroupId, Role, User};
 
 use crate::{Facts, RowKey};
@@ -65,7 +66,7 @@ pub(crate) fn objects(configuration: &Configuration) -> Objects {
 fn firewall_facts(firewall: &Firewall) -> Facts {
     let mut facts = Facts::from_iter([("firewall".to_owned(), json!(firewall.mode))]);
     if !firewall.digests.is_empty() {
-        let digests = firewall.digests.iter().map(|digest| format!("0x{digest:016X}"));
+        let digests = firewall.digests.iter().map(|digest| digest_text(*digest));
         facts.insert("allow".into(), digests.collect());
         facts.insert("schemas".into(), json!(firewall.schemas));
         facts.insert("flags".into(), json!(firewall.flags));

@@ -3,21 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use shardwright_rules::tables::{Part, RULE_COLUMNS};
 use shardwright_rules::{
     Address, Body, Configuration, EngineRule, HostgroupId, MapStep, Modifiers, NativeStep, Rule, Scope,
 };
 
 use super::{Objects, Places, facts_of, without};
 use crate::{Facts, ObjectKind, RowKey};
-
-/// Columns that effects set.
-const EFFECTS: [&str; 5] = [
-    "delay_ms",
-    "cache_ttl_ms",
-    "cache_empty_result",
-    "multiplex",
-    "mirror_hostgroup",
-];
 
 /// Where the rows of one object send statements.
 #[derive(Default)]
@@ -92,9 +84,9 @@ fn effect_facts(address: &Address, row: &Facts, objects: &mut Objects) {
         return;
     }
     let facts = &mut objects.entry(address.clone()).or_default().facts;
-    for key in EFFECTS {
-        if let Some(value) = row.get(key) {
-            facts.insert(key.into(), value.clone());
+    for column in RULE_COLUMNS.iter().filter(|column| column.part == Part::Effect) {
+        if let Some(value) = row.get(column.field) {
+            facts.insert(column.field.into(), value.clone());
         }
     }
 }
@@ -112,20 +104,17 @@ fn engine_row(rule: &Rule, engine: &EngineRule) -> Facts {
 /// of one sort do the later ones say it in their rows.
 fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Objects) -> Facts {
     let mut row = Facts::from_iter([("flag_in".to_owned(), json!(rule.flag_in))]);
-    let (name, mut facts) = match step {
+    let mut facts = match step {
         NativeStep::Map(map) => {
             shards(map, objects);
-            ("map", map_facts(map))
+            map_facts(map)
         }
-        NativeStep::Role(role) => ("role", facts_of(role.as_ref())),
-        NativeStep::Delay(delay) => ("delay", facts_of(delay)),
-        NativeStep::NoMultiplex => (
-            "no_multiplex",
-            Facts::from_iter([("multiplex".to_owned(), json!("never"))]),
-        ),
-        NativeStep::StopIfPlaced => ("stop_if_placed", Facts::new()),
+        NativeStep::Role(role) => facts_of(role.as_ref()),
+        NativeStep::Delay(delay) => facts_of(delay),
+        NativeStep::NoMultiplex => Facts::from_iter([("multiplex".to_owned(), json!("never"))]),
+        NativeStep::StopIfPlaced => Facts::new(),
     };
-    row.insert("step".into(), json!(name));
+    row.insert("step".into(), json!(step.name()));
     if *scope != Scope::default() {
         facts.insert("applies_to".into(), Value::Object(scope_facts(scope)));
     }

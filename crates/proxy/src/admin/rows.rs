@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use shardwright_mysqlite::{Table, Value};
+use shardwright_mysqlite::Value;
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule};
+use shardwright_rules::tables::{self, Cell, Table, digest_text};
+use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule, User};
 
 use crate::shared::Shared;
 use crate::stats::Reason;
@@ -16,24 +17,18 @@ fn int(value: impl TryInto<i64>) -> Value {
     Value::Int(value.try_into().unwrap_or(i64::MAX))
 }
 
-fn optional_int(value: Option<u32>) -> Value {
-    value.map_or(Value::Null, int)
-}
-
 fn text(value: impl Into<String>) -> Value {
     Value::Text(value.into())
 }
 
-fn optional_text(value: Option<&String>) -> Value {
-    value.map_or(Value::Null, |value| text(value.as_str()))
-}
-
-fn status(status: MemberStatus) -> &'static str {
-    match status {
-        MemberStatus::Online => "ONLINE",
-        MemberStatus::Draining => "OFFLINE_SOFT",
-        MemberStatus::Offline => "OFFLINE_HARD",
-    }
+/// The whole row of a table of which some columns are given.
+fn row(table: &Table, given: &[(&'static str, Cell)]) -> Vec<Value> {
+    let value = |cell| match cell {
+        None => Value::Null,
+        Some(Cell::Integer(number)) => int(number),
+        Some(Cell::Text(content)) => text(content),
+    };
+    table.row(given).map(value).collect()
 }
 
 pub(super) fn servers(shared: &Shared, _: &[Report]) -> Rows {
@@ -43,40 +38,18 @@ pub(super) fn servers(shared: &Shared, _: &[Report]) -> Rows {
         .iter()
         .flat_map(|hostgroup| hostgroup.members.iter().map(move |member| (hostgroup.id, member)));
     members
-        .map(|(hostgroup, member)| {
-            vec![
-                int(hostgroup.0),
-                text(member.host.as_str()),
-                int(member.port),
-                int(0),
-                text(status(member.status)),
-                int(member.weight),
-                int(0),
-                int(member.max_connections),
-                int(member.max_replication_lag_s),
-                int(u8::from(member.use_tls)),
-                int(0),
-                text(member.server.as_str()),
-            ]
-        })
+        .map(|(hostgroup, member)| row(&tables::SERVERS, &member.cells(hostgroup)))
         .collect()
 }
 
 pub(super) fn users(shared: &Shared, _: &[Report]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
-    let row = |user: &shardwright_rules::User| {
-        vec![
-            text(user.name.as_str()),
-            int(1),
-            int(user.default_hostgroup.0),
-            optional_text(user.default_schema.as_ref()),
-            int(u8::from(user.transaction_persistent)),
-            int(user.max_connections),
-            int(shared.user_sessions(&user.name)),
-            text(user.address.as_str()),
-        ]
+    let user = |user: &User| {
+        let mut row = row(&tables::USERS, &user.cells());
+        row.push(int(shared.user_sessions(&user.name)));
+        row
     };
-    snapshot.configuration.users.iter().map(row).collect()
+    snapshot.configuration.users.iter().map(user).collect()
 }
 
 pub(super) fn rules(shared: &Shared, _: &[Report]) -> Rows {
@@ -85,68 +58,24 @@ pub(super) fn rules(shared: &Shared, _: &[Report]) -> Rows {
 }
 
 fn rule(rule: &Rule) -> Vec<Value> {
-    let native = EngineRule::default();
-    let (row, step) = match &rule.body {
-        Body::Engine(row) => (&**row, "rule"),
-        Body::Native { step, .. } => (
-            &native,
-            match step {
-                NativeStep::Map(_) => "map",
-                NativeStep::Role(_) => "role",
-                NativeStep::Delay(_) => "delay",
-                NativeStep::NoMultiplex => "no_multiplex",
-                NativeStep::StopIfPlaced => "stop_if_placed",
-            },
-        ),
+    let (cells, step) = match &rule.body {
+        Body::Engine(row) => (row.cells(rule.id, rule.flag_in), "rule"),
+        Body::Native { step, .. } => (of_step(step).cells(rule.id, rule.flag_in), step.name()),
     };
-    let delay = match &rule.body {
-        Body::Native {
-            step: NativeStep::Delay(delay),
-            ..
-        } => Some(delay.delay_ms),
-        _ => row.delay_ms,
-    };
-    let multiplex = match &rule.body {
-        Body::Native {
-            step: NativeStep::NoMultiplex,
-            ..
-        } => Some(0),
-        _ => row.multiplex,
-    };
-    let modifiers: Vec<&str> = [
-        ("CASELESS", row.re_modifiers.caseless),
-        ("GLOBAL", row.re_modifiers.global),
-    ]
-    .into_iter()
-    .filter_map(|(name, is_set)| is_set.then_some(name))
-    .collect();
-    vec![
-        int(rule.id),
-        int(1),
-        optional_text(row.username.as_ref()),
-        optional_text(row.schemaname.as_ref()),
-        int(rule.flag_in),
-        optional_text(row.client_addr.as_ref()),
-        optional_text(row.proxy_addr.as_ref()),
-        row.proxy_port.map_or(Value::Null, int),
-        row.digest
-            .map_or(Value::Null, |digest| text(format!("0x{digest:016X}"))),
-        optional_text(row.match_digest.as_ref()),
-        optional_text(row.match_pattern.as_ref()),
-        int(u8::from(row.negate_match_pattern)),
-        text(modifiers.join(",")),
-        optional_int(row.flag_out),
-        optional_text(row.replace_pattern.as_ref()),
-        optional_int(row.destination_hostgroup),
-        optional_int(delay),
-        optional_text(row.error_msg.as_ref()),
-        optional_text(row.ok_msg.as_ref()),
-        multiplex.map_or(Value::Null, int),
-        int(u8::from(row.apply)),
-        optional_text(row.comment.as_ref()),
-        text(rule.address.as_str()),
-        text(step),
-    ]
+    let mut row = row(&tables::QUERY_RULES, &cells);
+    row.extend([text(rule.address.as_str()), text(step)]);
+    row
+}
+
+/// What of a step a column can say.
+fn of_step(step: &NativeStep) -> EngineRule {
+    let mut row = EngineRule::default();
+    match step {
+        NativeStep::Delay(delay) => row.delay_ms = Some(delay.delay_ms),
+        NativeStep::NoMultiplex => row.multiplex = Some(0),
+        NativeStep::Map(_) | NativeStep::Role(_) | NativeStep::StopIfPlaced => {}
+    }
+    row
 }
 
 pub(super) fn rule_hits(shared: &Shared, reports: &[Report]) -> Rows {
@@ -173,9 +102,9 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
             let runtime = &member.runtime;
             let (counters, free) = Report::member(reports, runtime.number);
             let open = runtime.connections();
-            let status = match status(member.status) {
-                "ONLINE" if runtime.is_avoided() => "SHUNNED",
-                status => status,
+            let status = match member.status {
+                MemberStatus::Online if runtime.is_avoided() => "SHUNNED",
+                status => status.column(),
             };
             vec![
                 int(id.0),
@@ -188,6 +117,8 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
                 int(runtime.connect_errors.load(Ordering::Relaxed)),
                 int(open),
                 int(counters.queries),
+                // No read waits for a GTID.
+                int(0),
                 int(counters.bytes_sent),
                 int(counters.bytes_received),
                 int(counters.time_us.checked_div(counters.queries).unwrap_or(0)),
@@ -217,7 +148,9 @@ fn digest(figures: DigestFigures) -> Vec<Value> {
         int(figures.hostgroup.0),
         text(figures.schema),
         text(figures.user),
-        text(format!("0x{:016X}", figures.digest)),
+        // As in ProxySQL unless `mysql-query_digests_track_hostname` is on.
+        text(""),
+        text(digest_text(figures.digest)),
         text(figures.text),
         int(figures.count),
         int(figures.first_seen_s),
@@ -300,8 +233,8 @@ pub(super) fn variables(shared: &Shared, _: &[Report]) -> Rows {
 }
 
 /// A decision as rows: what, and why, step by step.
-pub(super) fn decision(decision: &Decision) -> Table {
-    let mut table = Table::of_text(&["field", "value"]);
+pub(super) fn decision(decision: &Decision) -> shardwright_mysqlite::Table {
+    let mut table = shardwright_mysqlite::Table::of_text(&["field", "value"]);
     let mut row = |field: &str, value: String| table.rows.push(vec![text(field), text(value)]);
     match &decision.outcome {
         Outcome::Route(route) => {

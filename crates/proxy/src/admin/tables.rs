@@ -2,6 +2,7 @@
 
 use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession};
 use shardwright_mysqlite::{Session, Table, Value};
+use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
@@ -15,160 +16,97 @@ pub(super) const SCHEMAS: [&str; 2] = ["proxy", "stats"];
 /// Rows of one INSERT.
 const BATCH: usize = 200;
 
-/// A table that is filled when a statement names it.
+/// A table that is filled when a statement names it. It has the columns of ProxySQL's table, and some more behind them.
 struct AdminTable {
     name: &'static str,
-    /// `name TYPE` of each column.
-    columns: &'static [&'static str],
+    columns: &'static [Column],
+    /// `name TYPE` of each column that ProxySQL's table does not have.
+    more: &'static [&'static str],
     rows: fn(&Shared, &[Report]) -> Vec<Vec<Value>>,
 }
 
-const SERVERS: &[&str] = &[
-    "hostgroup_id INT",
-    "hostname VARCHAR(255)",
-    "port INT",
-    "gtid_port INT",
-    "status VARCHAR(255)",
-    "weight INT",
-    "compression INT",
-    "max_connections INT",
-    "max_replication_lag INT",
-    "use_ssl INT",
-    "max_latency_ms INT",
-    "comment VARCHAR(255)",
-];
-
-const RULES: &[&str] = &[
-    "rule_id INT",
-    "active INT",
-    "username VARCHAR(255)",
-    "schemaname VARCHAR(255)",
-    "flagIN INT",
-    "client_addr VARCHAR(255)",
-    "proxy_addr VARCHAR(255)",
-    "proxy_port INT",
-    "digest VARCHAR(255)",
-    "match_digest TEXT",
-    "match_pattern TEXT",
-    "negate_match_pattern INT",
-    "re_modifiers VARCHAR(255)",
-    "flagOUT INT",
-    "replace_pattern TEXT",
-    "destination_hostgroup INT",
-    "delay INT",
-    "error_msg TEXT",
-    "OK_msg TEXT",
-    "multiplex INT",
-    "apply INT",
-    "comment TEXT",
-    "address VARCHAR(255)",
-    "step VARCHAR(255)",
-];
-
-const DIGESTS: &[&str] = &[
-    "hostgroup INT",
-    "schemaname VARCHAR(255)",
-    "username VARCHAR(255)",
-    "digest VARCHAR(255)",
-    "digest_text TEXT",
-    "count_star BIGINT",
-    "first_seen BIGINT",
-    "last_seen BIGINT",
-    "sum_time BIGINT",
-    "min_time BIGINT",
-    "max_time BIGINT",
-    "sum_rows_affected BIGINT",
-    "sum_rows_sent BIGINT",
-];
-
 const TABLES: &[AdminTable] = &[
-    AdminTable {
-        name: "mysql_servers",
-        columns: SERVERS,
-        rows: rows::servers,
-    },
-    AdminTable {
-        name: "runtime_mysql_servers",
-        columns: SERVERS,
-        rows: rows::servers,
-    },
-    AdminTable {
-        name: "mysql_users",
-        columns: &[
-            "username VARCHAR(255)",
-            "active INT",
-            "default_hostgroup INT",
-            "default_schema VARCHAR(255)",
-            "transaction_persistent INT",
-            "max_connections INT",
-            "frontend_connections INT",
-            "comment VARCHAR(255)",
-        ],
-        rows: rows::users,
-    },
-    AdminTable {
-        name: "mysql_query_rules",
-        columns: RULES,
-        rows: rows::rules,
-    },
-    AdminTable {
-        name: "runtime_mysql_query_rules",
-        columns: RULES,
-        rows: rows::rules,
-    },
-    AdminTable {
-        name: "stats_mysql_query_rules",
-        columns: &["rule_id INT", "hits BIGINT", "address VARCHAR(255)"],
-        rows: rows::rule_hits,
-    },
-    AdminTable {
-        name: "stats_mysql_connection_pool",
-        columns: &[
-            "hostgroup INT",
-            "srv_host VARCHAR(255)",
-            "srv_port INT",
-            "status VARCHAR(255)",
-            "ConnUsed BIGINT",
-            "ConnFree BIGINT",
-            "ConnOK BIGINT",
-            "ConnERR BIGINT",
-            "MaxConnUsed BIGINT",
-            "Queries BIGINT",
-            "Bytes_data_sent BIGINT",
-            "Bytes_data_recv BIGINT",
-            "Latency_us BIGINT",
-        ],
-        rows: rows::connection_pool,
-    },
-    AdminTable {
-        name: "stats_mysql_query_digest",
-        columns: DIGESTS,
-        rows: rows::digests,
-    },
-    AdminTable {
-        name: "stats_mysql_query_digest_reset",
-        columns: DIGESTS,
-        rows: rows::digests_reset,
-    },
-    AdminTable {
-        name: "stats_mysql_global",
-        columns: &["Variable_Name VARCHAR(255)", "Variable_Value VARCHAR(255)"],
-        rows: rows::totals,
-    },
-    AdminTable {
-        name: "global_variables",
-        columns: &["variable_name VARCHAR(255)", "variable_value VARCHAR(255)"],
-        rows: rows::variables,
-    },
+    AdminTable::of("mysql_servers", &tables::SERVERS, &[], rows::servers),
+    AdminTable::of("runtime_mysql_servers", &tables::SERVERS, &[], rows::servers),
+    AdminTable::of(
+        "mysql_users",
+        &tables::USERS,
+        &["frontend_connections INT"],
+        rows::users,
+    ),
+    AdminTable::of("mysql_query_rules", &tables::QUERY_RULES, OF_RULES, rows::rules),
+    AdminTable::of(
+        "runtime_mysql_query_rules",
+        &tables::QUERY_RULES,
+        OF_RULES,
+        rows::rules,
+    ),
+    AdminTable::of(
+        "stats_mysql_query_rules",
+        &tables::RULE_HITS,
+        &["address VARCHAR"],
+        rows::rule_hits,
+    ),
+    AdminTable::of(
+        "stats_mysql_connection_pool",
+        &tables::CONNECTION_POOL,
+        &[],
+        rows::connection_pool,
+    ),
+    AdminTable::of(
+        "stats_mysql_query_digest",
+        &tables::QUERY_DIGEST,
+        &[],
+        rows::digests,
+    ),
+    AdminTable::of(
+        "stats_mysql_query_digest_reset",
+        &tables::QUERY_DIGEST,
+        &[],
+        rows::digests_reset,
+    ),
+    AdminTable::of("stats_mysql_global", &tables::TOTALS, &[], rows::totals),
+    AdminTable::of(
+        "global_variables",
+        &tables::GLOBAL_VARIABLES,
+        &[],
+        rows::variables,
+    ),
 ];
+
+/// The object of the topology that a rule came from, and the step that the bundled engine takes.
+const OF_RULES: &[&str] = &["address VARCHAR", "step VARCHAR"];
+
+impl AdminTable {
+    const fn of(
+        name: &'static str,
+        table: &tables::Table,
+        more: &'static [&'static str],
+        rows: fn(&Shared, &[Report]) -> Vec<Vec<Value>>,
+    ) -> Self {
+        Self {
+            name,
+            columns: table.columns,
+            more,
+            rows,
+        }
+    }
+
+    /// Without conditions: what the proxy writes there is what it runs.
+    fn definition(&self) -> String {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| format!("{} {}", column.name, column.sql_type.name()));
+        let more = self.more.iter().map(|column| (*column).to_owned());
+        let columns: Vec<String> = columns.chain(more).collect();
+        format!("CREATE TABLE {} ({});\n", self.name, columns.join(", "))
+    }
+}
 
 /// Creates the tables. Those of statistics are in both schemas, so that they are found with and without `stats.`.
-pub(super) fn create(tables: &SqliteBackend) -> Result<(), MysqlError> {
+pub(super) fn create(sqlite: &SqliteBackend) -> Result<(), MysqlError> {
     for schema in SCHEMAS {
-        let script: String = in_schema(schema)
-            .map(|table| format!("CREATE TABLE {} ({});\n", table.name, table.columns.join(", ")))
-            .collect();
-        tables.run_script(Some(schema), &script)?;
+        let script: String = in_schema(schema).map(AdminTable::definition).collect();
+        sqlite.run_script(Some(schema), &script)?;
     }
     Ok(())
 }

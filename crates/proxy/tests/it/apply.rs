@@ -286,67 +286,6 @@ fn a_removed_user_is_shown_out() {
 }
 
 #[test]
-fn the_admin_tables_answer_sql() {
-    let proxy = start(&Setup::default());
-    let mut admin = proxy.admin();
-    let mut client = proxy.connect(None);
-    client.query_drop("SELECT /* b */ 17").unwrap();
-    for (sql, expected) in [
-        (
-            "SELECT hostgroup_id FROM mysql_servers ORDER BY 1 LIMIT 1",
-            "10".to_owned(),
-        ),
-        (
-            "SELECT hostname FROM main.runtime_mysql_servers LIMIT 1",
-            "127.0.0.1".into(),
-        ),
-        (
-            "SELECT COUNT(*) FROM mysql_users WHERE username = 'app'",
-            "1".into(),
-        ),
-        ("SELECT match_pattern FROM mysql_query_rules", r"/\* b \*/".into()),
-        (
-            "SELECT address FROM runtime_mysql_query_rules",
-            "query_rules.test.rules[100]".into(),
-        ),
-        ("SELECT hits FROM stats.stats_mysql_query_rules", "1".into()),
-        (
-            "SELECT Queries FROM stats_mysql_connection_pool WHERE hostgroup = 20",
-            "1".into(),
-        ),
-        (
-            "SELECT digest_text FROM stats_mysql_query_digest WHERE hostgroup = 20",
-            "SELECT ?".into(),
-        ),
-        (
-            "SELECT variable_value FROM global_variables WHERE variable_name = 'mysql-max_connections'",
-            "10000".into(),
-        ),
-        (
-            "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Generation'",
-            "1".into(),
-        ),
-    ] {
-        assert_eq!(value(&mut admin, sql), expected, "{sql}");
-    }
-    assert_eq!(error(&mut admin, "DELETE FROM mysql_servers").0, 1290);
-    let rows =
-        shardwright_testkit::text_rows(&mut admin, "EXPLAIN ROUTE 'SELECT /* b */ 1' FOR 'app'").unwrap();
-    let text: Vec<String> = rows
-        .into_iter()
-        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" = "))
-        .collect();
-    insta::assert_snapshot!(text.join("\n"), @r"
-    outcome = route
-    hostgroup = 20
-    cluster = b
-    role = writer
-    evaluations = 1
-    step = rule 100 query_rules.test.rules[100]: match_pattern /\* b \*/
-    ");
-}
-
-#[test]
 fn secrets_are_nowhere() {
     let proxy = start(&Setup::default());
     let mut client = proxy.connect(None);

@@ -1,5 +1,7 @@
 //! One row of `mysql_query_rules`, as ProxySQL 2.7.1 evaluates it.
 
+use shardwright_tables::{Cell, RULE_COLUMNS};
+
 use crate::decide::patterns::{RulePatterns, finds};
 use crate::decide::walk::{Next, Walk};
 use crate::{EngineRule, Rule};
@@ -132,30 +134,16 @@ fn weighted_choice(row: &EngineRule) -> Option<u32> {
 
 fn why(row: &EngineRule, walk: &Walk<'_>) -> String {
     let mut parts = Vec::new();
-    let negation = if row.negate_match_pattern { "not " } else { "" };
-    let texts = [
-        ("username", row.username.as_deref()),
-        ("schemaname", row.schemaname.as_deref()),
-        ("client_addr", row.client_addr.as_deref()),
-        ("proxy_addr", row.proxy_addr.as_deref()),
-    ];
-    for (name, value) in texts {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            parts.push(format!("{name} {value}"));
-        }
-    }
-    if let Some(port) = row.proxy_port {
-        parts.push(format!("proxy_port {port}"));
-    }
-    if let Some(digest) = row.digest {
-        parts.push(format!("digest 0x{digest:016X}"));
-    }
-    for (name, value) in [
-        ("match_digest", &row.match_digest),
-        ("match_pattern", &row.match_pattern),
-    ] {
-        if let Some(value) = value {
-            parts.push(format!("{negation}{name} {value}"));
+    for column in RULE_COLUMNS.iter().filter(|column| column.is_condition_of(row)) {
+        let name = column.name();
+        let not = match name {
+            "match_digest" | "match_pattern" if row.negate_match_pattern => "not ",
+            _ => "",
+        };
+        match column.get(row).map(Cell::from) {
+            Some(Cell::Text(text)) => parts.push(format!("{not}{name} {text}")),
+            Some(Cell::Integer(number)) => parts.push(format!("{name} {number}")),
+            None => {}
         }
     }
     let conditions = if parts.is_empty() {

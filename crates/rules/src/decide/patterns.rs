@@ -65,6 +65,17 @@ pub enum PatternColumn {
     Reads,
 }
 
+impl PatternColumn {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MatchDigest => "match_digest",
+            Self::MatchPattern => "match_pattern",
+            Self::Reads => "reads",
+        }
+    }
+}
+
 /// A pattern that the engine's library refuses.
 #[derive(Debug)]
 pub struct BrokenPattern<'a> {

@@ -1,6 +1,10 @@
 //! Rows of `mysql_query_rules` mean what ProxySQL 2.7.1 makes of them.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
+use shardwright_rules::Effects;
+use shardwright_rules::tables::{Part, RULE_COLUMNS};
 
 use crate::common::{World, check, configuration, rule};
 
@@ -275,4 +279,17 @@ fn variables_shape_digests() {
         &rules(json!({"mysql-query_digests": "false"})),
         &[("UPDATE t", "20")],
     );
+}
+
+#[test]
+fn a_decision_shows_every_effect_but_two() {
+    let effects = serde_json::to_value(Effects::default()).unwrap();
+    let shown: BTreeSet<&str> = effects.as_object().unwrap().keys().map(String::as_str).collect();
+    let columns = RULE_COLUMNS.iter().filter(|column| column.part == Part::Effect);
+    let unseen = ["gtid_from_hostgroup", "mirror_flag_out"];
+    let fields: BTreeSet<&str> = columns
+        .map(|column| column.field)
+        .filter(|field| !unseen.contains(field))
+        .collect();
+    assert_eq!(fields, shown);
 }

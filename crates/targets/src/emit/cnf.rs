@@ -1,9 +1,9 @@
 //! `proxysql.cnf`: the file that ProxySQL reads when it has no database yet, or when it is told to.
 //!
 //! The grammar is libconfig's. What the file reader does with values decides what can stand in one (2.7): it knows no
-//! rows of fast routing, no firewall and no `attributes` of rules, integers have 32 bits, and it puts most texts between
-//! quotes of an SQL statement as they are. A quote in a pattern is written as the pattern's own escape; any other text
-//! that such a quote would end is refused.
+//! rows of fast routing, no firewall and no `attributes` of rules, and it puts most texts between quotes of an SQL
+//! statement as they are. A quote in a pattern is written as the pattern's own escape; any other text that such a quote
+//! would end is refused.
 
 use std::fmt::Write;
 
@@ -137,11 +137,6 @@ fn value(row: &Row, column: &'static str, cell: &Cell) -> Result<String, EmitErr
         reason: format!("{reason}; --emit sql can"),
     };
     let content = match cell {
-        Cell::Integer(number) if i32::try_from(*number).is_err() => {
-            return Err(error(
-                "has more than 31 bits, which the file's reader cannot hold",
-            ));
-        }
         Cell::Integer(number) => return Ok(number.to_string()),
         Cell::Text(content) => content,
     };

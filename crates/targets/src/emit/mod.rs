@@ -11,7 +11,9 @@ use thiserror::Error;
 
 pub use cnf::{cnf, cnf_within};
 pub use ownership::{Numbers, Ownership};
-pub use rows::{Cell, PLACEHOLDER_PASSWORD, Row, Table, rows};
+pub use rows::{Row, Table, rows};
+pub use shardwright_rules::PLACEHOLDER_PASSWORD;
+pub use shardwright_rules::tables::Cell;
 pub use sql::{sql, sql_within};
 pub use variables::written as written_variables;
 

@@ -227,6 +227,10 @@ fn what_the_tables_cannot_hold_is_refused() {
         rule(|rule| rule.cache_ttl_ms = Some(0)),
         rule(|rule| rule.retries = Some(1001)),
         rule(|rule| rule.multiplex = Some(3)),
+        rule(|rule| rule.timeout_ms = Some(3_000_000_000)),
+        rule(|rule| rule.mirror_flag_out = Some(1 << 31)),
+        refusal(|c| c.users[0].max_connections = u32::MAX),
+        refusal(|c| c.graph.fast_routing[0].flag_in = 1 << 31),
         rule(|rule| rule.match_pattern = None),
         rule(|rule| rule.client_addr = Some("10.%.1".into())),
         rule(|rule| rule.digest = Some(0)),
@@ -240,6 +244,10 @@ fn what_the_tables_cannot_hold_is_refused() {
     query_rules.legacy.rules[0]: cache_ttl is 0, the least is 1
     query_rules.legacy.rules[0]: retries is 1001, the most is 1000
     query_rules.legacy.rules[0]: multiplex is 3, the most is 2
+    query_rules.legacy.rules[0]: timeout is 3000000000, the most is 2147483647
+    query_rules.legacy.rules[0]: mirror_flagOUT is 2147483648, the most is 2147483647
+    users.app: max_connections is 4294967295, the most is 2147483647
+    shard_maps.accounts.shards.a0001: flagIN is 2147483648, the most is 2147483647
     query_rules.legacy.rules[0]: replace_pattern needs match_pattern
     query_rules.legacy.rules[0]: client_addr is an address, or a prefix that ends in %, of at most 45 bytes
     query_rules.legacy.rules[0]: digest is a value that ProxySQL takes for none

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use shardwright_tables::{RULE_COLUMNS, RuleColumn};
+
 use super::{NamePattern, OriginId};
 
 /// Which findings count.
@@ -109,40 +111,19 @@ impl TeamItems {
 
     /// The fields that one of them has.
     #[must_use]
-    pub const fn fields(self) -> &'static [&'static str] {
+    pub fn fields(self) -> Vec<&'static str> {
+        let columns = match self {
+            Self::Rules => RULE_COLUMNS,
+            _ => &[],
+        };
+        let own = self.own_fields().iter().copied();
+        own.chain(columns.iter().map(RuleColumn::name)).collect()
+    }
+
+    /// Those that are no columns of a rule.
+    const fn own_fields(self) -> &'static [&'static str] {
         match self {
-            Self::Rules => &[
-                "rule_id",
-                "address",
-                "flagIN",
-                "step",
-                "username",
-                "schemaname",
-                "client_addr",
-                "proxy_addr",
-                "proxy_port",
-                "digest",
-                "match_digest",
-                "match_pattern",
-                "negate_match_pattern",
-                "flagOUT",
-                "replace_pattern",
-                "destination_hostgroup",
-                "cluster",
-                "role",
-                "cache_ttl",
-                "timeout",
-                "retries",
-                "delay",
-                "next_query_flagIN",
-                "mirror_hostgroup",
-                "error_msg",
-                "OK_msg",
-                "multiplex",
-                "log",
-                "apply",
-                "comment",
-            ],
+            Self::Rules => &["rule_id", "address", "flagIN", "step", "cluster", "role"],
             Self::Hostgroups => &[
                 "id",
                 "address",

@@ -40,7 +40,7 @@ pub use project::{
     Safety, StateSettings, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
-pub use query_rules::{BlockPlace, FlagChoice, RawRule, ReModifiers, Role, RuleBlock};
+pub use query_rules::{BlockPlace, RawRule, Role, RuleBlock};
 pub use refuser::Refuser;
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::{NamePattern, Names, Scope, StatementClass};

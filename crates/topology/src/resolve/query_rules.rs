@@ -2,46 +2,17 @@
 
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
+use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers, RowSource, RuleColumn};
 
 use super::object::Object;
 use super::scope::is_client_address;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
-use crate::model::{BlockPlace, FlagChoice, OriginId, RawRule, ReModifiers, Role, RuleBlock};
+use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
 
-const RE_MODIFIERS: [(&str, ReModifiers); 4] = [
-    (
-        "CASELESS",
-        ReModifiers {
-            caseless: true,
-            global: false,
-        },
-    ),
-    (
-        "GLOBAL",
-        ReModifiers {
-            caseless: false,
-            global: true,
-        },
-    ),
-    (
-        "CASELESS,GLOBAL",
-        ReModifiers {
-            caseless: true,
-            global: true,
-        },
-    ),
-    (
-        "",
-        ReModifiers {
-            caseless: false,
-            global: false,
-        },
-    ),
-];
 /// Addresses that are compared for a "did you mean".
 const MAX_COMPARED: usize = 2_000;
 
@@ -211,25 +182,7 @@ fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Ra
             .integer("rule_id", 1..=i64::from(i32::MAX), context)
             .and_then(|id| u32::try_from(id).ok()),
         active: object.bit("active", context).unwrap_or(true),
-        username: object.text("username", context),
-        schemaname: object.text("schemaname", context),
         flag_in: object.id("flagIN", context).unwrap_or(0),
-        client_addr: object.text("client_addr", context),
-        proxy_addr: object.text("proxy_addr", context),
-        proxy_port: object
-            .integer("proxy_port", 0..=65_535, context)
-            .and_then(|port| u16::try_from(port).ok()),
-        digest: digest(object, context),
-        match_digest: object.text("match_digest", context),
-        match_pattern: object.text("match_pattern", context),
-        negate_match_pattern: object.bit("negate_match_pattern", context).unwrap_or(false),
-        re_modifiers: object
-            .word("re_modifiers", &RE_MODIFIERS, context)
-            .unwrap_or_default(),
-        flag_out: object.id("flagOUT", context),
-        flag_outs: flag_outs(object, context),
-        replace_pattern: object.text("replace_pattern", context),
-        destination_hostgroup: object.id("destination_hostgroup", context),
         cluster: names::cluster(object, "cluster", known, context),
         role: object
             .word(
@@ -238,34 +191,53 @@ fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Ra
                 context,
             )
             .unwrap_or_default(),
-        cache_ttl_ms: object.count("cache_ttl", context),
-        cache_empty_result: object.bit("cache_empty_result", context),
-        cache_timeout_ms: object.count("cache_timeout", context),
-        reconnect: object.bit("reconnect", context),
-        timeout_ms: object.count("timeout", context),
-        retries: object
-            .integer("retries", 0..=1_000, context)
-            .and_then(|retries| u32::try_from(retries).ok()),
-        delay_ms: object.count("delay", context),
-        next_query_flag_in: object.id("next_query_flagIN", context),
-        mirror_flag_out: object.id("mirror_flagOUT", context),
-        mirror_hostgroup: object.id("mirror_hostgroup", context),
-        error_msg: object.text("error_msg", context),
-        ok_msg: object.text("OK_msg", context),
-        sticky_conn: object.bit("sticky_conn", context),
-        multiplex: object
-            .integer("multiplex", 0..=2, context)
-            .and_then(|multiplex| u8::try_from(multiplex).ok()),
-        gtid_from_hostgroup: object.id("gtid_from_hostgroup", context),
-        log: object.bit("log", context),
-        apply: object.bit("apply", context).unwrap_or(false),
-        comment: object.text("comment", context),
+        columns: EngineRule::read(&mut Written { object, context }),
     };
-    check(object, &rule, context);
+    check(object, context);
     rule
 }
 
-fn check(object: &Object<'_, '_>, rule: &RawRule, context: &mut Context<'_>) {
+/// The columns as they are written.
+struct Written<'w, 'o, 's, 'c> {
+    object: &'w Object<'o, 's>,
+    context: &'w mut Context<'c>,
+}
+
+impl RowSource for Written<'_, '_, '_, '_> {
+    fn text(&mut self, column: &RuleColumn) -> Option<String> {
+        let text = self.object.text(column.name(), self.context)?;
+        if column.name() == "client_addr" && !is_client_address(&text) {
+            let message = format!("expected an address, or a prefix that ends with `%`, found `{text}`");
+            self.object
+                .error(BAD_VALUE, message, self.object.span(column.name()), self.context);
+        }
+        Some(text.to_string())
+    }
+
+    fn number(&mut self, column: &RuleColumn) -> Option<u32> {
+        let range = column.column.range()?;
+        let number = self.object.integer(column.name(), range, self.context)?;
+        u32::try_from(number).ok()
+    }
+
+    fn switch(&mut self, column: &RuleColumn) -> Option<bool> {
+        self.object.bit(column.name(), self.context)
+    }
+
+    fn digest(&mut self, column: &RuleColumn) -> Option<u64> {
+        digest(self.object, column.name(), self.context)
+    }
+
+    fn modifiers(&mut self, column: &RuleColumn) -> Option<Modifiers> {
+        self.object.word(column.name(), &Modifiers::ALL, self.context)
+    }
+
+    fn flag_outs(&mut self, column: &RuleColumn) -> Vec<FlagOutChoice> {
+        flag_outs(self.object, column.name(), self.context)
+    }
+}
+
+fn check(object: &Object<'_, '_>, context: &mut Context<'_>) {
     if object.has("cluster") && object.has("destination_hostgroup") {
         let message = "`cluster` and `destination_hostgroup` both say where the statement goes";
         object.error(
@@ -283,38 +255,32 @@ fn check(object: &Object<'_, '_>, rule: &RawRule, context: &mut Context<'_>) {
         let message = "`replace_pattern` replaces what `match_pattern` matches, and there is none";
         object.error(NOT_TOGETHER, message, object.key_span("replace_pattern"), context);
     }
-    if let Some(address) = &rule.client_addr
-        && !is_client_address(address)
-    {
-        let message = format!("expected an address, or a prefix that ends with `%`, found `{address}`");
-        object.error(BAD_VALUE, message, object.span("client_addr"), context);
-    }
 }
 
-fn digest(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u64> {
-    let text = object.text("digest", context)?;
+fn digest(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<u64> {
+    let text = object.text(field, context)?;
     let digest = units::digest(&text);
     if digest.is_none() {
         let message = format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`");
-        object.error(BAD_VALUE, message, object.span("digest"), context);
+        object.error(BAD_VALUE, message, object.span(field), context);
     }
     digest
 }
 
 /// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
-fn flag_outs(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<FlagChoice> {
-    let Some(text) = object.text("attributes", context).filter(|text| !text.is_empty()) else {
+fn flag_outs(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<FlagOutChoice> {
+    let Some(text) = object.text(field, context).filter(|text| !text.is_empty()) else {
         return Vec::new();
     };
     let choices = parse_flag_outs(&text);
     if choices.is_none() {
         let message = "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}";
-        object.error(BAD_VALUE, message, object.span("attributes"), context);
+        object.error(BAD_VALUE, message, object.span(field), context);
     }
     choices.unwrap_or_default()
 }
 
-fn parse_flag_outs(text: &str) -> Option<Vec<FlagChoice>> {
+fn parse_flag_outs(text: &str) -> Option<Vec<FlagOutChoice>> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
     let attributes = json.as_object()?;
     let Some(choices) = attributes.get("flagOUTs") else {
@@ -322,7 +288,7 @@ fn parse_flag_outs(text: &str) -> Option<Vec<FlagChoice>> {
     };
     let number = |choice: &serde_json::Value, key: &str| u32::try_from(choice.get(key)?.as_u64()?).ok();
     let choice = |choice: &serde_json::Value| {
-        Some(FlagChoice {
+        Some(FlagOutChoice {
             id: number(choice, "id")?,
             weight: number(choice, "weight")?,
         })

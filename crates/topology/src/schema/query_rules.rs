@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::id;
-use super::shapes::{bit, count, generated, int, list, object, reference, text, word, word_or};
+use super::shapes::{bit, generated, int, list, object, reference, text, word, word_or};
 
 pub(super) fn block() -> Value {
     generated(
@@ -104,13 +104,13 @@ fn actions() -> Vec<(&'static str, Value)> {
             int(
                 "How long the result stays in the query cache, in milliseconds.",
                 1,
-                4_294_967_295,
+                2_147_483_647,
             ),
         ),
         ("cache_empty_result", bit("Whether empty results are cached.")),
         (
             "cache_timeout",
-            count("A column that the engine keeps and does not use."),
+            id("A column that the engine keeps and does not use."),
         ),
         (
             "reconnect",
@@ -118,12 +118,12 @@ fn actions() -> Vec<(&'static str, Value)> {
         ),
         (
             "timeout",
-            count("Time after which the statement is ended, in milliseconds."),
+            id("Time after which the statement is ended, in milliseconds."),
         ),
         ("retries", int("How often it is tried again.", 0, 1_000)),
         (
             "delay",
-            count("Time that the statement waits before it is sent, in milliseconds."),
+            id("Time that the statement waits before it is sent, in milliseconds."),
         ),
         (
             "next_query_flagIN",
@@ -162,4 +162,36 @@ fn actions() -> Vec<(&'static str, Value)> {
             text("Free text, which the engine keeps beside the rule."),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use shardwright_tables::QUERY_RULES;
+
+    use super::rule;
+
+    #[test]
+    fn a_rule_has_the_columns_of_the_table_with_their_ranges() {
+        let schema = rule();
+        let fields = schema["properties"].as_object().unwrap();
+        let columns = QUERY_RULES.columns.iter().map(|column| column.name);
+        let names: BTreeSet<&str> = columns.chain(["cluster", "role"]).collect();
+        assert_eq!(fields.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+        for column in QUERY_RULES.columns {
+            let field = &fields[column.name];
+            let bounds = match field.get("enum") {
+                Some(words) if column.is_number() => Some(words[0].as_i64().zip(words[1].as_i64()).unwrap()),
+                _ => field["minimum"].as_i64().zip(field["maximum"].as_i64()),
+            };
+            // An id that is pinned begins at 1.
+            let least = |range: &std::ops::RangeInclusive<i64>| match column.name {
+                "rule_id" => 1,
+                _ => *range.start(),
+            };
+            let range = column.range().map(|range| (least(&range), *range.end()));
+            assert_eq!(bounds, range, "{}", column.name);
+        }
+    }
 }

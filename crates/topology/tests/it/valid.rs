@@ -181,7 +181,7 @@ fn shards_know_their_keys_places_and_instances() {
         project.origins.address(rule.origin),
         "query_rules.legacy.rules[1]"
     );
-    assert!(rule.active && rule.apply);
+    assert!(rule.active && rule.columns.apply);
 }
 
 const CLUSTERS: &str = "clusters:\n  one: {type: single, servers: {db1: {host: one.db}}}\n  two: {type: single, servers: {db1: {host: two.db}}}\n";

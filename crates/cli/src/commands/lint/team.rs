@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Proof, Severity};
-use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, MemberStatus, NativeStep, Role, Rule};
+use shardwright_rules::tables::{self, Cell, RULE_COLUMNS};
+use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, MemberStatus, Role, Rule};
 use shardwright_topology::model::{
     FieldCondition, FieldTest, LintSeverity, TeamItems, TeamRule, TeamTest, TeamValue,
 };
@@ -213,38 +214,33 @@ fn of_rule(rule: &Rule, configuration: &Configuration) -> Item {
         };
         Some((cluster.name.to_string(), role.to_string()))
     };
-    let fields = match &rule.body {
+    let mut fields = json!({"rule_id": rule.id, "address": rule.address.as_str(), "flagIN": rule.flag_in});
+    match &rule.body {
         Body::Engine(row) => {
             let (cluster, role) = place(row.destination_hostgroup).unzip();
-            json!({
-                "rule_id": rule.id, "address": rule.address.as_str(), "flagIN": rule.flag_in,
-                "username": row.username, "schemaname": row.schemaname, "client_addr": row.client_addr,
-                "proxy_addr": row.proxy_addr, "proxy_port": row.proxy_port,
-                "digest": row.digest.map(|digest| format!("0x{digest:016X}")),
-                "match_digest": row.match_digest, "match_pattern": row.match_pattern,
-                "negate_match_pattern": row.negate_match_pattern, "flagOUT": row.flag_out,
-                "replace_pattern": row.replace_pattern, "destination_hostgroup": row.destination_hostgroup,
-                "cluster": cluster, "role": role, "cache_ttl": row.cache_ttl_ms, "timeout": row.timeout_ms,
-                "retries": row.retries, "delay": row.delay_ms, "next_query_flagIN": row.next_query_flag_in,
-                "mirror_hostgroup": row.mirror_hostgroup, "error_msg": row.error_msg, "OK_msg": row.ok_msg,
-                "multiplex": row.multiplex, "log": row.log, "apply": row.apply, "comment": row.comment,
-            })
+            fields["cluster"] = json!(cluster);
+            fields["role"] = json!(role);
+            for column in RULE_COLUMNS {
+                fields[column.name()] = column.get(row).map_or(Value::Null, cell);
+            }
         }
-        Body::Native { step, .. } => {
-            let step = match step {
-                NativeStep::Map(_) => "map",
-                NativeStep::Role(_) => "role",
-                NativeStep::Delay(_) => "delay",
-                NativeStep::NoMultiplex => "no_multiplex",
-                NativeStep::StopIfPlaced => "stop_if_placed",
-            };
-            json!({"rule_id": rule.id, "address": rule.address.as_str(), "flagIN": rule.flag_in, "step": step})
-        }
-    };
+        Body::Native { step, .. } => fields["step"] = json!(step.name()),
+    }
     let address = rule.address.to_string();
     Item {
         rule_id: Some(rule.id),
         ..item(fields, format!("rule {}", rule.id), Some(address))
+    }
+}
+
+/// A value of a column, as rules of the team write it.
+fn cell(value: tables::Value<'_>) -> Value {
+    match value {
+        tables::Value::Switch(value) => json!(value),
+        value => match Cell::from(value) {
+            Cell::Integer(number) => json!(number),
+            Cell::Text(text) => json!(text),
+        },
     }
 }
 

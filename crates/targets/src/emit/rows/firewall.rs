@@ -1,5 +1,6 @@
 //! The rows of the firewall: who may send what.
 
+use shardwright_rules::tables::digest_text;
 use shardwright_rules::{Configuration, Firewall, FirewallMode};
 
 use super::{Row, Table};
@@ -44,7 +45,7 @@ fn firewall_rules(firewall: &Firewall, rows: &mut Vec<Row>) -> Result<(), EmitEr
                 row.set("client_address", "");
                 row.set("schemaname", schema.as_str());
                 row.set("flagIN", *flag);
-                row.set("digest", format!("0x{digest:016X}").as_str());
+                row.set("digest", digest_text(*digest).as_str());
                 row.set("comment", firewall.address.as_str());
                 rows.push(row.checked()?);
             }

@@ -8,8 +8,6 @@ use shardwright_rules::{
 use super::{Row, Table};
 use crate::emit::EmitError;
 
-const MAX_WEIGHT: u32 = 10_000_000;
-const MAX_REPLICATION_LAG_S: u32 = 126_144_000;
 const MAX_REFUSALS_AT_A_TIME: u32 = 100;
 
 /// `mysql_servers`
@@ -46,35 +44,16 @@ fn refuser(hostgroup: &RefusingHostgroup) -> Result<Row, EmitError> {
 }
 
 fn server(hostgroup: &Hostgroup, member: &Member) -> Result<Row, EmitError> {
-    let mut row = Row::new(Table::Servers, &member.server);
-    row.at_most("weight", Some(member.weight), MAX_WEIGHT)?;
-    row.at_most(
-        "max_replication_lag",
-        Some(member.max_replication_lag_s),
-        MAX_REPLICATION_LAG_S,
-    )?;
-    row.set("hostgroup_id", hostgroup.id.0);
-    row.set("hostname", member.host.as_str());
-    row.set("port", u32::from(member.port));
-    row.set(
-        "status",
-        match member.status {
-            MemberStatus::Online => "ONLINE",
-            MemberStatus::Draining => "OFFLINE_SOFT",
-            MemberStatus::Offline => "OFFLINE_HARD",
-        },
-    );
     // There are no tiers: a last resort is a member of the lowest weight that is not none.
-    let weight = if member.tier > 0 {
-        member.weight.min(1)
-    } else {
-        member.weight
+    let weight = match member.tier {
+        0 => member.weight,
+        _ => member.weight.min(1),
     };
-    row.set("weight", weight);
-    row.set("max_connections", member.max_connections);
-    row.set("max_replication_lag", member.max_replication_lag_s);
-    row.set("use_ssl", member.use_tls);
-    row.set("comment", member.server.as_str());
+    let member = &Member {
+        weight,
+        ..member.clone()
+    };
+    let row = Row::filled(Table::Servers, &member.server, member.cells(hostgroup.id));
     row.checked()
 }
 
@@ -91,7 +70,7 @@ pub(super) fn hostgroups(configuration: &Configuration) -> Result<Vec<Row>, Emit
         match &cluster.kind {
             ClusterKind::Single => {}
             ClusterKind::Replication { read_only_check } => {
-                rows.push(replication(cluster, reader, *read_only_check));
+                rows.push(replication(cluster, reader, *read_only_check)?);
             }
             // Servers that could write count as readers only from 1 on: with 0, nothing would be left to read from but
             // servers that are read-only. 2 makes readers of those that could write and do not.
@@ -106,7 +85,7 @@ pub(super) fn hostgroups(configuration: &Configuration) -> Result<Vec<Row>, Emit
     Ok(rows)
 }
 
-fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> Row {
+fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> Result<Row, EmitError> {
     let mut row = Row::new(Table::ReplicationHostgroups, &cluster.address);
     row.set("writer_hostgroup", cluster.writer.0);
     row.set("reader_hostgroup", reader.0);
@@ -119,7 +98,7 @@ fn replication(cluster: &Cluster, reader: HostgroupId, check: ReadOnlyCheck) -> 
         },
     );
     row.set("comment", cluster.address.as_str());
-    row
+    row.checked()
 }
 
 fn group(

@@ -206,9 +206,6 @@ fn what_the_file_cannot_hold_is_refused() {
             columns_of(configuration, 100).error_msg = Some("say \"no\"".into());
         }),
         refusal(|configuration| {
-            columns_of(configuration, 100).timeout_ms = Some(3_000_000_000);
-        }),
-        refusal(|configuration| {
             let choice = FlagOutChoice {
                 id: 20_000,
                 weight: 1,
@@ -224,7 +221,6 @@ fn what_the_file_cannot_hold_is_refused() {
     insta::assert_snapshot!(told.join("\n"), @"
     shard_maps.accounts.shards.a0001: proxysql.cnf cannot hold rows of fast routing; --emit sql can
     query_rules.legacy.rules[0]: error_msg holds a double quote, which the file's reader does not escape; --emit sql can
-    query_rules.legacy.rules[0]: timeout has more than 31 bits, which the file's reader cannot hold; --emit sql can
     query_rules.legacy.rules[0]: attributes is not read from the file, so that no chain can be drawn; --emit sql can
     users.app: username holds a quote, which the file's reader does not escape; --emit sql can
     mysql-default_charset holds a double quote, which the file's reader does not escape; --emit sql can

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule_columns::{RULE_COLUMNS, RuleColumn, rule_column};
+
+const USERNAME: &RuleColumn = rule_column("username");
+
 /// The columns of an active row of `mysql_query_rules` besides `rule_id`, `active` and `flagIN`. An empty `username`
 /// or `schemaname` is `None`: both mean that there is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -118,14 +122,10 @@ impl EngineRule {
     }
 
     fn asks_for_user_only(&self) -> bool {
-        let empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
-        empty(&self.schemaname)
-            && empty(&self.client_addr)
-            && empty(&self.proxy_addr)
-            && self.proxy_port.is_none()
-            && self.digest.is_none()
-            && self.match_digest.is_none()
-            && self.match_pattern.is_none()
+        let others = RULE_COLUMNS
+            .iter()
+            .filter(|column| column.name() != USERNAME.name());
+        !others.into_iter().any(|column| column.is_condition_of(self))
     }
 
     /// The weighted alternatives that can be drawn: none where `flag_out` is set, and never one of weight 0.
@@ -163,13 +163,30 @@ pub struct Modifiers {
     pub global: bool,
 }
 
+impl Modifiers {
+    /// Every value with its text, as ProxySQL writes it itself.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("CASELESS", Self::of(true, false)),
+        ("GLOBAL", Self::of(false, true)),
+        ("CASELESS,GLOBAL", Self::of(true, true)),
+        ("", Self::of(false, false)),
+    ];
+
+    const fn of(caseless: bool, global: bool) -> Self {
+        Self { caseless, global }
+    }
+
+    /// As the column holds it.
+    pub fn text(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, known)| *known == self);
+        found.map_or("", |(text, _)| text)
+    }
+}
+
 impl Default for Modifiers {
     /// `CASELESS`, the column's default.
     fn default() -> Self {
-        Self {
-            caseless: true,
-            global: false,
-        }
+        Self::of(true, false)
     }
 }
 
@@ -180,6 +197,20 @@ pub struct FlagOutChoice {
     pub id: u32,
     /// Its share.
     pub weight: u32,
+}
+
+/// ProxySQL drops a rule with a longer client address when it loads it.
+const MAX_CLIENT_ADDR: usize = 45;
+
+/// Whether the engine loads a rule with this `client_addr`: an address, or a prefix that ends in `%`, of at most 45 bytes.
+/// It drops any other rule.
+pub fn is_client_addr(text: &str) -> bool {
+    text.len() <= MAX_CLIENT_ADDR && text.find('%').is_none_or(|at| at + 1 == text.len())
+}
+
+/// A digest's hash as the engine's tables hold it.
+pub fn digest_text(digest: u64) -> String {
+    format!("0x{digest:016X}")
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
