@@ -1,10 +1,8 @@
-//! Named points of an apply at which the process can be made to die, so that tests can crash it there.
-
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+//! Named points of an apply at which the process can be made to die, so that tests can crash it there. Only the feature
+//! `fail-points`, which tests switch on, makes them do anything.
 
 /// The environment variable that names the point to die at.
-pub(crate) const VARIABLE: &str = "SHARDWRIGHT_FAILPOINT";
+const VARIABLE: &str = "SHARDWRIGHT_FAILPOINT";
 
 /// A point of an apply, in the order in which they are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +23,7 @@ pub(crate) enum FailPoint {
     Answered,
 }
 
+#[cfg(feature = "fail-points")]
 impl FailPoint {
     const ALL: [(FailPoint, &'static str); 7] = [
         (FailPoint::Received, "received"),
@@ -40,6 +39,7 @@ impl FailPoint {
 /// The point to die at, if any; read from the environment once, when a proxy starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FailPoints {
+    #[cfg(feature = "fail-points")]
     armed: Option<FailPoint>,
 }
 
@@ -48,6 +48,7 @@ pub(crate) struct FailPoints {
 #[error("{VARIABLE} names no point of an apply: {0}")]
 pub struct UnknownFailPoint(String);
 
+#[cfg(feature = "fail-points")]
 impl FailPoints {
     /// The point that the environment names.
     ///
@@ -68,6 +69,9 @@ impl FailPoints {
 
     /// Ends the process as `kill -9` does when `point` is the armed one.
     pub(crate) fn reach(self, point: FailPoint) {
+        use nix::sys::signal::{Signal, kill};
+        use nix::unistd::Pid;
+
         if self.armed != Some(point) {
             return;
         }
@@ -76,4 +80,21 @@ impl FailPoints {
             std::process::abort();
         }
     }
+}
+
+#[cfg(not(feature = "fail-points"))]
+impl FailPoints {
+    /// No point.
+    ///
+    /// # Errors
+    /// Where the environment names one, which this build does not have.
+    pub(crate) fn from_environment() -> Result<Self, UnknownFailPoint> {
+        match std::env::var(VARIABLE) {
+            Ok(_) => Err(UnknownFailPoint("this build has none".to_owned())),
+            Err(_) => Ok(Self::default()),
+        }
+    }
+
+    /// Nothing.
+    pub(crate) fn reach(self, _point: FailPoint) {}
 }
