@@ -33,7 +33,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Every exit with its code and meaning, as `docs/exit-codes.md` and `--help` show them.
+    /// Every exit with its code and meaning, as `--help` and `docs/cli-output.md` show them.
     pub(crate) const TABLE: [(Exit, u8, &'static str); 12] = [
         (Exit::Done, 0, "done; nothing found; no changes"),
         (
