@@ -3,6 +3,7 @@
 //!
 //! `SHARDWRIGHT_CONFORMANCE=1000000` sends that many random statements; a usual run sends a few thousand.
 
+mod executions;
 mod keys;
 mod loaded;
 
@@ -10,8 +11,8 @@ use proptest::prelude::{Strategy, prop};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use shardwright_compiler::{Lock, Options, compile};
-use shardwright_rules::{Body, EngineId, MapStep, NativeStep, Outcome, SentAs};
-use shardwright_testkit::{Reply, real_proxysql};
+use shardwright_rules::{Body, EngineId, MapStep, NativeStep};
+use shardwright_testkit::real_proxysql;
 use shardwright_topology::model::Project;
 
 use self::keys::{KEYLESS, keyed, keys_of};
@@ -230,51 +231,4 @@ fn leaves_state(sql: &str) -> bool {
     ["BEGIN", "SET ", "USE ", "COMMIT", "GET_LOCK", "@"]
         .iter()
         .any(|word| upper.contains(word))
-}
-
-/// What has been prepared is refused when it runs: behind another schema, and behind other rules. Two threads, as the
-/// engine has them.
-#[test]
-fn the_engine_outlives_what_it_refuses_to_run() {
-    let Some(binary) = real_proxysql("prepared statements under changing rules") else {
-        return;
-    };
-    let project = loaded(HOSTILE);
-    let mut loaded = Loaded::start(&binary, &project, 2);
-    let rounds = wanted().div_ceil(100);
-    for round in 0..rounds {
-        // Without rules everything is prepared.
-        let home = loaded.compiled.configuration.hostgroups[0].id;
-        let users = format!(
-            "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', {home}), ('ops', {home})"
-        );
-        loaded.rig.load(&[users]).unwrap();
-        let texts = [
-            "SELECT a FROM t WHERE b=?",
-            "UPDATE t SET a=1",
-            "/* tenant=9 */ SELECT 1 FROM t",
-            "/* tenant=1 */ SELECT 1",
-        ];
-        let mut clients: Vec<_> = (0..4).map(|_| loaded.client("app", Some("app"))).collect();
-        let prepared: Vec<Vec<_>> = clients
-            .iter_mut()
-            .map(|client| texts.map(|text| client.prepare(text).unwrap()).into())
-            .collect();
-        loaded.load();
-        for (client, handles) in clients.iter_mut().zip(&prepared) {
-            for (handle, text) in handles.iter().zip(texts) {
-                let reply = client.execute(handle);
-                let expected = loaded.expected("app", Some("app"), text, SentAs::Execute);
-                match (&reply, &expected) {
-                    // After several in a second the engine shuns its admin port for a while, and refuses without it.
-                    (Reply::Error(1045 | 9001, _), Outcome::Reject(_)) => {}
-                    (reply, Outcome::Route(route)) => {
-                        assert_eq!(reply.hostgroup(), Some(route.hostgroup.0), "{text}: {reply:?}");
-                    }
-                    _ => panic!("{text}: {reply:?} and {expected:?}"),
-                }
-            }
-        }
-        assert_eq!(loaded.rig.proxysql_mut().ended().unwrap(), None, "round {round}");
-    }
 }
