@@ -15,7 +15,7 @@ use shardwright_rules::{Body, EngineId, MapStep, NativeStep};
 use shardwright_testkit::real_proxysql;
 use shardwright_topology::model::Project;
 
-use self::keys::{KEYLESS, keyed, keys_of};
+use self::keys::{KEYLESS, every_key, keyed, keys_of};
 use self::loaded::Loaded;
 use super::engines::cases::{CASES, CLUSTERS};
 use super::engines::text;
@@ -25,8 +25,13 @@ use crate::support::*;
 /// Random statements of a usual run.
 const USUAL: usize = 3_000;
 
+/// The variable that asks for a long run.
+const CONFORMANCE: &str = "SHARDWRIGHT_CONFORMANCE";
+/// Statements after which an engine is replaced by a new one.
+const MOST_CONNECTIONS: usize = 4_000;
+
 fn wanted() -> usize {
-    std::env::var("SHARDWRIGHT_CONFORMANCE").map_or(USUAL, |number| number.parse().expect("a number"))
+    std::env::var(CONFORMANCE).map_or(USUAL, |number| number.parse().expect("a number"))
 }
 
 #[test]
@@ -34,27 +39,38 @@ fn every_example_is_served_as_the_evaluator_says() {
     let Some(binary) = real_proxysql("the emitted rules of every example") else {
         return;
     };
+    let is_long = std::env::var_os(CONFORMANCE).is_some();
     for name in names() {
         let project = example(&name);
-        let loaded = Loaded::start(&binary, &project, 1);
-        let configuration = loaded.compiled.configuration.clone();
-        let program: Vec<MapStep> = compiled_maps(&project);
-        let mut compared = 0;
-        for user in &configuration.users {
-            let home = user.default_schema.as_deref();
-            let mut statements: Vec<(Option<String>, String)> =
-                KEYLESS.iter().map(|sql| (None, (*sql).to_owned())).collect();
-            for map in &program {
-                for key in keys_of(map) {
-                    statements.extend(keyed(map, &key));
-                }
+        let program = compiled_maps(&project);
+        let mut statements: Vec<(Option<String>, String)> =
+            KEYLESS.iter().map(|sql| (None, (*sql).to_owned())).collect();
+        for map in &program {
+            for key in keys_of(map) {
+                statements.extend(keyed(map, &key));
             }
-            for (schema, sql) in statements {
-                let schema = schema.as_deref().or(home);
-                let mut client = loaded.client(&user.name, schema);
-                compared += usize::from(loaded.check(&mut client, (&user.name, schema), &sql));
+            if is_long {
+                statements.extend(every_key(map));
             }
         }
+        let mut compared = 0;
+        // Each hostgroup keeps the connection that a statement made.
+        for part in statements.chunks(MOST_CONNECTIONS) {
+            let loaded = Loaded::start(&binary, &project, 1);
+            let configuration = loaded.compiled.configuration.clone();
+            for user in &configuration.users {
+                let home = user.default_schema.as_deref();
+                for (schema, sql) in part {
+                    let schema = schema.as_deref().or(home);
+                    let mut client = loaded.client(&user.name, schema);
+                    compared += usize::from(loaded.check(&mut client, (&user.name, schema), sql));
+                }
+            }
+        }
+        println!(
+            "{name}: {} statements, {compared} routed or refused",
+            statements.len()
+        );
         assert!(compared > 10, "{name}: only {compared} statements were routed");
     }
 }
