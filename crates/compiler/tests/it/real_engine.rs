@@ -6,6 +6,7 @@
 mod executions;
 mod keys;
 mod loaded;
+mod topologies;
 
 use proptest::prelude::{Strategy, prop};
 use proptest::strategy::ValueTree;
