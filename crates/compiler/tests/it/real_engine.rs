@@ -58,6 +58,7 @@ fn every_example_is_served_as_the_evaluator_says() {
         // Each hostgroup keeps the connection that a statement made.
         for part in statements.chunks(MOST_CONNECTIONS) {
             let loaded = Loaded::start(&binary, &project, 1);
+            loaded.be_patient();
             let configuration = loaded.compiled.configuration.clone();
             for user in &configuration.users {
                 let home = user.default_schema.as_deref();

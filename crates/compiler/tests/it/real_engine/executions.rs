@@ -40,12 +40,7 @@ fn the_engine_outlives_what_it_refuses_to_run() {
             program: compiled_maps(&project),
             loaded: Loaded::start(&binary, &project, 2),
         };
-        // Loading thousands of servers holds clients up for longer than the tenth of a second after which the rig gives up.
-        let patient = [
-            "SET mysql-connect_timeout_server_max='10000'",
-            "LOAD MYSQL VARIABLES TO RUNTIME",
-        ];
-        rounds.loaded.rig.proxysql().run(patient).unwrap();
+        rounds.loaded.be_patient();
         let mut of_project = Count::default();
         for round in 0.. {
             if of_project.executed >= each {

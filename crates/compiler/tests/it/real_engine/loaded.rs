@@ -80,6 +80,15 @@ impl Loaded {
         self.rig.proxysql().run(refusing.chain([load])).unwrap();
     }
 
+    /// A tenth of a second to connect is not enough where thousands of servers are loaded or reached.
+    pub(super) fn be_patient(&self) {
+        let patient = [
+            "SET mysql-connect_timeout_server_max='10000'",
+            "LOAD MYSQL VARIABLES TO RUNTIME",
+        ];
+        self.rig.proxysql().run(patient).unwrap();
+    }
+
     pub(super) fn client(&self, user: &str, schema: Option<&str>) -> EngineClient {
         let options = ClientOptions {
             user,

@@ -122,11 +122,7 @@ fn generated_topologies_are_served_as_the_evaluator_says() {
         served += 1;
         // Shown where the test fails.
         println!("{text}");
-        compared += checked(
-            &Loaded::start(&binary, &project, 1),
-            &compiled_maps(&project),
-            &text,
-        );
+        compared += checked(&Loaded::start(&binary, &project, 1), &compiled_maps(&project));
     }
     println!("{served} topologies, {refused} that are none, {compared} statements routed or refused");
     assert!(compared > served * 50, "{compared}");
