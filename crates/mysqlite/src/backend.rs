@@ -15,6 +15,8 @@ pub struct SessionContext {
     pub user: String,
     /// Where the client is.
     pub peer: SocketAddr,
+    /// The address that it connected to.
+    pub local: SocketAddr,
 }
 
 /// Answers statements; shared by all connections.

@@ -3,18 +3,20 @@
 //!
 //! `SHARDWRIGHT_CONFORMANCE=1000000` sends that many random statements; a usual run sends a few thousand.
 
+mod executions;
 mod keys;
 mod loaded;
+mod topologies;
 
 use proptest::prelude::{Strategy, prop};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use shardwright_compiler::{Lock, Options, compile};
-use shardwright_rules::{Body, EngineId, MapStep, NativeStep, Outcome, SentAs};
-use shardwright_testkit::{Reply, real_proxysql};
+use shardwright_rules::{Body, EngineId, MapStep, NativeStep};
+use shardwright_testkit::real_proxysql;
 use shardwright_topology::model::Project;
 
-use self::keys::{KEYLESS, keyed, keys_of};
+use self::keys::{KEYLESS, every_key, keyed, keys_of};
 use self::loaded::Loaded;
 use super::engines::cases::{CASES, CLUSTERS};
 use super::engines::text;
@@ -24,8 +26,13 @@ use crate::support::*;
 /// Random statements of a usual run.
 const USUAL: usize = 3_000;
 
+/// The variable that asks for a long run.
+const CONFORMANCE: &str = "SHARDWRIGHT_CONFORMANCE";
+/// Statements after which an engine is replaced by a new one.
+const MOST_CONNECTIONS: usize = 4_000;
+
 fn wanted() -> usize {
-    std::env::var("SHARDWRIGHT_CONFORMANCE").map_or(USUAL, |number| number.parse().expect("a number"))
+    std::env::var(CONFORMANCE).map_or(USUAL, |number| number.parse().expect("a number"))
 }
 
 #[test]
@@ -33,27 +40,39 @@ fn every_example_is_served_as_the_evaluator_says() {
     let Some(binary) = real_proxysql("the emitted rules of every example") else {
         return;
     };
+    let is_long = std::env::var_os(CONFORMANCE).is_some();
     for name in names() {
         let project = example(&name);
-        let loaded = Loaded::start(&binary, &project, 1);
-        let configuration = loaded.compiled.configuration.clone();
-        let program: Vec<MapStep> = compiled_maps(&project);
-        let mut compared = 0;
-        for user in &configuration.users {
-            let home = user.default_schema.as_deref();
-            let mut statements: Vec<(Option<String>, String)> =
-                KEYLESS.iter().map(|sql| (None, (*sql).to_owned())).collect();
-            for map in &program {
-                for key in keys_of(map) {
-                    statements.extend(keyed(map, &key));
-                }
+        let program = compiled_maps(&project);
+        let mut statements: Vec<(Option<String>, String)> =
+            KEYLESS.iter().map(|sql| (None, (*sql).to_owned())).collect();
+        for map in &program {
+            for key in keys_of(map) {
+                statements.extend(keyed(map, &key));
             }
-            for (schema, sql) in statements {
-                let schema = schema.as_deref().or(home);
-                let mut client = loaded.client(&user.name, schema);
-                compared += usize::from(loaded.check(&mut client, (&user.name, schema), &sql));
+            if is_long {
+                statements.extend(every_key(map));
             }
         }
+        let mut compared = 0;
+        // Each hostgroup keeps the connection that a statement made.
+        for part in statements.chunks(MOST_CONNECTIONS) {
+            let loaded = Loaded::start(&binary, &project, 1);
+            loaded.be_patient();
+            let configuration = loaded.compiled.configuration.clone();
+            for user in &configuration.users {
+                let home = user.default_schema.as_deref();
+                for (schema, sql) in part {
+                    let schema = schema.as_deref().or(home);
+                    let mut client = loaded.client(&user.name, schema);
+                    compared += usize::from(loaded.check(&mut client, (&user.name, schema), sql));
+                }
+            }
+        }
+        println!(
+            "{name}: {} statements, {compared} routed or refused",
+            statements.len()
+        );
         assert!(compared > 10, "{name}: only {compared} statements were routed");
     }
 }
@@ -230,51 +249,4 @@ fn leaves_state(sql: &str) -> bool {
     ["BEGIN", "SET ", "USE ", "COMMIT", "GET_LOCK", "@"]
         .iter()
         .any(|word| upper.contains(word))
-}
-
-/// What has been prepared is refused when it runs: behind another schema, and behind other rules. Two threads, as the
-/// engine has them.
-#[test]
-fn the_engine_outlives_what_it_refuses_to_run() {
-    let Some(binary) = real_proxysql("prepared statements under changing rules") else {
-        return;
-    };
-    let project = loaded(HOSTILE);
-    let mut loaded = Loaded::start(&binary, &project, 2);
-    let rounds = wanted().div_ceil(100);
-    for round in 0..rounds {
-        // Without rules everything is prepared.
-        let home = loaded.compiled.configuration.hostgroups[0].id;
-        let users = format!(
-            "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', {home}), ('ops', {home})"
-        );
-        loaded.rig.load(&[users]).unwrap();
-        let texts = [
-            "SELECT a FROM t WHERE b=?",
-            "UPDATE t SET a=1",
-            "/* tenant=9 */ SELECT 1 FROM t",
-            "/* tenant=1 */ SELECT 1",
-        ];
-        let mut clients: Vec<_> = (0..4).map(|_| loaded.client("app", Some("app"))).collect();
-        let prepared: Vec<Vec<_>> = clients
-            .iter_mut()
-            .map(|client| texts.map(|text| client.prepare(text).unwrap()).into())
-            .collect();
-        loaded.load();
-        for (client, handles) in clients.iter_mut().zip(&prepared) {
-            for (handle, text) in handles.iter().zip(texts) {
-                let reply = client.execute(handle);
-                let expected = loaded.expected("app", Some("app"), text, SentAs::Execute);
-                match (&reply, &expected) {
-                    // After several in a second the engine shuns its admin port for a while, and refuses without it.
-                    (Reply::Error(1045 | 9001, _), Outcome::Reject(_)) => {}
-                    (reply, Outcome::Route(route)) => {
-                        assert_eq!(reply.hostgroup(), Some(route.hostgroup.0), "{text}: {reply:?}");
-                    }
-                    _ => panic!("{text}: {reply:?} and {expected:?}"),
-                }
-            }
-        }
-        assert_eq!(loaded.rig.proxysql_mut().ended().unwrap(), None, "round {round}");
-    }
 }

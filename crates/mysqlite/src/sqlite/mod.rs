@@ -72,6 +72,7 @@ impl SqliteBackend {
             connection_id: 0,
             user: "root".to_owned(),
             peer: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
+            local: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
         };
         let mut session = self.session(&context)?;
         if let Some(schema) = schema {

@@ -1,12 +1,12 @@
 //! Servers that answer every statement with the number of their hostgroup.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shardwright_mysqlite::{
-    Answer, Backend, Cell, ColumnDefinition, ColumnType, Completion, Config, MysqlError, RowSink, Server,
-    Session, SessionContext, StatementShape, StatusFlags, User, Value,
+    Answer, Backend, Cell, ColumnDefinition, ColumnType, Completion, Config, Limits, MysqlError, RowSink,
+    Server, Session, SessionContext, StatementShape, StatusFlags, User, Value,
 };
 
 /// The first column of every result: what tells a server's answer from one of the engine's own.
@@ -38,23 +38,34 @@ pub struct Arrival {
 
 type Arrivals = Arc<Mutex<Vec<Arrival>>>;
 
-/// One server for each hostgroup, on free loopback ports; they end with this value.
+/// A server for each hostgroup; they end with this value.
+///
+/// They share a port, and each has an address of its own in 127.0.0.0/8: ten thousand hostgroups need no ten thousand
+/// ports, of which the machine has few, and no thread each.
 ///
 /// A statement that a server would answer with rows is answered with one row: hostgroup, text, schema. All others are
 /// answered with OK, whose text is `hostgroup N`. BEGIN, COMMIT and autocommit are followed, so that the status flags
 /// of answers are a server's.
 #[derive(Debug)]
 pub struct NumberedServers {
-    servers: Vec<(u32, Server)>,
+    hostgroups: Vec<u32>,
+    server: Server,
     arrivals: Arrivals,
 }
+
+/// Hostgroups that have an address.
+const MOST_HOSTGROUPS: u32 = 0x007F_0000;
 
 impl NumberedServers {
     /// Starts a server for each of `hostgroups`; every user of `users` may log in, without a password.
     ///
     /// # Errors
-    /// A port cannot be listened on.
+    /// A port cannot be listened on, or a hostgroup's number is too large for an address.
     pub fn start(hostgroups: impl IntoIterator<Item = u32>, users: &[&str]) -> io::Result<Self> {
+        let hostgroups: Vec<u32> = hostgroups.into_iter().collect();
+        if hostgroups.iter().any(|hostgroup| *hostgroup >= MOST_HOSTGROUPS) {
+            return Err(io::Error::other(format!("a hostgroup above {MOST_HOSTGROUPS}")));
+        }
         let arrivals = Arrivals::default();
         let users = users.iter().map(|name| User {
             name: (*name).to_owned(),
@@ -63,27 +74,28 @@ impl NumberedServers {
         let config = Config {
             users: users.collect(),
             server_version: "8.0.30".to_owned(),
+            limits: Limits {
+                connections: usize::MAX,
+                ..Limits::default()
+            },
             ..Config::default()
         };
-        let servers = hostgroups.into_iter().map(|hostgroup| {
-            let backend = Numbered {
-                hostgroup,
-                arrivals: Arc::clone(&arrivals),
-            };
-            let server = Server::bind((Ipv4Addr::LOCALHOST, 0), config.clone(), Arc::new(backend))?;
-            Ok((hostgroup, server))
-        });
+        let backend = Numbered {
+            arrivals: Arc::clone(&arrivals),
+        };
+        let server = Server::bind((Ipv4Addr::UNSPECIFIED, 0), config, Arc::new(backend))?;
         Ok(Self {
-            servers: servers.collect::<io::Result<_>>()?,
+            hostgroups,
+            server,
             arrivals,
         })
     }
 
     /// Each hostgroup with its server's address.
     pub fn addresses(&self) -> impl Iterator<Item = (u32, SocketAddr)> {
-        self.servers
-            .iter()
-            .map(|(hostgroup, server)| (*hostgroup, server.local_addr()))
+        let port = self.server.local_addr().port();
+        let hostgroups = self.hostgroups.iter();
+        hostgroups.map(move |hostgroup| (*hostgroup, SocketAddr::from((address_of(*hostgroup), port))))
     }
 
     /// The rows of `mysql_servers` for ProxySQL's admin port, without `LOAD`.
@@ -108,15 +120,30 @@ impl NumberedServers {
     }
 }
 
+/// 127.1.0.0 is that of hostgroup 0.
+fn address_of(hostgroup: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 1, 0, 0)) + hostgroup)
+}
+
+fn hostgroup_at(address: IpAddr) -> Option<u32> {
+    let IpAddr::V4(address) = address else {
+        return None;
+    };
+    let first = u32::from(address_of(0));
+    let hostgroup = u32::from(address).checked_sub(first)?;
+    (hostgroup < MOST_HOSTGROUPS).then_some(hostgroup)
+}
+
 struct Numbered {
-    hostgroup: u32,
     arrivals: Arrivals,
 }
 
 impl Backend for Numbered {
-    fn open_session(&self, _: &SessionContext) -> Result<Box<dyn Session>, MysqlError> {
+    fn open_session(&self, context: &SessionContext) -> Result<Box<dyn Session>, MysqlError> {
+        let hostgroup = hostgroup_at(context.local.ip())
+            .ok_or_else(|| MysqlError::general(1105, format!("{} is no hostgroup's", context.local)))?;
         Ok(Box::new(NumberedSession {
-            hostgroup: self.hostgroup,
+            hostgroup,
             arrivals: Arc::clone(&self.arrivals),
             schema: None,
             autocommit: true,

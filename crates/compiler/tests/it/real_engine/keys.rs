@@ -2,14 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Finder, KeyValue, MapStep};
+use shardwright_rules::{Finder, KeyValue, MapStep, Shard};
 
-/// Keys of one map that are tried.
+/// Keys of one map that are tried in every form.
 const MOST_KEYS: usize = 24;
 
 /// Statements that name a key in every way that the finders of a map know.
 pub(super) fn keyed(map: &MapStep, key: &str) -> Vec<(Option<String>, String)> {
     let rest = [
+        "SELECT a\nFROM t WHERE id=5",
+        "SELECT a\r\nFROM\tt\x0bWHERE id=5",
+        "UPDATE t\r\nSET a=1\n",
+        "SELECT /* n */ a FROM t",
+        "SELECT /*! a */ FROM t",
+        "SELECT /*+ n */ a FROM t",
+        "SELECT a # n\nFROM t",
+        "SELECT a FROM t # n\r\nFOR UPDATE",
         "SELECT a FROM t WHERE id=5",
         "UPDATE t SET a=1",
         "SELECT a FROM t FOR UPDATE",
@@ -26,8 +34,18 @@ pub(super) fn keyed(map: &MapStep, key: &str) -> Vec<(Option<String>, String)> {
                     statements.push((None, format!("/* {word}={key} */ {rest}")));
                     statements.push((None, format!("{rest} /* x, {word}={key} */")));
                 }
-                statements.push((None, format!("/* {word}={key} {word}={key}1 */ SELECT 1 FROM t")));
-                statements.push((None, format!("SELECT 1 FROM t -- /* {word}={key} */")));
+                let pair = format!("{word}={key}");
+                let forms = [
+                    format!("/* {pair} {pair}1 */ SELECT 1 FROM t"),
+                    format!("SELECT 1 FROM t -- /* {pair} */"),
+                    format!("/*! {pair} */ SELECT 1 FROM t"),
+                    format!("/*+ {pair} */ SELECT 1 FROM t"),
+                    format!("-- {pair}\nSELECT 1 FROM t"),
+                    format!("# {pair}\r\nSELECT 1 FROM t"),
+                    format!("/*\n{pair}\r\n*/ SELECT 1 FROM t"),
+                    format!("/*\t{pair}\x0b*/\tUPDATE t SET a=1"),
+                ];
+                statements.extend(forms.map(|sql| (None, sql)));
             }
             Finder::Schema { template } => {
                 let value = key
@@ -64,12 +82,7 @@ pub(super) fn keyed(map: &MapStep, key: &str) -> Vec<(Option<String>, String)> {
 pub(super) fn keys_of(map: &MapStep) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for shard in &map.shards {
-        let own = shard.keys.iter().map(ToString::to_string);
-        let ranges = shard
-            .ranges
-            .iter()
-            .flat_map(|(low, high)| [low.to_string(), high.to_string()]);
-        keys.extend(own.chain(ranges).take(2));
+        keys.extend(own_keys(shard).take(2));
         if keys.len() >= MOST_KEYS {
             break;
         }
@@ -81,6 +94,18 @@ pub(super) fn keys_of(map: &MapStep) -> BTreeSet<String> {
         .collect();
     keys.extend(near);
     keys
+}
+
+/// Every key of a map, of ranges the first and the last, each in one form.
+pub(super) fn every_key(map: &MapStep) -> impl Iterator<Item = (Option<String>, String)> {
+    let keys = map.shards.iter().flat_map(own_keys);
+    keys.flat_map(|key| keyed(map, &key).into_iter().take(1))
+}
+
+fn own_keys(shard: &Shard) -> impl Iterator<Item = String> {
+    let ranges = shard.ranges.iter();
+    let ends = ranges.flat_map(|(low, high)| [low.to_string(), high.to_string()]);
+    shard.keys.iter().map(ToString::to_string).chain(ends)
 }
 
 /// Statements without any key: setup, transactions, and what only looks like them.

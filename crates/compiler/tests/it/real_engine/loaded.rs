@@ -1,7 +1,12 @@
 //! Emitted rules loaded into a real ProxySQL, and its answers compared with the evaluator's.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use shardwright_compiler::{Compiled, Lock, Options, compile};
-use shardwright_rules::{EngineId, Evaluator, Outcome, SentAs, SessionView, Statement};
+use shardwright_proxy::{RefusingPort, RefusingServer};
+use shardwright_rules::{
+    Configuration, EngineId, Evaluator, Outcome, Refuser, SentAs, SessionView, Statement,
+};
 use shardwright_sql::{LexMode, ReadHazards, Shape};
 use shardwright_targets::emit;
 use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig};
@@ -12,6 +17,9 @@ pub(super) struct Loaded {
     pub(super) rig: Rig,
     pub(super) compiled: Compiled,
     evaluator: Evaluator,
+    statements: Vec<String>,
+    /// A port for each hostgroup that `shardwright refuse` answers for.
+    refusing: RefusingServer,
 }
 
 impl Loaded {
@@ -34,7 +42,13 @@ impl Loaded {
             ..ProxySqlOptions::default()
         };
         let rig = Rig::start(binary, &options, hostgroups, &users).unwrap();
+        let ports = configuration.refusing.iter().map(|hostgroup| RefusingPort {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            reason: hostgroup.reason.clone(),
+        });
         let loaded = Self {
+            refusing: RefusingServer::start(&ports.collect::<Vec<_>>()).unwrap(),
+            statements: emitted(configuration),
             evaluator: Evaluator::new(compiled.configuration.clone()),
             rig,
             compiled,
@@ -43,31 +57,36 @@ impl Loaded {
         loaded
     }
 
-    /// The emitted script, but for the addresses of servers and the passwords of users.
+    /// The project's rules, users and who refuses.
     pub(super) fn load(&self) {
-        let script = emit::sql(&self.compiled.configuration).unwrap();
-        let statements: Vec<&str> = script.split(";\n").map(without_comments).collect();
-        let is_of = |statement: &&str| {
-            ["mysql_users", "mysql_query_rules"]
-                .iter()
-                .any(|table| statement.contains(&format!(" INTO {table}")))
-                || statement.starts_with("SET mysql-query_processor")
-        };
-        let own: Vec<String> = statements.into_iter().filter(is_of).map(str::to_owned).collect();
-        let passwords =
-            "UPDATE mysql_users SET password='', default_schema=NULLIF(default_schema, '')".to_owned();
-        self.rig.load(&[own, vec![passwords]].concat()).unwrap();
+        self.rig.load(&self.statements).unwrap();
         let admin = self.rig.proxysql().admin_address();
-        let refusing = self.compiled.configuration.refusing.iter().map(|hostgroup| {
-            format!(
-                "REPLACE INTO mysql_servers (hostgroup_id, hostname, port) VALUES ({}, '{}', {})",
-                hostgroup.id,
-                admin.ip(),
-                admin.port()
-            )
-        });
+        let hostgroups = self.compiled.configuration.refusing.iter();
+        let refusing = hostgroups
+            .zip(self.refusing.addresses())
+            .map(|(hostgroup, service)| {
+                let refuser = match hostgroup.refuser {
+                    Refuser::Admin => admin,
+                    Refuser::Service => service,
+                };
+                format!(
+                    "REPLACE INTO mysql_servers (hostgroup_id, hostname, port) VALUES ({}, '{}', {})",
+                    hostgroup.id,
+                    refuser.ip(),
+                    refuser.port()
+                )
+            });
         let load = "LOAD MYSQL SERVERS TO RUNTIME".to_owned();
         self.rig.proxysql().run(refusing.chain([load])).unwrap();
+    }
+
+    /// A tenth of a second to connect is not enough where thousands of servers are loaded or reached.
+    pub(super) fn be_patient(&self) {
+        let patient = [
+            "SET mysql-connect_timeout_server_max='10000'",
+            "LOAD MYSQL VARIABLES TO RUNTIME",
+        ];
+        self.rig.proxysql().run(patient).unwrap();
     }
 
     pub(super) fn client(&self, user: &str, schema: Option<&str>) -> EngineClient {
@@ -151,6 +170,20 @@ impl Loaded {
             assert!(rest.is_empty(), "{sql:?} reached readers: {rest:?}");
         }
     }
+}
+
+/// The emitted script, but for the addresses of servers and the passwords of users.
+fn emitted(configuration: &Configuration) -> Vec<String> {
+    let script = emit::sql(configuration).unwrap();
+    let is_of = |statement: &&str| {
+        ["mysql_users", "mysql_query_rules"]
+            .iter()
+            .any(|table| statement.contains(&format!(" INTO {table}")))
+            || statement.starts_with("SET mysql-query_processor")
+    };
+    let statements = script.split(";\n").map(without_comments).filter(is_of);
+    let passwords = "UPDATE mysql_users SET password='', default_schema=NULLIF(default_schema, '')";
+    statements.chain([passwords]).map(str::to_owned).collect()
 }
 
 fn without_comments(statement: &str) -> &str {
