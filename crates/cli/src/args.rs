@@ -74,6 +74,9 @@ pub(crate) struct Global {
     /// Annotates the lines of a change with what was found
     #[arg(long, global = true, value_enum, value_name = "SERVICE")]
     pub(crate) annotate: Option<Annotate>,
+    /// Shows notes about engines in full; without it their number
+    #[arg(long, global = true)]
+    pub(crate) notes: bool,
     /// Only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -317,6 +320,7 @@ pub(crate) enum Emit {
 /// else becomes of a statement, or a property is refuted.
 #[derive(Debug, ClapArgs)]
 #[command(
+    group = clap::ArgGroup::new("measured").args(["coverage", "mutants"]).multiple(true),
     after_help = "Examples:\n  shardwright test\n  shardwright test \"every hint\" --engine proxysql-2.7\n  \
     shardwright test --format json\n  shardwright test --coverage --fail-under 90\n  shardwright test --mutants --most 100"
 )]
@@ -333,7 +337,7 @@ pub(crate) struct Test {
     #[arg(long)]
     pub(crate) mutants: bool,
     /// The least coverage, and share of mutants that are noticed, in percent
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "measured")]
     pub(crate) fail_under: Option<f64>,
     /// The most mutants for each engine
     #[arg(long, value_name = "N", default_value_t = 500, requires = "mutants")]

@@ -14,12 +14,13 @@ mod ui;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::reports::ReportFile;
 use crate::ui::Ui;
 
 fn main() -> ExitCode {
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     });
     let (args, name) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(with_tip(error)),
     };
     let ui = Ui::new(&args.global);
     let exit = match commands::run(&args, &ui) {
@@ -55,8 +56,22 @@ fn failed(error: &CommandError, ui: &Ui) -> Exit {
     error.exit
 }
 
+/// The error of the command line, with what was meant where a report is asked for as a format.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (argument, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    if argument.starts_with("--format") && format!("{value}=file").parse::<ReportFile>().is_ok() {
+        let tip = format!("write `--report {value}=FILE`; `--format` is what the command prints");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// Help and version are answers; everything else that the parser says is a bad command line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: clap::Error) -> ExitCode {
     let answer = matches!(
         error.kind(),
         ErrorKind::DisplayHelp

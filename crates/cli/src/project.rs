@@ -18,7 +18,7 @@ use crate::commands::live;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ownership;
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, counted};
 
 /// The name of the lock file, beside the project file.
 const LOCK_FILE: &str = "shardwright.lock";
@@ -164,7 +164,7 @@ pub(crate) fn read_lock(directory: &Path, environment: Option<&str>) -> Result<L
     )
 }
 
-/// Shows problems to people, on standard error; with `--quiet` only errors.
+/// Shows problems to people, on standard error: notes as a number, and with `--notes` in full; with `--quiet` only errors.
 pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
     show_at_least(Severity::Info, problems, sources, ui);
 }
@@ -181,11 +181,37 @@ fn show_at_least(least: Severity, problems: &Problems, sources: &Sources, ui: &U
         (false, true) => Severity::Info,
         (false, false) => least,
     };
-    let new = ui.found(problems, sources).at_least(least);
-    let text = render::text::render(&new, sources, ui.color_err());
+    let new = ui.found(problems, sources);
+    let counts_notes = least == Severity::Info && !ui.shows_notes();
+    let notes = counts_notes.then(|| number_of_notes(&new)).flatten();
+    let shown = new.at_least(if counts_notes { Severity::Warning } else { least });
+    let text = render::text::render(&shown, sources, ui.color_err());
     if !text.is_empty() {
         ui.message(&text);
     }
+    if let Some(notes) = notes {
+        ui.status(&notes);
+    }
+}
+
+/// `2 notes (SW322, SW334): --notes shows them`
+fn number_of_notes(problems: &Problems) -> Option<String> {
+    let notes: Vec<_> = problems
+        .sorted()
+        .into_iter()
+        .filter(|problem| problem.severity == Severity::Info)
+        .collect();
+    let mut codes: Vec<&str> = notes.iter().map(|note| note.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let pronoun = if notes.len() == 1 { "it" } else { "them" };
+    (!notes.is_empty()).then(|| {
+        format!(
+            "{} ({}): --notes shows {pronoun}",
+            counted(notes.len(), "note"),
+            codes.join(", ")
+        )
+    })
 }
 
 /// Problems as the result of a command: one document on standard output, or text for people on standard error.

@@ -50,6 +50,7 @@ pub(crate) struct Ui {
     color_err: bool,
     quiet: bool,
     verbose: bool,
+    notes: bool,
     /// Where the paths of problems start, seen from where the program was started.
     directory: String,
     annotate: Option<Annotate>,
@@ -78,6 +79,7 @@ impl Ui {
             color_err: decide(io::stderr().is_terminal()),
             quiet: global.quiet,
             verbose: global.verbose,
+            notes: global.notes || global.verbose,
             directory: global.directory.to_string_lossy().into_owned(),
             annotate: global.annotate,
             reports: global.reports.clone(),
@@ -239,6 +241,10 @@ impl Ui {
     }
 
     /// Whether more is told than was asked for.
+    pub(crate) fn shows_notes(&self) -> bool {
+        self.notes
+    }
+
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }

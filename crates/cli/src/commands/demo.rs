@@ -56,6 +56,7 @@ fn global(environment: &Environment) -> Global {
         annotate: None,
         quiet: false,
         verbose: false,
+        notes: false,
     }
 }
 

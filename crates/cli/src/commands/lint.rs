@@ -35,6 +35,7 @@ pub(crate) use team::PAGES as TEAM_PAGES;
 const MOST_FIX_ROUNDS: usize = 32;
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    check_codes(args)?;
     if let Some(rules) = &args.rules {
         return rule_file::run(rules, args, global, ui);
     }
@@ -69,6 +70,19 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     }
     let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     conclude(problems, &opened.sources, &engines.join(", "), args, ui)
+}
+
+/// Every code of the command line is one that a finding can have, or the beginning of one.
+fn check_codes(args: &Lint) -> Result<(), CommandError> {
+    let pages = codes::pages();
+    let is_known = |prefix: &&String| pages.iter().any(|page| page.code.as_str().starts_with(prefix.as_str()));
+    match args.select.iter().chain(&args.ignore).find(|prefix| !is_known(prefix)) {
+        Some(unknown) => Err(
+            CommandError::usage(format!("no code begins with {unknown}"))
+                .hint("codes look like SW201; SW2 stands for all that begin so"),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Leaves out what the baseline holds, shows the rest, and says how the command ends.

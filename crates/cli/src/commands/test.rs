@@ -41,6 +41,12 @@ pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, Command
             .collect::<Result<_, _>>()?,
     };
     let chosen = Chosen::of(args, &opened);
+    if let (Some(name), true) = (&args.name, chosen.is_empty()) {
+        return Err(
+            CommandError::usage(format!("no test and no property has `{name}` in its name"))
+                .hint("names are those of tests/**/*.yaml; upper and lower case differ"),
+        );
+    }
     let mut problems = opened.problems.clone();
     let mut counts = Vec::new();
     for engine in engines {
@@ -60,6 +66,10 @@ struct Chosen<'p> {
 }
 
 impl<'p> Chosen<'p> {
+    fn is_empty(&self) -> bool {
+        self.tests.is_empty() && self.properties.is_empty()
+    }
+
     fn of(args: &Test, opened: &'p Opened) -> Self {
         let wanted = |name: &str| args.name.as_ref().is_none_or(|part| name.contains(part.as_str()));
         let project = &opened.project;

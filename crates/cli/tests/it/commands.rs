@@ -47,6 +47,50 @@ fn a_bad_command_line_is_64() {
 }
 
 #[test]
+fn what_a_command_line_asks_for_and_nobody_has_is_64() {
+    let environment = example("tenants");
+    let said = |arguments: &[&str]| {
+        let output = environment.run(arguments).unwrap();
+        assert_eq!(output.code(), Some(64), "{arguments:?}\n{}", output.stderr);
+        output.stderr
+    };
+    let errors = [
+        said(&["test", "no such test"]),
+        said(&["lint", "--select", "SW2,SW999"]),
+        said(&["lint", "--ignore", "SW999"]),
+    ];
+    insta::assert_snapshot!(errors.concat(), @"
+    error: no test and no property has `no such test` in its name
+      = help: names are those of tests/**/*.yaml; upper and lower case differ
+    error: no code begins with SW999
+      = help: codes look like SW201; SW2 stands for all that begin so
+    error: no code begins with SW999
+      = help: codes look like SW201; SW2 stands for all that begin so
+    ");
+    assert!(said(&["test", "--fail-under", "90"]).contains("<--coverage|--mutants>"));
+    let format = said(&["lint", "--format", "sarif"]);
+    assert!(format.contains("tip: write `--report sarif=FILE`"), "{format}");
+}
+
+#[test]
+fn notes_are_a_number_until_they_are_asked_for() {
+    let environment = example("tenants");
+    let validated = |arguments: &[&str]| {
+        let arguments = [&["validate"], arguments].concat();
+        environment.run(arguments).unwrap().success()
+    };
+    let calm = validated(&[]).stderr;
+    insta::assert_snapshot!(calm, @"
+    2 notes (SW322, SW334): --notes shows them
+    valid for bundled, proxysql-2.7: 200 clusters, 1 user, 200 shards, 1 shard map
+    ");
+    let full = validated(&["--notes"]).stderr;
+    assert!(full.contains("info[SW322]") && full.contains("info[SW334]"), "{full}");
+    let json = validated(&["--format", "json"]).stdout;
+    assert!(json.contains("SW322") && json.contains("SW334"), "{json}");
+}
+
+#[test]
 fn examples_validate_and_lint_clean() {
     for name in [
         "world",
