@@ -116,7 +116,18 @@ fn sessions_follow_the_engine() {
         // What it cannot read goes to the user's hostgroup, whatever rules say.
         (
             &[&rule(1, "destination_hostgroup, apply", "3, 1")],
-            &["SET sql_select_limit=1+1", "SELECT 1"],
+            &[
+                "SET sql_select_limit=1+1",
+                "SET sql_mode='A B'",
+                "SET sql_mode=\"A, B\"",
+                "SET time_zone='A+B'",
+                "SET time_zone='+01:00'",
+                "SET sql_mode='A.B'",
+                "SET lc_messages='a(b'",
+                "SET sql_mode='A#B'",
+                "SET sql_mode='A,B_C'",
+                "SELECT 1",
+            ],
         ),
         (
             &[

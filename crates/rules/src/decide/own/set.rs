@@ -181,6 +181,14 @@ fn is_unreadable(item: &SetItem<'_>, text: &[u8]) -> bool {
             let calls = [&b"concat("[..], b"replace(", b"ifnull(", b"(select "];
             !(name == "sql_mode" && calls.iter().any(|call| written.starts_with(call)))
         }
+        SetItem::Variable {
+            value: Value::Text(value),
+            ..
+        } => {
+            // As seen on 2.7.1; the offset of a time zone may begin with a sign.
+            let value = value.strip_prefix(b"+").unwrap_or(value);
+            value.iter().any(|byte| b" .;(#+".contains(byte))
+        }
         _ => false,
     }
 }
