@@ -100,17 +100,16 @@ impl Ui {
     /// Says how much of what was asked about a rule set could be decided, and takes it into the reports of the run.
     pub(crate) fn decided(&self, decided: Decided) {
         self.status(&format!(
-            "{}: decided for {} of {} rules ({:.1} %) whether a statement can match them",
+            "{}: reachability decided for {} of {} rules",
             decided.rule_set,
             decided.decided,
-            decided.asked,
-            100.0 * decided.share()
+            counted(decided.asked, "rule")
         ));
         for undecided in &decided.undecided {
             let rules = undecided.rule_ids.len();
             self.status(&format!(
-                "  undecided for {rules} rule{}: {}",
-                if rules == 1 { "" } else { "s" },
+                "  undecided for {}: {}",
+                counted(rules, "rule"),
                 undecided.construct
             ));
         }

@@ -28,7 +28,7 @@ users:
 
 #[test]
 fn what_every_instance_has_is_said_once() {
-    let output = project(CLUSTERS).run(["validate"]).unwrap();
+    let output = project(CLUSTERS).run(["validate", "--notes"]).unwrap();
     assert_eq!(output.code(), Some(0), "{}", output.stderr);
     assert_eq!(
         output.stderr.matches("info[SW322]").count(),

@@ -16,7 +16,7 @@ const UNREADABLE: Code = Code::new("SW812");
 pub(crate) const PAGES: [CodeDoc; 3] = [
     CodeDoc {
         code: UNUSED,
-        title: "a comment allows a finding that there is not",
+        title: "an allow comment matches no finding",
         page: include_str!("../../../../../docs/rules/SW810.md"),
     },
     CodeDoc {
