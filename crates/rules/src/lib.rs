@@ -59,7 +59,7 @@ pub use scope::{Names, Scope, StatementKind, glob_matches};
 pub use session::{SessionView, Transaction};
 pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
-pub use statement::{Statement, digest_hash};
+pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};
 pub use user::{SecretReference, User};

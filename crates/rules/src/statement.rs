@@ -7,9 +7,18 @@ use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
-use shardwright_sql::{Digest, DigestOptions, LexMode, ReadHazards, Shape, Skim, StatementClass};
+use shardwright_sql::{Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass};
 
 use crate::{Names, SentAs, StatementKind, glob_matches};
+
+/// What COMMIT or ROLLBACK makes of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionEnd {
+    /// It is over.
+    Over,
+    /// AND CHAIN: another one begins, also where none was open.
+    Chained,
+}
 
 /// A statement as the client sent it.
 #[derive(Debug)]
@@ -138,6 +147,27 @@ impl<'a> Statement<'a> {
     /// COMMIT, ROLLBACK, SAVEPOINT, XA: these go where the open transaction is.
     pub fn follows_transaction(&self) -> bool {
         self.class().is_transaction_control() && !self.has_several()
+    }
+
+    /// What COMMIT and ROLLBACK make of a transaction; `None` for ROLLBACK TO a savepoint and all other statements.
+    pub fn transaction_end(&self) -> Option<TransactionEnd> {
+        if !matches!(self.class(), StatementClass::Commit | StatementClass::Rollback) {
+            return None;
+        }
+        let text = self.text();
+        let mut before_chain = false;
+        let mut end = TransactionEnd::Over;
+        for token in Lexer::new(text, self.mode()).significant() {
+            let word = token.span.of(text);
+            if word.eq_ignore_ascii_case(b"TO") {
+                return None;
+            }
+            if before_chain && word.eq_ignore_ascii_case(b"CHAIN") {
+                end = TransactionEnd::Chained;
+            }
+            before_chain = word.eq_ignore_ascii_case(b"AND");
+        }
+        Some(end)
     }
 
     /// BEGIN, START TRANSACTION.

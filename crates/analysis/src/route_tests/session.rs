@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{
     Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PreparedStatements, Route, SentAs,
-    SessionView, Statement, Transaction, prepared,
+    SessionView, Statement, Transaction, TransactionEnd, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -178,7 +178,9 @@ impl Simulated {
             },
             Outcome::Own { answer, .. } => self.answered(statement, *answer),
             Outcome::DeferBegin => self.pending = true,
-            Outcome::Answer { .. } if ends_transaction(statement) => self.pending = false,
+            Outcome::Answer { .. } if statement.transaction_end() == Some(TransactionEnd::Over) => {
+                self.pending = false;
+            }
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
         }
     }
@@ -205,6 +207,7 @@ impl Simulated {
         let open = Transaction {
             hostgroup: route.hostgroup,
         };
+        let end = statement.transaction_end();
         let is_work = route.shard.is_some() || !statement.is_session_setup();
         match shape.class {
             StatementClass::Use => self.uses(statement),
@@ -213,7 +216,12 @@ impl Simulated {
                 self.transaction = Some(open);
                 self.pending = false;
             }
-            _ if ends_transaction(statement) || commits_by_itself(statement) => {
+            // It begins the next one, also where none was open.
+            _ if end == Some(TransactionEnd::Chained) => {
+                self.transaction = self.transaction.or(Some(open));
+                self.pending = false;
+            }
+            _ if end.is_some() || commits_by_itself(statement) => {
                 // A user without transaction_persistent can end one on another hostgroup than its own.
                 self.transaction = self.transaction.filter(|open| open.hostgroup != route.hostgroup);
                 self.pending = false;
@@ -262,7 +270,7 @@ impl Simulated {
     /// Whether a statement opens the transaction that is about to open.
     fn opens_with(&self, statement: &Statement<'_>) -> bool {
         let runs_alone = || self.plain_selects_open_nothing && is_plain_select(statement);
-        self.pending || !(self.autocommit || runs_alone())
+        self.pending || !(self.autocommit || looks_at_no_table(statement) || runs_alone())
     }
 
     fn set(&mut self, statement: &Statement<'_>) {
@@ -273,6 +281,7 @@ impl Simulated {
                 self.autocommit = switch;
                 if ends {
                     self.transaction = None;
+                    self.pending = false;
                 }
             }
         }
@@ -296,19 +305,31 @@ fn is_plain_select(statement: &Statement<'_>) -> bool {
     begins && !ends(b" FOR UPDATE") && !ends(b" FOR SHARE") && !ends(b" LOCK IN SHARE MODE")
 }
 
-/// COMMIT and ROLLBACK, but not to a savepoint, and not where a new transaction follows.
-fn ends_transaction(statement: &Statement<'_>) -> bool {
-    let text = statement.text();
-    let class = statement.shape().class;
-    let has = |wanted: &str| {
-        let mut tokens = Lexer::new(text, LexMode::default()).significant();
-        tokens.any(|token| {
-            identifier(&token, text).is_some_and(|word| word.eq_ignore_ascii_case(wanted.as_bytes()))
+/// With `autocommit=0` a server opens a transaction when it first looks at a table. These look at none; an EXECUTE of a
+/// text may, and so may stored code.
+fn looks_at_no_table(statement: &Statement<'_>) -> bool {
+    let shape = statement.shape();
+    let first_is = |wanted: &str| {
+        let token = Lexer::new(statement.text(), LexMode::default())
+            .significant()
+            .next();
+        token.is_some_and(|token| {
+            token
+                .span
+                .of(statement.text())
+                .eq_ignore_ascii_case(wanted.as_bytes())
         })
     };
-    matches!(class, StatementClass::Commit | StatementClass::Rollback)
-        && !has("TO")
-        && (!has("CHAIN") || has("NO"))
+    match shape.class {
+        StatementClass::Savepoint => true,
+        StatementClass::Do => !shape.runs_or_reads(),
+        StatementClass::Ddl => {
+            shape.effects.intersects(SessionEffects::TEMPORARY_TABLE)
+                && !shape.names_table
+                && !shape.has_subquery
+        }
+        _ => shape.effects.intersects(SessionEffects::TEXT_PREPARE) && !first_is("EXECUTE"),
+    }
 }
 
 /// Statements before which a server commits.

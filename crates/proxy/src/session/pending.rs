@@ -1,6 +1,6 @@
 //! A transaction that was begun and that no server knows of yet: its BEGIN waits for the first statement that has a key.
 
-use shardwright_rules::Statement;
+use shardwright_rules::{Statement, TransactionEnd};
 use shardwright_sql::StatementClass;
 use shardwright_wire::{ErrorCode, MysqlError, errors};
 
@@ -62,13 +62,12 @@ impl Pending {
                  version: write it without the comment",
             ));
         }
+        if let Some(end) = statement.transaction_end() {
+            self.texts.truncate(usize::from(end == TransactionEnd::Chained));
+            self.savepoints.clear();
+            return Ok(());
+        }
         match statement.shape().class {
-            StatementClass::Commit | StatementClass::Rollback if !has(statement, "TO") => {
-                let chains = has(statement, "CHAIN") && !has(statement, "NO");
-                self.texts.truncate(usize::from(chains));
-                self.savepoints.clear();
-                Ok(())
-            }
             StatementClass::Xa => {
                 Err(OUTSIDE.with("XAER_OUTSIDE: Some work is done outside global transaction"))
             }
@@ -156,6 +155,7 @@ mod tests {
             (&["SAVEPOINT a", "COMMIT"], &[]),
             (&["SAVEPOINT a", "COMMIT AND CHAIN"], &["BEGIN"]),
             (&["ROLLBACK AND NO CHAIN"], &[]),
+            (&["COMMIT AND CHAIN NO RELEASE"], &["BEGIN"]),
             (
                 &["SAVEPOINT a", "ROLLBACK TO SAVEPOINT `A`;"],
                 &["BEGIN", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT `A`;"],

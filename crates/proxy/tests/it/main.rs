@@ -14,6 +14,7 @@ mod leaks;
 mod maps;
 mod prepared;
 mod refuse;
+mod simulated;
 mod statements;
 mod streaming;
 mod trust;
