@@ -10,7 +10,7 @@ mod scan;
 use rusqlite::ToSql;
 use rusqlite::types::Value as Cell;
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span, did_you_mean};
-use shardwright_rules::tables::{self, Column, Table};
+use shardwright_rules::tables::{self, Column, TABLES, Table};
 
 use crate::cnf::parse::{Group, Setting, Value, parse};
 use crate::codes::{DROPPED, IGNORED, MISREAD, REFUSED, SYNTAX, UNKNOWN};
@@ -19,24 +19,6 @@ use crate::elsewhere::is_elsewhere;
 use crate::store::Store;
 use crate::{Layout, Ran};
 
-/// Sections of rows that the file can have, with the keys that a row must have.
-const SECTIONS: [(&str, &[&str]); 6] = [
-    ("mysql_servers", &["hostname", "hostgroup_id"]),
-    (
-        "mysql_replication_hostgroups",
-        &["writer_hostgroup", "reader_hostgroup"],
-    ),
-    ("mysql_group_replication_hostgroups", GROUP),
-    ("mysql_galera_hostgroups", GROUP),
-    ("mysql_users", &["username"]),
-    ("mysql_query_rules", &["rule_id"]),
-];
-const GROUP: &[&str] = &[
-    "writer_hostgroup",
-    "backup_writer_hostgroup",
-    "reader_hostgroup",
-    "offline_hostgroup",
-];
 /// Settings of the process and of other parts of it.
 const ELSEWHERE: [&str; 12] = [
     "datadir",
@@ -52,6 +34,12 @@ const ELSEWHERE: [&str; 12] = [
     "set_thread_name",
     "use_proxysql_compression",
 ];
+
+/// Tables that the file can hold, with the keys that a row must have.
+fn sections() -> impl Iterator<Item = (&'static Table, &'static [&'static str])> {
+    let tables = TABLES.iter();
+    tables.filter_map(|table| Some((*table, table.file_keys?)))
+}
 
 /// Reads a file into the tables.
 pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Ran {
@@ -97,8 +85,7 @@ struct Reader<'r> {
 impl Reader<'_> {
     fn section(&mut self, setting: &Setting) {
         let name = setting.name.as_str();
-        if let Some((table, required)) = SECTIONS.iter().find(|(known, _)| *known == name) {
-            let table = tables::table(table).expect("sections are tables");
+        if let Some((table, required)) = sections().find(|(table, _)| table.name == name) {
             return self.rows(table, required, setting);
         }
         match name {
@@ -118,9 +105,8 @@ impl Reader<'_> {
                 );
             }
             _ => {
-                let known = SECTIONS
-                    .iter()
-                    .map(|(name, _)| *name)
+                let known = sections()
+                    .map(|(table, _)| table.name)
                     .chain(["mysql_variables", "admin_variables"]);
                 self.problems.push(
                     Diagnostic::warning(
@@ -161,10 +147,10 @@ impl Reader<'_> {
                 ("mysql_servers", "hostgroup") => "hostgroup_id",
                 (_, name) => name,
             };
-            // Keys are compared exactly, and these columns are not read from a file.
-            let known = table.column(name).filter(|column| {
-                column.name == name && !(name == "attributes" || matches!(name, "backend" | "frontend"))
-            });
+            // Keys are compared exactly.
+            let known = table
+                .column(name)
+                .filter(|column| column.name == name && column.is_in_file);
             let Some(column) = known else {
                 if table.columns.iter().any(Column::is_secret) {
                     // A slip of a name may hold what the name would.

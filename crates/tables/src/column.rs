@@ -16,6 +16,8 @@ pub struct Column {
     pub default: Option<&'static str>,
     /// What its values must satisfy.
     pub check: Option<Check>,
+    /// Whether `proxysql.cnf` can hold it, where it can hold the table.
+    pub is_in_file: bool,
 }
 
 /// The declared type of a column.
@@ -57,6 +59,8 @@ pub struct Table {
     pub primary_key: &'static [&'static str],
     /// Names of columns that are unique together, besides the primary key.
     pub unique: &'static [&'static [&'static str]],
+    /// The columns that a row must have in `proxysql.cnf`; `None`: the file's reader does not know the table.
+    pub file_keys: Option<&'static [&'static str]>,
     /// Whether the engine numbers rows of which the one column of the key is not given.
     pub is_numbered: bool,
 }
@@ -132,6 +136,7 @@ impl Column {
             is_nullable: true,
             default: None,
             check: None,
+            is_in_file: true,
         }
     }
 
@@ -144,6 +149,12 @@ impl Column {
     /// The same with a default.
     pub(crate) const fn or(mut self, default: &'static str) -> Self {
         self.default = Some(default);
+        self
+    }
+
+    /// The same, not read from `proxysql.cnf`.
+    pub(crate) const fn not_in_file(mut self) -> Self {
+        self.is_in_file = false;
         self
     }
 

@@ -36,6 +36,7 @@ pub const SERVERS: Table = Table {
     ],
     primary_key: &["hostgroup_id", "hostname", "port"],
     unique: &[],
+    file_keys: Some(&["hostname", "hostgroup_id"]),
     is_numbered: false,
 };
 
@@ -60,6 +61,7 @@ pub const REPLICATION_HOSTGROUPS: Table = Table {
     ],
     primary_key: &["writer_hostgroup"],
     unique: &[&["reader_hostgroup"]],
+    file_keys: Some(&["writer_hostgroup", "reader_hostgroup"]),
     is_numbered: false,
 };
 
@@ -101,6 +103,12 @@ const fn group(name: &'static str) -> Table {
             &["offline_hostgroup"],
             &["backup_writer_hostgroup"],
         ],
+        file_keys: Some(&[
+            "writer_hostgroup",
+            "backup_writer_hostgroup",
+            "reader_hostgroup",
+            "offline_hostgroup",
+        ]),
         is_numbered: false,
     }
 }
@@ -124,14 +132,19 @@ pub const USERS: Table = Table {
         Column::switch("schema_locked", "0"),
         Column::switch("transaction_persistent", "1"),
         Column::switch("fast_forward", "0"),
-        Column::switch("backend", "1"),
-        Column::switch("frontend", "1"),
+        Column::switch("backend", "1").not_in_file(),
+        Column::switch("frontend", "1").not_in_file(),
         Column::int("max_connections").at_least(0).filled().or("10000"),
-        Column::text("attributes").check(JSON).filled().or("''"),
+        Column::text("attributes")
+            .check(JSON)
+            .filled()
+            .or("''")
+            .not_in_file(),
         Column::text("comment").filled().or("''"),
     ],
     primary_key: &["username", "backend"],
     unique: &[&["username", "frontend"]],
+    file_keys: Some(&["username"]),
     is_numbered: false,
 };
 
@@ -174,11 +187,16 @@ pub const QUERY_RULES: Table = Table {
         Column::unsigned("gtid_from_hostgroup"),
         Column::int("log").bit(),
         Column::switch("apply", "0"),
-        Column::text("attributes").check(JSON).filled().or("''"),
+        Column::text("attributes")
+            .check(JSON)
+            .filled()
+            .or("''")
+            .not_in_file(),
         Column::text("comment"),
     ],
     primary_key: &["rule_id"],
     unique: &[],
+    file_keys: Some(&["rule_id"]),
     is_numbered: true,
 };
 
@@ -194,6 +212,7 @@ pub const FAST_ROUTING: Table = Table {
     ],
     primary_key: &["username", "schemaname", "flagIN"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -212,6 +231,7 @@ pub const FIREWALL_USERS: Table = Table {
     ],
     primary_key: &["username", "client_address"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -229,6 +249,7 @@ pub const FIREWALL_RULES: Table = Table {
     ],
     primary_key: &["username", "client_address", "schemaname", "flagIN", "digest"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -241,6 +262,7 @@ pub const GLOBAL_VARIABLES: Table = Table {
     ],
     primary_key: &["variable_name"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -270,6 +292,7 @@ pub const RULE_HITS: Table = Table {
     columns: &[Column::integer("rule_id"), Column::int("hits").filled()],
     primary_key: &["rule_id"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -294,6 +317,7 @@ pub const CONNECTION_POOL: Table = Table {
     ],
     primary_key: &[],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -318,6 +342,7 @@ pub const QUERY_DIGEST: Table = Table {
     ],
     primary_key: &["hostgroup", "schemaname", "username", "client_address", "digest"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };
 
@@ -330,5 +355,6 @@ pub const TOTALS: Table = Table {
     ],
     primary_key: &["Variable_Name"],
     unique: &[],
+    file_keys: None,
     is_numbered: false,
 };

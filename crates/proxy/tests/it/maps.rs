@@ -1,12 +1,8 @@
 //! Shard maps through a running proxy: keys, deferred transactions, rewritten statements.
 
 use mysql::prelude::Queryable;
-use shardwright_rules::{
-    Body, CommentForm, Conflict, Finder, KeyKind, KeyValue, MapStep, MissingAction, MissingBegin, MissingKey,
-    Names, NativeStep, Rule, Scope, Shard, StatedTables, UnknownKey, Unqualified,
-};
 
-use crate::support::{self, Setup, TestProxy, error, server, start, value};
+use crate::support::{self, Setup, TestProxy, error, map_alone, server, start, tenants_by_comment, value};
 
 /// Tenant 1 is in cluster `a` and schema `SCHEMA_1`, tenant 2 in cluster `b` and schema `SCHEMA_2`.
 fn tenants(schema: &'static str) -> TestProxy {
@@ -21,51 +17,7 @@ fn tenants(schema: &'static str) -> TestProxy {
     }
     start(&Setup {
         configuration: Box::new(move |configuration| {
-            let shard = |tenant: i64, cluster: &str| Shard {
-                address: format!("shard_maps.tenants.shards.t{tenant}").into(),
-                cluster: Some(cluster.into()),
-                schema: Some(format!("{schema}_{tenant}").into()),
-                keys: vec![KeyValue::Integer(tenant)],
-                ranges: Vec::new(),
-                remainders: Vec::new(),
-            };
-            let map = MapStep {
-                map: "tenants".into(),
-                key: "tenant".into(),
-                kind: KeyKind::Integer,
-                finders: vec![Finder::Comment {
-                    word: "tenant".into(),
-                    form: CommentForm::Pairs,
-                }],
-                conflict: Conflict::Reject,
-                logical_schema: Some(schema.into()),
-                unqualified: Unqualified::Qualify,
-                tables: StatedTables::default(),
-                shards: vec![shard(1, "a"), shard(2, "b")],
-                remainder: None,
-                missing: MissingKey {
-                    statements: MissingAction::Reject,
-                    session_setup: MissingAction::Allow,
-                    begin: MissingBegin::FirstStatement,
-                },
-                unknown: UnknownKey::Reject,
-                otherwise: None,
-            };
-            configuration.graph.rules = vec![Rule {
-                id: 1000,
-                address: "shard_maps.tenants".into(),
-                flag_in: 0,
-                body: Body::Native {
-                    scope: Box::new(Scope {
-                        users: Names {
-                            any_of: vec![support::USER.into()],
-                            except: Vec::new(),
-                        },
-                        ..Scope::default()
-                    }),
-                    step: NativeStep::Map(Box::new(map)),
-                },
-            }];
+            configuration.graph.rules = map_alone(tenants_by_comment(schema));
         }),
         ..Setup::default()
     })

@@ -14,15 +14,15 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shardwright_analysis::script::{Sent, Speaker, commands, send};
 use shardwright_rules::{
-    Body, CommentForm, Configuration, Conflict, EngineRule, Finder, Hostgroup, HostgroupId, KeyKind,
-    KeyValue, MapStep, MissingAction, MissingBegin, MissingKey, NativeStep, Outcome, ReadSelection, Role,
-    RoleStep, Rule, Scope, SentAs, Shard, StatedTables, Statement, UnknownKey, Unqualified,
+    Body, Configuration, EngineRule, Hostgroup, HostgroupId, NativeStep, Outcome, ReadSelection, Role,
+    RoleStep, Rule, Scope, SentAs, Statement,
 };
 use shardwright_sql::StatementClass;
 use shardwright_testkit::text_rows;
 
 use crate::support::{
-    Setup, TestProxy, USER, configuration, member, rule, schema, server, start, write_secret,
+    Setup, TestProxy, USER, configuration, map_alone, member, rule, schema, server, start,
+    tenants_by_comment, write_secret,
 };
 
 /// Scripts of each configuration, unless `PROPTEST_CASES` asks for another number.
@@ -179,40 +179,8 @@ fn reads(after_write_ms: u32) -> NativeStep {
 /// Tenants by a comment, transactions that wait for their key, and reads on readers.
 fn by_key(configuration: &mut Configuration, after_write_ms: u32) {
     with_readers(configuration);
-    let shard = |tenant: i64, cluster: &str| Shard {
-        address: format!("shard_maps.tenants.shards.t{tenant}").into(),
-        cluster: Some(cluster.into()),
-        schema: Some(format!("sim_{tenant}").into()),
-        keys: vec![KeyValue::Integer(tenant)],
-        ranges: Vec::new(),
-        remainders: Vec::new(),
-    };
-    let map = MapStep {
-        map: "tenants".into(),
-        key: "tenant".into(),
-        kind: KeyKind::Integer,
-        finders: vec![Finder::Comment {
-            word: "tenant".into(),
-            form: CommentForm::Pairs,
-        }],
-        conflict: Conflict::Reject,
-        logical_schema: Some("sim".into()),
-        unqualified: Unqualified::Qualify,
-        tables: StatedTables::default(),
-        shards: vec![shard(1, "a"), shard(2, "b")],
-        remainder: None,
-        missing: MissingKey {
-            statements: MissingAction::Reject,
-            session_setup: MissingAction::Allow,
-            begin: MissingBegin::FirstStatement,
-        },
-        unknown: UnknownKey::Reject,
-        otherwise: None,
-    };
-    configuration.graph.rules = vec![
-        step(1000, NativeStep::Map(Box::new(map))),
-        step(2000, reads(after_write_ms)),
-    ];
+    configuration.graph.rules = map_alone(tenants_by_comment("sim"));
+    configuration.graph.rules.push(step(2000, reads(after_write_ms)));
 }
 
 /// Rules that ask for the schema and the flag, and leave a flag to the next statement.
@@ -382,17 +350,11 @@ fn check(
     };
     let mut admin = proxy.admin();
     let mut counts = queries(&mut admin);
+    let said = |at: usize, message: &str| format!("statement {at} of {script:#?}: {message}");
     for (at, (sent, text)) in sent.iter().zip(script).enumerate() {
         let expected = simulated(sent);
         if client.has_no_handle_for(text) {
-            prop_assert_eq!(
-                &expected,
-                &Place::Refused(UNKNOWN_HANDLER),
-                "{}: {} in {:#?}",
-                at,
-                text,
-                script
-            );
+            prop_assert_eq!(&expected, &Place::Refused(UNKNOWN_HANDLER), "{}", said(at, ""));
             continue;
         }
         let (place, message) = ran(&mut client, &mut admin, &mut counts, text);
@@ -407,26 +369,10 @@ fn check(
             _ => None,
         };
         if let Some(ended) = ended {
-            prop_assert_eq!(
-                &ended,
-                &expected,
-                "{}: {} in {:#?}: {}",
-                at,
-                text,
-                script,
-                message
-            );
+            prop_assert_eq!(&ended, &expected, "{}", said(at, &message));
             return Ok(());
         }
-        prop_assert_eq!(
-            &place,
-            &expected,
-            "{}: {} in {:#?}: {}",
-            at,
-            text,
-            script,
-            message
-        );
+        prop_assert_eq!(&place, &expected, "{}", said(at, &message));
     }
     Ok(())
 }

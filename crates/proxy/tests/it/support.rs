@@ -8,8 +8,10 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::{
-    Body, Cluster, ClusterKind, Configuration, EngineId, EngineRule, Hostgroup, HostgroupId, Member,
-    MemberStatus, Role, RolesBy, Rule, SecretReference, User, WriterServesReads,
+    Body, Cluster, ClusterKind, CommentForm, Configuration, Conflict, EngineId, EngineRule, Finder,
+    Hostgroup, HostgroupId, KeyKind, KeyValue, MapStep, Member, MemberStatus, MissingAction, MissingBegin,
+    MissingKey, Names, NativeStep, Role, RolesBy, Rule, Scope, SecretReference, Shard, StatedTables,
+    UnknownKey, Unqualified, User, WriterServesReads,
 };
 use shardwright_testkit::{ClientOptions, MariaDb, connect, text_rows};
 use tempfile::TempDir;
@@ -173,6 +175,61 @@ pub(crate) fn rule(id: u32, row: EngineRule) -> Rule {
         flag_in: 0,
         body: Body::Engine(Box::new(row)),
     }
+}
+
+/// Map `tenants`: tenant 1 in cluster `a`, tenant 2 in `b`, each in a schema of its own, by `/* tenant=1 */`. Transactions
+/// wait for their first key.
+pub(crate) fn tenants_by_comment(schema: &str) -> MapStep {
+    let shard = |tenant: i64, cluster: &str| Shard {
+        address: format!("shard_maps.tenants.shards.t{tenant}").into(),
+        cluster: Some(cluster.into()),
+        schema: Some(format!("{schema}_{tenant}").into()),
+        keys: vec![KeyValue::Integer(tenant)],
+        ranges: Vec::new(),
+        remainders: Vec::new(),
+    };
+    MapStep {
+        map: "tenants".into(),
+        key: "tenant".into(),
+        kind: KeyKind::Integer,
+        finders: vec![Finder::Comment {
+            word: "tenant".into(),
+            form: CommentForm::Pairs,
+        }],
+        conflict: Conflict::Reject,
+        logical_schema: Some(schema.into()),
+        unqualified: Unqualified::Qualify,
+        tables: StatedTables::default(),
+        shards: vec![shard(1, "a"), shard(2, "b")],
+        remainder: None,
+        missing: MissingKey {
+            statements: MissingAction::Reject,
+            session_setup: MissingAction::Allow,
+            begin: MissingBegin::FirstStatement,
+        },
+        unknown: UnknownKey::Reject,
+        otherwise: None,
+    }
+}
+
+/// A map as the only rule, for the user that tests log in as.
+pub(crate) fn map_alone(map: MapStep) -> Vec<Rule> {
+    let scope = Scope {
+        users: Names {
+            any_of: vec![USER.into()],
+            ..Names::default()
+        },
+        ..Scope::default()
+    };
+    vec![Rule {
+        id: 1000,
+        address: "shard_maps.tenants".into(),
+        flag_in: 0,
+        body: Body::Native {
+            scope: Box::new(scope),
+            step: NativeStep::Map(Box::new(map)),
+        },
+    }]
 }
 
 impl TestProxy {

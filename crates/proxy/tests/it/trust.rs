@@ -2,12 +2,13 @@
 
 use mysql::prelude::Queryable;
 use shardwright_rules::{
-    Body, Conflict, Finder, Hostgroup, HostgroupId, InShards, KeyKind, KeyValue, MapStep, MissingAction,
-    MissingBegin, MissingKey, Names, NativeStep, ReadSelection, Role, RoleStep, Rule, Scope, Shard,
-    StatedTables, UnknownKey, Unqualified,
+    Body, Finder, Hostgroup, HostgroupId, InShards, MapStep, NativeStep, ReadSelection, Role, RoleStep, Rule,
+    Scope, StatedTables, Unqualified,
 };
 
-use crate::support::{self, Setup, TestProxy, error, member, server, start, value};
+use crate::support::{
+    self, Setup, TestProxy, error, map_alone, member, server, start, tenants_by_comment, value,
+};
 
 /// Tenant 1 is in cluster `a`, tenant 2 in cluster `b`, both on one server; the key stands in a column.
 fn by_column(schema: &'static str, tables: StatedTables) -> TestProxy {
@@ -21,51 +22,19 @@ fn by_column(schema: &'static str, tables: StatedTables) -> TestProxy {
         .unwrap();
     start(&Setup {
         configuration: Box::new(move |configuration| {
-            let shard = |tenant: i64, cluster: &str| Shard {
-                address: format!("shard_maps.tenants.shards.t{tenant}").into(),
-                cluster: Some(cluster.into()),
-                schema: None,
-                keys: vec![KeyValue::Integer(tenant)],
-                ranges: Vec::new(),
-                remainders: Vec::new(),
-            };
-            let map = MapStep {
-                map: "tenants".into(),
-                key: "tenant".into(),
-                kind: KeyKind::Integer,
+            let mut map = MapStep {
                 finders: vec![Finder::Column {
                     column: "tenant".into(),
                     in_shards: InShards::Present,
                 }],
-                conflict: Conflict::Reject,
-                logical_schema: Some(schema.into()),
                 unqualified: Unqualified::SessionSchema,
                 tables: tables.clone(),
-                shards: vec![shard(1, "a"), shard(2, "b")],
-                remainder: None,
-                missing: MissingKey {
-                    statements: MissingAction::Reject,
-                    session_setup: MissingAction::Allow,
-                    begin: MissingBegin::FirstStatement,
-                },
-                unknown: UnknownKey::Reject,
-                otherwise: None,
+                ..tenants_by_comment(schema)
             };
-            configuration.graph.rules = vec![Rule {
-                id: 1000,
-                address: "shard_maps.tenants".into(),
-                flag_in: 0,
-                body: Body::Native {
-                    scope: Box::new(Scope {
-                        users: Names {
-                            any_of: vec![support::USER.into()],
-                            ..Names::default()
-                        },
-                        ..Scope::default()
-                    }),
-                    step: NativeStep::Map(Box::new(map)),
-                },
-            }];
+            for shard in &mut map.shards {
+                shard.schema = None;
+            }
+            configuration.graph.rules = map_alone(map);
         }),
         ..Setup::default()
     })

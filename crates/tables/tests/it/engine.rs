@@ -110,29 +110,52 @@ fn insert(table: &Table, probed: &Column, probe: &str, nullable: &'static str) -
     format!("INSERT INTO {} VALUES ({})", table.name, values.join(", "))
 }
 
+/// A real ProxySQL, and SQLite with tables of ours.
+struct Sides {
+    _proxysql: ProxySql,
+    admin: mysql::Conn,
+    sqlite: rusqlite::Connection,
+}
+
+impl Sides {
+    fn start(what_is_left_out: &str) -> Option<Self> {
+        let binary = real_proxysql(what_is_left_out)?;
+        let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+        Some(Self {
+            admin: proxysql.admin().unwrap(),
+            _proxysql: proxysql,
+            sqlite: rusqlite::Connection::open_in_memory().unwrap(),
+        })
+    }
+
+    /// The table, empty on both sides.
+    fn make(&mut self, table: &Table) {
+        self.sqlite.execute_batch(&table.definition()).unwrap();
+        self.take(&format!("DELETE FROM {}", table.name));
+    }
+
+    /// Whether both take a statement; they must agree.
+    fn take(&mut self, statement: &str) -> bool {
+        let theirs = self.admin.query_drop(statement);
+        let ours = self.sqlite.execute(statement, []);
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "{statement}\n{ours:?}\n{theirs:?}");
+        theirs.is_ok()
+    }
+}
+
 #[test]
 fn rows_are_refused_that_the_engine_refuses() {
-    let Some(binary) = real_proxysql("constraints of tables compared with a real ProxySQL's") else {
+    let Some(mut sides) = Sides::start("constraints of tables compared with a real ProxySQL's") else {
         return;
     };
-    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
-    let mut admin = proxysql.admin().unwrap();
-    let sqlite = rusqlite::Connection::open_in_memory().unwrap();
     for table in TABLES {
-        sqlite.execute_batch(&table.definition()).unwrap();
-        let emptied = format!("DELETE FROM {}", table.name);
-        admin.query_drop(&emptied).unwrap();
+        sides.make(table);
         for column in table.columns {
             let mut taken = 0;
             for (probe, nullable) in PROBES.iter().flat_map(|probe| [(probe, "NULL"), (probe, "'x'")]) {
-                let row = insert(table, column, probe, nullable);
-                let theirs = admin.query_drop(&row);
-                let ours = sqlite.execute(&row, []);
-                assert_eq!(ours.is_ok(), theirs.is_ok(), "{row}\n{ours:?}\n{theirs:?}");
-                if theirs.is_ok() {
+                if sides.take(&insert(table, column, probe, nullable)) {
                     taken += 1;
-                    admin.query_drop(&emptied).unwrap();
-                    sqlite.execute(&emptied, []).unwrap();
+                    assert!(sides.take(&format!("DELETE FROM {}", table.name)));
                 }
             }
             assert_ne!(taken, 0, "no row of {} was ever taken", table.name);
@@ -222,20 +245,13 @@ fn rules_are_dropped_by_their_client_address_as_the_engine_drops_them() {
 
 #[test]
 fn what_must_be_unique_is_refused_twice() {
-    let Some(binary) = real_proxysql("keys of tables compared with a real ProxySQL's") else {
+    let Some(mut sides) = Sides::start("keys of tables compared with a real ProxySQL's") else {
         return;
     };
-    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
-    let mut admin = proxysql.admin().unwrap();
-    let sqlite = rusqlite::Connection::open_in_memory().unwrap();
     for table in TABLES {
-        sqlite.execute_batch(&table.definition()).unwrap();
-        let emptied = format!("DELETE FROM {}", table.name);
-        admin.query_drop(&emptied).unwrap();
+        sides.make(table);
         let first = &table.columns[0];
-        let row = insert(table, first, &usual(table, first, "'x'"), "'x'");
-        admin.query_drop(&row).unwrap();
-        sqlite.execute(&row, []).unwrap();
+        assert!(sides.take(&insert(table, first, &usual(table, first, "'x'"), "'x'")));
         // Another value in one column, the same in all others: refused where a key is without that column.
         for column in table.columns {
             let others = if column.is_number() {
@@ -244,14 +260,9 @@ fn what_must_be_unique_is_refused_twice() {
                 ["'y'", "''", "'OFF'"]
             };
             for other in others {
-                let row = insert(table, column, other, "'x'");
-                let theirs = admin.query_drop(&row);
-                let ours = sqlite.execute(&row, []);
-                assert_eq!(ours.is_ok(), theirs.is_ok(), "{row}\n{ours:?}\n{theirs:?}");
-                if theirs.is_ok() {
+                if sides.take(&insert(table, column, other, "'x'")) {
                     let undone = format!("DELETE FROM {} WHERE {}={other}", table.name, column.name);
-                    admin.query_drop(&undone).unwrap();
-                    sqlite.execute(&undone, []).unwrap();
+                    assert!(sides.take(&undone));
                 }
             }
         }

@@ -40,7 +40,7 @@ pub fn cnf_within(configuration: &Configuration, ownership: &Ownership) -> Resul
     for table in Table::ALL {
         let of_table: Vec<&Row> = rows.iter().filter(|row| row.table == table).collect();
         let Some(first) = of_table.first() else { continue };
-        if table == Table::FastRouting {
+        if table.definition().file_keys.is_none() {
             return Err(EmitError::NotInFile {
                 address: first.address.clone(),
                 what: "rows of fast routing",
@@ -141,7 +141,12 @@ fn value(row: &Row, column: &'static str, cell: &Cell) -> Result<String, EmitErr
         Cell::Text(content) => content,
     };
     match (row.table, column) {
-        (Table::QueryRules, "attributes") => {
+        (table, column)
+            if table
+                .definition()
+                .column(column)
+                .is_some_and(|column| !column.is_in_file) =>
+        {
             Err(error("is not read from the file, so that no chain can be drawn"))
         }
         (Table::ReplicationHostgroups, "check_type")
