@@ -1,31 +1,32 @@
 //! From merged trees to typed objects: generators run, templates expand, references are looked up.
 
 pub(crate) mod capacity;
-mod cluster;
-mod effects;
-mod engine_settings;
+pub(crate) mod cluster;
+pub(crate) mod effects;
+pub(crate) mod engine_settings;
 mod finder;
-mod firewall;
+pub(crate) mod firewall;
 mod instances;
 mod lint;
-mod listener;
-mod monitor;
-mod moves;
+pub(crate) mod listener;
+pub(crate) mod monitor;
+pub(crate) mod moves;
 mod names;
 mod object;
 mod overrides;
 pub(crate) mod ownership;
 mod partition;
-mod policy;
+pub(crate) mod policy;
 pub(crate) mod project;
-mod query_rules;
+pub(crate) mod query_rules;
 pub(crate) mod route_tests;
-mod scope;
-mod server;
+pub(crate) mod scope;
+pub(crate) mod server;
 mod shard;
 mod shard_map;
-mod throttle;
-mod user;
+pub(crate) mod throttle;
+pub(crate) mod user;
+mod values;
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

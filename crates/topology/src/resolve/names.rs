@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::Known;
-use super::object::Object;
+use super::object::{Name, Object};
 use crate::codes::UNKNOWN_REFERENCE;
 use crate::context::Context;
 use crate::model::ClusterId;
@@ -17,11 +17,11 @@ const MAX_COMPARED: usize = 10_000;
 /// The cluster that a field names. None where the field is absent, or names none, which is reported.
 pub(super) fn cluster(
     object: &Object<'_, '_>,
-    field: &str,
+    field: impl Name,
     known: &Known,
     context: &mut Context<'_>,
 ) -> Option<ClusterId> {
-    let name = object.text(field, context)?;
+    let name = object.text(field.name(), context)?;
     find(
         object,
         "cluster",

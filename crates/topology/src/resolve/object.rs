@@ -7,14 +7,45 @@ use std::sync::Arc;
 use shardwright_diagnostics::{Code, Diagnostic, Span};
 use shardwright_documents::Node;
 
+use super::values::Get;
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_WORD, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{DefinitionId, OriginId};
+use crate::fields::{AnyField, Declared, Fields, Kind};
+use crate::model::{DefinitionId, OriginId, Words};
 use crate::structure::{one_of, shown};
 use crate::template::is_template;
 use crate::units::duration_ms;
 use crate::view::{Field, View};
+
+/// What names a field.
+pub(super) trait Name: Copy {
+    fn name(&self) -> &str;
+}
+
+impl Name for &str {
+    fn name(&self) -> &str {
+        self
+    }
+}
+
+impl Name for &&str {
+    fn name(&self) -> &str {
+        self
+    }
+}
+
+impl Name for &dyn AnyField {
+    fn name(&self) -> &str {
+        AnyField::name(*self)
+    }
+}
+
+impl<K: Kind> Name for &Declared<K> {
+    fn name(&self) -> &str {
+        AnyField::name(*self)
+    }
+}
 
 /// One object in one generator instance.
 pub(super) struct Object<'a, 'e> {
@@ -49,8 +80,8 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// An object inside this one, such as `key`; none where it is absent or no map.
-    pub(super) fn part(&self, field: &str, context: &mut Context<'_>) -> Option<Object<'a, 'e>> {
-        let field = self.view.get(field)?;
+    pub(super) fn part(&self, field: impl Name, context: &mut Context<'_>) -> Option<Object<'a, 'e>> {
+        let field = self.field(field)?;
         if !field.value.is_map() {
             self.expected("a mapping", &field.value, field.key.span, context);
             return None;
@@ -69,25 +100,70 @@ impl<'a, 'e> Object<'a, 'e> {
         }
     }
 
-    pub(super) fn has(&self, field: &str) -> bool {
-        self.view.get(field).is_some()
+    /// A field with its key, if it is given.
+    pub(super) fn field(&self, field: impl Name) -> Option<Field<'a>> {
+        self.view.get(field.name())
+    }
+
+    /// What is read for a field.
+    pub(super) fn get<F: Get>(&self, field: &F, context: &mut Context<'_>) -> F::Got {
+        field.get(self, context)
+    }
+
+    /// The texts of a list.
+    pub(super) fn list(&self, field: impl Name, context: &mut Context<'_>) -> Vec<Arc<str>> {
+        let texts = self.texts(field, context);
+        texts.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// The object that a field holds in place of a word.
+    pub(super) fn inside(&self, field: impl Name) -> Option<Object<'a, 'e>> {
+        let field = self.field(field).filter(|field| field.value.is_map())?;
+        Some(self.inner(field.value, field.key.span))
+    }
+
+    /// Reports every field that must be there and is not.
+    pub(super) fn require_all(&self, fields: &Fields, context: &mut Context<'_>) {
+        for field in fields.fields.iter().filter(|field| field.is_needed()) {
+            self.require(*field, context);
+        }
+    }
+
+    /// What words mean; other words are reported.
+    pub(super) fn words_of<T: Words>(&self, words: &[(Span, Arc<str>)], context: &mut Context<'_>) -> Vec<T> {
+        let mut values = Vec::new();
+        for (span, word) in words {
+            match T::of_word(word) {
+                Some(value) => values.push(value),
+                None => {
+                    let known: Vec<String> = T::words().into_iter().map(ToOwned::to_owned).collect();
+                    let message = format!("expected {}, found `{word}`", one_of(&known));
+                    self.error(UNKNOWN_WORD, message, *span, context);
+                }
+            }
+        }
+        values
+    }
+
+    pub(super) fn has(&self, field: impl Name) -> bool {
+        self.field(field).is_some()
     }
 
     /// Where a field's name stands; the object's name where there is no such field.
-    pub(super) fn key_span(&self, field: &str) -> Span {
-        self.view.get(field).map_or(self.key, |field| field.key.span)
+    pub(super) fn key_span(&self, field: impl Name) -> Span {
+        self.field(field).map_or(self.key, |field| field.key.span)
     }
 
     /// Where a field's value stands; the object's name where there is no such field.
-    pub(super) fn span(&self, field: &str) -> Span {
-        self.view.get(field).map_or(self.key, |field| field.value.span())
+    pub(super) fn span(&self, field: impl Name) -> Span {
+        self.field(field).map_or(self.key, |field| field.value.span())
     }
 
     /// Reports a field that must be there, if it is not.
-    pub(super) fn require(&self, field: &str, context: &mut Context<'_>) {
+    pub(super) fn require(&self, field: impl Name, context: &mut Context<'_>) {
         if !self.has(field) {
             let diagnostic =
-                Diagnostic::error(MISSING_KEY, format!("missing key `{field}`")).at(self.key, "");
+                Diagnostic::error(MISSING_KEY, format!("missing key `{}`", field.name())).at(self.key, "");
             self.push(diagnostic, context);
         }
     }
@@ -139,8 +215,8 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// Texts of a list, or of one text alone.
-    pub(super) fn texts(&self, field: &str, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
-        let Some(field) = self.view.get(field) else {
+    pub(super) fn texts(&self, field: impl Name, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
+        let Some(field) = self.field(field) else {
             return Vec::new();
         };
         let Some(node) = field.value.node() else {
@@ -157,8 +233,8 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// The items of a list; nothing for anything else.
-    pub(super) fn items(&self, field: &str, context: &mut Context<'_>) -> &'a [Node] {
-        let Some(field) = self.view.get(field) else {
+    pub(super) fn items(&self, field: impl Name, context: &mut Context<'_>) -> &'a [Node] {
+        let Some(field) = self.field(field) else {
             return &[];
         };
         let items = field.value.items();
@@ -187,7 +263,7 @@ impl<'a, 'e> Object<'a, 'e> {
         bounds: RangeInclusive<i64>,
         context: &mut Context<'_>,
     ) -> Option<i64> {
-        let field = self.view.get(field)?;
+        let field = self.field(field)?;
         let node = field.value.node()?;
         let value = match node.as_integer() {
             Some(value) => i64::try_from(value).ok(),
@@ -226,7 +302,7 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     pub(super) fn boolean(&self, field: &str, context: &mut Context<'_>) -> Option<bool> {
-        let field = self.view.get(field)?;
+        let field = self.field(field)?;
         let value = field.value.node().and_then(Node::as_bool);
         if value.is_none() {
             self.expected("true or false", &field.value, field.value.span(), context);
@@ -254,10 +330,10 @@ impl<'a, 'e> Object<'a, 'e> {
     pub(super) fn word<T: Copy>(
         &self,
         field: &str,
-        words: &[(&str, T)],
+        words: &[(&'static str, T)],
         context: &mut Context<'_>,
     ) -> Option<T> {
-        let field = self.view.get(field)?;
+        let field = self.field(field)?;
         let node = field.value.node()?;
         let word = node.as_text()?;
         let value = words
@@ -286,10 +362,10 @@ impl<'a, 'e> Object<'a, 'e> {
     /// The node and text of a field, its expressions replaced.
     pub(super) fn raw_text(
         &self,
-        field: &str,
+        field: impl Name,
         context: &mut Context<'_>,
     ) -> Option<(&'a Node, Cow<'a, str>)> {
-        let field = self.view.get(field)?;
+        let field = self.field(field)?;
         let node = match field.value.node() {
             Some(node) if node.as_text().is_some() => node,
             _ => {

@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-/// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
-pub(crate) const WHERE: &str = "x-default-where";
+use super::WHERE;
 
 /// When a default holds.
 #[derive(Clone, Copy)]
@@ -20,44 +19,10 @@ enum When {
 
 use When::{Always, Has, Is};
 
-/// Types of clusters that have several servers.
-const SEVERAL: [&str; 3] = ["replication", "galera", "group_replication"];
-
 /// Path in the schema (`*` is any name, `[]` any item), default, condition.
 fn topology() -> Vec<(&'static str, Value, When)> {
     vec![
         ("variables.*.type", json!("text"), Always),
-        (
-            "clusters.*.read_only_check",
-            json!("read_only"),
-            Is("type", &["replication"]),
-        ),
-        (
-            "clusters.*.writers",
-            json!(1),
-            Is("type", &["galera", "group_replication"]),
-        ),
-        (
-            "clusters.*.writer_serves_reads",
-            json!("last_resort"),
-            Is("type", &SEVERAL),
-        ),
-        (
-            "clusters.*.max_transactions_behind",
-            json!(crate::model::GALERA_TRANSACTIONS_BEHIND),
-            Is("type", &["galera"]),
-        ),
-        ("clusters.*.failback", json!("manual"), Is("type", &SEVERAL)),
-        ("clusters.*.roles_by", json!("engine"), Is("type", &SEVERAL)),
-        ("clusters.*.tls", json!("disabled"), Always),
-        ("clusters.*.servers.*.port", json!(3306), Always),
-        ("clusters.*.servers.*.weight", json!(1), Always),
-        ("clusters.*.servers.*.max_connections", json!(1_000), Always),
-        ("clusters.*.servers.*.state", json!("online"), Always),
-        ("users.*.role", json!("writer"), Always),
-        ("users.*.max_connections", json!(10_000), Always),
-        ("users.*.transaction_persistent", json!(true), Always),
-        ("users.*.annotations", json!("deny"), Always),
         (
             "shard_maps.*.key_from.[].column.in_shards",
             json!("present"),
@@ -71,33 +36,6 @@ fn topology() -> Vec<(&'static str, Value, When)> {
         ("shard_maps.*.missing_key.statements", json!("reject"), Always),
         ("shard_maps.*.missing_key.session_setup", json!("allow"), Always),
         ("shard_maps.*.missing_key.begin", json!("reject"), Always),
-        ("read_write_policies.*.after_write", json!("0ms"), Always),
-        ("read_write_policies.*.consistency", json!("eventual"), Always),
-        ("read_write_policies.*.on_unsupported", json!("error"), Always),
-        ("throttles.*.hold", json!("0ms"), Has("signal")),
-        ("throttles.*.on_unknown", json!("hold"), Has("signal")),
-        ("throttles.*.on_unsupported", json!("error"), Always),
-        ("query_rules.*.at", json!("before_all"), Always),
-        ("query_rules.*.rules.[].active", json!(1), Always),
-        ("query_rules.*.rules.[].flagIN", json!(0), Always),
-        ("query_rules.*.rules.[].negate_match_pattern", json!(0), Always),
-        ("query_rules.*.rules.[].re_modifiers", json!("CASELESS"), Always),
-        ("query_rules.*.rules.[].role", json!("writer"), Has("cluster")),
-        ("query_rules.*.rules.[].apply", json!(0), Always),
-        ("pooling.exceptions.*.on_unsupported", json!("error"), Always),
-        ("caches.*.cache_empty_result", json!(true), Always),
-        ("caches.*.on_unsupported", json!("error"), Always),
-        ("mirrors.*.to.role", json!("writer"), Always),
-        ("mirrors.*.percent", json!(100), Always),
-        ("mirrors.*.on_unsupported", json!("error"), Always),
-        ("firewall.*.on_unsupported", json!("error"), Always),
-        ("engine_settings.proxysql.refuser", json!("admin"), Always),
-        ("listeners.*.address", json!("0.0.0.0"), Always),
-        ("moves.*.max_fence", json!("10s"), Always),
-        ("moves.*.open_transactions", json!({}), Always),
-        ("moves.*.open_transactions.wait", json!("5s"), Always),
-        ("moves.*.open_transactions.then", json!("abort"), Always),
-        ("moves.*.ready.timeout", json!("60s"), Always),
     ]
 }
 

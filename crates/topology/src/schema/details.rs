@@ -8,20 +8,6 @@ use super::{EXPECTS, WHERE};
 type Details = &'static [(&'static str, &'static str)];
 
 const TOPOLOGY_EXAMPLES: Details = &[
-    ("clusters.*.writer_preference", r#"[["db1", "db2"]]"#),
-    ("clusters.*.max_transactions_behind", "[10]"),
-    ("clusters.*.hostgroups.writer", "[100]"),
-    ("clusters.*.hostgroups.reader", "[101]"),
-    ("$server.host", r#"["db1.internal", "10.0.0.7"]"#),
-    ("$server.read_weight", "[1, 100]"),
-    ("$server.max_connections", "[400]"),
-    ("$server.server_max_connections", "[2000]"),
-    ("$server.until", r#"["2027-01-10T06:00:00Z"]"#),
-    ("$server.reason", r#"["CHG-77"]"#),
-    ("$secret.env", r#"["APP_PASSWORD"]"#),
-    ("$secret.file", r#"["secrets/app"]"#),
-    ("$secret.command", r#"[["vault", "read", "app"]]"#),
-    ("users.*.max_connections", "[2000]"),
     ("shard_maps.*.logical_schema", r#"["world"]"#),
     ("shard_maps.*.otherwise", r#"["shard_maps.tenants"]"#),
     ("shard_maps.*.key.name", r#"["tenant"]"#),
@@ -35,19 +21,6 @@ const TOPOLOGY_EXAMPLES: Details = &[
     ("$shard.keys", r#"[[17], ["1..200"], ["North America"]]"#),
     ("$shard.remainders", r#"[["0..49"]]"#),
     ("$shard.schema", r#"["tenant_017"]"#),
-    ("throttles.*.max_concurrent", "[16]"),
-    ("$scope.users", r#"[["app", "batch_*"]]"#),
-    ("$scope.clusters", r#"[["shard-*"]]"#),
-    ("$scope.client_addr", r#"["10.0.%"]"#),
-    ("$scope.functions", r#"[["GET_LOCK", "RELEASE_LOCK"]]"#),
-    ("$scope.match_digest", r#"["^SELECT .* FROM (products|reviews)"]"#),
-    ("$scope.digest", r#"[["0x4D7DCFF87DD1A927"]]"#),
-    ("$rule.match_digest", r#"["^DROP "]"#),
-    ("$rule.client_addr", r#"["10.0.%"]"#),
-    ("$rule.error_msg", r#"["DROP goes through change management"]"#),
-    ("mirrors.*.percent", "[5]"),
-    ("engine_settings.proxysql.refuser.host", r#"["127.0.0.1"]"#),
-    ("engine_settings.proxysql.refuser.port", "[6100]"),
 ];
 
 const PROJECT_EXAMPLES: Details = &[
@@ -60,7 +33,6 @@ const PROJECT_EXAMPLES: Details = &[
     ("safety.protect", r#"[["users.*", "clusters.pay"]]"#),
     ("lint.select", r#"[["SW2", "SW301"]]"#),
     ("environments", r#"[["staging", "prod"]]"#),
-    ("$secret.env", r#"["SHARDWRIGHT_ADMIN_PASSWORD"]"#),
 ];
 
 const TESTS_EXAMPLES: Details = &[

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{EXPECTS, map, object};
 use super::version;
+use crate::fields::shapes::{EXPECTS, map, object};
 
 pub(super) fn environment() -> Value {
     let value = json!({

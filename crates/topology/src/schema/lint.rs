@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{EXPECTS, boolean, list, map, object, text, text_or_list, texts, word};
+use crate::fields::shapes::{EXPECTS, boolean, list, map, object, text, text_or_list, texts, word};
 use crate::model::TeamItems;
 
 pub(super) fn lint() -> Value {

@@ -3,28 +3,22 @@
 //!
 //! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
 
-mod clusters;
 mod defaults;
 mod details;
-mod effects;
 mod environment;
 mod lint;
-mod policies;
 mod project;
-mod query_rules;
 mod route_tests;
-mod scope;
 mod shape;
-mod shapes;
 mod shard_maps;
 mod surroundings;
 
 use serde_json::{Value, json};
 
-pub(crate) use defaults::WHERE;
+use crate::fields::shapes::{int, map, mapping, object, text, word};
+pub(crate) use crate::fields::{EXPECTS, WHERE};
+use crate::resolve;
 pub(crate) use shape::Shape;
-pub(crate) use shapes::EXPECTS;
-use shapes::{int, map, mapping, object, text, word};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -51,11 +45,17 @@ pub(crate) fn bare_topology() -> Value {
             ),
             (
                 "clusters",
-                map("Groups of servers that hold the same data.", clusters::cluster()),
+                map(
+                    "Groups of servers that hold the same data.",
+                    resolve::cluster::cluster::FIELDS.generated(),
+                ),
             ),
             (
                 "users",
-                map("Accounts that clients log in with, by name.", clusters::user()),
+                map(
+                    "Accounts that clients log in with, by name.",
+                    resolve::user::user::FIELDS.generated(),
+                ),
             ),
             (
                 "shard_maps",
@@ -68,37 +68,70 @@ pub(crate) fn bare_topology() -> Value {
                 "read_write_policies",
                 map(
                     "Which statements may leave the writer.",
-                    policies::read_write_policy(),
+                    resolve::policy::policy::FIELDS.generated(),
                 ),
             ),
             (
                 "throttles",
-                map("Which statements are slowed, and when.", policies::throttle()),
+                map(
+                    "Which statements are slowed, and when.",
+                    resolve::throttle::throttle::FIELDS.generated(),
+                ),
             ),
             (
                 "query_rules",
                 map(
                     "Rules in the engine's own columns, in ordered blocks.",
-                    query_rules::block(),
+                    resolve::query_rules::block::FIELDS.generated(),
                 ),
             ),
-            ("pooling", effects::pooling()),
-            ("caches", effects::caches()),
-            ("mirrors", effects::mirrors()),
-            ("firewall", effects::firewall()),
+            ("pooling", resolve::effects::pooling::FIELDS.schema()),
+            (
+                "caches",
+                map(
+                    "Statements whose results are kept for a while.",
+                    resolve::effects::cache::FIELDS.generated(),
+                ),
+            ),
+            (
+                "mirrors",
+                map(
+                    "Statements of which a copy is sent to a second place.",
+                    resolve::effects::mirror::FIELDS.generated(),
+                ),
+            ),
+            (
+                "firewall",
+                map(
+                    "Statements that users may send, by the name of the user.",
+                    resolve::firewall::firewall::FIELDS.generated(),
+                ),
+            ),
             ("engine_settings", surroundings::engine_settings()),
-            ("monitor", surroundings::monitor()),
-            ("listeners", surroundings::listeners()),
-            ("moves", surroundings::moves()),
+            ("monitor", resolve::monitor::account::FIELDS.schema()),
+            (
+                "listeners",
+                map(
+                    "Ports that clients connect to, by the name that a `match` uses.",
+                    resolve::listener::listener::FIELDS.generated(),
+                ),
+            ),
+            (
+                "moves",
+                map(
+                    "Shards that move from one cluster to another, by MAP/SHARD.",
+                    resolve::moves::shard_move::FIELDS.schema(),
+                ),
+            ),
         ],
     );
     head(&mut schema, "topology.v1.json", "shardwright topology");
     schema["$defs"] = mapping([
-        ("scope", scope::scope()),
-        ("secret", clusters::secret()),
-        ("server", clusters::server()),
+        ("scope", resolve::scope::scope::FIELDS.schema()),
+        ("secret", resolve::user::secret_schema()),
+        ("server", resolve::server::server::FIELDS.generated()),
         ("shard", shard_maps::shard()),
-        ("rule", query_rules::rule()),
+        ("rule", resolve::query_rules::rule::FIELDS.schema()),
         ("for_each", for_each()),
     ]);
     schema
@@ -132,7 +165,15 @@ pub fn project() -> Value {
 pub(crate) fn bare_project() -> Value {
     let mut schema = project::project();
     head(&mut schema, "project.v1.json", "shardwright project file");
-    schema["$defs"] = mapping([("secret", clusters::secret())]);
+    let mut secret = resolve::user::secret_schema();
+    // What is an example of a secret of clients is none of one of the proxy's own.
+    for source in ["file", "command"] {
+        if let Some(source) = secret["then"]["properties"][source].as_object_mut() {
+            source.remove("examples");
+        }
+    }
+    secret["then"]["properties"]["env"]["examples"] = json!(["SHARDWRIGHT_ADMIN_PASSWORD"]);
+    schema["$defs"] = mapping([("secret", secret)]);
     schema
 }
 

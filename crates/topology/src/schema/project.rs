@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{EXPECTS, count, described, duration, int, list, map, object, text, texts, word};
 use super::version;
+use crate::fields::shapes::{EXPECTS, count, described, duration, int, list, map, object, text, texts, word};
 
 const ENGINES: [&str; 3] = ["bundled", "proxysql-2.7", "proxysql-3.0"];
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::shapes::{
+use super::version;
+use crate::fields::shapes::{
     EXPECTS, duration, int, list, map, object, reference, text, text_or_list, texts, word, word_or,
 };
-use super::version;
 
 pub(super) fn route_tests() -> Value {
     object(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::int;
-use super::shapes::{
+use crate::fields::shapes::{
     EXPECTS, described, generated, list, map, object, reference, text, texts, word, word_or,
 };
 use crate::model::MAX_MODULO;

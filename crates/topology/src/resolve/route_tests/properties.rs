@@ -5,7 +5,6 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::model::{Property, PropertyClaim, PropertyDomain};
 use crate::resolve::object::Object;
-use crate::resolve::scope::statements;
 use crate::view::View;
 
 impl Reader<'_> {
@@ -65,7 +64,7 @@ impl Reader<'_> {
                 self.unknown("user", user, known, *span, object, context);
             }
         }
-        for field in ["users", "schemas"] {
+        for field in ["users", "schemas", "statements"] {
             let items = object
                 .view
                 .get(field)
@@ -89,7 +88,10 @@ impl Reader<'_> {
                 .into_iter()
                 .map(|(_, schema)| schema)
                 .collect(),
-            statements: statements(object, "statements", context),
+            statements: {
+                let words = object.texts("statements", context);
+                object.words_of(&words, context)
+            },
             map,
         }
     }

@@ -1,0 +1,231 @@
+//! Fields of the language. Each is declared once, beside its reader: its name, sentence, kind, words, default, examples
+//! and what it refers to. Schemas, readers, editors and the tables of `docs/language` ask the declaration.
+//!
+//! ```ignore
+//! object! {
+//!     mod listener = "A port that clients connect to.";
+//!     PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
+//!     ADDRESS: Or<Text> = filled("address", "The address to bind; 0.0.0.0 where not given.").or("0.0.0.0");
+//! }
+//! let port: Option<u16> = object.get(&listener::PORT, context);
+//! let address: Arc<str> = object.get(&listener::ADDRESS, context);
+//! ```
+
+pub(crate) mod column;
+mod kinds;
+pub(crate) mod shapes;
+
+use serde_json::Value;
+
+pub(crate) use kinds::{
+    Bit, Bool, Count, Custom, Definition, Duration, Int, List, Map, Number, Part, Text, Texts, Word,
+    WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, int, list, map, number,
+    part, text, text_or_list, texts, word, word_or, words,
+};
+pub(crate) use shapes::{EXPECTS, Shaped};
+
+/// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
+pub(crate) const WHERE: &str = "x-default-where";
+
+/// What a value of a field is: the schema that it has to follow.
+pub(crate) trait Kind: Copy + Sync + 'static {
+    /// What a default is written as in a declaration.
+    type Default: Copy + Sync;
+
+    /// The schema of the value.
+    fn shape(&self, says: &str) -> Value;
+
+    /// A default in the schema.
+    fn default(&self, default: Self::Default) -> Value;
+
+    /// What holds where nothing is written, and when.
+    fn absent(&self) -> Option<(Value, When)> {
+        None
+    }
+}
+
+/// A field of an object of the language.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared<K> {
+    name: &'static str,
+    says: &'static str,
+    pub(crate) kind: K,
+    is_needed: bool,
+    /// Whether it excludes what its sentence is about.
+    excludes: bool,
+    /// Values that show what is meant, as a JSON list.
+    examples: &'static str,
+}
+
+/// When a default holds.
+#[derive(Clone, Copy)]
+pub(crate) enum When {
+    Always,
+    /// Another field of the object has one of these words.
+    Is(&'static dyn AnyField, &'static [&'static str]),
+    /// Another field of the object is given.
+    Has(&'static dyn AnyField),
+}
+
+/// A kind with the value that holds where nothing is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Or<K: Kind> {
+    pub(crate) kind: K,
+    pub(crate) default: K::Default,
+    when: When,
+}
+
+impl<K: Kind> Kind for Or<K> {
+    type Default = K::Default;
+
+    fn shape(&self, says: &str) -> Value {
+        self.kind.shape(says)
+    }
+
+    fn default(&self, default: Self::Default) -> Value {
+        self.kind.default(default)
+    }
+
+    fn absent(&self) -> Option<(Value, When)> {
+        Some((self.kind.default(self.default), self.when))
+    }
+}
+
+impl<K: Kind> Declared<K> {
+    const fn new(name: &'static str, says: &'static str, kind: K) -> Self {
+        Self {
+            name,
+            says,
+            kind,
+            is_needed: false,
+            excludes: false,
+            examples: "",
+        }
+    }
+
+    /// An object without it is an error.
+    pub(crate) const fn needed(mut self) -> Self {
+        self.is_needed = true;
+        self
+    }
+
+    /// The field that excludes what this one is about.
+    pub(crate) const fn except(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self.excludes = true;
+        self.examples = "";
+        self
+    }
+
+    /// Values that show what is meant, as a JSON list.
+    pub(crate) const fn examples(mut self, examples: &'static str) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// What holds where it is not given.
+    pub(crate) const fn or(self, default: K::Default) -> Declared<Or<K>> {
+        self.or_when(default, When::Always)
+    }
+
+    /// What holds where it is not given, under a condition.
+    pub(crate) const fn or_when(self, default: K::Default, when: When) -> Declared<Or<K>> {
+        let kind = Or {
+            kind: self.kind,
+            default,
+            when,
+        };
+        Declared {
+            name: self.name,
+            says: self.says,
+            kind,
+            is_needed: self.is_needed,
+            excludes: self.excludes,
+            examples: self.examples,
+        }
+    }
+}
+
+/// A field of whatever kind.
+pub(crate) trait AnyField: Sync {
+    fn name(&self) -> &'static str;
+    fn is_needed(&self) -> bool;
+    fn schema(&self) -> Value;
+    /// The schema without examples and default.
+    fn plain_schema(&self) -> Value;
+}
+
+impl<K: Kind> AnyField for Declared<K> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_needed(&self) -> bool {
+        self.is_needed
+    }
+
+    fn plain_schema(&self) -> Value {
+        match self.excludes {
+            true => self.kind.shape(&format!("Not these. {}", self.says)),
+            false => self.kind.shape(self.says),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = self.plain_schema();
+        if !self.examples.is_empty() {
+            schema["examples"] =
+                serde_json::from_str(self.examples).expect("examples are JSON, which a test holds");
+        }
+        if let Some((default, when)) = self.kind.absent() {
+            schema["default"] = default;
+            match when {
+                When::Always => {}
+                When::Is(field, words) => schema[WHERE] = serde_json::json!({ field.name(): words }),
+                When::Has(field) => schema[WHERE] = serde_json::json!({ field.name(): null }),
+            }
+        }
+        schema
+    }
+}
+
+/// An object of the language.
+pub(crate) struct Fields {
+    pub(crate) says: &'static str,
+    pub(crate) fields: &'static [&'static dyn AnyField],
+}
+
+impl Fields {
+    pub(crate) fn schema(&self) -> Value {
+        shapes::object(self.says, self.properties())
+    }
+
+    /// The schema of an object that a generator may make.
+    pub(crate) fn generated(&self) -> Value {
+        shapes::generated(self.says, self.properties())
+    }
+
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.fields.iter().map(|field| (field.name(), field.schema()))
+    }
+}
+
+/// Declares an object: a module with a static for each of its fields, and `FIELDS` with all of them.
+macro_rules! object {
+    ($visible:vis mod $object:ident = $says:expr; $($field:ident: $kind:ty = $declared:expr;)*) => {
+        $visible mod $object {
+            #[allow(unused_imports, reason = "an object uses some of the kinds")]
+            use super::*;
+            #[allow(unused_imports, reason = "an object uses some of the kinds")]
+            use $crate::fields::{
+                Bit, Bool, Count, Custom, Definition, Duration, Fields, Int, List, Map, Number, Or, Part, Shaped, Text, Texts,
+                When, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, int, list,
+                map, number, part, text, text_or_list, texts, word, word_or, words,
+            };
+            $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*
+            pub(crate) static FIELDS: Fields = Fields { says: $says, fields: &[$(&$field),*] };
+        }
+    };
+}
+
+pub(crate) use object;
