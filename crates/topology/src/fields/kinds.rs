@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
@@ -33,6 +34,53 @@ impl Kind for Text {
 
     fn default(&self, default: Self::Default) -> Value {
         default.into()
+    }
+}
+
+/// A text around the key, such as `tenant_$(key:03)`.
+#[derive(Clone, Copy)]
+pub(crate) struct Template;
+
+pub(crate) const fn template(name: &'static str, says: &'static str) -> Declared<Template> {
+    Declared::new(name, says, Template)
+}
+
+impl Kind for Template {
+    type Default = Infallible;
+
+    fn shape(&self, says: &str) -> Value {
+        shapes::text(&format!(
+            "{says} Text around the key, such as `tenant_$(key:03)`."
+        ))
+    }
+
+    fn default(&self, default: Infallible) -> Value {
+        match default {}
+    }
+}
+
+/// A range of ids, such as `1000-2999`.
+#[derive(Clone, Copy)]
+pub(crate) struct IdRange;
+
+pub(crate) const fn id_range(name: &'static str, says: &'static str) -> Declared<IdRange> {
+    Declared::new(name, says, IdRange)
+}
+
+impl Kind for IdRange {
+    type Default = &'static RangeInclusive<u32>;
+
+    fn shape(&self, says: &str) -> Value {
+        json!({
+            "description": says,
+            "type": "string",
+            "pattern": "^[0-9]+-[0-9]+$",
+            EXPECTS: "a range such as 1000-2999",
+        })
+    }
+
+    fn default(&self, default: Self::Default) -> Value {
+        format!("{}-{}", default.start(), default.end()).into()
     }
 }
 

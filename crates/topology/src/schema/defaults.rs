@@ -21,22 +21,7 @@ use When::{Always, Has, Is};
 
 /// Path in the schema (`*` is any name, `[]` any item), default, condition.
 fn topology() -> Vec<(&'static str, Value, When)> {
-    vec![
-        ("variables.*.type", json!("text"), Always),
-        (
-            "shard_maps.*.key_from.[].column.in_shards",
-            json!("present"),
-            Always,
-        ),
-        ("shard_maps.*.conflict", json!("reject"), Always),
-        ("shard_maps.*.unqualified", json!("reject"), Has("logical_schema")),
-        ("shard_maps.*.unknown_key", json!("reject"), Always),
-        ("shard_maps.*.rule_layout", json!("auto"), Always),
-        ("shard_maps.*.missing_key", json!({}), Always),
-        ("shard_maps.*.missing_key.statements", json!("reject"), Always),
-        ("shard_maps.*.missing_key.session_setup", json!("allow"), Always),
-        ("shard_maps.*.missing_key.begin", json!("reject"), Always),
-    ]
+    vec![("variables.*.type", json!("text"), Always)]
 }
 
 fn project() -> Vec<(&'static str, Value, When)> {

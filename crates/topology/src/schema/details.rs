@@ -7,21 +7,7 @@ use super::{EXPECTS, WHERE};
 /// A field of a schema by its path, with JSON. `*` is any name, `[]` any item, and `$NAME` a definition.
 type Details = &'static [(&'static str, &'static str)];
 
-const TOPOLOGY_EXAMPLES: Details = &[
-    ("shard_maps.*.logical_schema", r#"["world"]"#),
-    ("shard_maps.*.otherwise", r#"["shard_maps.tenants"]"#),
-    ("shard_maps.*.key.name", r#"["tenant"]"#),
-    ("shard_maps.*.key.domain", r#"["1..200"]"#),
-    ("shard_maps.*.key.modulo", "[100]"),
-    ("shard_maps.*.key_from.[].schema", r#"["tenant_$(key:03)"]"#),
-    ("shard_maps.*.key_from.[].table", r#"["orders_$(key)"]"#),
-    ("shard_maps.*.key_from.[].user", r#"["app_$(key)"]"#),
-    ("shard_maps.*.key_from.[].comment.exact", r#"["$(key:03)"]"#),
-    ("shard_maps.*.key_from.[].column.name", r#"["tenant_id"]"#),
-    ("$shard.keys", r#"[[17], ["1..200"], ["North America"]]"#),
-    ("$shard.remainders", r#"[["0..49"]]"#),
-    ("$shard.schema", r#"["tenant_017"]"#),
-];
+const TOPOLOGY_EXAMPLES: Details = &[];
 
 const PROJECT_EXAMPLES: Details = &[
     ("engines", r#"[["bundled", "proxysql-2.7"]]"#),

@@ -10,7 +10,6 @@ mod lint;
 mod project;
 mod route_tests;
 mod shape;
-mod shard_maps;
 mod surroundings;
 
 use serde_json::{Value, json};
@@ -61,7 +60,7 @@ pub(crate) fn bare_topology() -> Value {
                 "shard_maps",
                 map(
                     "How keys are found in statements, and where each shard is.",
-                    shard_maps::shard_map(),
+                    resolve::shard_map::shard_map::FIELDS.generated(),
                 ),
             ),
             (
@@ -130,7 +129,7 @@ pub(crate) fn bare_topology() -> Value {
         ("scope", resolve::scope::scope::FIELDS.schema()),
         ("secret", resolve::user::secret_schema()),
         ("server", resolve::server::server::FIELDS.generated()),
-        ("shard", shard_maps::shard()),
+        ("shard", resolve::shard::shard::FIELDS.generated()),
         ("rule", resolve::query_rules::rule::FIELDS.schema()),
         ("for_each", for_each()),
     ]);
