@@ -149,6 +149,13 @@ pub(crate) struct Int<T> {
     of: PhantomData<fn() -> T>,
 }
 
+impl<T> Int<T> {
+    pub(crate) const fn between(least: i64, most: i64) -> Self {
+        let of = PhantomData;
+        Self { least, most, of }
+    }
+}
+
 /// A whole number of things.
 pub(crate) type Count = Int<u32>;
 
@@ -158,8 +165,7 @@ pub(crate) const fn int<T: Into<i64> + Copy + Sync + 'static>(
     least: i64,
     most: i64,
 ) -> Declared<Int<T>> {
-    let of = PhantomData;
-    Declared::new(name, says, Int { least, most, of })
+    Declared::new(name, says, Int::between(least, most))
 }
 
 pub(crate) const fn count(name: &'static str, says: &'static str) -> Declared<Count> {
@@ -180,6 +186,26 @@ impl<T: Into<i64> + Copy + Sync + 'static> Kind for Int<T> {
 
     fn default(&self, default: T) -> Value {
         default.into().into()
+    }
+}
+
+/// An integer of 64 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole;
+
+pub(crate) const fn whole(name: &'static str, says: &'static str) -> Declared<Whole> {
+    Declared::new(name, says, Whole)
+}
+
+impl Kind for Whole {
+    type Default = Infallible;
+
+    fn shape(&self, says: &str) -> Value {
+        json!({ "description": says, "type": "integer", EXPECTS: "an integer" })
+    }
+
+    fn default(&self, default: Infallible) -> Value {
+        match default {}
     }
 }
 
@@ -269,8 +295,12 @@ impl Kind for Duration {
 #[derive(Clone, Copy)]
 pub(crate) struct Word<T>(PhantomData<fn() -> T>);
 
+impl<T: Words> Word<T> {
+    pub(crate) const ANY: Self = Self(PhantomData);
+}
+
 pub(crate) const fn word<T: Words>(name: &'static str, says: &'static str) -> Declared<Word<T>> {
-    Declared::new(name, says, Word(PhantomData))
+    Declared::new(name, says, Word::ANY)
 }
 
 impl<T: Words> Kind for Word<T> {
@@ -359,6 +389,12 @@ pub(crate) const fn part(name: &'static str, fields: &'static Fields) -> Declare
 }
 
 impl Declared<Part> {
+    /// What the object is for here.
+    pub(crate) const fn says(mut self, says: &'static str) -> Self {
+        self.says = says;
+        self
+    }
+
     /// The defaults of its fields hold where it is not given.
     pub(crate) const fn or_defaults(mut self) -> Self {
         self.kind.holds = true;
@@ -479,4 +515,13 @@ impl Kind for Custom {
     fn default(&self, default: Self::Default) -> Value {
         default.into()
     }
+}
+
+/// The version of the language, which every file may name.
+pub(crate) const fn version() -> Declared<Custom> {
+    custom(
+        "version",
+        "The version of the language: 1.",
+        |says| json!({ "description": says, "const": 1, EXPECTS: "the version of the language, which is 1" }),
+    )
 }

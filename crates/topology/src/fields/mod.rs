@@ -19,8 +19,9 @@ use serde_json::Value;
 
 pub(crate) use kinds::{
     Bit, Bool, Count, Custom, Definition, Duration, IdRange, Int, List, Map, Number, Part, Template, Text,
-    Texts, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, id_range, int,
-    list, map, number, part, template, text, text_or_list, texts, word, word_or, words,
+    Texts, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id,
+    id_range, int, list, map, number, part, template, text, text_or_list, texts, version, whole, word,
+    word_or, words,
 };
 pub(crate) use shapes::{EXPECTS, Shaped};
 
@@ -219,8 +220,8 @@ macro_rules! object {
             #[allow(unused_imports, reason = "an object uses some of the kinds")]
             use $crate::fields::{
                 Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or, Part, Shaped, Template, Text, Texts,
-                When, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, id_range, int, list,
-                map, number, part, template, text, text_or_list, texts, word, word_or, words,
+                When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, id_range, int, list,
+                map, number, part, template, text, text_or_list, texts, version, whole, word, word_or, words,
             };
             $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*
             pub(crate) static FIELDS: Fields = Fields { says: $says, fields: &[$(&$field),*] };

@@ -8,7 +8,7 @@ pub(crate) mod finder;
 pub(crate) mod firewall;
 mod instances;
 pub(crate) mod key;
-mod lint;
+pub(crate) mod lint;
 pub(crate) mod listener;
 pub(crate) mod monitor;
 pub(crate) mod moves;

@@ -1,16 +1,20 @@
 //! How the value of a field is read, by its kind.
 
 use std::convert::Infallible;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use shardwright_diagnostics::Span;
 
 use super::object::Object;
+use crate::codes::BAD_VALUE;
 use crate::context::Context;
 use crate::fields::{
-    AnyField, Bit, Bool, Declared, Duration, Int, Kind, Number, Or, Text, Texts, Word, WordList, WordOr,
+    AnyField, Bit, Bool, Declared, Duration, IdRange, Int, Kind, Number, Or, Text, Texts, Whole, Word,
+    WordList, WordOr,
 };
 use crate::model::Words;
+use crate::units;
 
 /// A kind of values that a reader takes out of an object.
 pub(super) trait Read: Kind {
@@ -107,6 +111,39 @@ where
 
     fn standing(default: T, _: &mut Context<'_>) -> T {
         default
+    }
+}
+
+impl Read for Whole {
+    type Value = i64;
+
+    fn read(&self, name: &str, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<i64> {
+        object.integer(name, i64::MIN..=i64::MAX, context)
+    }
+
+    fn standing(default: Infallible, _: &mut Context<'_>) -> i64 {
+        match default {}
+    }
+}
+
+impl Read for IdRange {
+    type Value = RangeInclusive<u32>;
+
+    fn read(&self, name: &str, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Self::Value> {
+        let text = object.text(name, context)?;
+        let range = units::id_range(&text).filter(|range| *range.end() <= i32::MAX.unsigned_abs());
+        if range.is_none() {
+            let message = format!(
+                "expected a range such as 1000-2999 within 0-{}, found `{text}`",
+                i32::MAX
+            );
+            object.error(BAD_VALUE, message, object.span(name), context);
+        }
+        range
+    }
+
+    fn standing(default: Self::Default, _: &mut Context<'_>) -> Self::Value {
+        default.clone()
     }
 }
 

@@ -6,9 +6,6 @@
 mod defaults;
 mod details;
 mod environment;
-mod lint;
-mod project;
-mod route_tests;
 mod shape;
 mod surroundings;
 
@@ -139,13 +136,16 @@ pub(crate) fn bare_topology() -> Value {
 /// The schema of the files under `tests/`.
 #[must_use]
 pub fn tests() -> Value {
-    let mut schema = route_tests::route_tests();
+    let mut schema = resolve::route_tests::file::FIELDS.schema();
     head(&mut schema, "tests.v1.json", "shardwright route tests");
-    schema["$defs"] = mapping([("for_each", for_each())]);
-    for (name, definition) in route_tests::definitions() {
-        schema["$defs"][name] = definition;
-    }
-    details::tests(&mut schema);
+    schema["$defs"] = mapping([
+        ("for_each", for_each()),
+        ("session", resolve::route_tests::session::FIELDS.schema()),
+        (
+            "expect",
+            resolve::route_tests::expectation::expect::FIELDS.schema(),
+        ),
+    ]);
     details::render(&mut schema);
     schema
 }
@@ -154,15 +154,13 @@ pub fn tests() -> Value {
 #[must_use]
 pub fn project() -> Value {
     let mut schema = bare_project();
-    details::project(&mut schema);
-    let _ = defaults::apply_project(&mut schema);
     details::render(&mut schema);
     schema
 }
 
 /// As [`bare_topology`].
 pub(crate) fn bare_project() -> Value {
-    let mut schema = project::project();
+    let mut schema = resolve::project::project::FIELDS.schema();
     head(&mut schema, "project.v1.json", "shardwright project file");
     let mut secret = resolve::user::secret_schema();
     // What is an example of a secret of clients is none of one of the proxy's own.
