@@ -1,7 +1,7 @@
 //! Fields of the language. Each is declared once, beside its reader: its name, sentence, kind, words, default, examples
 //! and what it refers to. Schemas, readers, editors and the tables of `docs/language` ask the declaration.
 //!
-//! ```ignore
+//! ```text
 //! object! {
 //!     mod listener = "A port that clients connect to.";
 //!     PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
@@ -24,6 +24,9 @@ pub(crate) use kinds::{
     word_or, words,
 };
 pub(crate) use shapes::{EXPECTS, Shaped};
+
+/// The field of objects that a generator makes.
+pub(crate) const FOR_EACH: &str = "for_each";
 
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";

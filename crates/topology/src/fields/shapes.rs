@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Fields;
+use super::{FOR_EACH, Fields};
 
 /// The annotation that says in words what is expected; messages use it.
 pub(crate) const EXPECTS: &str = "x-expects";
@@ -127,7 +127,7 @@ pub(crate) fn mapping(parts: impl IntoIterator<Item = (&'static str, Value)>) ->
 /// An object that a generator may make.
 pub(crate) fn generated(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut schema = object(description, fields);
-    schema["properties"]["for_each"] = reference("for_each");
+    schema["properties"][FOR_EACH] = reference(FOR_EACH);
     schema
 }
 

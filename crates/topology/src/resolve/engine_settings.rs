@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
 use super::object::Object;
@@ -10,7 +11,7 @@ use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
 use crate::context::Context;
 use crate::engine_variables::{Kept, Shape, kept, names as known_names, shape};
 use crate::environment::Environment;
-use crate::fields::{AnyField, object};
+use crate::fields::{AnyField, EXPECTS, object, shapes};
 use crate::model::{EngineFamily, EngineVariables, Refuser, Words};
 use crate::view::Field;
 
@@ -33,6 +34,29 @@ object! {
         1,
         65_535,
     ).needed().examples("[6100]");
+}
+
+/// The schema of the section.
+pub(super) fn schema(says: &str) -> Value {
+    let variables = json!({
+        "description": "Variables of the engine by name, such as `mysql-threads: 8`.",
+        "type": "object",
+        EXPECTS: "a mapping of variables",
+        "additionalProperties": {
+            "description": "Its value.",
+            "type": ["string", "integer", "boolean"],
+            EXPECTS: "text, an integer, true or false",
+        },
+    });
+    let mut proxysql = variables.clone();
+    proxysql["properties"] = shapes::mapping(proxysql::FIELDS.properties());
+    json!({
+        "description": says,
+        "type": "object",
+        EXPECTS: "a mapping of engines",
+        "properties": { EngineFamily::ProxySql.word(): proxysql, EngineFamily::Bundled.word(): variables.clone() },
+        "additionalProperties": variables,
+    })
 }
 
 /// ProxySQL's own admin port refuses.

@@ -35,7 +35,7 @@ object! {
 }
 
 object! {
-    mod allow = "Statements that pass; all others are told or refused.";
+    pub(crate) mod allow = "Statements that pass; all others are told or refused.";
     FILE: Text = filled(
         "file",
         "A file below `allow/`: a digest such as 0x4D7DCFF87DD1A927 or an example statement in each line.",

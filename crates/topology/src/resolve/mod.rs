@@ -33,8 +33,82 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::context::Context;
+use crate::fields::{AnyField, object, version};
 use crate::model::{ClusterId, OriginId, Table, Topology};
+use crate::variables;
 use crate::view::{Field, View};
+
+object! {
+    pub(crate) mod root = "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.";
+    VERSION: Custom = version();
+    VARIABLES: Map = map(
+        "variables",
+        "Values that `$(var.NAME)` stands for.",
+        Shaped::Object(&variables::declared::FIELDS),
+    );
+    CLUSTERS: Map = map(
+        "clusters",
+        "Groups of servers that hold the same data.",
+        Shaped::Generated(&cluster::cluster::FIELDS),
+    );
+    USERS: Map = map(
+        "users",
+        "Accounts that clients log in with, by name.",
+        Shaped::Generated(&user::user::FIELDS),
+    );
+    SHARD_MAPS: Map = map(
+        "shard_maps",
+        "How keys are found in statements, and where each shard is.",
+        Shaped::Generated(&shard_map::shard_map::FIELDS),
+    );
+    READ_WRITE_POLICIES: Map = map(
+        "read_write_policies",
+        "Which statements may leave the writer.",
+        Shaped::Generated(&policy::policy::FIELDS),
+    );
+    THROTTLES: Map = map(
+        "throttles",
+        "Which statements are slowed, and when.",
+        Shaped::Generated(&throttle::throttle::FIELDS),
+    );
+    QUERY_RULES: Map = map(
+        "query_rules",
+        "Rules in the engine's own columns, in ordered blocks.",
+        Shaped::Generated(&query_rules::block::FIELDS),
+    );
+    POOLING: Part = part("pooling", &effects::pooling::FIELDS);
+    CACHES: Map = map(
+        "caches",
+        "Statements whose results are kept for a while.",
+        Shaped::Generated(&effects::cache::FIELDS),
+    );
+    MIRRORS: Map = map(
+        "mirrors",
+        "Statements of which a copy is sent to a second place.",
+        Shaped::Generated(&effects::mirror::FIELDS),
+    );
+    FIREWALL: Map = map(
+        "firewall",
+        "Statements that users may send, by the name of the user.",
+        Shaped::Generated(&firewall::firewall::FIELDS),
+    );
+    ENGINE_SETTINGS: Custom = custom(
+        "engine_settings",
+        "Variables of the engines themselves, by the name of the engine.",
+        engine_settings::schema,
+    );
+    MONITOR: Part = part("monitor", &monitor::account::FIELDS);
+    LISTENERS: Map = map(
+        "listeners",
+        "Ports that clients connect to, by the name that a `match` uses.",
+        Shaped::Generated(&listener::listener::FIELDS),
+    );
+    MOVES: Map = map(
+        "moves",
+        "Shards that move from one cluster to another, by MAP/SHARD.",
+        Shaped::Object(&moves::shard_move::FIELDS),
+    );
+}
 
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object
 /// could not be read, which has been reported.
@@ -52,25 +126,32 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         return Topology::default();
     };
     let mut known = Known::default();
-    let section = |name: &str| root.get(name);
+    let section = |field: &dyn AnyField| root.get(field.name());
     let mut topology = Topology {
-        clusters: Table::new(cluster::clusters(section("clusters"), &mut known, context)),
+        clusters: Table::new(cluster::clusters(section(&root::CLUSTERS), &mut known, context)),
         ..Topology::default()
     };
-    topology.users = Table::new(user::users(section("users"), &mut known, context));
-    topology.listeners = Table::new(listener::listeners(section("listeners"), &mut known, context));
-    topology.shard_maps = Table::new(shard_map::shard_maps(section("shard_maps"), &known, context));
-    topology.read_write_policies =
-        Table::new(policy::policies(section("read_write_policies"), &known, context));
-    topology.throttles = Table::new(throttle::throttles(section("throttles"), &known, context));
-    topology.pooling_exceptions = Table::new(effects::pooling(section("pooling"), &known, context));
-    topology.caches = Table::new(effects::caches(section("caches"), &known, context));
-    topology.mirrors = Table::new(effects::mirrors(section("mirrors"), &known, context));
-    topology.firewall = Table::new(firewall::firewall(section("firewall"), &known, context));
-    topology.query_rules = Table::new(query_rules::blocks(section("query_rules"), &known, context));
-    topology.monitor = monitor::monitor(section("monitor"), context);
-    topology.engine_settings = engine_settings::engine_settings(section("engine_settings"), context);
-    topology.moves = moves::moves(section("moves"), &topology, &known, context);
+    topology.users = Table::new(user::users(section(&root::USERS), &mut known, context));
+    topology.listeners = Table::new(listener::listeners(
+        section(&root::LISTENERS),
+        &mut known,
+        context,
+    ));
+    topology.shard_maps = Table::new(shard_map::shard_maps(section(&root::SHARD_MAPS), &known, context));
+    topology.read_write_policies = Table::new(policy::policies(
+        section(&root::READ_WRITE_POLICIES),
+        &known,
+        context,
+    ));
+    topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &known, context));
+    topology.pooling_exceptions = Table::new(effects::pooling(section(&root::POOLING), &known, context));
+    topology.caches = Table::new(effects::caches(section(&root::CACHES), &known, context));
+    topology.mirrors = Table::new(effects::mirrors(section(&root::MIRRORS), &known, context));
+    topology.firewall = Table::new(firewall::firewall(section(&root::FIREWALL), &known, context));
+    topology.query_rules = Table::new(query_rules::blocks(section(&root::QUERY_RULES), &known, context));
+    topology.monitor = monitor::monitor(section(&root::MONITOR), context);
+    topology.engine_settings = engine_settings::engine_settings(section(&root::ENGINE_SETTINGS), context);
+    topology.moves = moves::moves(section(&root::MOVES), &topology, &known, context);
     topology
 }
 

@@ -16,7 +16,7 @@ use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::fields::{AnyField, Declared, EXPECTS, Map, object, version};
+use crate::fields::{AnyField, Declared, EXPECTS, FOR_EACH as NAME, Map, object, version};
 use crate::model::{OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
 use crate::view::{Field, View};
 
@@ -40,7 +40,7 @@ object! {
 
 object! {
     pub(crate) mod test = "One statement with what must become of it, or a script of one session.";
-    FOR_EACH: Definition = defined("for_each", "", "for_each");
+    FOR_EACH: Definition = defined(NAME, "", NAME);
     SESSION: Definition = defined("session", "", "session");
     ENGINES: Texts = texts(
         "engines",

@@ -1,5 +1,6 @@
 //! The walk over the trees: what defines a name, and what means one.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use shardwright_documents::{Entry, Key, Node, Value};
@@ -8,10 +9,12 @@ use super::text::{Text, Wording, texts};
 use super::{Meaning, Role, Symbol, refers_to};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::generate::Combinations;
+use crate::fields::AnyField;
+use crate::generate::{each, for_each, is_variable};
 use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
 use crate::report::Report;
+use crate::resolve::root;
 use crate::template::{Template, is_template};
 use crate::variables::{Given, variables};
 use crate::view::{View, merge};
@@ -77,7 +80,7 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
     let topology: Vec<&Node> = topology.filter_map(|document| document.root.as_ref()).collect();
     let mut report = Report::default();
     let root = merge(&topology, &mut report);
-    let section = root.as_ref().and_then(|root| root.get("variables"));
+    let section = root.as_ref().and_then(|root| root.get(root::VARIABLES.name()));
     let given = Given {
         options: &options.variables,
         environment: None,
@@ -276,37 +279,31 @@ impl Walk<'_> {
     /// The instances of an object, each with the place of its outer instance.
     fn instances(&mut self, object: &Node, outer: &[Instance]) -> Vec<(Environment, usize)> {
         let view = View::of(object);
-        let Some(for_each) = view.get("for_each") else {
-            return outer
-                .iter()
-                .enumerate()
-                .map(|(at, outer)| (outer.environment.clone(), at))
-                .collect();
-        };
-        for field in for_each
-            .value
-            .fields()
-            .iter()
-            .filter(|field| &*field.key.text != "except")
-        {
+        let variables = for_each(&view).map_or_else(Vec::new, |for_each| for_each.value.fields());
+        for field in variables.iter().filter(|field| is_variable(&field.key.text)) {
             let text = Text::of_key(field.key);
             self.generators += 1;
             let address: Arc<str> = format!("for_each.{}", self.generators).into();
             self.push(&text, Role::Definition(field.value.span()), vec![address.clone()]);
             self.bindings.push((text.text.into(), address));
         }
+        let is_generator = !variables.is_empty();
+        let Self { context, left, .. } = self;
         let mut instances = Vec::new();
         for (at, outer) in outer.iter().enumerate() {
-            let Some(mut combinations) = Combinations::read(&for_each, &outer.environment, &mut self.context)
-            else {
+            let ran = each(&view, &outer.environment, context, |environment, _| {
+                if is_generator {
+                    match left.checked_sub(1) {
+                        Some(still) => *left = still,
+                        None => return ControlFlow::Break(()),
+                    }
+                }
+                instances.push((environment.clone(), at));
+                ControlFlow::Continue(())
+            });
+            if !matches!(ran, Some(ControlFlow::Continue(()))) {
                 self.complete = false;
                 break;
-            };
-            while let Some(environment) = combinations.next(&outer.environment) {
-                if !self.take() {
-                    return instances;
-                }
-                instances.push((environment, at));
             }
         }
         instances
