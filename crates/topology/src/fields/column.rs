@@ -16,12 +16,6 @@ pub(crate) const fn column(name: &'static str, says: &'static str) -> Declared<C
 }
 
 impl Kind for Column {
-    type Default = std::convert::Infallible;
-
-    fn default(&self, default: Self::Default) -> Value {
-        match default {}
-    }
-
     fn shape(&self, says: &str) -> Value {
         match self.0.range() {
             Some(range) if range == (0..=1) => {

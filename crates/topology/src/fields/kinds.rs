@@ -1,13 +1,12 @@
 //! Kinds of values, each with the schema that its values follow.
 
-use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::shapes::{self, EXPECTS, Shaped, mapping};
-use super::{Declared, Fields, Kind};
+use super::shapes::{self, EXPECTS};
+use super::{Declared, Defaults, Kind};
 use crate::model::Words;
 
 /// A text, its expressions replaced.
@@ -16,8 +15,12 @@ pub(crate) struct Text {
     pub(crate) may_be_empty: bool,
 }
 
+impl Text {
+    pub(crate) const ANY: Self = Self { may_be_empty: true };
+}
+
 pub(crate) const fn text(name: &'static str, says: &'static str) -> Declared<Text> {
-    Declared::new(name, says, Text { may_be_empty: true })
+    Declared::new(name, says, Text::ANY)
 }
 
 /// A text that may not be empty.
@@ -26,13 +29,15 @@ pub(crate) const fn filled(name: &'static str, says: &'static str) -> Declared<T
 }
 
 impl Kind for Text {
-    type Default = &'static str;
-
     fn shape(&self, says: &str) -> Value {
         shapes::text(says)
     }
+}
 
-    fn default(&self, default: Self::Default) -> Value {
+impl Defaults for Text {
+    type Default = &'static str;
+
+    fn default(default: Self::Default) -> Value {
         default.into()
     }
 }
@@ -46,16 +51,30 @@ pub(crate) const fn template(name: &'static str, says: &'static str) -> Declared
 }
 
 impl Kind for Template {
-    type Default = Infallible;
-
     fn shape(&self, says: &str) -> Value {
         shapes::text(&format!(
             "{says} Text around the key, such as `tenant_$(key:03)`."
         ))
     }
+}
 
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
+/// A range of ids that is a default.
+#[derive(Clone, Copy)]
+pub(crate) struct Ids {
+    first: u32,
+    last: u32,
+}
+
+impl Ids {
+    pub(crate) const fn of(range: &RangeInclusive<u32>) -> Self {
+        let (first, last) = (*range.start(), *range.end());
+        Self { first, last }
+    }
+}
+
+impl From<Ids> for RangeInclusive<u32> {
+    fn from(ids: Ids) -> Self {
+        ids.first..=ids.last
     }
 }
 
@@ -68,8 +87,6 @@ pub(crate) const fn id_range(name: &'static str, says: &'static str) -> Declared
 }
 
 impl Kind for IdRange {
-    type Default = &'static RangeInclusive<u32>;
-
     fn shape(&self, says: &str) -> Value {
         json!({
             "description": says,
@@ -78,9 +95,13 @@ impl Kind for IdRange {
             EXPECTS: "a range such as 1000-2999",
         })
     }
+}
 
-    fn default(&self, default: Self::Default) -> Value {
-        format!("{}-{}", default.start(), default.end()).into()
+impl Defaults for IdRange {
+    type Default = Ids;
+
+    fn default(Ids { first, last }: Ids) -> Value {
+        format!("{first}-{last}").into()
     }
 }
 
@@ -127,17 +148,11 @@ impl Declared<Texts> {
 }
 
 impl Kind for Texts {
-    type Default = Infallible;
-
     fn shape(&self, says: &str) -> Value {
         match self.expects {
             Some(expects) => shapes::list(says, expects, json!({ "type": "string", EXPECTS: self.item })),
             None => shapes::text_or_list(says),
         }
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
     }
 }
 
@@ -178,13 +193,15 @@ pub(crate) const fn id(name: &'static str, says: &'static str) -> Declared<Count
 }
 
 impl<T: Into<i64> + Copy + Sync + 'static> Kind for Int<T> {
-    type Default = T;
-
     fn shape(&self, says: &str) -> Value {
         shapes::int(says, self.least, self.most)
     }
+}
 
-    fn default(&self, default: T) -> Value {
+impl<T: Into<i64> + Copy + Sync + 'static> Defaults for Int<T> {
+    type Default = T;
+
+    fn default(default: T) -> Value {
         default.into().into()
     }
 }
@@ -198,14 +215,8 @@ pub(crate) const fn whole(name: &'static str, says: &'static str) -> Declared<Wh
 }
 
 impl Kind for Whole {
-    type Default = Infallible;
-
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "type": "integer", EXPECTS: "an integer" })
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
     }
 }
 
@@ -218,14 +229,8 @@ pub(crate) const fn number(name: &'static str, says: &'static str) -> Declared<N
 }
 
 impl Kind for Number {
-    type Default = Infallible;
-
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "type": "number", "minimum": 0, EXPECTS: "a number" })
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
     }
 }
 
@@ -237,13 +242,15 @@ pub(crate) const fn boolean(name: &'static str, says: &'static str) -> Declared<
 }
 
 impl Kind for Bool {
-    type Default = bool;
-
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "type": "boolean", EXPECTS: "true or false" })
     }
+}
 
-    fn default(&self, default: bool) -> Value {
+impl Defaults for Bool {
+    type Default = bool;
+
+    fn default(default: bool) -> Value {
         default.into()
     }
 }
@@ -257,13 +264,15 @@ pub(crate) const fn bit(name: &'static str, says: &'static str) -> Declared<Bit>
 }
 
 impl Kind for Bit {
-    type Default = bool;
-
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "enum": [0, 1], EXPECTS: "0 or 1" })
     }
+}
 
-    fn default(&self, default: bool) -> Value {
+impl Defaults for Bit {
+    type Default = bool;
+
+    fn default(default: bool) -> Value {
         u8::from(default).into()
     }
 }
@@ -277,13 +286,15 @@ pub(crate) const fn duration(name: &'static str, says: &'static str) -> Declared
 }
 
 impl Kind for Duration {
-    type Default = u64;
-
     fn shape(&self, says: &str) -> Value {
         shapes::duration(says)
     }
+}
 
-    fn default(&self, ms: u64) -> Value {
+impl Defaults for Duration {
+    type Default = u64;
+
+    fn default(ms: u64) -> Value {
         match ms % 1_000 {
             0 if ms > 0 => format!("{}s", ms / 1_000).into(),
             _ => format!("{ms}ms").into(),
@@ -304,13 +315,15 @@ pub(crate) const fn word<T: Words>(name: &'static str, says: &'static str) -> De
 }
 
 impl<T: Words> Kind for Word<T> {
-    type Default = T;
-
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "enum": T::words() })
     }
+}
 
-    fn default(&self, default: T) -> Value {
+impl<T: Words> Defaults for Word<T> {
+    type Default = T;
+
+    fn default(default: T) -> Value {
         default.word().into()
     }
 }
@@ -332,196 +345,7 @@ pub(crate) const fn words<T: Words>(
 }
 
 impl<T: Words> Kind for WordList<T> {
-    type Default = Infallible;
-
     fn shape(&self, says: &str) -> Value {
         shapes::list(says, self.expects, json!({ "enum": T::words() }))
     }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
-    }
-}
-
-/// One of some words, or an object.
-#[derive(Clone, Copy)]
-pub(crate) struct WordOr<T> {
-    fields: &'static Fields,
-    of: PhantomData<fn() -> T>,
-}
-
-pub(crate) const fn word_or<T: Words>(
-    name: &'static str,
-    says: &'static str,
-    fields: &'static Fields,
-) -> Declared<WordOr<T>> {
-    let of = PhantomData;
-    Declared::new(name, says, WordOr { fields, of })
-}
-
-impl<T: Words> Kind for WordOr<T> {
-    type Default = T;
-
-    fn shape(&self, says: &str) -> Value {
-        mapping([
-            ("description", says.into()),
-            ("if", json!({ "type": "object" })),
-            ("then", shapes::object(says, self.fields.properties())),
-            ("else", json!({ "enum": T::words() })),
-        ])
-    }
-
-    fn default(&self, default: T) -> Value {
-        default.word().into()
-    }
-}
-
-/// An object inside another.
-#[derive(Clone, Copy)]
-pub(crate) struct Part {
-    fields: &'static Fields,
-    /// Whether the defaults of its fields hold where it is not given.
-    holds: bool,
-}
-
-pub(crate) const fn part(name: &'static str, fields: &'static Fields) -> Declared<Part> {
-    Declared::new(name, fields.says, Part { fields, holds: false })
-}
-
-impl Declared<Part> {
-    /// What the object is for here.
-    pub(crate) const fn says(mut self, says: &'static str) -> Self {
-        self.says = says;
-        self
-    }
-
-    /// The defaults of its fields hold where it is not given.
-    pub(crate) const fn or_defaults(mut self) -> Self {
-        self.kind.holds = true;
-        self
-    }
-}
-
-impl Kind for Part {
-    type Default = ();
-
-    fn shape(&self, says: &str) -> Value {
-        shapes::object(says, self.fields.properties())
-    }
-
-    fn default(&self, (): ()) -> Value {
-        json!({})
-    }
-
-    fn absent(&self) -> Option<(Value, super::When)> {
-        self.holds.then(|| (json!({}), super::When::Always))
-    }
-}
-
-/// What the schema defines once for all its fields of the kind, such as a scope or a secret.
-#[derive(Clone, Copy)]
-pub(crate) struct Definition(&'static str);
-
-pub(crate) const fn defined(
-    name: &'static str,
-    says: &'static str,
-    definition: &'static str,
-) -> Declared<Definition> {
-    Declared::new(name, says, Definition(definition))
-}
-
-impl Kind for Definition {
-    type Default = Infallible;
-
-    fn shape(&self, says: &str) -> Value {
-        match says {
-            "" => shapes::reference(self.0),
-            _ => shapes::described(self.0, says),
-        }
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
-    }
-}
-
-/// Objects by name.
-#[derive(Clone, Copy)]
-pub(crate) struct Map(Shaped);
-
-pub(crate) const fn map(name: &'static str, says: &'static str, value: Shaped) -> Declared<Map> {
-    Declared::new(name, says, Map(value))
-}
-
-impl Kind for Map {
-    type Default = Infallible;
-
-    fn shape(&self, says: &str) -> Value {
-        shapes::map(says, self.0.schema())
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
-    }
-}
-
-/// A list of anything but texts.
-#[derive(Clone, Copy)]
-pub(crate) struct List {
-    expects: &'static str,
-    item: Shaped,
-}
-
-pub(crate) const fn list(
-    name: &'static str,
-    says: &'static str,
-    expects: &'static str,
-    item: Shaped,
-) -> Declared<List> {
-    Declared::new(name, says, List { expects, item })
-}
-
-impl Kind for List {
-    type Default = Infallible;
-
-    fn shape(&self, says: &str) -> Value {
-        shapes::list(says, self.expects, self.item.schema())
-    }
-
-    fn default(&self, default: Infallible) -> Value {
-        match default {}
-    }
-}
-
-/// A value with a schema of its own.
-#[derive(Clone, Copy)]
-pub(crate) struct Custom(fn(&str) -> Value);
-
-pub(crate) const fn custom(
-    name: &'static str,
-    says: &'static str,
-    schema: fn(&str) -> Value,
-) -> Declared<Custom> {
-    Declared::new(name, says, Custom(schema))
-}
-
-impl Kind for Custom {
-    type Default = &'static str;
-
-    fn shape(&self, says: &str) -> Value {
-        (self.0)(says)
-    }
-
-    fn default(&self, default: Self::Default) -> Value {
-        default.into()
-    }
-}
-
-/// The version of the language, which every file may name.
-pub(crate) const fn version() -> Declared<Custom> {
-    custom(
-        "version",
-        "The version of the language: 1.",
-        |says| json!({ "description": says, "const": 1, EXPECTS: "the version of the language, which is 1" }),
-    )
 }

@@ -13,15 +13,18 @@
 
 pub(crate) mod column;
 mod kinds;
+mod nested;
 pub(crate) mod shapes;
 
 use serde_json::Value;
 
 pub(crate) use kinds::{
-    Bit, Bool, Count, Custom, Definition, Duration, IdRange, Int, List, Map, Number, Part, Template, Text,
-    Texts, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id,
-    id_range, int, list, map, number, part, template, text, text_or_list, texts, version, whole, word,
-    word_or, words,
+    Bit, Bool, Count, Duration, IdRange, Ids, Int, Number, Template, Text, Texts, Whole, Word, WordList, bit,
+    boolean, count, duration, filled, id, id_range, int, number, template, text, text_or_list, texts, whole,
+    word, words,
+};
+pub(crate) use nested::{
+    Custom, Definition, List, Map, Part, WordOr, custom, defined, for_each, list, map, part, version, word_or,
 };
 pub(crate) use shapes::{EXPECTS, Shaped};
 
@@ -31,21 +34,24 @@ pub(crate) const FOR_EACH: &str = "for_each";
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";
 
-/// What a value of a field is: the schema that it has to follow.
+/// What a value of a field is.
 pub(crate) trait Kind: Copy + Sync + 'static {
-    /// What a default is written as in a declaration.
-    type Default: Copy + Sync;
-
-    /// The schema of the value.
+    /// The schema that the value follows.
     fn shape(&self, says: &str) -> Value;
-
-    /// A default in the schema.
-    fn default(&self, default: Self::Default) -> Value;
 
     /// What holds where nothing is written, and when.
     fn absent(&self) -> Option<(Value, When)> {
         None
     }
+}
+
+/// A kind whose fields may have a default.
+pub(crate) trait Defaults: Kind {
+    /// What a default is written as in a declaration.
+    type Default: Copy + Sync;
+
+    /// The default in the schema.
+    fn default(default: Self::Default) -> Value;
 }
 
 /// A field of an object of the language.
@@ -73,25 +79,19 @@ pub(crate) enum When {
 
 /// A kind with the value that holds where nothing is written.
 #[derive(Clone, Copy)]
-pub(crate) struct Or<K: Kind> {
+pub(crate) struct Or<K: Defaults> {
     pub(crate) kind: K,
     pub(crate) default: K::Default,
     when: When,
 }
 
-impl<K: Kind> Kind for Or<K> {
-    type Default = K::Default;
-
+impl<K: Defaults> Kind for Or<K> {
     fn shape(&self, says: &str) -> Value {
         self.kind.shape(says)
     }
 
-    fn default(&self, default: Self::Default) -> Value {
-        self.kind.default(default)
-    }
-
     fn absent(&self) -> Option<(Value, When)> {
-        Some((self.kind.default(self.default), self.when))
+        Some((K::default(self.default), self.when))
     }
 }
 
@@ -126,7 +126,9 @@ impl<K: Kind> Declared<K> {
         self.examples = examples;
         self
     }
+}
 
+impl<K: Defaults> Declared<K> {
     /// What holds where it is not given.
     pub(crate) const fn or(self, default: K::Default) -> Declared<Or<K>> {
         self.or_when(default, When::Always)
@@ -223,7 +225,7 @@ macro_rules! object {
             #[allow(unused_imports, reason = "an object uses some of the kinds")]
             use $crate::fields::{
                 Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or, Part, Shaped, Template, Text, Texts,
-                When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, id, id_range, int, list,
+                When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, for_each, id, id_range, int, list,
                 map, number, part, template, text, text_or_list, texts, version, whole, word, word_or, words,
             };
             $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*

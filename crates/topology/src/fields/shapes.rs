@@ -1,4 +1,4 @@
-//! The shapes that all sections are built from. Any text may hold `$( … )`, so numbers may be texts with one.
+//! The shapes that schemas are built from. Any text may hold `$( … )`, so numbers may be texts with one.
 
 use serde_json::{Value, json};
 
@@ -37,15 +37,6 @@ pub(crate) fn text(description: &str) -> Value {
     json!({ "description": description, "type": "string", EXPECTS: "text" })
 }
 
-pub(crate) fn boolean(description: &str) -> Value {
-    json!({ "description": description, "type": "boolean", EXPECTS: "true or false" })
-}
-
-/// 0 or 1, as the engine writes truth.
-pub(crate) fn bit(description: &str) -> Value {
-    json!({ "description": description, "enum": [0, 1], EXPECTS: "0 or 1" })
-}
-
 pub(crate) fn int(description: &str, minimum: i64, maximum: i64) -> Value {
     json!({
         "description": description,
@@ -57,10 +48,6 @@ pub(crate) fn int(description: &str, minimum: i64, maximum: i64) -> Value {
     })
 }
 
-pub(crate) fn number(description: &str) -> Value {
-    json!({ "description": description, "type": "number", "minimum": 0, EXPECTS: "a number" })
-}
-
 pub(crate) fn duration(description: &str) -> Value {
     json!({
         "description": format!("{description} A whole number with its unit: ms, s, m, h or d."),
@@ -69,10 +56,6 @@ pub(crate) fn duration(description: &str) -> Value {
         "examples": ["500ms", "5s", "10m"],
         EXPECTS: "a duration with its unit, such as 500ms, 5s or 10m",
     })
-}
-
-pub(crate) fn word(description: &str, words: &[&str]) -> Value {
-    json!({ "description": description, "enum": words })
 }
 
 pub(crate) fn list(description: &str, expects: &str, item: Value) -> Value {
@@ -157,9 +140,4 @@ pub(crate) fn word_or(
         ("then", object(description, fields)),
         ("else", json!({ "enum": words })),
     ])
-}
-
-/// A whole number of things.
-pub(crate) fn count(description: &str) -> Value {
-    int(description, 0, 4_294_967_295)
 }

@@ -11,7 +11,7 @@ pub(crate) use hits::check_hits;
 pub(crate) use patch::Patch;
 
 use crate::codes::UNKNOWN_ENVIRONMENT;
-use crate::fields::{AnyField, EXPECTS, object, version};
+use crate::fields::{AnyField, EXPECTS, object};
 use crate::load::ENVIRONMENT_DIRECTORY;
 use crate::report::Report;
 use crate::resolve::project::project::ENVIRONMENTS;

@@ -216,8 +216,8 @@ fn max_transactions_behind(
     kind: ClusterKind,
     context: &mut Context<'_>,
 ) -> Option<u32> {
-    let Some(most) = MAX_TRANSACTIONS_BEHIND.given(object, context) else {
-        return (kind == ClusterKind::Galera).then(|| MAX_TRANSACTIONS_BEHIND.standing(context));
+    let Some(most) = object.given(&MAX_TRANSACTIONS_BEHIND, context) else {
+        return (kind == ClusterKind::Galera).then(|| MAX_TRANSACTIONS_BEHIND.standing());
     };
     if most == 0 && kind == ClusterKind::Galera {
         let message = "0 takes a read-only server out as soon as one transaction waits to be applied";

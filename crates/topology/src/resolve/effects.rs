@@ -139,7 +139,7 @@ pub(super) fn mirrors(section: Option<Field<'_>>, known: &Known, context: &mut C
 fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Mirror> {
     object.require_all(&mirror::FIELDS, context);
     let matches = matches(object, known, context);
-    let percent = mirror::PERCENT.given(object, context);
+    let percent = object.given(&mirror::PERCENT, context);
     let percent_is_wrong = object.has(&mirror::PERCENT) && percent.is_none();
     let reason = object.get(&mirror::REASON, context);
     let to = object.part(&mirror::TO, context)?;
@@ -155,7 +155,7 @@ fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
         matches,
         cluster: cluster?,
         role,
-        percent: percent.unwrap_or_else(|| mirror::PERCENT.standing(context)),
+        percent: percent.unwrap_or_else(|| mirror::PERCENT.standing()),
         reason,
         on_unsupported: object.get(&mirror::ON_UNSUPPORTED, context),
     })

@@ -200,7 +200,7 @@ fn severities(
         if !is_code(code) {
             let message = format!("`{code}` begins no code: codes are written like SW2 or SW201");
             part.error(BAD_VALUE, message, field.key.span, context);
-        } else if let Some(severity) = SEVERITY_OF_CODE.kind.read(code, &part, context) {
+        } else if let Some(severity) = SEVERITY_OF_CODE.kind.read(&field, &part, context) {
             severities.push((context.intern(code), severity));
         }
     }

@@ -33,7 +33,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::fields::{AnyField, object, version};
+use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, OriginId, Table, Topology};
 use crate::variables;
 use crate::view::{Field, View};

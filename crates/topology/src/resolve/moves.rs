@@ -7,6 +7,7 @@ use shardwright_diagnostics::Diagnostic;
 use self::open_transactions::WAIT;
 use self::shard_move::{FROM, TO};
 use super::object::Object;
+use super::values::within;
 use super::{Known, instances, names, section_origin};
 use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
@@ -179,8 +180,8 @@ fn way(
 fn times(object: &Object<'_, '_>, context: &mut Context<'_>) -> (u64, u64, OpenTransactions) {
     let max_fence_ms = object.get(&shard_move::MAX_FENCE, context);
     let open = object.part(&shard_move::OPEN_TRANSACTIONS, context);
-    let wait_ms = WAIT.within(open.as_ref(), context);
-    let then = open_transactions::THEN.within(open.as_ref(), context);
+    let wait_ms = within(open.as_ref(), &WAIT, context);
+    let then = within(open.as_ref(), &open_transactions::THEN, context);
     if wait_ms >= max_fence_ms {
         let message = format!(
             "transactions may be waited for {wait_ms} ms, but the move is given up after {max_fence_ms} ms"
@@ -199,7 +200,7 @@ fn times(object: &Object<'_, '_>, context: &mut Context<'_>) -> (u64, u64, OpenT
 
 fn ready(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Vec<Arc<str>>, u64) {
     let part = object.part(&shard_move::READY, context);
-    let timeout = ready::TIMEOUT.within(part.as_ref(), context);
+    let timeout = within(part.as_ref(), &ready::TIMEOUT, context);
     let Some(part) = part else {
         return (Vec::new(), timeout);
     };

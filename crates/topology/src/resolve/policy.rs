@@ -7,7 +7,6 @@ use self::policy::{ALLOW_ON_READERS, REASON};
 use self::reads::{ALL, EXCEPT, ONLY};
 use super::object::Object;
 use super::scope::{scope, scope_of};
-use super::values::Read;
 use super::{Known, finder, instances};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
@@ -123,7 +122,7 @@ fn reads(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     let kinds: [&dyn AnyField; 3] = [&ALL, &ONLY, &EXCEPT];
     let given: Vec<&dyn AnyField> = kinds.into_iter().filter(|kind| part.has(*kind)).collect();
     match given.as_slice() {
-        [_] if part.has(&ALL) => Bool.read(ALL.name(), &part, context).map(|_| ReadSelection::All),
+        [_] if part.has(&ALL) => part.read(&ALL, &Bool, context).map(|_| ReadSelection::All),
         [_] if part.has(&ONLY) => Some(ReadSelection::Only(scopes(&part, &ONLY, known, context))),
         [_] => Some(ReadSelection::Except(scopes(&part, &EXCEPT, known, context))),
         [] => {

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
-use super::values::Read;
+use super::values::within;
 use super::{instances, lint};
 use crate::codes::{BAD_VALUE, NOT_SUPPORTED, OF_OTHERS};
 use crate::context::Context;
 use crate::environment::Environment as Bindings;
-use crate::fields::{AnyField, EXPECTS, Text, object, version};
+use crate::fields::{AnyField, EXPECTS, Ids, Text, object};
 use crate::model::{
     Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, StateSettings, Table,
     Unmanaged, Words,
@@ -70,11 +70,11 @@ object! {
 object! {
     mod ids = "Numbers that may be used, such as 1000-2999.";
     HOSTGROUPS: Or<IdRange> = id_range("hostgroups", "Numbers that hostgroups may have, both ends included.")
-        .or(&IdRanges::DEFAULT.hostgroups);
+        .or(Ids::of(&IdRanges::DEFAULT.hostgroups));
     RULES: Or<IdRange> = id_range("rules", "Numbers that query rules may have, both ends included.")
-        .or(&IdRanges::DEFAULT.rules);
+        .or(Ids::of(&IdRanges::DEFAULT.rules));
     FLAGS: Or<IdRange> = id_range("flags", "Numbers that flags may have, both ends included.")
-        .or(&IdRanges::DEFAULT.flags);
+        .or(Ids::of(&IdRanges::DEFAULT.flags));
 }
 
 object! {
@@ -184,9 +184,9 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
 fn ids(object: &Object<'_, '_>, context: &mut Context<'_>) -> IdRanges {
     let part = object.part(&project::IDS, context);
     IdRanges {
-        hostgroups: ids::HOSTGROUPS.within(part.as_ref(), context),
-        rules: ids::RULES.within(part.as_ref(), context),
-        flags: ids::FLAGS.within(part.as_ref(), context),
+        hostgroups: within(part.as_ref(), &ids::HOSTGROUPS, context),
+        rules: within(part.as_ref(), &ids::RULES, context),
+        flags: within(part.as_ref(), &ids::FLAGS, context),
     }
 }
 
@@ -246,7 +246,7 @@ fn state(object: &Object<'_, '_>, context: &mut Context<'_>) -> StateSettings {
         }
     }
     StateSettings {
-        dir: state::DIR.within(part.as_ref(), context),
+        dir: within(part.as_ref(), &state::DIR, context),
     }
 }
 
@@ -255,7 +255,7 @@ fn safety(object: &Object<'_, '_>, context: &mut Context<'_>) -> Safety {
         return Safety::default();
     };
     let deletes = part.part(&safety::DELETES, context);
-    let traffic_moved = Text { may_be_empty: true }.read(safety::TRAFFIC_MOVED.name(), &part, context);
+    let traffic_moved = part.read(&safety::TRAFFIC_MOVED, &Text::ANY, context);
     let protect = part.list(&safety::PROTECT, context).into_iter();
     Safety {
         deletes_max: deletes.and_then(|deletes| deletes.get(&deletes::MAX, context)),

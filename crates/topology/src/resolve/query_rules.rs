@@ -7,11 +7,12 @@ use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers, RowSource, RuleCo
 use self::beside::{AFTER, BEFORE};
 use super::object::Object;
 use super::scope::is_client_address;
+use super::values::Read;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::fields::column::{Column, column};
-use crate::fields::{AnyField, object};
+use crate::fields::{AnyField, Bit, Int, Text, Word, object};
 use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
@@ -262,37 +263,70 @@ struct Written<'w, 'o, 's, 'c> {
     context: &'w mut Context<'c>,
 }
 
+impl Written<'_, '_, '_, '_> {
+    fn read<K: Read>(&mut self, column: &RuleColumn, kind: &K) -> Option<(Span, K::Value)> {
+        let field = self.object.view.get(column.name())?;
+        let value = kind.read(&field, self.object, self.context)?;
+        Some((field.value.span(), value))
+    }
+
+    fn wrong(&mut self, message: impl Into<String>, span: Span) {
+        self.object.error(BAD_VALUE, message, span, self.context);
+    }
+}
+
 impl RowSource for Written<'_, '_, '_, '_> {
     fn text(&mut self, column: &RuleColumn) -> Option<String> {
-        let text = self.object.text(column.name(), self.context)?;
-        if column.name() == AnyField::name(&rule::CLIENT_ADDR) && !is_client_address(&text) {
-            let message = format!("expected an address, or a prefix that ends with `%`, found `{text}`");
-            self.object
-                .error(BAD_VALUE, message, self.object.span(column.name()), self.context);
+        let (span, text) = self.read(column, &Text::ANY)?;
+        if column.name() == rule::CLIENT_ADDR.name() && !is_client_address(&text) {
+            self.wrong(
+                format!("expected an address, or a prefix that ends with `%`, found `{text}`"),
+                span,
+            );
         }
         Some(text.to_string())
     }
 
     fn number(&mut self, column: &RuleColumn) -> Option<u32> {
         let range = column.column.range()?;
-        let number = self.object.integer(column.name(), range, self.context)?;
-        u32::try_from(number).ok()
+        let number = self.read(column, &Int::between(*range.start(), *range.end()));
+        number.map(|(_, number)| number)
     }
 
     fn switch(&mut self, column: &RuleColumn) -> Option<bool> {
-        self.object.bit(column.name(), self.context)
+        self.read(column, &Bit).map(|(_, switch)| switch)
     }
 
     fn digest(&mut self, column: &RuleColumn) -> Option<u64> {
-        digest(self.object, column.name(), self.context)
+        let (span, text) = self.read(column, &Text::ANY)?;
+        let digest = units::digest(&text);
+        if digest.is_none() {
+            self.wrong(
+                format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`"),
+                span,
+            );
+        }
+        digest
     }
 
     fn modifiers(&mut self, column: &RuleColumn) -> Option<Modifiers> {
-        self.object.word(column.name(), &Modifiers::ALL, self.context)
+        self.read(column, &Word::ANY).map(|(_, modifiers)| modifiers)
     }
 
+    /// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
     fn flag_outs(&mut self, column: &RuleColumn) -> Vec<FlagOutChoice> {
-        flag_outs(self.object, column.name(), self.context)
+        let written = self.read(column, &Text::ANY);
+        let Some((span, text)) = written.filter(|(_, text)| !text.is_empty()) else {
+            return Vec::new();
+        };
+        let choices = parse_flag_outs(&text);
+        if choices.is_none() {
+            self.wrong(
+                "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}",
+                span,
+            );
+        }
+        choices.unwrap_or_default()
     }
 }
 
@@ -319,29 +353,6 @@ fn check(object: &Object<'_, '_>, context: &mut Context<'_>) {
             context,
         );
     }
-}
-
-fn digest(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<u64> {
-    let text = object.text(field, context)?;
-    let digest = units::digest(&text);
-    if digest.is_none() {
-        let message = format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`");
-        object.error(BAD_VALUE, message, object.span(field), context);
-    }
-    digest
-}
-
-/// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
-fn flag_outs(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<FlagOutChoice> {
-    let Some(text) = object.text(field, context).filter(|text| !text.is_empty()) else {
-        return Vec::new();
-    };
-    let choices = parse_flag_outs(&text);
-    if choices.is_none() {
-        let message = "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}";
-        object.error(BAD_VALUE, message, object.span(field), context);
-    }
-    choices.unwrap_or_default()
 }
 
 fn parse_flag_outs(text: &str) -> Option<Vec<FlagOutChoice>> {

@@ -12,11 +12,12 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
 use super::object::Object;
+use super::values::words_of;
 use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::fields::{AnyField, Declared, EXPECTS, FOR_EACH as NAME, Map, object, version};
+use crate::fields::{AnyField, Declared, EXPECTS, Map, object};
 use crate::model::{OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
 use crate::view::{Field, View};
 
@@ -40,7 +41,7 @@ object! {
 
 object! {
     pub(crate) mod test = "One statement with what must become of it, or a script of one session.";
-    FOR_EACH: Definition = defined(NAME, "", NAME);
+    FOR_EACH: Definition = for_each();
     SESSION: Definition = defined("session", "", "session");
     ENGINES: Texts = texts(
         "engines",
@@ -250,7 +251,7 @@ impl<'t> Reader<'t> {
         self.tests.push(RouteTest {
             name: object.name.clone(),
             origin: object.origin,
-            engines: object.words_of(&object.texts(&test::ENGINES, context), context),
+            engines: words_of(&object.texts(&test::ENGINES, context), object, context),
             steps,
         });
         Some(())

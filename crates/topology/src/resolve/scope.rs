@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
 use self::scope::*;
-use super::object::{Name, Object};
+use super::object::Object;
 use super::{Known, names};
 use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
 use crate::context::Context;
@@ -71,7 +71,7 @@ const A_DIGEST: &str = "a digest such as \"0x4D7DCFF87DD1A927\"";
 /// The scope of a field such as `applies_to`; everything where it is absent.
 pub(super) fn scope_of(
     object: &Object<'_, '_>,
-    field: impl Name,
+    field: &dyn AnyField,
     known: &Known,
     context: &mut Context<'_>,
 ) -> Scope {

@@ -149,9 +149,9 @@ fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> 
 
 fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
     let field = &server::MAX_CONNECTIONS;
-    let given = field.given(object, context);
+    let given = object.given(field, context);
     let given = given.and_then(|most| some(most, object, field, context));
-    given.unwrap_or_else(|| field.standing(context))
+    given.unwrap_or_else(|| field.standing())
 }
 
 fn server_max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {

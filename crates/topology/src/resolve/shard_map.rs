@@ -9,6 +9,7 @@ use self::shard_map::{LOGICAL_SCHEMA, OTHERWISE, UNQUALIFIED};
 use super::object::Object;
 use super::policy::applies_to;
 use super::scope::scope_of;
+use super::values::within;
 use super::{Known, finder, instances, key, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
@@ -251,7 +252,7 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
     };
     for field in views.view.fields() {
         let view = &*field.key.text;
-        let below = views.list(view, context);
+        let below = views.texts_of(&field, context);
         if below.is_empty() {
             let message = format!("the view `{view}` stands on no table");
             views.error(BAD_VALUE, message, field.key.span, context);
@@ -259,7 +260,8 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
             let message = format!("`{view}` is stated as a base table and as a view");
             views.error(NOT_TOGETHER, message, field.key.span, context);
         } else {
-            stated.views.insert(view.into(), below);
+            let below = below.into_iter().map(|(_, table)| table);
+            stated.views.insert(view.into(), below.collect());
         }
     }
     stated
@@ -272,7 +274,7 @@ fn missing_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>
     MissingKey {
         statements: action(&missing_key::STATEMENTS),
         session_setup: action(&missing_key::SESSION_SETUP),
-        begin: missing_key::BEGIN.within(part, context),
+        begin: within(part, &missing_key::BEGIN, context),
     }
 }
 
@@ -290,10 +292,10 @@ fn action<T: Words>(
     context: &mut Context<'_>,
 ) -> T {
     match part.and_then(|part| part.inside(field)) {
-        None => field.within(part, context),
+        None => within(part, field, context),
         Some(named) => {
             let cluster = cluster_of(&named, known, context);
-            cluster.map_or_else(|| field.standing(context), to)
+            cluster.map_or_else(|| field.standing(), to)
         }
     }
 }

@@ -14,7 +14,6 @@ use self::throttle::{DELAY, HOLD, ON_UNKNOWN, REASON, SIGNAL, UNTIL};
 use super::object::Object;
 use super::policy::{applies_to, on_unsupported, reason};
 use super::scope::scope_of;
-use super::values::Read;
 use super::{Known, instances};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
 use crate::context::Context;
@@ -170,10 +169,7 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
 /// `until` with its `reason`, and whether it has come.
 fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str>>, Option<Arc<str>>, bool) {
     let reason = object.get(&REASON, context);
-    let until = object
-        .has("until")
-        .then(|| object.text("until", context))
-        .flatten();
+    let until = object.get(&UNTIL, context);
     let Some(text) = &until else {
         return (None, reason, false);
     };
@@ -201,7 +197,7 @@ fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str
 fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {
     object.field(&DELAY)?;
     let Some(part) = object.inside(&DELAY) else {
-        let fixed = Duration.read(DELAY.name(), object, context);
+        let fixed = object.read(&DELAY, &Duration, context);
         return fixed.map(|ms| Delay::Fixed { ms });
     };
     part.require_all(&range::FIELDS, context);
@@ -288,17 +284,4 @@ fn measured<'a>(object: &Object<'a, '_>, source: &SignalSource) -> Option<Field<
         SignalSource::FlowControl => &FLOW_CONTROL,
     };
     object.inside(&SIGNAL)?.field(kind)
-}
-
-/// A number as JSON Schema sees one; anything else is a problem of the structure.
-pub(super) fn number(object: &Object<'_, '_>, field: &str) -> Option<f64> {
-    let field = object.field(field)?;
-    let node = field.value.node()?;
-    match &node.value {
-        shardwright_documents::Value::Float { value, .. } if value.is_finite() => Some(*value),
-        _ => node
-            .as_integer()
-            .and_then(|value| i32::try_from(value).ok())
-            .map(f64::from),
-    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 
 use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
-use super::object::{Name, Object};
+use super::object::Object;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::context::Context;
@@ -122,7 +122,11 @@ fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
 }
 
 /// A secret with its predecessor.
-pub(super) fn secret(object: &Object<'_, '_>, field: impl Name, context: &mut Context<'_>) -> Option<Secret> {
+pub(super) fn secret(
+    object: &Object<'_, '_>,
+    field: &dyn AnyField,
+    context: &mut Context<'_>,
+) -> Option<Secret> {
     let source = secret_source(object, field, context)?;
     let reference = object.inside(field);
     let previous = reference.and_then(|reference| secret_source(&reference, &PREVIOUS, context));
@@ -137,7 +141,7 @@ pub(super) fn secret(object: &Object<'_, '_>, field: impl Name, context: &mut Co
 /// A reference to a secret.
 pub(super) fn secret_source(
     object: &Object<'_, '_>,
-    field: impl Name,
+    field: &dyn AnyField,
     context: &mut Context<'_>,
 ) -> Option<SecretSource> {
     let field = object.field(field)?;

@@ -8,7 +8,7 @@ use shardwright_documents::Node;
 use super::project;
 use crate::codes::{BAD_VALUE, UNKNOWN_REFERENCE};
 use crate::context::Context;
-use crate::fields::{Declared, EXPECTS, Map, Number, Shaped, map, object};
+use crate::fields::{Declared, EXPECTS, Map, Number, Shaped, object};
 use crate::model::{EngineEntry, EngineName, GateLimit, Target, Wave};
 use crate::resolve::object::Object;
 use crate::resolve::values::Read;
@@ -169,7 +169,7 @@ pub(super) fn gates(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<G
         let node = field.value.node();
         let limit = match node.and_then(Node::as_text) {
             Some(text) => units::percentage(text),
-            None => Number.read(name, &part, context),
+            None => Number.read(&field, &part, context),
         };
         match limit {
             Some(limit) => gates.push(GateLimit {

@@ -82,6 +82,6 @@ impl Prepared {
 
 /// The statement of a test or a step, without blanks at its end.
 pub(super) fn query(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    let (_, text) = object.raw_text(&QUERY, context)?;
+    let (_, text) = object.raw_text(&object.field(&QUERY)?, context)?;
     Some(context.intern(text.trim_end()))
 }

@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::fields::{AnyField, Declared, EXPECTS, Int, Text, object};
 use crate::model::{Expectation, ExpectedOutcome, Role};
 use crate::resolve::object::Object;
-use crate::resolve::values::Read;
 
 object! {
     pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";
@@ -81,7 +80,7 @@ impl Reader<'_> {
             rule: self.rule(&object, context),
             cache_ttl_ms: object.get(&expect::CACHE_TTL, context),
             mirror: self.cluster(&MIRROR, &object, context),
-            multiplex: Int::between(0, 2).read(MULTIPLEX.name(), &object, context),
+            multiplex: object.read(&MULTIPLEX, &Int::between(0, 2), context),
         };
         one_outcome(&object, &expectation, context);
         Some(expectation)
@@ -193,10 +192,7 @@ impl Reader<'_> {
 
 /// A statement's text, without blanks at its end.
 fn trimmed(field: &dyn AnyField, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    if !object.has(field) {
-        return None;
-    }
-    let (_, text) = object.raw_text(field, context)?;
+    let (_, text) = object.raw_text(&object.field(field)?, context)?;
     Some(context.intern(text.trim_end()))
 }
 

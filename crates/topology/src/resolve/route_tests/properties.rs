@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::fields::{AnyField, Word, object, shapes};
 use crate::model::{Property, PropertyClaim, PropertyDomain, Words};
 use crate::resolve::object::Object;
-use crate::resolve::values::Read;
+use crate::resolve::values::words_of;
 use crate::view::View;
 
 object! {
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 let message = "pairs of what? `for_all_pairs` needs a `map`";
                 object.error(MISSING_KEY, message, object.key_span(field), context);
             }
-            Word::<Disjoint>::ANY.read(property::EXPECT.name(), object, context)?;
+            object.read(&property::EXPECT, &Word::<Disjoint>::ANY, context)?;
             PropertyClaim::Disjoint
         } else if object
             .field(&property::EXPECT)
@@ -91,7 +91,7 @@ impl Reader<'_> {
         self.properties.push(Property {
             name: object.name.clone(),
             origin: object.origin,
-            engines: object.words_of(&object.texts(&property::ENGINES, context), context),
+            engines: words_of(&object.texts(&property::ENGINES, context), object, context),
             domain,
             claim,
         });
@@ -132,7 +132,7 @@ impl Reader<'_> {
         PropertyDomain {
             users: users.into_iter().map(|(_, user)| user).collect(),
             schemas: object.list(&domain::SCHEMAS, context),
-            statements: object.words_of(&object.texts(&domain::STATEMENTS, context), context),
+            statements: words_of(&object.texts(&domain::STATEMENTS, context), object, context),
             map,
         }
     }
