@@ -34,6 +34,15 @@ pub(crate) const FOR_EACH: &str = "for_each";
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";
 
+/// What only we read of a schema; what is published is without it.
+pub(crate) const INTERNAL: [&str; 3] = [NEEDED, PAGE, ABSENT];
+/// An object without the field is an error.
+pub(crate) const NEEDED: &str = "x-needed";
+/// What the page of the language adds to the sentence.
+pub(crate) const PAGE: &str = "x-page";
+/// What holds where the field is not given, in words.
+pub(crate) const ABSENT: &str = "x-absent";
+
 /// What a value of a field is.
 pub(crate) trait Kind: Copy + Sync + 'static {
     /// The schema that the value follows.
@@ -65,6 +74,10 @@ pub(crate) struct Declared<K> {
     excludes: bool,
     /// Values that show what is meant, as a JSON list.
     examples: &'static str,
+    /// What the page of the language adds to the sentence.
+    page: &'static str,
+    /// What holds where it is not given, in words, where no default says it.
+    absent: &'static str,
 }
 
 /// When a default holds.
@@ -104,12 +117,26 @@ impl<K: Kind> Declared<K> {
             is_needed: false,
             excludes: false,
             examples: "",
+            page: "",
+            absent: "",
         }
     }
 
     /// An object without it is an error.
     pub(crate) const fn needed(mut self) -> Self {
         self.is_needed = true;
+        self
+    }
+
+    /// What the page of the language adds to the sentence.
+    pub(crate) const fn page(mut self, page: &'static str) -> Self {
+        self.page = page;
+        self
+    }
+
+    /// What holds where it is not given, in words, where no default says it.
+    pub(crate) const fn absent(mut self, absent: &'static str) -> Self {
+        self.absent = absent;
         self
     }
 
@@ -148,6 +175,8 @@ impl<K: Defaults> Declared<K> {
             is_needed: self.is_needed,
             excludes: self.excludes,
             examples: self.examples,
+            page: self.page,
+            absent: self.absent,
         }
     }
 }
@@ -189,6 +218,14 @@ impl<K: Kind> AnyField for Declared<K> {
                 When::Always => {}
                 When::Is(field, words) => schema[WHERE] = serde_json::json!({ field.name(): words }),
                 When::Has(field) => schema[WHERE] = serde_json::json!({ field.name(): null }),
+            }
+        }
+        if self.is_needed {
+            schema[NEEDED] = true.into();
+        }
+        for (key, text) in [(PAGE, self.page), (ABSENT, self.absent)] {
+            if !text.is_empty() {
+                schema[key] = text.into();
             }
         }
         schema

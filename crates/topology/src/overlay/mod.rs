@@ -25,12 +25,14 @@ object! {
     VERSION: Custom = version();
     VARIABLES: Map = map("variables", "Values of the variables that the topology declares.", Shaped::Custom(|| {
         value_schema("The value of the variable in this environment.")
-    }));
+    }))
+        .page("See [variables](variables.md); `--var` is stronger.");
     PATCH: Custom = custom(
         "patch",
         "The value at an address, such as `clusters.pay.servers.pxc3.state: draining`.",
         patch_schema,
-    );
+    )
+        .page("It is of the topology or of the project file.");
 }
 
 fn patch_schema(says: &str) -> Value {

@@ -32,8 +32,10 @@ object! {
         "servers",
         "Its servers by name; each has an address to patch, protect and drain.",
         Shaped::Definition("server"),
-    ).needed();
-    HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS);
+    ).needed()
+        .page("At least one.");
+    HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS)
+        .absent("given out of `ids.hostgroups`, and remembered in the lock file");
     WRITERS: Or<Count> = int(
         "writers",
         "How many servers write at once (galera, group_replication); 1 where not given.",
@@ -45,7 +47,8 @@ object! {
         "Servers, the most wanted writer first; those not named follow in the order in which they are written. Separate \
          from `read_weight`.",
         "a list of servers",
-    ).examples(r#"[["db1", "db2"]]"#);
+    ).examples(r#"[["db1", "db2"]]"#)
+        .absent("the order in which they are written");
     WRITER_SERVES_READS: Or<Word<WriterServesReads>> = word(
         "writer_serves_reads",
         "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) or `always` \
@@ -60,7 +63,8 @@ object! {
         "max_transactions_behind",
         "How many transactions a server may be behind before it is taken out (galera, group_replication); 100 for galera \
          and no limit for group_replication where not given.",
-    ).or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"])).examples("[10]");
+    ).or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"])).examples("[10]")
+        .absent("no limit for group_replication");
     ROLES_BY: Or<Word<RolesBy>> = word(
         "roles_by",
         "Who moves servers between roles: the engine's monitor (`engine`; where not given) or something outside, such as \

@@ -37,7 +37,8 @@ object! {
 object! {
     pub(crate) mod cache = "Reads whose results are kept; nothing but the time makes a result go.";
     MATCH: Definition = MATCHED;
-    TTL: Duration = duration("ttl", "How long a result is kept, such as 2s; at least 1ms.").needed();
+    TTL: Duration = duration("ttl", "How long a result is kept, such as 2s; at least 1ms.").needed()
+        .page("At most 49d.");
     CACHE_EMPTY_RESULT: Or<Bool> = boolean(
         "cache_empty_result",
         "Whether an empty result is kept; true where not given.",
@@ -66,8 +67,9 @@ object! {
     ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer where not given.").or(Role::Writer);
 }
 
-const MATCHED: Declared<Definition> =
-    defined("match", "Which statements; at least one condition.", "scope").needed();
+const MATCHED: Declared<Definition> = defined("match", "Which statements; at least one condition.", "scope")
+    .needed()
+    .page("See [match](match.md).");
 
 pub(super) fn pooling(
     section: Option<Field<'_>>,

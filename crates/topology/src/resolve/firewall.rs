@@ -25,7 +25,8 @@ object! {
         "mode",
         "What happens to statements that are not allowed: nothing, they are logged, or they are refused.",
     ).needed();
-    ALLOW: Custom = custom("allow", allow::FIELDS.says, allow_schema);
+    ALLOW: Custom = custom("allow", allow::FIELDS.says, allow_schema)
+        .absent("needed unless `disabled`");
     SCHEMAS: Texts = texts(
         "schemas",
         "Session schemas beside those that the topology gives to the user.",
@@ -39,7 +40,8 @@ object! {
     FILE: Text = filled(
         "file",
         "A file below `allow/`: a digest such as 0x4D7DCFF87DD1A927 or an example statement in each line.",
-    );
+    )
+        .page("The path is below the project's directory, such as `allow/app.txt`; `#` begins a note.");
     DIGESTS: Texts = texts(
         "digests",
         "Digests of statements that pass, such as `0x4D7DCFF87DD1A927`.",

@@ -15,18 +15,23 @@ object! {
     pub(crate) mod key = "What shards are found by.";
     NAME: Text = filled("name", "The name of the key, which is the word before `=` in comments.")
         .needed()
-        .examples(r#"["tenant"]"#);
-    TYPE: Word<KeyKind> = word("type", "How values compare: exactly, or as integers (017 is 17).").needed();
+        .examples(r#"["tenant"]"#)
+        .page("Errors call it so.");
+    TYPE: Word<KeyKind> = word("type", "How values compare: exactly, or as integers (017 is 17).").needed()
+        .page("Integers have 64 bits; text is UTF-8.");
     DOMAIN: Custom = custom(
         "domain",
         "All values that exist, such as `1..200`; keys without a shard are errors then.",
         ranges,
-    ).examples(r#"["1..200"]"#);
-    MODULO: Count = int("modulo", "The divisor of which shards take remainders.", 1, MAX_MODULO).examples("[100]");
+    ).examples(r#"["1..200"]"#)
+        .page("Integers only.");
+    MODULO: Count = int("modulo", "The divisor of which shards take remainders.", 1, MAX_MODULO).examples("[100]")
+        .page("Shards have `remainders` of the key instead of `keys`. The remainder of a negative key is not negative.");
     HASH: Word<HashFunction> = word(
         "hash",
         "The hash of the key that is divided: XXH64 with seed 0 over the canonical text.",
-    );
+    )
+        .page("The text is UTF-8, of integers the decimal.");
 }
 
 fn ranges(says: &str) -> Value {

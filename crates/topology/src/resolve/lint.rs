@@ -31,13 +31,17 @@ object! {
         "select",
         "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
         "a list of codes",
-    ).examples(r#"[["SW2", "SW301"]]"#);
-    IGNORE: Texts = texts("ignore", "Codes, or beginnings of codes, that do not count.", "a list of codes");
+    ).examples(r#"[["SW2", "SW301"]]"#)
+        .page("`SW2` is every code from SW200 to SW299.")
+        .absent("every code");
+    IGNORE: Texts = texts("ignore", "Codes, or beginnings of codes, that do not count.", "a list of codes")
+        .page("It wins over `select`.");
     REQUIRE_REASON: Or<Bool> = boolean(
         "require_reason",
         "Whether a suppression needs a reason; true where not given.",
     ).or(LintSettings::REQUIRE_REASON);
-    SEVERITY: Map = by_code();
+    SEVERITY: Map = by_code()
+        .absent("as they are");
     PATHS: List = list(
         "paths",
         "What differs for some files; the last that fits counts.",
@@ -48,7 +52,8 @@ object! {
         "rules",
         "Rules of the team about compiled configurations, by name.",
         Shaped::Object(&rule::FIELDS),
-    );
+    )
+        .page("See [below](#the-teams-own-rules).");
 }
 
 object! {

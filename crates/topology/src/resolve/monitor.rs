@@ -14,7 +14,8 @@ object! {
     pub(crate) mod account =
         "The account with which engines watch servers. It needs no more than to log in, and to read replication status.";
     USER: Text = filled("user", "Its name on the servers.").needed();
-    PASSWORD: Definition = defined("password", "Its password.", "secret").needed();
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md), without `previous`.");
 }
 
 pub(super) fn monitor(section: Option<Field<'_>>, context: &mut Context<'_>) -> Option<Monitor> {

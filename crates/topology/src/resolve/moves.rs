@@ -18,8 +18,10 @@ use crate::view::Field;
 
 object! {
     pub(crate) mod shard_move = "A shard that moves.";
-    FROM: Text = text("from", "The cluster that holds it now.").needed();
-    TO: Text = text("to", "The cluster that will hold it.").needed();
+    FROM: Text = text("from", "The cluster that holds it now.").needed()
+        .page("The map has to say the same.");
+    TO: Text = text("to", "The cluster that will hold it.").needed()
+        .page("It is another one.");
     MAX_FENCE: Or<Duration> = duration(
         "max_fence",
         "How long writes of its keys may be fenced before the move is given up; 10s where not given.",
@@ -48,7 +50,7 @@ object! {
         "command",
         "A program with its arguments, which exits with 0 when it is; no shell is involved.",
         "a list of texts",
-    );
+    ).needed();
     TIMEOUT: Or<Duration> = duration("timeout", "How long it may take; 60s where not given.").or(60_000);
 }
 

@@ -54,7 +54,8 @@ object! {
 
 object! {
     mod comment = "A comment such as `/* primary */`.";
-    NAME: Text = filled("name", "The word in the comment; a bare word means word=1.").needed();
+    NAME: Text = filled("name", "The word in the comment; a bare word means word=1.").needed()
+        .page("`/* primary */` is `/* primary=1 */`.");
 }
 
 fn is_true(says: &str) -> Value {
@@ -68,6 +69,8 @@ pub(super) const fn applies_to() -> Declared<Definition> {
         "Whose statements it is about; all where not given.",
         "scope",
     )
+    .page("See [match](match.md).")
+    .absent("every statement")
 }
 
 pub(super) const fn reason() -> Declared<Text> {

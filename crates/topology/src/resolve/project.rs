@@ -28,15 +28,20 @@ object! {
     PROJECT: Text = filled(
         "project",
         "The name of the project. A target remembers it, and another project's plan is refused.",
-    );
+    )
+        .page("See [Owners](#owners).");
     ENGINES: List = list(
         "engines",
         "Engines that must be served rightly; every problem names those that cannot.",
         "a list of engines",
         Shaped::Custom(engines::engine_schema),
-    ).needed().examples(r#"[["bundled", "proxysql-2.7"]]"#);
-    IDS: Part = part("ids", &ids::FIELDS).or_defaults();
-    MANAGE: Part = part("manage", &manage::FIELDS);
+    ).needed().examples(r#"[["bundled", "proxysql-2.7"]]"#)
+        .page("At least one.");
+    IDS: Part = part("ids", &ids::FIELDS).or_defaults()
+        .absent("see below");
+    MANAGE: Part = part("manage", &manage::FIELDS)
+        .page("See [Ownership](#ownership).")
+        .absent("everything");
     UNMANAGED: Or<Word<Unmanaged>> = word(
         "unmanaged",
         "What becomes of rows of a live system that are not ours.",
@@ -58,8 +63,10 @@ object! {
         Shaped::Custom(rollout::gate_schema),
     );
     STATE: Part = part("state", &state::FIELDS).or_defaults();
-    SAFETY: Part = part("safety", &safety::FIELDS).or_defaults();
-    LINT: Part = part("lint", &lint::lint::FIELDS).or_defaults();
+    SAFETY: Part = part("safety", &safety::FIELDS).or_defaults()
+        .absent("see below");
+    LINT: Part = part("lint", &lint::lint::FIELDS).or_defaults()
+        .absent("every code");
     ENVIRONMENTS: Texts = texts(
         "environments",
         "Names of environments, each with its overlay `env/NAME.yaml`.",
@@ -70,11 +77,13 @@ object! {
 object! {
     mod ids = "Numbers that may be used, such as 1000-2999.";
     HOSTGROUPS: Or<IdRange> = id_range("hostgroups", "Numbers that hostgroups may have, both ends included.")
-        .or(Ids::of(&IdRanges::DEFAULT.hostgroups));
+        .or(Ids::of(&IdRanges::DEFAULT.hostgroups))
+        .page("They go to clusters that pin none.");
     RULES: Or<IdRange> = id_range("rules", "Numbers that query rules may have, both ends included.")
         .or(Ids::of(&IdRanges::DEFAULT.rules));
     FLAGS: Or<IdRange> = id_range("flags", "Numbers that flags may have, both ends included.")
-        .or(Ids::of(&IdRanges::DEFAULT.flags));
+        .or(Ids::of(&IdRanges::DEFAULT.flags))
+        .page("Flags join chains of rules.");
 }
 
 object! {
@@ -88,8 +97,10 @@ object! {
 object! {
     mod state = "Where the state of runs is kept.";
     DIR: Or<Text> = filled("dir", "A directory for the state, relative to the project.").or(StateSettings::DIR);
-    MYSQL: Text = text("mysql", "A MySQL database for the state, by its address.");
-    ETCD: Text = text("etcd", "A cluster of etcd for the state, by its address.");
+    MYSQL: Text = text("mysql", "A MySQL database for the state, by its address.")
+        .page("Not supported yet.");
+    ETCD: Text = text("etcd", "A cluster of etcd for the state, by its address.")
+        .page("Not supported yet.");
 }
 
 object! {
@@ -99,10 +110,13 @@ object! {
         "traffic_moved",
         "Largest share of traffic that one apply moves, such as 2%.",
         percentage,
-    ).examples(r#"["2%"]"#);
+    ).examples(r#"["2%"]"#)
+        .absent("no limit");
     PROTECT: Texts = texts("protect", "Addresses that need approval; globs are allowed.", "a list of addresses")
-        .examples(r#"[["users.*", "clusters.pay"]]"#);
-    PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan may be applied.");
+        .examples(r#"[["users.*", "clusters.pay"]]"#)
+        .page("`*` stands for any text.");
+    PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan may be applied.")
+        .absent("`6h`");
     UNREACHABLE: Or<Word<Unreachable>> = word(
         "unreachable",
         "What happens when a target cannot be reached: the apply fails, or leaves it out.",
@@ -111,7 +125,8 @@ object! {
 
 object! {
     mod deletes = "How much an apply may delete.";
-    MAX: Count = count("max", "The most objects that one apply may delete.").examples("[5]");
+    MAX: Count = count("max", "The most objects that one apply may delete.").examples("[5]")
+        .absent("no limit");
 }
 
 /// What happens when a target cannot be reached.

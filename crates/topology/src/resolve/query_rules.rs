@@ -37,10 +37,13 @@ object! {
 
 object! {
     pub(crate) mod rule = "A rule; columns that are not given keep the engine's default, but `active` is 1.";
-    RULE_ID: Count = int("rule_id", "A number that must be kept.", 1, 2_147_483_647);
+    RULE_ID: Count = int("rule_id", "A number that must be kept.", 1, 2_147_483_647)
+        .page("Greater than that of the rule before it.");
     ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 where not given.").or(true);
-    USERNAME: Column = column("username", "The user that the session logged in as.");
-    SCHEMANAME: Column = column("schemaname", "The schema that the session is in.");
+    USERNAME: Column = column("username", "The user that the session logged in as.")
+        .page("Exact.");
+    SCHEMANAME: Column = column("schemaname", "The schema that the session is in.")
+        .page("Exact.");
     FLAG_IN: Or<Count> = id("flagIN", "The flag of the chain that the rule is part of; 0 where not given.").or(0);
     CLIENT_ADDR: Column = column("client_addr", "The client's address, or a prefix that ends with `%`.")
         .examples(r#"["10.0.%"]"#);
@@ -61,7 +64,8 @@ object! {
         "destination_hostgroup",
         "A hostgroup by number; `cluster` and `role` name one.",
     );
-    CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.");
+    CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
+        .page("It takes the place of `destination_hostgroup`.");
     ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer where not given.")
         .or_when(Role::Writer, When::Has(&CLUSTER));
     CACHE_TTL: Column = column(
@@ -69,8 +73,10 @@ object! {
         "How long the result stays in the query cache, in milliseconds.",
     );
     CACHE_EMPTY_RESULT: Column = column("cache_empty_result", "Whether empty results are cached.");
-    CACHE_TIMEOUT: Column = column("cache_timeout", "A column that the engine keeps and does not use.");
-    RECONNECT: Column = column("reconnect", "A column that the engine keeps and does not use.");
+    CACHE_TIMEOUT: Column = column("cache_timeout", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
+    RECONNECT: Column = column("reconnect", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
     TIMEOUT: Column = column("timeout", "Time after which the statement is ended, in milliseconds.");
     RETRIES: Column = column("retries", "How often it is tried again.");
     DELAY: Column = column("delay", "Time that the statement waits before it is sent, in milliseconds.");
@@ -83,8 +89,10 @@ object! {
     ERROR_MSG: Column = column("error_msg", "Refuses it with this text.")
         .examples(r#"["DROP goes through change management"]"#);
     OK_MSG: Column = column("OK_msg", "Answers OK with this text.");
-    STICKY_CONN: Column = column("sticky_conn", "A column that the engine keeps and does not use.");
-    MULTIPLEX: Column = column("multiplex", "0 off, 1 on, 2 not switched off by this statement.");
+    STICKY_CONN: Column = column("sticky_conn", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
+    MULTIPLEX: Column = column("multiplex", "0 off, 1 on, 2 not switched off by this statement.")
+        .page("See [pooling](pooling.md).");
     GTID_FROM_HOSTGROUP: Column = column(
         "gtid_from_hostgroup",
         "The hostgroup whose last GTID of the session must have arrived.",

@@ -31,31 +31,39 @@ object! {
     pub(crate) mod file = "Route tests of a shardwright project: where statements must go, checked without a server.";
     VERSION: Custom = version();
     SESSION: Definition = test::SESSION;
-    ROUTE_TESTS: Map = map("route_tests", "Tests by name; a name is a sentence.", Shaped::Object(&test::FIELDS));
+    ROUTE_TESTS: Map = map("route_tests", "Tests by name; a name is a sentence.", Shaped::Object(&test::FIELDS))
+        .page("One name is used once in a project.");
     PROPERTIES: Map = map(
         "properties",
         "What must hold for all statements of a domain, by name; a name is a sentence.",
         Shaped::Object(&properties::property::FIELDS),
-    );
+    )
+        .page("See [below](#properties).");
 }
 
 object! {
     pub(crate) mod test = "One statement with what must become of it, or a script of one session.";
     FOR_EACH: Definition = for_each();
-    SESSION: Definition = defined("session", "", "session");
+    SESSION: Definition = defined("session", "", "session")
+        .page("Who sends it.")
+        .absent("the file's");
     ENGINES: Texts = texts(
         "engines",
         "Engines that the test is for; every one that the project lists when absent.",
         "a list of engines",
-    );
-    QUERY: Text = text("query", "The statement that the session sends.");
-    EXPECT: Definition = defined("expect", "", "expect");
+    )
+        .absent("every listed one");
+    QUERY: Text = text("query", "The statement that the session sends.")
+        .page("Blanks at its end do not count.");
+    EXPECT: Definition = defined("expect", "", "expect")
+        .page("What must become of it.");
     SCRIPT: List = list(
         "script",
         "Statements that one session sends, in this order.",
         "a list of statements",
         Shaped::Object(&step::FIELDS),
-    );
+    )
+        .page("It stands in place of `query` and `expect`.");
 }
 
 object! {
@@ -64,17 +72,20 @@ object! {
     PREPARE: Text = filled(
         "prepare",
         "The name that the statement is prepared under (COM_STMT_PREPARE); absent where it is sent as text.",
-    );
+    )
+        .page("The name again: another statement in its place.");
     EXECUTE: Text = filled(
         "execute",
         "In place of a statement: the name of one that a step before prepared (COM_STMT_EXECUTE).",
-    );
+    )
+        .page("The step before is of the same login.");
     VALUES: List = list(
         "values",
         "The values of an execution's parameters. No engine routes by them; they are counted.",
         "a list of values",
         Shaped::Custom(parameter_schema),
-    );
+    )
+        .absent("as many as there are");
     EXPECT: Definition = test::EXPECT;
     SESSION: Definition = test::SESSION;
     AFTER: Duration = duration("after", "Time since the statement before it; 0ms when absent.");

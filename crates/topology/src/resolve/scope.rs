@@ -20,43 +20,53 @@ object! {
         "users",
         "Names of users; globs are allowed.",
         "a list of names",
-    ).examples(r#"[["app", "batch_*"]]"#);
+    ).examples(r#"[["app", "batch_*"]]"#)
+        .page("Who is logged in.");
     EXCEPT_USERS: Texts = USERS.except("except_users");
-    SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names");
+    SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names")
+        .page("The qualifiers of tables do not count.");
     EXCEPT_SCHEMAS: Texts = SCHEMAS.except("except_schemas");
     CLUSTERS: Texts = texts(
         "clusters",
         "Names of clusters; globs are allowed.",
         "a list of names",
-    ).examples(r#"[["shard-*"]]"#);
+    ).examples(r#"[["shard-*"]]"#)
+        .page("Where the statement has been placed; before any placement, the user's cluster.");
     EXCEPT_CLUSTERS: Texts = CLUSTERS.except("except_clusters");
-    LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names");
+    LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names")
+        .page("The [listener](listeners.md) that the session came in through.");
     EXCEPT_LISTENERS: Texts = LISTENERS.except("except_listeners");
     CLIENT_ADDR: Texts = text_or_list(
         "client_addr",
         "Addresses of clients, or prefixes that end with `%`.",
-    ).examples(r#"["10.0.%"]"#);
+    ).examples(r#"["10.0.%"]"#)
+        .page("It compares exactly, or the prefix.");
     EXCEPT_CLIENT_ADDR: Texts = CLIENT_ADDR.except("except_client_addr");
     STATEMENTS: WordList<StatementClass> = words(
         "statements",
         "Classes of statements, such as `select` or `ddl`.",
         "a list of statement classes",
-    );
+    )
+        .page("All are listed below.");
     EXCEPT_STATEMENTS: WordList<StatementClass> = STATEMENTS.except("except_statements");
-    TABLES: Texts = texts("tables", "Names of tables that it names; globs are allowed.", "a list of names");
+    TABLES: Texts = texts("tables", "Names of tables that it names; globs are allowed.", "a list of names")
+        .page("`table` or `schema.table`; one is enough.");
     EXCEPT_TABLES: Texts = TABLES.except("except_tables");
     FUNCTIONS: Texts = texts(
         "functions",
         "Names of SQL functions that it calls, without case.",
         "a list of names",
-    ).examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#);
+    ).examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#)
+        .page("One is enough.");
     EXCEPT_FUNCTIONS: Texts = FUNCTIONS.except("except_functions");
     MATCH_DIGEST: Texts = text_or_list(
         "match_digest",
         "Regular expressions over the digest text.",
-    ).examples(r#"["^SELECT .* FROM (products|reviews)"]"#);
+    ).examples(r#"["^SELECT .* FROM (products|reviews)"]"#)
+        .page("Without case; it searches, so anchor it yourself.");
     EXCEPT_MATCH_DIGEST: Texts = MATCH_DIGEST.except("except_match_digest");
-    MATCH_PATTERN: Texts = text_or_list("match_pattern", "Regular expressions over the statement.");
+    MATCH_PATTERN: Texts = text_or_list("match_pattern", "Regular expressions over the statement.")
+        .page("Without case; it searches, and a rewritten statement is searched as it is sent.");
     EXCEPT_MATCH_PATTERN: Texts = MATCH_PATTERN.except("except_match_pattern");
     DIGEST: Texts = texts(
         "digest",

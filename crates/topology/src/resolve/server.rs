@@ -19,7 +19,8 @@ object! {
     pub(crate) mod server = "A database server.";
     HOST: Text = filled("host", "The host name or the address of the server.").needed().examples(
         r#"["db1.internal", "10.0.0.7"]"#,
-    );
+    )
+        .page("Without a port.");
     PORT: Or<Int<u16>> = int("port", "TCP port; 3306 where not given.", 1, 65_535).or(3306);
     WEIGHT: Or<Count> = weight(
         "weight",
@@ -29,21 +30,26 @@ object! {
         "read_weight",
         "Share of reads among readers; `weight` where not given. Only their ratio counts: 1 and 100 are one read in 101 \
          and a hundred in 101. Who writes is up to `writer_preference`.",
-    ).examples("[1, 100]");
+    ).examples("[1, 100]")
+        .absent("`weight`");
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
         "Most connections that one proxy opens to it, per hostgroup; 1000 where not given.",
-    ).or(1_000).examples("[400]");
+    ).or(1_000).examples("[400]")
+        .page("At least 1.");
     SERVER_MAX_CONNECTIONS: Count = count(
         "server_max_connections",
         "The server's own `max_connections`. Where it is given, what all proxies together may open to it is compared \
          with it.",
-    ).examples("[2000]");
+    ).examples("[2000]")
+        .page("What does not fit is a finding (SW704).")
+        .absent("not compared");
     MAX_REPLICATION_LAG: Duration = duration(
         "max_replication_lag",
         "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit where not \
          given.",
-    );
+    )
+        .absent("no limit");
     STATE: Or<Word<ServerState>> = word(
         "state",
         "Whether it takes traffic: `online` (where not given), `draining` (what runs may end, nothing new starts), \
@@ -52,7 +58,8 @@ object! {
     UNTIL: Text = text(
         "until",
         "Until when the state is meant, such as `2027-01-10T06:00:00Z` (RFC 3339); past it, a finding.",
-    ).examples(r#"["2027-01-10T06:00:00Z"]"#);
+    ).examples(r#"["2027-01-10T06:00:00Z"]"#)
+        .page("The finding is SW316.");
     REASON: Text = text("reason", "Why it is in that state, such as a change number.").examples(r#"["CHG-77"]"#);
 }
 

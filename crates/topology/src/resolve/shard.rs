@@ -31,7 +31,8 @@ object! {
         Shaped::Custom(remainder_schema),
     ).examples(r#"[["0..49"]]"#);
     CLUSTER: Text = text("cluster", "The name of the cluster that it is on.");
-    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#);
+    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)
+        .page("It takes the place of `logical_schema` in its statements.");
 }
 
 fn key_schema() -> Value {

@@ -24,23 +24,28 @@ object! {
     pub(crate) mod shard_map = "How a key is found in statements, and where each shard is.";
     APPLIES_TO: Definition = applies_to();
     LOGICAL_SCHEMA: Text = filled("logical_schema", "The schema that clients name and shards replace.")
-        .examples(r#"["world"]"#);
-    KEY: Part = part("key", &key::key::FIELDS).needed();
+        .examples(r#"["world"]"#)
+        .page("See [Placement](#placement).");
+    KEY: Part = part("key", &key::key::FIELDS).needed()
+        .page("See [The key](#the-key).");
     KEY_FROM: List = list(
         "key_from",
         "Where keys are found; all that yield one must yield the same.",
         "a list of finders",
         Shaped::Object(&finder::finder::FIELDS),
-    ).needed();
+    ).needed()
+        .page("At most 32; see [Finders](#finders).");
     CONFLICT: Or<Word<Conflict>> = word(
         "conflict",
         "What happens when finders disagree: the statement is refused, or the first finder counts.",
-    ).or(Conflict::Reject);
+    ).or(Conflict::Reject)
+        .page("The first is that of `key_from`.");
     SHARDS: Map = map(
         "shards",
         "The shards by name: which keys each has, and where it is.",
         Shaped::Definition("shard"),
-    ).needed();
+    ).needed()
+        .page("See [Shards](#shards).");
     OTHERWISE: Text = text("otherwise", "The map that statements without this map's key go to: `shard_maps.NAME`.")
         .examples(r#"["shard_maps.tenants"]"#);
     UNQUALIFIED: Or<Word<Unqualified>> = word(
@@ -48,13 +53,16 @@ object! {
         "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
          left to the schema of the session.",
     ).or_when(Unqualified::Reject, When::Has(&LOGICAL_SCHEMA));
-    TABLES: Part = part("tables", &tables::FIELDS);
+    TABLES: Part = part("tables", &tables::FIELDS)
+        .page("See views under [Finders](#finders).");
     OVERRIDES: Map = map(
         "overrides",
         "Shards of generators that are placed differently.",
         Shaped::Generated(&overrides::placed::FIELDS),
-    );
-    MISSING_KEY: Part = part("missing_key", &missing_key::FIELDS).or_defaults();
+    )
+        .page("Each has a `reason`.");
+    MISSING_KEY: Part = part("missing_key", &missing_key::FIELDS).or_defaults()
+        .page("See [Without a key](#without-a-key).");
     UNKNOWN_KEY: Or<WordOr<UnknownKey>> = word_or(
         "unknown_key",
         "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
@@ -93,7 +101,8 @@ object! {
         "begin",
         "The start of a transaction: refused without a key, opened where its first keyed statement goes (bundled), or \
          left to what follows.",
-    ).or(MissingKey::DEFAULT.begin);
+    ).or(MissingKey::DEFAULT.begin)
+        .page("Put the key on BEGIN.");
 }
 
 object! {

@@ -24,25 +24,31 @@ use crate::view::Field;
 object! {
     pub(crate) mod throttle = "Slows statements.";
     APPLIES_TO: Definition = applies_to();
-    SIGNAL: Part = part("signal", &signal::FIELDS);
+    SIGNAL: Part = part("signal", &signal::FIELDS)
+        .page("One of the signals below.")
+        .absent("always on");
     DELAY: Custom = custom(
         "delay",
         "How long a statement waits: a time, or a range that the signal regulates.",
         delay_schema,
-    ).needed();
+    ).needed()
+        .page("A duration, or a range of them: `{from, to}`.");
     MAX_CONCURRENT: Count = int(
         "max_concurrent",
         "Most of these statements at once on one cluster.",
         1,
         1_000_000,
-    ).examples("[16]");
+    ).examples("[16]")
+        .absent("no limit");
     HOLD: Or<Duration> = duration("hold", "How long it stays started or stopped at least.")
         .or_when(0, When::Has(&SIGNAL));
     ON_UNKNOWN: Or<Word<OnUnknown>> = word(
         "on_unknown",
         "What happens while the signal is not known: it stays as it is, or statements pass.",
     ).or_when(OnUnknown::Hold, When::Has(&SIGNAL));
-    UNTIL: Text = text("until", "When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`.");
+    UNTIL: Text = text("until", "When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`.")
+        .page("RFC 3339. Past it nothing is slowed, and a warning says so.")
+        .absent("for good");
     REASON: Text = reason();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }

@@ -14,7 +14,8 @@ use crate::view::Field;
 
 object! {
     pub(crate) mod user = "An account that clients log in with.";
-    PASSWORD: Definition = defined("password", "Its password.", "secret").needed();
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
     CLUSTER: Text = text("cluster", "Where statements go that nothing else places.").needed();
     ROLE: Or<Word<Role>> = word(
         "role",
@@ -24,7 +25,8 @@ object! {
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
         "Most sessions of one proxy; 10000 where not given.",
-    ).or(10_000).examples("[2000]");
+    ).or(10_000).examples("[2000]")
+        .page("At least 1.");
     TRANSACTION_PERSISTENT: Or<Bool> = boolean(
         "transaction_persistent",
         "Whether statements of a transaction stay where it began; true where not given.",
@@ -41,13 +43,16 @@ object! {
     FILE: Text = filled(
         "file",
         "The file whose first line holds it, relative to the project.",
-    ).examples(r#"["secrets/app"]"#);
+    ).examples(r#"["secrets/app"]"#)
+        .page("One line break at its end is not part of the value.");
     COMMAND: Texts = texts(
         "command",
         "The program that prints it, with its arguments; no shell is involved.",
         "a list of texts",
-    ).examples(r#"[["vault", "read", "app"]]"#);
-    PREVIOUS: Custom = custom("previous", "The old secret that stays valid.", previous);
+    ).examples(r#"[["vault", "read", "app"]]"#)
+        .page("Its output is the value, less one line break at its end. It has ten seconds in the proxy and thirty in commands.");
+    PREVIOUS: Custom = custom("previous", "The old secret that stays valid.", previous)
+        .page("It stands beside one of these while the password is being replaced. No engine accepts two passwords yet, which is a warning: the old one ends with the apply.");
 }
 
 /// A reference has one of these.

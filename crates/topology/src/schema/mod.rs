@@ -5,6 +5,7 @@
 
 mod render;
 mod shape;
+mod tables;
 
 use serde_json::{Value, json};
 
@@ -13,15 +14,14 @@ pub(crate) use crate::fields::{EXPECTS, WHERE};
 use crate::generate;
 use crate::resolve;
 pub(crate) use shape::Shape;
+pub use tables::fill as fill_tables;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The schema of the files under `topology/`.
 #[must_use]
 pub fn topology() -> Value {
-    let mut schema = bare_topology();
-    render::render(&mut schema);
-    schema
+    published(bare_topology())
 }
 
 /// The same with texts as they are declared, not in the form that editors show.
@@ -42,6 +42,11 @@ pub(crate) fn bare_topology() -> Value {
 /// The schema of the files under `tests/`.
 #[must_use]
 pub fn tests() -> Value {
+    published(bare_tests())
+}
+
+/// As [`bare_topology`].
+fn bare_tests() -> Value {
     let mut schema = resolve::route_tests::file::FIELDS.schema();
     head(&mut schema, "tests.v1.json", "shardwright route tests");
     schema["$defs"] = mapping([
@@ -52,16 +57,13 @@ pub fn tests() -> Value {
             resolve::route_tests::expectation::expect::FIELDS.schema(),
         ),
     ]);
-    render::render(&mut schema);
     schema
 }
 
 /// The schema of `shardwright.yaml`.
 #[must_use]
 pub fn project() -> Value {
-    let mut schema = bare_project();
-    render::render(&mut schema);
-    schema
+    published(bare_project())
 }
 
 /// As [`bare_topology`].
@@ -83,8 +85,19 @@ pub(crate) fn bare_project() -> Value {
 /// The schema of the files under `env/`.
 #[must_use]
 pub fn environment() -> Value {
+    published(bare_environment())
+}
+
+/// As [`bare_topology`].
+fn bare_environment() -> Value {
     let mut schema = crate::overlay::environment::FIELDS.schema();
     head(&mut schema, "environment.v1.json", "shardwright environment");
+    schema
+}
+
+/// A schema as it is published: without what only we read, and with texts in the form that editors show.
+fn published(mut schema: Value) -> Value {
+    render::without_internal(&mut schema);
     render::render(&mut schema);
     schema
 }

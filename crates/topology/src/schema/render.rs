@@ -3,6 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::{EXPECTS, WHERE};
+use crate::fields::INTERNAL;
+
+/// Takes out what only we read.
+pub(super) fn without_internal(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            parts.retain(|key, _| !INTERNAL.contains(&key.as_str()));
+            parts.values_mut().for_each(without_internal);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(without_internal),
+        _ => {}
+    }
+}
 
 /// Adds what editors know beside JSON Schema: they show `description` letter by letter, and Markdown where there is
 /// `markdownDescription`.

@@ -19,13 +19,15 @@ object! {
     REGEX: Word<RegexDialect> = word(
         "regex",
         "The dialect of its regular expressions, as its variables set it.",
-    );
+    )
+        .absent("the engine's");
     ITERATIONS: Count = int(
         "iterations",
         "Its variable `mysql-query_processor_iterations`; 0 is no limit.",
         0,
         1_000_000,
-    );
+    )
+        .absent("the engine's (0)");
 }
 
 pub(super) fn engine_schema() -> Value {

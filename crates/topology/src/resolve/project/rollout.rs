@@ -23,7 +23,8 @@ object! {
         .needed()
         .examples(r#"["127.0.0.1:6032"]"#);
     USER: Text = filled("user", "The name of the admin account.").needed();
-    PASSWORD: Definition = defined("password", "Its password.", "secret").needed();
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md).");
     LABELS: Map = map("labels", "Labels by which waves select it, such as `{zone: a}`.", LABEL)
         .examples(r#"[{"zone": "a"}]"#);
 }
@@ -35,8 +36,10 @@ object! {
         "select",
         "Labels that targets of the wave must have; all that are left where not given.",
         LABEL,
-    );
-    MAX: Count = count("max", "The most targets of the wave; no limit where not given.");
+    )
+        .absent("all that are left");
+    MAX: Count = count("max", "The most targets of the wave; no limit where not given.")
+        .absent("no limit");
     PARALLEL: Count = count("parallel", "The most targets that are changed at once.").examples("[8]");
     BAKE: Duration = duration("bake", "How long the wave is watched before the next one begins.");
 }

@@ -17,7 +17,8 @@ use crate::resolve::object::Object;
 
 object! {
     pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";
-    OUTCOME: Word<ExpectedOutcome> = word("outcome", "What happens to the statement.");
+    OUTCOME: Word<ExpectedOutcome> = word("outcome", "What happens to the statement.")
+        .page("`route`: it is sent to a server; `reject`: the client gets an error; `answer`: the proxy answers.");
     CLUSTER: Text = filled("cluster", "The cluster that it is sent to.").examples(r#"["shard-001"]"#);
     ROLE: Word<Role> = word("role", "The role of the servers that it is sent to.");
     SHARD: Texts = text_or_list(
@@ -26,15 +27,19 @@ object! {
     ).examples(r#"["tenants/t017"]"#);
     HOSTGROUP: Count = id("hostgroup", "The number of the hostgroup that it is sent to.");
     QUERY: Text = text("query", "The text that is sent.");
-    BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.");
+    BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.")
+        .page("It may differ from the client's.");
     ERROR: Text = filled("error", "A part of the refusal's text, such as SW351.").examples(r#"["SW351"]"#);
     ANSWER: Text = text("answer", "The text that the proxy answers with.");
-    DELAY: Duration = duration("delay", "How long the statement is held back.");
+    DELAY: Duration = duration("delay", "How long the statement is held back.")
+        .page("`0ms`: not at all.");
     RULE: Text = filled(
         "rule",
         "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
-    ).examples(r#"["query_rules.legacy"]"#);
-    CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.");
+    ).examples(r#"["query_rules.legacy"]"#)
+        .page("A rule of the object, or of one inside it.");
+    CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.")
+        .page("`0ms`: not at all.");
     MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.");
     MULTIPLEX: Custom = custom(
         "multiplex",

@@ -19,15 +19,18 @@ object! {
         "engines",
         "Engines that the property is for; every one that the project lists when absent.",
         "a list of engines",
-    );
-    FOR_ALL: Part = part("for_all", &domain::FIELDS);
+    )
+        .absent("every listed one");
+    FOR_ALL: Part = part("for_all", &domain::FIELDS)
+        .absent("needed, or `for_all_pairs`");
     FOR_ALL_PAIRS: Part = part("for_all_pairs", &domain::FIELDS)
         .says("Statements of which pairs; the pairs are those of the shards of `map`.");
     EXPECT: Custom = custom(
         "expect",
         "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
         claim_schema,
-    ).needed();
+    ).needed()
+        .page("As for tests, but for `query`, `error`, `answer` and `rule`.");
 }
 
 object! {
