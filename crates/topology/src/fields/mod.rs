@@ -14,9 +14,12 @@
 pub(crate) mod column;
 mod kinds;
 mod nested;
+pub(crate) mod refers;
 pub(crate) mod shapes;
 
 use serde_json::Value;
+
+use self::refers::{DEFINES, KEYS, REFERS};
 
 pub(crate) use kinds::{
     Bit, Bool, Count, Duration, IdRange, Ids, Int, Number, Template, Text, Texts, Whole, Word, WordList, bit,
@@ -35,7 +38,7 @@ pub(crate) const FOR_EACH: &str = "for_each";
 pub(crate) const WHERE: &str = "x-default-where";
 
 /// What only we read of a schema; what is published is without it.
-pub(crate) const INTERNAL: [&str; 3] = [NEEDED, PAGE, ABSENT];
+pub(crate) const INTERNAL: [&str; 6] = [NEEDED, PAGE, ABSENT, REFERS, KEYS, DEFINES];
 /// An object without the field is an error.
 pub(crate) const NEEDED: &str = "x-needed";
 /// What the page of the language adds to the sentence.
@@ -78,6 +81,12 @@ pub(crate) struct Declared<K> {
     page: &'static str,
     /// What holds where it is not given, in words, where no default says it.
     absent: &'static str,
+    /// What its texts are names of, as [`refers::Refers`] reads it.
+    refers: &'static str,
+    /// What the keys of its value are names of.
+    keys: &'static str,
+    /// The section of addresses whose objects its value defines.
+    defines: &'static str,
 }
 
 /// When a default holds.
@@ -119,6 +128,9 @@ impl<K: Kind> Declared<K> {
             examples: "",
             page: "",
             absent: "",
+            refers: "",
+            keys: "",
+            defines: "",
         }
     }
 
@@ -131,6 +143,24 @@ impl<K: Kind> Declared<K> {
     /// What the page of the language adds to the sentence.
     pub(crate) const fn page(mut self, page: &'static str) -> Self {
         self.page = page;
+        self
+    }
+
+    /// What its texts are names of.
+    pub(crate) const fn refers(mut self, to: &'static str) -> Self {
+        self.refers = to;
+        self
+    }
+
+    /// What the keys of its value are names of.
+    pub(crate) const fn keys(mut self, of: &'static str) -> Self {
+        self.keys = of;
+        self
+    }
+
+    /// The section of addresses whose objects its value defines.
+    pub(crate) const fn defines(mut self, section: &'static str) -> Self {
+        self.defines = section;
         self
     }
 
@@ -177,6 +207,9 @@ impl<K: Defaults> Declared<K> {
             examples: self.examples,
             page: self.page,
             absent: self.absent,
+            refers: self.refers,
+            keys: self.keys,
+            defines: self.defines,
         }
     }
 }
@@ -200,10 +233,25 @@ impl<K: Kind> AnyField for Declared<K> {
     }
 
     fn plain_schema(&self) -> Value {
-        match self.excludes {
+        let mut schema = match self.excludes {
             true => self.kind.shape(&format!("Not these. {}", self.says)),
             false => self.kind.shape(self.says),
+        };
+        if self.is_needed {
+            schema[NEEDED] = true.into();
         }
+        for (key, text) in [
+            (PAGE, self.page),
+            (ABSENT, self.absent),
+            (REFERS, self.refers),
+            (KEYS, self.keys),
+            (DEFINES, self.defines),
+        ] {
+            if !text.is_empty() {
+                schema[key] = text.into();
+            }
+        }
+        schema
     }
 
     fn schema(&self) -> Value {
@@ -218,14 +266,6 @@ impl<K: Kind> AnyField for Declared<K> {
                 When::Always => {}
                 When::Is(field, words) => schema[WHERE] = serde_json::json!({ field.name(): words }),
                 When::Has(field) => schema[WHERE] = serde_json::json!({ field.name(): null }),
-            }
-        }
-        if self.is_needed {
-            schema[NEEDED] = true.into();
-        }
-        for (key, text) in [(PAGE, self.page), (ABSENT, self.absent)] {
-            if !text.is_empty() {
-                schema[key] = text.into();
             }
         }
         schema
@@ -263,7 +303,7 @@ macro_rules! object {
             use $crate::fields::{
                 Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or, Part, Shaped, Template, Text, Texts,
                 When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, for_each, id, id_range, int, list,
-                map, number, part, template, text, text_or_list, texts, version, whole, word, word_or, words,
+                map, number, part, refers, template, text, text_or_list, texts, version, whole, word, word_or, words,
             };
             $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*
             pub(crate) static FIELDS: Fields = Fields { says: $says, fields: &[$(&$field),*] };

@@ -32,7 +32,8 @@ object! {
         "The value at an address, such as `clusters.pay.servers.pxc3.state: draining`.",
         patch_schema,
     )
-        .page("It is of the topology or of the project file.");
+        .page("It is of the topology or of the project file.")
+        .keys(refers::ADDRESS);
 }
 
 fn patch_schema(says: &str) -> Value {

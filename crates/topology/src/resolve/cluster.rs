@@ -33,7 +33,8 @@ object! {
         "Its servers by name; each has an address to patch, protect and drain.",
         Shaped::Definition("server"),
     ).needed()
-        .page("At least one.");
+        .page("At least one.")
+        .defines("servers");
     HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS)
         .absent("given out of `ids.hostgroups`, and remembered in the lock file");
     WRITERS: Or<Count> = int(
@@ -48,7 +49,8 @@ object! {
          from `read_weight`.",
         "a list of servers",
     ).examples(r#"[["db1", "db2"]]"#)
-        .absent("the order in which they are written");
+        .absent("the order in which they are written")
+        .refers(refers::SERVERS);
     WRITER_SERVES_READS: Or<Word<WriterServesReads>> = word(
         "writer_serves_reads",
         "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) or `always` \

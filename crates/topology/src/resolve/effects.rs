@@ -19,7 +19,8 @@ object! {
         "exceptions",
         "Statements whose connection is shared in another way, by name.",
         Shaped::Generated(&exception::FIELDS),
-    );
+    )
+        .defines("pooling.exceptions");
 }
 
 object! {
@@ -63,7 +64,8 @@ object! {
 
 object! {
     mod to = "Where the copy of each statement goes.";
-    CLUSTER: Text = text("cluster", "The name of the cluster that the copy goes to.").needed();
+    CLUSTER: Text = text("cluster", "The name of the cluster that the copy goes to.").needed()
+        .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer where not given.").or(Role::Writer);
 }
 

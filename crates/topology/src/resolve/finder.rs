@@ -18,7 +18,8 @@ const MAX_FINDERS: usize = 32;
 object! {
     pub(crate) mod finder = "A place where keys are found.";
     COMMENT: Part = part("comment", &comment::FIELDS);
-    SCHEMA: Template = template("schema", "The name of the session's schema.").examples(r#"["tenant_$(key:03)"]"#);
+    SCHEMA: Template = template("schema", "The name of the session's schema.").examples(r#"["tenant_$(key:03)"]"#)
+        .refers(refers::SCHEMAS);
     COLUMN: Part = part("column", &column::FIELDS);
     TABLE: Template = template("table", "The names of tables.").examples(r#"["orders_$(key)"]"#);
     USER: Template = template("user", "The name of the user.").examples(r#"["app_$(key)"]"#);

@@ -31,7 +31,8 @@ object! {
         "schemas",
         "Session schemas beside those that the topology gives to the user.",
         "a list of schemas",
-    );
+    )
+        .refers(refers::SCHEMAS);
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
 

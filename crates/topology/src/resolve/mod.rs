@@ -45,53 +45,63 @@ object! {
         "variables",
         "Values that `$(var.NAME)` stands for.",
         Shaped::Object(&variables::declared::FIELDS),
-    );
+    )
+        .defines("variables");
     CLUSTERS: Map = map(
         "clusters",
         "Groups of servers that hold the same data.",
         Shaped::Generated(&cluster::cluster::FIELDS),
-    );
+    )
+        .defines("clusters");
     USERS: Map = map(
         "users",
         "Accounts that clients log in with, by name.",
         Shaped::Generated(&user::user::FIELDS),
-    );
+    )
+        .defines("users");
     SHARD_MAPS: Map = map(
         "shard_maps",
         "How keys are found in statements, and where each shard is.",
         Shaped::Generated(&shard_map::shard_map::FIELDS),
-    );
+    )
+        .defines("shard_maps");
     READ_WRITE_POLICIES: Map = map(
         "read_write_policies",
         "Which statements may leave the writer.",
         Shaped::Generated(&policy::policy::FIELDS),
-    );
+    )
+        .defines("read_write_policies");
     THROTTLES: Map = map(
         "throttles",
         "Which statements are slowed, and when.",
         Shaped::Generated(&throttle::throttle::FIELDS),
-    );
+    )
+        .defines("throttles");
     QUERY_RULES: Map = map(
         "query_rules",
         "Rules in the engine's own columns, in ordered blocks.",
         Shaped::Generated(&query_rules::block::FIELDS),
-    );
+    )
+        .defines("query_rules");
     POOLING: Part = part("pooling", &effects::pooling::FIELDS);
     CACHES: Map = map(
         "caches",
         "Statements whose results are kept for a while.",
         Shaped::Generated(&effects::cache::FIELDS),
-    );
+    )
+        .defines("caches");
     MIRRORS: Map = map(
         "mirrors",
         "Statements of which a copy is sent to a second place.",
         Shaped::Generated(&effects::mirror::FIELDS),
-    );
+    )
+        .defines("mirrors");
     FIREWALL: Map = map(
         "firewall",
         "Statements that users may send, by the name of the user.",
         Shaped::Generated(&firewall::firewall::FIELDS),
-    );
+    )
+        .keys(refers::USERS);
     ENGINE_SETTINGS: Custom = custom(
         "engine_settings",
         "Variables of the engines themselves, by the name of the engine.",
@@ -102,12 +112,14 @@ object! {
         "listeners",
         "Ports that clients connect to, by the name that a `match` uses.",
         Shaped::Generated(&listener::listener::FIELDS),
-    );
+    )
+        .defines("listeners");
     MOVES: Map = map(
         "moves",
         "Shards that move from one cluster to another, by MAP/SHARD.",
         Shaped::Object(&moves::shard_move::FIELDS),
-    );
+    )
+        .keys(refers::SHARD);
 }
 
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object

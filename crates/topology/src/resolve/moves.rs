@@ -19,9 +19,11 @@ use crate::view::Field;
 object! {
     pub(crate) mod shard_move = "A shard that moves.";
     FROM: Text = text("from", "The cluster that holds it now.").needed()
-        .page("The map has to say the same.");
+        .page("The map has to say the same.")
+        .refers(refers::CLUSTERS);
     TO: Text = text("to", "The cluster that will hold it.").needed()
-        .page("It is another one.");
+        .page("It is another one.")
+        .refers(refers::CLUSTERS);
     MAX_FENCE: Or<Duration> = duration(
         "max_fence",
         "How long writes of its keys may be fenced before the move is given up; 10s where not given.",

@@ -16,8 +16,10 @@ use crate::model::{ClusterId, OriginId, Shard};
 
 object! {
     pub(crate) mod placed = "Another place for one shard.";
-    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.");
-    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.");
+    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
+        .refers(refers::CLUSTERS);
+    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.")
+        .refers(refers::SCHEMAS);
     REASON: Text = filled("reason", "Why it is there, such as the number of a change.").needed();
 }
 

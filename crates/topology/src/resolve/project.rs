@@ -50,7 +50,8 @@ object! {
         "targets",
         "Proxies that configurations are applied to.",
         Shaped::Object(&rollout::target::FIELDS),
-    );
+    )
+        .defines("targets");
     WAVES: List = list(
         "waves",
         "The order in which targets are changed.",
@@ -90,8 +91,10 @@ object! {
     mod manage = "What of a live system is ours; everything where not given. A part that is left out is what the project \
                   itself writes.";
     QUERY_RULES: IdRange = id_range("query_rules", "Numbers of the query rules that are ours, both ends included.");
-    USERS: Custom = custom("users", "Names of users that are ours, globs allowed; or `all`.", all_or_names);
-    CLUSTERS: Custom = custom("clusters", "Names of clusters that are ours, globs allowed; or `all`.", all_or_names);
+    USERS: Custom = custom("users", "Names of users that are ours, globs allowed; or `all`.", all_or_names)
+        .refers(refers::USERS);
+    CLUSTERS: Custom = custom("clusters", "Names of clusters that are ours, globs allowed; or `all`.", all_or_names)
+        .refers(refers::CLUSTERS);
 }
 
 object! {
@@ -114,7 +117,8 @@ object! {
         .absent("no limit");
     PROTECT: Texts = texts("protect", "Addresses that need approval; globs are allowed.", "a list of addresses")
         .examples(r#"[["users.*", "clusters.pay"]]"#)
-        .page("`*` stands for any text.");
+        .page("`*` stands for any text.")
+        .refers(refers::ADDRESS);
     PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan may be applied.")
         .absent("`6h`");
     UNREACHABLE: Or<Word<Unreachable>> = word(

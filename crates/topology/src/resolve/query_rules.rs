@@ -31,8 +31,10 @@ object! {
 
 object! {
     mod beside = "The object that the block stands beside.";
-    BEFORE: Text = filled("before", "In front of the rules of the object at this address.");
-    AFTER: Text = filled("after", "Behind the rules of the object at this address.");
+    BEFORE: Text = filled("before", "In front of the rules of the object at this address.")
+        .refers(refers::RULES);
+    AFTER: Text = filled("after", "Behind the rules of the object at this address.")
+        .refers(refers::RULES);
 }
 
 object! {
@@ -41,7 +43,8 @@ object! {
         .page("Greater than that of the rule before it.");
     ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 where not given.").or(true);
     USERNAME: Column = column("username", "The user that the session logged in as.")
-        .page("Exact.");
+        .page("Exact.")
+        .refers(refers::USERS);
     SCHEMANAME: Column = column("schemaname", "The schema that the session is in.")
         .page("Exact.");
     FLAG_IN: Or<Count> = id("flagIN", "The flag of the chain that the rule is part of; 0 where not given.").or(0);
@@ -65,7 +68,8 @@ object! {
         "A hostgroup by number; `cluster` and `role` name one.",
     );
     CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
-        .page("It takes the place of `destination_hostgroup`.");
+        .page("It takes the place of `destination_hostgroup`.")
+        .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer where not given.")
         .or_when(Role::Writer, When::Has(&CLUSTER));
     CACHE_TTL: Column = column(

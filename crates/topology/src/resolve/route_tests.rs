@@ -32,13 +32,15 @@ object! {
     VERSION: Custom = version();
     SESSION: Definition = test::SESSION;
     ROUTE_TESTS: Map = map("route_tests", "Tests by name; a name is a sentence.", Shaped::Object(&test::FIELDS))
-        .page("One name is used once in a project.");
+        .page("One name is used once in a project.")
+        .keys(refers::NOTHING);
     PROPERTIES: Map = map(
         "properties",
         "What must hold for all statements of a domain, by name; a name is a sentence.",
         Shaped::Object(&properties::property::FIELDS),
     )
-        .page("See [below](#properties).");
+        .page("See [below](#properties).")
+        .keys(refers::NOTHING);
 }
 
 object! {
@@ -94,8 +96,10 @@ object! {
 object! {
     pub(crate) mod session =
         "Who sends the statement, and from where. What is absent is taken from the test around it, then from the file.";
-    USER: Text = filled("user", "The user who logged in; may be absent where there is one user.");
-    SCHEMA: Text = text("schema", "The session's schema; the user's when absent.");
+    USER: Text = filled("user", "The user who logged in; may be absent where there is one user.")
+        .refers(refers::USERS);
+    SCHEMA: Text = text("schema", "The session's schema; the user's when absent.")
+        .refers(refers::SCHEMAS);
     CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
     LISTENER: Text = filled("listener", "The listener that the session came in through, by name.");
 }

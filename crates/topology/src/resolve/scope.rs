@@ -21,20 +21,24 @@ object! {
         "Names of users; globs are allowed.",
         "a list of names",
     ).examples(r#"[["app", "batch_*"]]"#)
-        .page("Who is logged in.");
+        .page("Who is logged in.")
+        .refers(refers::USERS);
     EXCEPT_USERS: Texts = USERS.except("except_users");
     SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names")
-        .page("The qualifiers of tables do not count.");
+        .page("The qualifiers of tables do not count.")
+        .refers(refers::SCHEMAS);
     EXCEPT_SCHEMAS: Texts = SCHEMAS.except("except_schemas");
     CLUSTERS: Texts = texts(
         "clusters",
         "Names of clusters; globs are allowed.",
         "a list of names",
     ).examples(r#"[["shard-*"]]"#)
-        .page("Where the statement has been placed; before any placement, the user's cluster.");
+        .page("Where the statement has been placed; before any placement, the user's cluster.")
+        .refers(refers::CLUSTERS);
     EXCEPT_CLUSTERS: Texts = CLUSTERS.except("except_clusters");
     LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names")
-        .page("The [listener](listeners.md) that the session came in through.");
+        .page("The [listener](listeners.md) that the session came in through.")
+        .refers(refers::LISTENERS);
     EXCEPT_LISTENERS: Texts = LISTENERS.except("except_listeners");
     CLIENT_ADDR: Texts = text_or_list(
         "client_addr",

@@ -30,9 +30,11 @@ object! {
         "a list of remainders",
         Shaped::Custom(remainder_schema),
     ).examples(r#"[["0..49"]]"#);
-    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.");
+    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
+        .refers(refers::CLUSTERS);
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)
-        .page("It takes the place of `logical_schema` in its statements.");
+        .page("It takes the place of `logical_schema` in its statements.")
+        .refers(refers::SCHEMAS);
 }
 
 fn key_schema() -> Value {

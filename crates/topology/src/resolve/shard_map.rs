@@ -25,7 +25,8 @@ object! {
     APPLIES_TO: Definition = applies_to();
     LOGICAL_SCHEMA: Text = filled("logical_schema", "The schema that clients name and shards replace.")
         .examples(r#"["world"]"#)
-        .page("See [Placement](#placement).");
+        .page("See [Placement](#placement).")
+        .refers(refers::SCHEMAS);
     KEY: Part = part("key", &key::key::FIELDS).needed()
         .page("See [The key](#the-key).");
     KEY_FROM: List = list(
@@ -45,9 +46,11 @@ object! {
         "The shards by name: which keys each has, and where it is.",
         Shaped::Definition("shard"),
     ).needed()
-        .page("See [Shards](#shards).");
+        .page("See [Shards](#shards).")
+        .defines("shards");
     OTHERWISE: Text = text("otherwise", "The map that statements without this map's key go to: `shard_maps.NAME`.")
-        .examples(r#"["shard_maps.tenants"]"#);
+        .examples(r#"["shard_maps.tenants"]"#)
+        .refers(refers::MAP_ADDRESS);
     UNQUALIFIED: Or<Word<Unqualified>> = word(
         "unqualified",
         "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
@@ -60,7 +63,8 @@ object! {
         "Shards of generators that are placed differently.",
         Shaped::Generated(&overrides::placed::FIELDS),
     )
-        .page("Each has a `reason`.");
+        .page("Each has a `reason`.")
+        .keys(refers::SHARDS);
     MISSING_KEY: Part = part("missing_key", &missing_key::FIELDS).or_defaults()
         .page("See [Without a key](#without-a-key).");
     UNKNOWN_KEY: Or<WordOr<UnknownKey>> = word_or(
@@ -107,7 +111,8 @@ object! {
 
 object! {
     mod sent_to = "A cluster that statements go to.";
-    CLUSTER: Text = text("cluster", "The name of the cluster that they go to.").needed();
+    CLUSTER: Text = text("cluster", "The name of the cluster that they go to.").needed()
+        .refers(refers::CLUSTERS);
 }
 
 fn view_schema() -> Value {

@@ -16,12 +16,14 @@ object! {
     pub(crate) mod user = "An account that clients log in with.";
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
-    CLUSTER: Text = text("cluster", "Where statements go that nothing else places.").needed();
+    CLUSTER: Text = text("cluster", "Where statements go that nothing else places.").needed()
+        .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word(
         "role",
         "Which servers of that cluster: its writer (where not given), or its readers, for accounts that only read.",
     ).or(Role::Writer);
-    SCHEMA: Text = text("schema", "The schema of sessions that name none.");
+    SCHEMA: Text = text("schema", "The schema of sessions that name none.")
+        .refers(refers::SCHEMAS);
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
         "Most sessions of one proxy; 10000 where not given.",

@@ -46,7 +46,7 @@ pub fn tests() -> Value {
 }
 
 /// As [`bare_topology`].
-fn bare_tests() -> Value {
+pub(crate) fn bare_tests() -> Value {
     let mut schema = resolve::route_tests::file::FIELDS.schema();
     head(&mut schema, "tests.v1.json", "shardwright route tests");
     schema["$defs"] = mapping([
@@ -89,9 +89,35 @@ pub fn environment() -> Value {
 }
 
 /// As [`bare_topology`].
-fn bare_environment() -> Value {
+pub(crate) fn bare_environment() -> Value {
     let mut schema = crate::overlay::environment::FIELDS.schema();
     head(&mut schema, "environment.v1.json", "shardwright environment");
+    schema
+}
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    /// Under `topology/`.
+    Topology,
+    /// `shardwright.yaml`
+    Project,
+    /// Under `tests/`.
+    Tests,
+    /// Under `env/`.
+    Environment,
+}
+
+/// The schema of a kind of file as it is published, with what names in fields stand for.
+#[must_use]
+pub fn with_references(file: File) -> Value {
+    let mut schema = match file {
+        File::Topology => bare_topology(),
+        File::Project => bare_project(),
+        File::Tests => bare_tests(),
+        File::Environment => bare_environment(),
+    };
+    render::render(&mut schema);
     schema
 }
 

@@ -19,12 +19,14 @@ object! {
     pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";
     OUTCOME: Word<ExpectedOutcome> = word("outcome", "What happens to the statement.")
         .page("`route`: it is sent to a server; `reject`: the client gets an error; `answer`: the proxy answers.");
-    CLUSTER: Text = filled("cluster", "The cluster that it is sent to.").examples(r#"["shard-001"]"#);
+    CLUSTER: Text = filled("cluster", "The cluster that it is sent to.").examples(r#"["shard-001"]"#)
+        .refers(refers::CLUSTERS);
     ROLE: Word<Role> = word("role", "The role of the servers that it is sent to.");
     SHARD: Texts = text_or_list(
         "shard",
         "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
-    ).examples(r#"["tenants/t017"]"#);
+    ).examples(r#"["tenants/t017"]"#)
+        .refers(refers::SHARD);
     HOSTGROUP: Count = id("hostgroup", "The number of the hostgroup that it is sent to.");
     QUERY: Text = text("query", "The text that is sent.");
     BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.")
@@ -37,10 +39,12 @@ object! {
         "rule",
         "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
     ).examples(r#"["query_rules.legacy"]"#)
-        .page("A rule of the object, or of one inside it.");
+        .page("A rule of the object, or of one inside it.")
+        .refers(refers::RULES);
     CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.")
         .page("`0ms`: not at all.");
-    MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.");
+    MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.")
+        .refers(refers::CLUSTERS);
     MULTIPLEX: Custom = custom(
         "multiplex",
         "Whether it may share a server connection, by a rule's say: 0 never, 1 always, 2 in spite of its variables.",

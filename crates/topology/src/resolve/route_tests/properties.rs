@@ -35,10 +35,13 @@ object! {
 
 object! {
     mod domain = "Which statements it is about; every one that is absent is no limit.";
-    USERS: Texts = text_or_list("users", "Names of users who send the statements.");
-    SCHEMAS: Texts = text_or_list("schemas", "Names of schemas that the sessions are in.");
+    USERS: Texts = text_or_list("users", "Names of users who send the statements.")
+        .refers(refers::USERS);
+    SCHEMAS: Texts = text_or_list("schemas", "Names of schemas that the sessions are in.")
+        .refers(refers::SCHEMAS);
     STATEMENTS: Texts = text_or_list("statements", "Kinds of statements that it is about, such as insert.");
-    MAP: Text = filled("map", "The shard map that places the statements.");
+    MAP: Text = filled("map", "The shard map that places the statements.")
+        .refers(refers::SHARD_MAPS);
 }
 
 /// Statements of two shards never meet in one place.
