@@ -75,12 +75,19 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
 /// Every code of the command line is one that a finding can have, or the beginning of one.
 fn check_codes(args: &Lint) -> Result<(), CommandError> {
     let pages = codes::pages();
-    let is_known = |prefix: &&String| pages.iter().any(|page| page.code.as_str().starts_with(prefix.as_str()));
-    match args.select.iter().chain(&args.ignore).find(|prefix| !is_known(prefix)) {
-        Some(unknown) => Err(
-            CommandError::usage(format!("no code begins with {unknown}"))
-                .hint("codes look like SW201; SW2 stands for all that begin so"),
-        ),
+    let is_known = |prefix: &&String| {
+        pages
+            .iter()
+            .any(|page| page.code.as_str().starts_with(prefix.as_str()))
+    };
+    match args
+        .select
+        .iter()
+        .chain(&args.ignore)
+        .find(|prefix| !is_known(prefix))
+    {
+        Some(unknown) => Err(CommandError::usage(format!("no code begins with {unknown}"))
+            .hint("codes look like SW201; SW2 stands for all that begin so")),
         None => Ok(()),
     }
 }

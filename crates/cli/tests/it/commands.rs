@@ -85,7 +85,10 @@ fn notes_are_a_number_until_they_are_asked_for() {
     valid for bundled, proxysql-2.7: 200 clusters, 1 user, 200 shards, 1 shard map
     ");
     let full = validated(&["--notes"]).stderr;
-    assert!(full.contains("info[SW322]") && full.contains("info[SW334]"), "{full}");
+    assert!(
+        full.contains("info[SW322]") && full.contains("info[SW334]"),
+        "{full}"
+    );
     let json = validated(&["--format", "json"]).stdout;
     assert!(json.contains("SW322") && json.contains("SW334"), "{json}");
 }

@@ -9,6 +9,25 @@ use super::shapes::{self, EXPECTS};
 use super::{Declared, Defaults, Kind};
 use crate::model::Words;
 
+/// A kind that is the same in all its fields: its type, the function that declares a field of it, and its schema.
+macro_rules! plain_kind {
+    ($(#[$meta:meta])* $kind:ident, $declares:ident = |$says:ident| $schema:expr) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $kind;
+
+        pub(crate) const fn $declares(name: &'static str, says: &'static str) -> Declared<$kind> {
+            Declared::new(name, says, $kind)
+        }
+
+        impl Kind for $kind {
+            fn shape(&self, $says: &str) -> Value {
+                $schema
+            }
+        }
+    };
+}
+
 /// A text, its expressions replaced.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
@@ -42,16 +61,9 @@ impl Defaults for Text {
     }
 }
 
-/// A text around the key, such as `tenant_$(key:03)`.
-#[derive(Clone, Copy)]
-pub(crate) struct Template;
-
-pub(crate) const fn template(name: &'static str, says: &'static str) -> Declared<Template> {
-    Declared::new(name, says, Template)
-}
-
-impl Kind for Template {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// A text around the key, such as `tenant_$(key:03)`.
+    Template, template = |says| {
         shapes::text(&format!(
             "{says} Text around the key, such as `tenant_$(key:03)`."
         ))
@@ -78,16 +90,9 @@ impl From<Ids> for RangeInclusive<u32> {
     }
 }
 
-/// A range of ids, such as `1000-2999`.
-#[derive(Clone, Copy)]
-pub(crate) struct IdRange;
-
-pub(crate) const fn id_range(name: &'static str, says: &'static str) -> Declared<IdRange> {
-    Declared::new(name, says, IdRange)
-}
-
-impl Kind for IdRange {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// A range of ids, such as `1000-2999`.
+    IdRange, id_range = |says| {
         json!({
             "description": says,
             "type": "string",
@@ -206,43 +211,22 @@ impl<T: Into<i64> + Copy + Sync + 'static> Defaults for Int<T> {
     }
 }
 
-/// An integer of 64 bits.
-#[derive(Clone, Copy)]
-pub(crate) struct Whole;
-
-pub(crate) const fn whole(name: &'static str, says: &'static str) -> Declared<Whole> {
-    Declared::new(name, says, Whole)
-}
-
-impl Kind for Whole {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// An integer of 64 bits.
+    Whole, whole = |says| {
         json!({ "description": says, "type": "integer", EXPECTS: "an integer" })
     }
 }
 
-/// A number as JSON Schema sees one.
-#[derive(Clone, Copy)]
-pub(crate) struct Number;
-
-pub(crate) const fn number(name: &'static str, says: &'static str) -> Declared<Number> {
-    Declared::new(name, says, Number)
-}
-
-impl Kind for Number {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// A number as JSON Schema sees one.
+    Number, number = |says| {
         json!({ "description": says, "type": "number", "minimum": 0, EXPECTS: "a number" })
     }
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Bool;
-
-pub(crate) const fn boolean(name: &'static str, says: &'static str) -> Declared<Bool> {
-    Declared::new(name, says, Bool)
-}
-
-impl Kind for Bool {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    Bool, boolean = |says| {
         json!({ "description": says, "type": "boolean", EXPECTS: "true or false" })
     }
 }
@@ -255,16 +239,9 @@ impl Defaults for Bool {
     }
 }
 
-/// 0 or 1, as the engine writes truth.
-#[derive(Clone, Copy)]
-pub(crate) struct Bit;
-
-pub(crate) const fn bit(name: &'static str, says: &'static str) -> Declared<Bit> {
-    Declared::new(name, says, Bit)
-}
-
-impl Kind for Bit {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// 0 or 1, as the engine writes truth.
+    Bit, bit = |says| {
         json!({ "description": says, "enum": [0, 1], EXPECTS: "0 or 1" })
     }
 }
@@ -277,16 +254,9 @@ impl Defaults for Bit {
     }
 }
 
-/// A time, in milliseconds.
-#[derive(Clone, Copy)]
-pub(crate) struct Duration;
-
-pub(crate) const fn duration(name: &'static str, says: &'static str) -> Declared<Duration> {
-    Declared::new(name, says, Duration)
-}
-
-impl Kind for Duration {
-    fn shape(&self, says: &str) -> Value {
+plain_kind! {
+    /// A time, in milliseconds.
+    Duration, duration = |says| {
         shapes::duration(says)
     }
 }

@@ -143,7 +143,7 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// As [`Self::texts`], of a field whose name is free.
-    pub(super) fn texts_of(&self, field: &Field<'a>, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
+    pub(super) fn texts_of(&self, field: &Field<'_>, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
         let Some(node) = field.value.node() else {
             return Vec::new();
         };
@@ -171,7 +171,7 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// The text of an item of a list.
-    pub(super) fn item_text(&self, node: &'a Node, context: &mut Context<'_>) -> Option<Arc<str>> {
+    pub(super) fn item_text(&self, node: &Node, context: &mut Context<'_>) -> Option<Arc<str>> {
         if node.as_text().is_none() {
             self.expected("text", &View::of(node), node.span, context);
             return None;

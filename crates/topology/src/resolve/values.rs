@@ -25,10 +25,10 @@ pub(super) trait Read: Kind {
     type Value;
 
     /// The value of a field. None where it is wrong, which is reported.
-    fn read<'a>(
+    fn read(
         &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
+        field: &Field<'_>,
+        object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Self::Value>;
 }
@@ -70,7 +70,7 @@ impl<K: Defaults> Declared<Or<K>> {
     }
 }
 
-impl<'a> Object<'a, '_> {
+impl Object<'_, '_> {
     /// What is read for a field.
     pub(super) fn get<G: Get>(&self, field: &G, context: &mut Context<'_>) -> G::Got {
         field.get(self, context)
@@ -96,11 +96,11 @@ impl<'a> Object<'a, '_> {
     }
 
     /// The node and text of a field, its expressions replaced.
-    pub(super) fn raw_text(
+    pub(super) fn raw_text<'n>(
         &self,
-        field: &Field<'a>,
+        field: &Field<'n>,
         context: &mut Context<'_>,
-    ) -> Option<(&'a Node, Cow<'a, str>)> {
+    ) -> Option<(&'n Node, Cow<'n, str>)> {
         let node = match field.value.node() {
             Some(node) if node.as_text().is_some() => node,
             _ => {
@@ -114,7 +114,7 @@ impl<'a> Object<'a, '_> {
     /// An integer within bounds.
     fn integer(
         &self,
-        field: &Field<'a>,
+        field: &Field<'_>,
         bounds: RangeInclusive<i64>,
         context: &mut Context<'_>,
     ) -> Option<i64> {
@@ -159,10 +159,10 @@ where
 impl Read for Text {
     type Value = Arc<str>;
 
-    fn read<'a>(
+    fn read(
         &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
+        field: &Field<'_>,
+        object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<str>> {
         let (node, text) = object.raw_text(field, context)?;
@@ -179,10 +179,10 @@ impl Read for Text {
 impl Read for Texts {
     type Value = Vec<(Span, Arc<str>)>;
 
-    fn read<'a>(
+    fn read(
         &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
+        field: &Field<'_>,
+        object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Self::Value> {
         Some(object.texts_of(field, context))
@@ -195,7 +195,7 @@ where
 {
     type Value = T;
 
-    fn read<'a>(&self, field: &Field<'a>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
+    fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
         let value = object.integer(field, self.least..=self.most, context)?;
         T::try_from(value).ok()
     }
@@ -204,7 +204,7 @@ where
 impl Read for Whole {
     type Value = i64;
 
-    fn read<'a>(&self, field: &Field<'a>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<i64> {
+    fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<i64> {
         object.integer(field, i64::MIN..=i64::MAX, context)
     }
 }
@@ -212,10 +212,10 @@ impl Read for Whole {
 impl Read for IdRange {
     type Value = RangeInclusive<u32>;
 
-    fn read<'a>(
+    fn read(
         &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
+        field: &Field<'_>,
+        object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Self::Value> {
         let text = Text::ANY.read(field, object, context)?;
@@ -235,7 +235,7 @@ impl Read for Number {
     type Value = f64;
 
     /// Anything but a number is a problem of the structure.
-    fn read<'a>(&self, field: &Field<'a>, _: &Object<'a, '_>, _: &mut Context<'_>) -> Option<f64> {
+    fn read(&self, field: &Field<'_>, _: &Object<'_, '_>, _: &mut Context<'_>) -> Option<f64> {
         let node = field.value.node()?;
         match &node.value {
             Value::Float { value, .. } if value.is_finite() => Some(*value),
@@ -250,12 +250,7 @@ impl Read for Number {
 impl Read for Bool {
     type Value = bool;
 
-    fn read<'a>(
-        &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
-        context: &mut Context<'_>,
-    ) -> Option<bool> {
+    fn read(&self, field: &Field<'_>, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<bool> {
         let value = field.value.node().and_then(Node::as_bool);
         if value.is_none() {
             object.expected("true or false", &field.value, field.value.span(), context);
@@ -267,12 +262,7 @@ impl Read for Bool {
 impl Read for Bit {
     type Value = bool;
 
-    fn read<'a>(
-        &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
-        context: &mut Context<'_>,
-    ) -> Option<bool> {
+    fn read(&self, field: &Field<'_>, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<bool> {
         object.integer(field, 0..=1, context).map(|bit| bit == 1)
     }
 }
@@ -280,7 +270,7 @@ impl Read for Bit {
 impl Read for Duration {
     type Value = u64;
 
-    fn read<'a>(&self, field: &Field<'a>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<u64> {
+    fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<u64> {
         let (node, text) = object.raw_text(field, context)?;
         let duration = units::duration_ms(&text);
         if duration.is_none() {
@@ -295,7 +285,7 @@ impl Read for Duration {
 impl<T: Words> Read for Word<T> {
     type Value = T;
 
-    fn read<'a>(&self, field: &Field<'a>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
+    fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
         let node = field.value.node()?;
         let value = T::of_word(node.as_text()?);
         if value.is_none() {
@@ -310,7 +300,7 @@ impl<T: Words> Read for WordOr<T> {
     type Value = T;
 
     /// The word; none where the object stands in its place.
-    fn read<'a>(&self, field: &Field<'a>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
+    fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<T> {
         let is_word = !field.value.is_map();
         is_word.then(|| Word::ANY.read(field, object, context)).flatten()
     }
@@ -319,12 +309,7 @@ impl<T: Words> Read for WordOr<T> {
 impl<T: Words> Read for WordList<T> {
     type Value = Vec<T>;
 
-    fn read<'a>(
-        &self,
-        field: &Field<'a>,
-        object: &Object<'a, '_>,
-        context: &mut Context<'_>,
-    ) -> Option<Vec<T>> {
+    fn read(&self, field: &Field<'_>, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Vec<T>> {
         Some(words_of(&object.texts_of(field, context), object, context))
     }
 }
