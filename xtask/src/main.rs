@@ -2,6 +2,7 @@
 
 mod bench;
 mod edges;
+mod generate;
 mod sources;
 
 use std::io::{self, Write};
@@ -22,6 +23,8 @@ struct Arguments {
 enum Task {
     /// Who depends on whom, file lengths, module docs, lints.
     Check,
+    /// Write the published schemas and the tables of `docs/language`.
+    Generate,
     /// Measure: `cargo xtask bench --help` lists what.
     #[command(disable_help_flag = true)]
     Bench {
@@ -34,6 +37,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Check => check(&root()),
+        Task::Generate => generate::run(&root()),
         Task::Bench { arguments } => bench::run(&root(), &arguments),
     };
     done.unwrap_or_else(|error| {

@@ -7,7 +7,10 @@ use shardwright_diagnostics::{FileId, Sources};
 use shardwright_documents::Node;
 
 use crate::data::{self, Kind, ReadData};
+use crate::fields::AnyField;
 use crate::report::Report;
+use crate::resolve::firewall::{allow, firewall};
+use crate::resolve::root;
 use crate::variables::Variables;
 
 /// The allow files that the firewall names, by path. None for one that cannot be read, which has been reported.
@@ -43,14 +46,16 @@ pub(crate) fn read_all<'n>(
 }
 
 fn named(root: &Node) -> Vec<&Node> {
-    let section = root.as_mapping().and_then(|root| root.entry("firewall"));
+    let section = root
+        .as_mapping()
+        .and_then(|mapping| mapping.entry(root::FIREWALL.name()));
     let users = section.and_then(|section| section.value.as_mapping());
     users
         .into_iter()
         .flatten()
         .filter_map(|user| {
-            let allow = user.value.as_mapping()?.entry("allow")?;
-            Some(&allow.value.as_mapping()?.entry("file")?.value)
+            let allow = user.value.as_mapping()?.entry(firewall::ALLOW.name())?;
+            Some(&allow.value.as_mapping()?.entry(allow::FILE.name())?.value)
         })
         .collect()
 }

@@ -9,6 +9,8 @@ use shardwright_documents::Node;
 
 use crate::codes::BAD_DATA;
 use crate::environment::{Environment, Names};
+use crate::fields::{AnyField, FOR_EACH};
+use crate::generate::{data_column, sources};
 use crate::report::Report;
 use crate::template;
 use crate::variables::Variables;
@@ -114,11 +116,11 @@ pub(crate) fn read_all<'n>(
 fn collect<'n>(node: &'n Node, named: &mut Vec<&'n Node>) {
     if let Some(mapping) = node.as_mapping() {
         for entry in mapping {
-            if &*entry.key.text == "for_each" {
+            if &*entry.key.text == FOR_EACH {
                 let variables = entry.value.as_mapping().into_iter().flatten();
                 named.extend(variables.filter_map(|variable| {
-                    let from = variable.value.as_mapping()?.entry("from")?;
-                    Some(&from.value.as_mapping()?.entry("csv")?.value)
+                    let from = variable.value.as_mapping()?.entry(sources::FROM.name())?;
+                    Some(&from.value.as_mapping()?.entry(data_column::CSV.name())?.value)
                 }));
             } else {
                 collect(&entry.value, named);

@@ -1,15 +1,22 @@
 //! `for_each`: the values of its variables, and one environment per combination.
 
+mod source;
+
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::Node;
 
+pub(crate) use source::{column as data_column, is_variable, schema, values as sources};
+
+use self::source::generator;
 use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY, TOO_MANY_INSTANCES};
 use crate::context::Context;
 use crate::data::Table;
 use crate::environment::{Binding, Environment};
+use crate::fields::{AnyField, FOR_EACH};
 use crate::template::Value;
 use crate::units::{key_range, looks_like_range};
 use crate::view::{Field, View};
@@ -97,7 +104,7 @@ impl Combinations {
             .value
             .fields()
             .into_iter()
-            .filter(|field| &*field.key.text != "except")
+            .filter(|field| is_variable(&field.key.text))
         {
             match variable(&field, outer, context) {
                 Some(values) => variables.push(Variable {
@@ -128,7 +135,7 @@ impl Combinations {
             next: 0,
             count,
         };
-        if let Some(except) = for_each.value.get("except") {
+        if let Some(except) = for_each.value.get(generator::EXCEPT.name()) {
             combinations.read_except(&except, outer, context);
         }
         Some(combinations)
@@ -327,17 +334,20 @@ fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> 
             .report
             .push(outer.mark(Diagnostic::error(MISSING_KEY, message).at(at, "")));
     };
-    let Some(from) = field.value.get("from") else {
-        missing("from", field.key.span, context);
+    let Some(from) = field.value.get(sources::FROM.name()) else {
+        missing(sources::FROM.name(), field.key.span, context);
         return None;
     };
     if !from.value.is_map() {
         return None;
     }
-    let (path, name) = (from.value.get("csv"), from.value.get("column"));
-    for (what, given) in [("csv", &path), ("column", &name)] {
+    let (path, name) = (
+        from.value.get(data_column::CSV.name()),
+        from.value.get(data_column::COLUMN.name()),
+    );
+    for (what, given) in [(&data_column::CSV, &path), (&data_column::COLUMN, &name)] {
         if given.is_none() {
-            missing(what, from.key.span, context);
+            missing(what.name(), from.key.span, context);
         }
     }
     let (path, name) = (path?.value.node()?, name?.value.node()?);
@@ -451,5 +461,25 @@ pub(crate) fn too_many(span: Span) -> Diagnostic {
 
 /// A view's `for_each`, if it is a generator.
 pub(crate) fn for_each<'a>(view: &View<'a>) -> Option<Field<'a>> {
-    view.get("for_each")
+    view.get(FOR_EACH)
+}
+
+/// Calls `one` with the environment of each instance of a generator, or once with the one around it where the value is no
+/// generator, until it breaks. None where the generator cannot be read, which has been reported.
+pub(crate) fn each<B>(
+    value: &View<'_>,
+    outer: &Environment,
+    context: &mut Context<'_>,
+    mut one: impl FnMut(&Environment, &mut Context<'_>) -> ControlFlow<B>,
+) -> Option<ControlFlow<B>> {
+    let Some(for_each) = for_each(value) else {
+        return Some(one(outer, context));
+    };
+    let mut combinations = Combinations::read(&for_each, outer, context)?;
+    while let Some(environment) = combinations.next(outer) {
+        if let ControlFlow::Break(why) = one(&environment, context) {
+            return Some(ControlFlow::Break(why));
+        }
+    }
+    Some(ControlFlow::Continue(()))
 }

@@ -7,9 +7,11 @@ use shardwright_documents::{Document, Node};
 
 use crate::context::Context;
 use crate::data::Tables;
+use crate::fields::AnyField;
 use crate::load::{Options, is_environment, is_project_file, is_test_file};
 use crate::overlay::{self, Overlay, Schemas};
 use crate::report::Report;
+use crate::resolve;
 use crate::schema;
 use crate::structure::Checker;
 use crate::variables::{Given, Variables, variables};
@@ -169,7 +171,9 @@ impl<'d> Layers<'d> {
         let roots = documents.topology().iter();
         let roots: Vec<&Node> = roots.filter_map(|document| document.root.as_ref()).collect();
         let base = merge(&roots, report);
-        let section = base.as_ref().and_then(|root| root.get("variables"));
+        let section = base
+            .as_ref()
+            .and_then(|root| root.get(resolve::root::VARIABLES.name()));
         let section = section.map(|section| section.value);
         let environments: Vec<&str> = overlay::listed(documents.project_root())
             .map(|(name, _)| name)

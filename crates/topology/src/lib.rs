@@ -11,6 +11,7 @@ mod context;
 mod data;
 mod engine_variables;
 mod environment;
+mod fields;
 mod generate;
 mod layers;
 mod load;

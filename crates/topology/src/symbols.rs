@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{FileId, Span};
 
+pub use crate::fields::refers::Refers;
 use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
 
@@ -44,7 +45,7 @@ pub enum Meaning {
     /// Every object of a section whose name matches.
     Glob {
         /// The section with its dot: `clusters.`
-        section: &'static str,
+        section: Arc<str>,
         /// What the names match.
         pattern: NamePattern,
     },
@@ -55,7 +56,7 @@ impl Meaning {
         match self {
             Self::Addresses(addresses) => addresses.binary_search_by(|known| (**known).cmp(address)).is_ok(),
             Self::Glob { section, pattern } => address
-                .strip_prefix(section)
+                .strip_prefix(&**section)
                 .is_some_and(|name| !name.contains('.') && pattern.matches(name)),
         }
     }
@@ -83,17 +84,6 @@ impl Symbol {
 pub struct Symbols {
     symbols: Vec<Symbol>,
     complete: bool,
-}
-
-/// The section, with its dot, whose names a field holds, or globs over them; the same words mean the same everywhere.
-#[must_use]
-pub fn refers_to(field: &str) -> Option<&'static str> {
-    match field {
-        "cluster" | "clusters" | "except_clusters" => Some("clusters."),
-        "username" | "users" | "except_users" => Some("users."),
-        "listeners" | "except_listeners" => Some("listeners."),
-        _ => None,
-    }
 }
 
 /// Finds the names of the files of a project, whether it could be resolved or not.

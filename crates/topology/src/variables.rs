@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::{Value as Json, json};
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::{Entry, Node};
 
 use crate::codes::{BAD_VALUE, VARIABLE_VALUE};
 use crate::context::yaml_1_1_warning;
+use crate::fields::{AnyField, EXPECTS, object};
+use crate::model::Words;
 use crate::report::Report;
 use crate::template::Value;
 use crate::units::is_name;
@@ -34,10 +37,32 @@ impl<'g> Given<'g> {
     }
 }
 
+object! {
+    pub(crate) mod declared = "A value that an environment or `--var` may set.";
+    TYPE: Or<Word<Type>> = word("type", "What values it takes; text where not given.").or(Type::Text)
+        .page("Arithmetic needs an integer.");
+    DEFAULT: Custom = custom("default", "Its value where none is given.", value_schema)
+        .absent("none: somebody must give a value");
+    DESCRIPTION: Text = text("description", "What the variable is for, for people.");
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Type {
+pub(crate) enum Type {
     Text,
     Integer,
+}
+
+impl Words for Type {
+    const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("integer", Self::Integer)];
+}
+
+/// The schema of a value of a variable.
+pub(crate) fn value_schema(says: &str) -> Json {
+    json!({
+        "description": says,
+        "type": ["string", "integer"],
+        EXPECTS: "text or an integer",
+    })
 }
 
 /// Reads the section, with values given from outside in place of defaults.
@@ -72,20 +97,15 @@ fn variable(field: &Field<'_>, given: Given<'_>, report: &mut Report) -> Option<
     if !field.value.is_map() {
         return None;
     }
-    let kind = match field
-        .value
-        .get("type")
-        .as_ref()
-        .and_then(|kind| kind.value.node()?.as_text())
-    {
-        Some("integer") => Type::Integer,
-        Some("text") | None => Type::Text,
+    let kind = field.value.get(declared::TYPE.name());
+    let kind = match kind.as_ref().and_then(|kind| kind.value.node()?.as_text()) {
         // Another word is a problem of the structure.
-        Some(_) => return None,
+        Some(word) => Type::of_word(word)?,
+        None => declared::TYPE.kind.default,
     };
     let name = &*field.key.text;
     // A default is checked also where another value is given.
-    let default = field.value.get("default");
+    let default = field.value.get(declared::DEFAULT.name());
     let from_default = default
         .as_ref()
         .and_then(|default| value(kind, default.value.node()?, report));

@@ -1,10 +1,11 @@
 //! The objects that a map of objects stands for, generators run: for what is done to trees of any section.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::generate::{Combinations, for_each};
+use crate::generate::{each, for_each};
 use crate::view::{Field, View};
 
 /// One object of a map of objects, in one generator instance.
@@ -27,34 +28,29 @@ pub(crate) fn instances<'a, E>(
     mut one: impl FnMut(Instance<'a, '_>, &mut Context<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     for field in map.fields() {
-        let Some(for_each) = for_each(&field.value) else {
-            if let Some(name) = context.expand_key(field.key, outer) {
-                let instance = Instance {
-                    name,
-                    field,
-                    environment: outer,
-                };
-                one(instance, context)?;
-            }
-            continue;
-        };
-        let Some(mut combinations) = Combinations::read(&for_each, outer, context) else {
-            continue;
-        };
-        while let Some(environment) = combinations.next(outer) {
-            let Some(name) = context.expand_key(field.key, &environment) else {
-                break;
+        let is_generator = for_each(&field.value).is_some();
+        let ran = each(&field.value, outer, context, |environment, context| {
+            let Some(name) = context.expand_key(field.key, environment) else {
+                return ControlFlow::Break(Ok(()));
             };
-            let field = match map.patch_of(&name) {
+            // The entry of a plain name has its patches already.
+            let patch = map.patch_of(&name).filter(|_| is_generator);
+            let field = match patch {
                 Some(patch) => field.clone().patched(patch),
                 None => field.clone(),
             };
             let instance = Instance {
                 name,
                 field,
-                environment: &environment,
+                environment,
             };
-            one(instance, context)?;
+            match one(instance, context) {
+                Ok(()) => ControlFlow::Continue(()),
+                error => ControlFlow::Break(error),
+            }
+        });
+        if let Some(ControlFlow::Break(error)) = ran {
+            error?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use lsp_types::{
 };
 use serde_json::Value;
 use shardwright_documents::Node;
-use shardwright_topology::symbols::refers_to;
+use shardwright_topology::symbols::Refers;
 
 use super::analysis::Analysis;
 use super::cursor::{Cursor, Step, Typing};
@@ -44,11 +44,11 @@ pub(super) fn complete(workspace: &mut Workspace, params: CompletionParams) -> O
             let says = schema.at(&way);
             if says.keys().next().is_some() {
                 offer.keys(&says, &schema, &way, present, *has_colon);
-            } else if !offer.names_as_keys(&cursor.way, *has_colon) {
-                offer.values(&says, &cursor);
+            } else if !offer.names_as_keys(&says, &cursor.way, *has_colon) {
+                offer.values(&schema, &way, &cursor);
             }
         }
-        Typing::Value { .. } => offer.values(&schema.at(&way), &cursor),
+        Typing::Value { .. } => offer.values(&schema, &way, &cursor),
     }
     let Offer {
         items, is_incomplete, ..
@@ -129,9 +129,10 @@ impl Offer<'_> {
     }
 
     /// Words, names of objects, and the keys of a mapping that is meant here.
-    fn values(&mut self, says: &Says<'_>, cursor: &Cursor) {
+    fn values(&mut self, schema: &Schema, way: &[schema::Step<'_>], cursor: &Cursor) {
+        let says = schema.at(way);
         let is_quoted = matches!(cursor.typing, Typing::Value { is_quoted: true });
-        self.names(cursor);
+        self.names(schema, way);
         let has_names = !self.items.is_empty();
         let mut words: Vec<String> = says.words().into_iter().map(plain).collect();
         if says.takes("boolean") {
@@ -172,86 +173,62 @@ impl Offer<'_> {
     }
 
     /// Names that a field refers to.
-    fn names(&mut self, cursor: &Cursor) {
-        let keys: Vec<&str> = cursor
-            .way
-            .iter()
-            .filter_map(|step| match step {
-                Step::Key(key) => Some(key.as_str()),
-                Step::Item => None,
-            })
-            .collect();
-        let is_item = cursor.way.last() == Some(&Step::Item);
-        let Some(field) = keys.last() else { return };
-        let list = |name: &str| {
-            if is_item {
-                name.to_owned()
-            } else {
-                format!("[{name}]")
-            }
+    fn names(&mut self, schema: &Schema, way: &[schema::Step<'_>]) {
+        let is_item = way.last() == Some(&schema::Step::Item);
+        let field = if is_item { &way[..way.len() - 1] } else { way };
+        let says = schema.at(field);
+        // A list of one name, where nothing but a list may stand.
+        let in_list = says.takes("array") && !says.takes("string") && !is_item;
+        let written = |name: &str| match in_list {
+            true => format!("[{name}]"),
+            false => name.to_owned(),
         };
-        match (keys.as_slice(), *field) {
-            (["clusters", cluster, _], "writer_preference") => {
-                if let Some(prefix) = self.inside("clusters.", cluster, "servers") {
-                    self.offer_names(&prefix, list);
+        match says.refers() {
+            Some(Refers::Object(section)) => self.offer_names(section, written),
+            Some(Refers::Part(part)) => self.parts(field, part, written),
+            Some(Refers::Shard) => self.shards(str::to_owned),
+            Some(Refers::Address(sections)) => {
+                for section in sections.split(' ').filter(|section| !section.is_empty()) {
+                    self.offer_names(section, |name| written(&format!("{section}{name}")));
                 }
             }
-            (["session", ..] | ["route_tests", ..], "user") => self.offer_names("users.", ToOwned::to_owned),
-            (["properties", ..], "users") => self.offer_names("users.", ToOwned::to_owned),
-            (["properties", ..], "map") => self.offer_names("shard_maps.", ToOwned::to_owned),
-            (["properties", ..], "cluster" | "mirror") => self.offer_names("clusters.", ToOwned::to_owned),
-            (["route_tests", ..], "mirror") => self.offer_names("clusters.", ToOwned::to_owned),
-            (["route_tests", ..], "shard") => {
-                let maps: Vec<String> = self
-                    .analysis
-                    .symbols()
-                    .names("shard_maps.")
-                    .map(ToOwned::to_owned)
-                    .collect();
-                for map in maps {
-                    self.offer_names(&format!("shard_maps.{map}.shards."), |name| {
-                        format!("{map}/{name}")
-                    });
-                }
-            }
-            (["moves", ..], "from" | "to") => self.offer_names("clusters.", ToOwned::to_owned),
-            (_, "otherwise") => self.offer_names("shard_maps.", |name| format!("shard_maps.{name}")),
-            (["query_rules", ..], "before" | "after") | (["route_tests", ..], "rule") => {
-                for section in [
-                    "shard_maps.",
-                    "read_write_policies.",
-                    "throttles.",
-                    "query_rules.",
-                ] {
-                    self.offer_names(section, |name| format!("{section}{name}"));
-                }
-            }
-            (_, "schema" | "logical_schema" | "schemas" | "except_schemas") => {
-                self.schemas(field.ends_with('s'), is_item)
-            }
-            (_, field) => match refers_to(field) {
-                Some(section) if matches!(field, "cluster" | "username") => {
-                    self.offer_names(section, ToOwned::to_owned);
-                }
-                Some(section) => self.offer_names(section, list),
-                None => {}
-            },
+            Some(Refers::Schema) => self.schemas(in_list),
+            Some(Refers::Nothing) | None => {}
+        }
+    }
+
+    /// Names of a part of the object that a field stands in.
+    fn parts(&mut self, way: &[schema::Step<'_>], part: &str, insert: impl Fn(&str) -> String) {
+        if let [schema::Step::Key(section), schema::Step::Key(object), _] = way
+            && let Some(prefix) = self.inside(&format!("{section}."), object, part)
+        {
+            self.offer_names(&prefix, insert);
+        }
+    }
+
+    /// Shards as `MAP/SHARD`.
+    fn shards(&mut self, insert: impl Fn(&str) -> String) {
+        let maps: Vec<String> = self
+            .analysis
+            .symbols()
+            .names("shard_maps.")
+            .map(ToOwned::to_owned)
+            .collect();
+        for map in maps {
+            self.offer_names(&format!("shard_maps.{map}.shards."), |name| {
+                insert(&format!("{map}/{name}"))
+            });
         }
     }
 
     /// Keys that are names of objects defined elsewhere.
-    fn names_as_keys(&mut self, way: &[Step], has_colon: bool) -> bool {
+    fn names_as_keys(&mut self, says: &Says<'_>, way: &[Step], has_colon: bool) -> bool {
         let colon = if has_colon { "" } else { ": " };
         let insert = |name: &str| format!("{name}{colon}");
-        match way {
-            [Step::Key(maps), Step::Key(map), Step::Key(part)]
-                if maps == "shard_maps" && part == "overrides" =>
-            {
-                if let Some(prefix) = self.inside("shard_maps.", map, "shards") {
-                    self.offer_names(&prefix, insert);
-                }
-            }
-            [Step::Key(section)] if section == "firewall" => self.offer_names("users.", insert),
+        match says.keys_refer() {
+            Some(Refers::Object(section)) => self.offer_names(section, insert),
+            Some(Refers::Part(part)) => self.parts(&steps(way), part, insert),
+            Some(Refers::Shard) => self.shards(insert),
             _ => return false,
         }
         true
@@ -298,7 +275,7 @@ impl Offer<'_> {
     }
 
     /// Schemas that some object names.
-    fn schemas(&mut self, is_list: bool, is_item: bool) {
+    fn schemas(&mut self, in_list: bool) {
         let mut found = Vec::new();
         for root in self
             .analysis
@@ -313,7 +290,7 @@ impl Offer<'_> {
         found.dedup();
         self.is_incomplete |= found.len() > MAX_NAMES;
         for schema in found.into_iter().take(MAX_NAMES) {
-            let insert = if is_list && !is_item {
+            let insert = if in_list {
                 format!("[{schema}]")
             } else {
                 schema.clone()

@@ -220,7 +220,7 @@ impl<'a> Renaming<'a> {
                 continue;
             };
             for address in &self.addresses {
-                let Some(old) = address.strip_prefix(section).filter(|old| !old.contains('.')) else {
+                let Some(old) = address.strip_prefix(&**section).filter(|old| !old.contains('.')) else {
                     continue;
                 };
                 if pattern.matches(old) != pattern.matches(new) {

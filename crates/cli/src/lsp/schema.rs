@@ -1,7 +1,9 @@
 //! What the published schemas say about a place in a file.
 
 use serde_json::{Map, Value};
-use shardwright_topology::{ENVIRONMENT_DIRECTORY, PROJECT_FILE, TESTS_DIRECTORY, schema};
+use shardwright_topology::schema::{self, File};
+use shardwright_topology::symbols::Refers;
+use shardwright_topology::{ENVIRONMENT_DIRECTORY, PROJECT_FILE, TESTS_DIRECTORY};
 
 /// References and conditions inside each other; the schemas have a handful.
 const MAX_DEPTH: usize = 16;
@@ -29,13 +31,15 @@ impl Schema {
     /// The schema of the file at this path of a project.
     pub(super) fn of(path: &str) -> Self {
         let directory = path.split('/').next();
-        let root = match path {
-            PROJECT_FILE => schema::project(),
-            _ if directory == Some(TESTS_DIRECTORY) => schema::tests(),
-            _ if directory == Some(ENVIRONMENT_DIRECTORY) => schema::environment(),
-            _ => schema::topology(),
+        let file = match path {
+            PROJECT_FILE => File::Project,
+            _ if directory == Some(TESTS_DIRECTORY) => File::Tests,
+            _ if directory == Some(ENVIRONMENT_DIRECTORY) => File::Environment,
+            _ => File::Topology,
         };
-        Self { root }
+        Self {
+            root: schema::with_references(file),
+        }
     }
 
     /// What it says about the value that a path leads to.
@@ -89,6 +93,16 @@ impl<'s> Says<'s> {
     /// What is expected, in words.
     pub(super) fn expects(&self) -> Option<&'s str> {
         self.texts("x-expects").next()
+    }
+
+    /// What its texts are names of.
+    pub(super) fn refers(&self) -> Option<Refers<'s>> {
+        self.parts.iter().find_map(|part| Refers::of_texts(part))
+    }
+
+    /// What its keys are names of.
+    pub(super) fn keys_refer(&self) -> Option<Refers<'s>> {
+        self.parts.iter().find_map(|part| Refers::of_keys(part))
     }
 
     /// The value where none is given.

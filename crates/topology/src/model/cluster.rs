@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Table};
+use super::{OriginId, Table, Words};
 
 /// A place in [`super::Topology::clusters`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,10 +60,9 @@ pub enum ClusterKind {
 }
 
 /// Which flag of a server makes it a replica.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnlyCheck {
     /// `read_only`
-    #[default]
     ReadOnly,
     /// `super_read_only`
     SuperReadOnly,
@@ -72,12 +71,11 @@ pub enum ReadOnlyCheck {
 }
 
 /// What readers fall back to when no reader is left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriterServesReads {
     /// Nothing: reads fail.
     Never,
     /// The writer, when no reader is up.
-    #[default]
     LastResort,
     /// The writer takes its share of reads at any time.
     Always,
@@ -97,30 +95,27 @@ pub struct HostgroupPins {
 }
 
 /// Whether a better writer that came back takes over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failback {
     /// Only when asked.
-    #[default]
     Manual,
     /// By itself.
     Automatic,
 }
 
 /// Who moves servers between roles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolesBy {
     /// The engine's own monitor.
-    #[default]
     Engine,
     /// A scheduler or operator outside; drift of roles is masked.
     External,
 }
 
 /// Encryption towards the servers of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tls {
     /// Plain TCP.
-    #[default]
     Disabled,
     /// TLS where the server offers it.
     Preferred,
@@ -160,13 +155,68 @@ pub struct Server {
 }
 
 /// Whether a server takes traffic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
     /// It takes traffic.
-    #[default]
     Online,
     /// Running transactions end, nothing new starts.
     Draining,
     /// It takes none.
     Offline,
+}
+
+impl Words for ClusterKind {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("single", Self::Single),
+        (
+            "replication",
+            Self::Replication {
+                read_only_check: ReadOnlyCheck::ReadOnly,
+            },
+        ),
+        ("galera", Self::Galera),
+        ("group_replication", Self::GroupReplication),
+    ];
+}
+
+impl Words for ReadOnlyCheck {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("read_only", Self::ReadOnly),
+        ("super_read_only", Self::SuperReadOnly),
+        ("innodb_read_only", Self::InnodbReadOnly),
+    ];
+}
+
+impl Words for WriterServesReads {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("never", Self::Never),
+        ("last_resort", Self::LastResort),
+        ("always", Self::Always),
+    ];
+}
+
+impl Words for Failback {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("manual", Self::Manual), ("automatic", Self::Automatic)];
+}
+
+impl Words for RolesBy {
+    const WORDS: &'static [(&'static str, Self)] = &[("engine", Self::Engine), ("external", Self::External)];
+}
+
+impl Words for Tls {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("disabled", Self::Disabled),
+        ("preferred", Self::Preferred),
+        ("required", Self::Required),
+        ("verify", Self::Verify),
+    ];
+}
+
+impl Words for ServerState {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("online", Self::Online),
+        ("draining", Self::Draining),
+        ("offline", Self::Offline),
+    ];
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ClusterId, OnUnsupported, OriginId, Role, Scope};
+use super::{ClusterId, OnUnsupported, OriginId, Role, Scope, Words};
 
 /// Statements whose connection is shared in another way.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,4 +107,20 @@ pub enum Allowed {
     Digest(u64),
     /// An example: every statement with its digest text.
     Statement(Arc<str>),
+}
+
+impl Words for Multiplex {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("never", Self::Never),
+        ("default", Self::Default),
+        ("ignore_sysvar_reads", Self::IgnoreSysvarReads),
+    ];
+}
+
+impl Words for FirewallMode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("disabled", Self::Disabled),
+        ("detecting", Self::Detecting),
+        ("protecting", Self::Protecting),
+    ];
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Words;
+
 /// What a shard map's key is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
@@ -113,4 +115,12 @@ pub fn parse_integer_key(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if decimal { text.parse().ok() } else { None }
+}
+
+impl Words for KeyKind {
+    const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("integer", Self::Integer)];
+}
+
+impl Words for HashFunction {
+    const WORDS: &'static [(&'static str, Self)] = &[("xxhash64", Self::XxHash64)];
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardwright_tables::{RULE_COLUMNS, RuleColumn};
 
-use super::{NamePattern, OriginId};
+use super::{NamePattern, OriginId, Words};
 
 /// Which findings count.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,13 +23,18 @@ pub struct LintSettings {
     pub rules: Vec<TeamRule>,
 }
 
+impl LintSettings {
+    /// Whether a suppression needs a reason where nothing is written.
+    pub(crate) const REQUIRE_REASON: bool = true;
+}
+
 impl Default for LintSettings {
     /// Those of a project that says nothing.
     fn default() -> Self {
         Self {
             select: Vec::new(),
             ignore: Vec::new(),
-            require_reason: true,
+            require_reason: Self::REQUIRE_REASON,
             severity: Vec::new(),
             paths: Vec::new(),
             rules: Vec::new(),
@@ -100,15 +105,6 @@ pub enum TeamItems {
 }
 
 impl TeamItems {
-    /// Every kind with its word.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("rules", Self::Rules),
-        ("hostgroups", Self::Hostgroups),
-        ("servers", Self::Servers),
-        ("users", Self::Users),
-        ("clusters", Self::Clusters),
-    ];
-
     /// The fields that one of them has.
     #[must_use]
     pub fn fields(self) -> Vec<&'static str> {
@@ -207,4 +203,22 @@ pub struct TeamTest {
     pub item: Vec<(Arc<str>, TeamValue)>,
     /// Whether the rule says nothing of it.
     pub passes: bool,
+}
+
+impl Words for LintSeverity {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("error", Self::Error),
+        ("warning", Self::Warning),
+        ("info", Self::Info),
+    ];
+}
+
+impl Words for TeamItems {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("rules", Self::Rules),
+        ("hostgroups", Self::Hostgroups),
+        ("servers", Self::Servers),
+        ("users", Self::Users),
+        ("clusters", Self::Clusters),
+    ];
 }

@@ -20,6 +20,7 @@ mod surroundings;
 mod table;
 mod throttle;
 mod user;
+mod words;
 
 pub use cluster::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
@@ -52,6 +53,7 @@ pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
 pub use table::{Named, Table};
 pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
+pub(crate) use words::Words;
 
 /// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ClusterId, OriginId};
+use super::{ClusterId, OriginId, Words};
 
 /// A shard that moves. The map still places it on `from`.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,11 +30,14 @@ pub struct Move {
 }
 
 /// What happens to transactions that do not end in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenTransactions {
     /// The move is given up.
-    #[default]
     Abort,
     /// They are ended.
     Kill,
+}
+
+impl Words for OpenTransactions {
+    const WORDS: &'static [(&'static str, Self)] = &[("kill", Self::Kill), ("abort", Self::Abort)];
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Scope};
+use super::{OriginId, Scope, Words};
 
 /// Which statements may leave the writer.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,10 +48,9 @@ pub struct CommentHint {
 }
 
 /// What a session may see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consistency {
     /// Whatever a reader has.
-    #[default]
     Eventual,
     /// At least its own writes.
     Causal,
@@ -65,13 +64,28 @@ pub enum ReadClass {
 }
 
 /// What to do for a listed engine that cannot do what is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnUnsupported {
     /// It is an error.
-    #[default]
     Error,
     /// The engine gets the nearest form it has, with a finding.
     Approximate,
     /// The engine does without, with a finding.
     Skip,
+}
+
+impl Words for Consistency {
+    const WORDS: &'static [(&'static str, Self)] = &[("eventual", Self::Eventual), ("causal", Self::Causal)];
+}
+
+impl Words for ReadClass {
+    const WORDS: &'static [(&'static str, Self)] = &[("session_functions", Self::SessionFunctions)];
+}
+
+impl Words for OnUnsupported {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("error", Self::Error),
+        ("approximate", Self::Approximate),
+        ("skip", Self::Skip),
+    ];
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{LintSettings, NamePattern, OriginId, SecretSource, Table};
+use super::{LintSettings, NamePattern, OriginId, SecretSource, Table, Words};
 
 /// What `shardwright.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,17 +59,10 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// Every engine.
-    pub const ALL: [Self; 3] = [Self::Bundled, Self::ProxySql27, Self::ProxySql30];
-
     /// The word of the language.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bundled => "bundled",
-            Self::ProxySql27 => "proxysql-2.7",
-            Self::ProxySql30 => "proxysql-3.0",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.word()
     }
 }
 
@@ -93,13 +86,18 @@ pub struct IdRanges {
     pub flags: RangeInclusive<u32>,
 }
 
+impl IdRanges {
+    /// What holds where nothing is written.
+    pub(crate) const DEFAULT: Self = Self {
+        hostgroups: 1000..=2999,
+        rules: 100_000..=199_999,
+        flags: 20_000..=29_999,
+    };
+}
+
 impl Default for IdRanges {
     fn default() -> Self {
-        Self {
-            hostgroups: 1000..=2999,
-            rules: 100_000..=199_999,
-            flags: 20_000..=29_999,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -188,10 +186,15 @@ pub struct StateSettings {
     pub dir: Arc<str>,
 }
 
+impl StateSettings {
+    /// The directory where none is written.
+    pub(crate) const DIR: &str = ".shardwright";
+}
+
 impl Default for StateSettings {
     fn default() -> Self {
         Self {
-            dir: ".shardwright".into(),
+            dir: Self::DIR.into(),
         }
     }
 }
@@ -216,4 +219,24 @@ pub struct Safety {
 pub struct Environment {
     /// Its name.
     pub name: Arc<str>,
+}
+
+impl Words for EngineName {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("bundled", Self::Bundled),
+        ("proxysql-2.7", Self::ProxySql27),
+        ("proxysql-3.0", Self::ProxySql30),
+    ];
+}
+
+impl Words for RegexDialect {
+    const WORDS: &'static [(&'static str, Self)] = &[("pcre", Self::Pcre), ("re2", Self::Re2)];
+}
+
+impl Words for Unmanaged {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("keep", Self::Keep),
+        ("report", Self::Report),
+        ("delete", Self::Delete),
+    ];
 }

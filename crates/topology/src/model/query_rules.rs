@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use shardwright_tables::EngineRule;
+use shardwright_tables::{EngineRule, Modifiers};
 
-use super::{ClusterId, OriginId};
+use super::{ClusterId, OriginId, Words};
 
 /// A block of rules that stand in written order.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +33,9 @@ pub enum BlockPlace {
 }
 
 /// What a hostgroup of a cluster is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Takes writes.
-    #[default]
     Writer,
     /// Takes reads.
     Reader,
@@ -59,4 +58,17 @@ pub struct RawRule {
     pub role: Role,
     /// The other columns; `destination_hostgroup` is a hostgroup by number, none where `cluster` says it.
     pub columns: EngineRule,
+}
+
+impl Words for Role {
+    const WORDS: &'static [(&'static str, Self)] = &[("writer", Self::Writer), ("reader", Self::Reader)];
+}
+
+impl Words for BlockPlace {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("before_all", Self::BeforeAll), ("after_all", Self::AfterAll)];
+}
+
+impl Words for Modifiers {
+    const WORDS: &'static [(&'static str, Self)] = &Self::ALL;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::Span;
 
-use super::{EngineName, OriginId, Origins, Role};
+use super::{EngineName, OriginId, Origins, Role, Words};
 
 /// Statements of one session, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,4 +126,12 @@ impl RouteTest {
             None => origins.field(self.origin, field),
         }
     }
+}
+
+impl Words for ExpectedOutcome {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("route", Self::Route),
+        ("reject", Self::Reject),
+        ("answer", Self::Answer),
+    ];
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::Words;
+
 /// Conditions that must all hold; each is a list of alternatives, and an empty one is no condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scope {
@@ -148,6 +150,25 @@ pub enum StatementClass {
     Lock,
     Prepare,
     Other,
+}
+
+impl Words for StatementClass {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("select", Self::Select),
+        ("insert", Self::Insert),
+        ("update", Self::Update),
+        ("delete", Self::Delete),
+        ("replace", Self::Replace),
+        ("ddl", Self::Ddl),
+        ("call", Self::Call),
+        ("show", Self::Show),
+        ("set", Self::Set),
+        ("begin", Self::Begin),
+        ("commit", Self::Commit),
+        ("lock", Self::Lock),
+        ("prepare", Self::Prepare),
+        ("other", Self::Other),
+    ];
 }
 
 #[cfg(test)]

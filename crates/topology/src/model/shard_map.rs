@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{ClusterId, Key, KeyRange, KeyTemplate, KeyValue, OriginId, Scope, Table};
+use super::{ClusterId, Key, KeyRange, KeyTemplate, KeyValue, OriginId, Scope, Table, Words};
 
 /// A place in [`super::Topology::shard_maps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,30 +120,27 @@ pub enum CommentForm {
 }
 
 /// Whether tables of shards have the key's column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InShards {
     /// They do.
-    #[default]
     Present,
     /// They do not: the predicate is neutralised.
     Absent,
 }
 
 /// What happens when finders disagree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The statement is refused.
-    #[default]
     Reject,
     /// The first finder in the order of `key_from` wins.
     First,
 }
 
 /// What becomes of tables that are named without a schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unqualified {
     /// The statement is refused.
-    #[default]
     Reject,
     /// They get the shard's schema.
     Qualify,
@@ -162,13 +159,18 @@ pub struct MissingKey {
     pub begin: MissingBegin,
 }
 
+impl MissingKey {
+    /// What holds where nothing is written.
+    pub(crate) const DEFAULT: Self = Self {
+        statements: MissingAction::Reject,
+        session_setup: MissingAction::Allow,
+        begin: MissingBegin::Reject,
+    };
+}
+
 impl Default for MissingKey {
     fn default() -> Self {
-        Self {
-            statements: MissingAction::Reject,
-            session_setup: MissingAction::Allow,
-            begin: MissingBegin::Reject,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -184,10 +186,9 @@ pub enum MissingAction {
 }
 
 /// What becomes of BEGIN without a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingBegin {
     /// It is refused.
-    #[default]
     Reject,
     /// The transaction opens where its first keyed statement goes.
     FirstStatement,
@@ -196,20 +197,18 @@ pub enum MissingBegin {
 }
 
 /// What becomes of statements with a key of no shard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownKey {
     /// They are refused.
-    #[default]
     Reject,
     /// They go to that cluster.
     Cluster(ClusterId),
 }
 
 /// How the map's rules are laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleLayout {
     /// The compiler chooses by cost.
-    #[default]
     Auto,
     /// One rule per shard.
     Flat,
@@ -219,4 +218,46 @@ pub enum RuleLayout {
     FastRouting,
     /// A look-up by key (bundled engine).
     Dispatch,
+}
+
+impl Words for InShards {
+    const WORDS: &'static [(&'static str, Self)] = &[("present", Self::Present), ("absent", Self::Absent)];
+}
+
+impl Words for Conflict {
+    const WORDS: &'static [(&'static str, Self)] = &[("reject", Self::Reject), ("first", Self::First)];
+}
+
+impl Words for Unqualified {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("reject", Self::Reject),
+        ("qualify", Self::Qualify),
+        ("session_schema", Self::SessionSchema),
+    ];
+}
+
+impl Words for MissingAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("reject", Self::Reject), ("allow", Self::Allow)];
+}
+
+impl Words for MissingBegin {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("reject", Self::Reject),
+        ("first_statement", Self::FirstStatement),
+        ("allow", Self::Allow),
+    ];
+}
+
+impl Words for UnknownKey {
+    const WORDS: &'static [(&'static str, Self)] = &[("reject", Self::Reject)];
+}
+
+impl Words for RuleLayout {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("flat", Self::Flat),
+        ("tree", Self::Tree),
+        ("fast_routing", Self::FastRouting),
+        ("dispatch", Self::Dispatch),
+    ];
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Refuser, Secret};
+use super::{OriginId, Refuser, Secret, Words};
 
 /// A port that clients connect to.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,4 +48,9 @@ pub struct EngineVariables {
     pub values: Vec<(Arc<str>, Arc<str>)>,
     /// Who refuses what ProxySQL must not refuse itself.
     pub refuser: Refuser,
+}
+
+impl Words for EngineFamily {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("proxysql", Self::ProxySql), ("bundled", Self::Bundled)];
 }

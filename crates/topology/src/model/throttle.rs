@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OnUnsupported, OriginId, Scope};
+use super::{OnUnsupported, OriginId, Scope, Words};
 
 /// Slows statements.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,11 +82,14 @@ pub struct SignalLevels {
 }
 
 /// What happens while the signal is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnUnknown {
     /// The throttle stays as it is.
-    #[default]
     Hold,
     /// Statements pass.
     Release,
+}
+
+impl Words for OnUnknown {
+    const WORDS: &'static [(&'static str, Self)] = &[("hold", Self::Hold), ("release", Self::Release)];
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ClusterId, OriginId, Role};
+use super::{ClusterId, OriginId, Role, Words};
 
 /// An account that clients log in with.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +29,16 @@ pub struct User {
 }
 
 /// Whether engine annotations in comments are obeyed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Annotations {
     /// They are refused.
-    #[default]
     Deny,
     /// They are obeyed.
     Allow,
+}
+
+impl Words for Annotations {
+    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("allow", Self::Allow)];
 }
 
 /// A reference to a secret, and to its predecessor during rotation.

@@ -3,7 +3,7 @@
 mod hits;
 mod patch;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Document, Entry, Node};
 
@@ -11,10 +11,41 @@ pub(crate) use hits::check_hits;
 pub(crate) use patch::Patch;
 
 use crate::codes::UNKNOWN_ENVIRONMENT;
+use crate::fields::{AnyField, EXPECTS, object};
 use crate::load::ENVIRONMENT_DIRECTORY;
 use crate::report::Report;
+use crate::resolve::project::project::ENVIRONMENTS;
 use crate::schema::Shape;
 use crate::structure::Checker;
+use crate::variables::value_schema;
+
+object! {
+    pub(crate) mod environment =
+        "What one environment changes: values of variables, and patches of the topology and the project file.";
+    VERSION: Custom = version();
+    VARIABLES: Map = map("variables", "Values of the variables that the topology declares.", Shaped::Custom(|| {
+        value_schema("The value of the variable in this environment.")
+    }))
+        .page("See [variables](variables.md); `--var` is stronger.");
+    PATCH: Custom = custom(
+        "patch",
+        "The value at an address, such as `clusters.pay.servers.pxc3.state: draining`.",
+        patch_schema,
+    )
+        .page("It is of the topology or of the project file.")
+        .keys(refers::ADDRESS);
+}
+
+fn patch_schema(says: &str) -> Value {
+    json!({
+        "description": says,
+        "type": "object",
+        EXPECTS: "a mapping of addresses to values",
+        "additionalProperties": {
+            "description": "What is set at this address, as a whole.",
+        },
+    })
+}
 
 /// An environment, ready to be laid over the project.
 #[derive(Debug)]
@@ -39,7 +70,7 @@ impl<'d> Overlay<'d> {
     pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Report) -> Self {
         let shapes = [schemas.topology, schemas.project].map(|checker| Shape::root(checker.schema()));
         let [mut topology, mut project] = shapes.map(|shape| Patch::empty(root.span, &shape));
-        let patches = root.get("patch").and_then(Node::as_mapping);
+        let patches = root.get(environment::PATCH.name()).and_then(Node::as_mapping);
         for entry in patches.into_iter().flatten() {
             let [in_topology, in_project] = shapes;
             if is_of_project(entry, schemas.project.schema()) {
@@ -54,7 +85,7 @@ impl<'d> Overlay<'d> {
             }
         }
         Self {
-            variables: root.get("variables"),
+            variables: root.get(environment::VARIABLES.name()),
             topology,
             project,
         }
@@ -75,7 +106,7 @@ pub(crate) fn name_of(path: &str) -> Option<&str> {
 
 /// The environments that a project file lists.
 pub(crate) fn listed(project_file: Option<&Node>) -> impl Iterator<Item = (&str, Span)> {
-    let items = project_file.and_then(|root| root.get("environments")?.as_sequence());
+    let items = project_file.and_then(|root| root.get(ENVIRONMENTS.name())?.as_sequence());
     items
         .unwrap_or_default()
         .iter()

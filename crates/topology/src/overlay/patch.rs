@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::{Entry, Key, Mapping, Node, Value};
 
+use super::environment::{VARIABLES, VERSION};
 use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
+use crate::fields::{AnyField, FOR_EACH};
 use crate::report::Report;
+use crate::resolve::project::project::ENVIRONMENTS;
 use crate::schema::Shape;
 
 /// Steps of one address.
@@ -110,8 +113,8 @@ impl Patch {
 
 /// The `for_each` of a value that takes the place of one object.
 fn generator<'n>(shape: &Shape<'_>, value: &'n Node) -> Option<&'n Entry> {
-    shape.key("for_each")?;
-    value.as_mapping()?.entry("for_each")
+    shape.key(FOR_EACH)?;
+    value.as_mapping()?.entry(FOR_EACH)
 }
 
 fn key(step: &str, span: Span) -> Key {
@@ -144,22 +147,21 @@ fn steps<'k>(address: &'k Key, report: &mut Report) -> Option<Vec<&'k str>> {
         );
         return None;
     }
-    match steps[0] {
-        "variables" => {
-            report.push(
-                Diagnostic::error(BAD_ADDRESS, "variables are not patched")
-                    .at(address.span, "")
-                    .help("values of variables stand under `variables`: {region: us}"),
-            );
-            None
-        }
-        "version" | "environments" => {
-            let message = format!("`{}` is the same in all environments", steps[0]);
-            report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
-            None
-        }
-        _ => Some(steps),
+    let section = steps[0];
+    if section == VARIABLES.name() {
+        report.push(
+            Diagnostic::error(BAD_ADDRESS, "variables are not patched")
+                .at(address.span, "")
+                .help("values of variables stand under `variables`: {region: us}"),
+        );
+        return None;
     }
+    if section == VERSION.name() || section == ENVIRONMENTS.name() {
+        let message = format!("`{section}` is the same in all environments");
+        report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
+        return None;
+    }
+    Some(steps)
 }
 
 fn collide(entry: &Entry, first: Span, report: &mut Report) {

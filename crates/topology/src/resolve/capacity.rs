@@ -3,8 +3,10 @@
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
+use super::server::server::SERVER_MAX_CONNECTIONS;
 use crate::codes::TOO_MANY_CONNECTIONS;
 use crate::context::Context;
+use crate::fields::AnyField;
 use crate::model::{Cluster, ClusterKind, ProjectFile, Server, ServerState, Topology, WriterServesReads};
 
 /// What one proxy may open to the servers at one place.
@@ -86,7 +88,9 @@ fn tell(
     let label = format!("less than {most}");
     let diagnostic = Diagnostic::warning(TOO_MANY_CONNECTIONS, message)
         .at(
-            context.origins.field(server.origin, "server_max_connections"),
+            context
+                .origins
+                .field(server.origin, SERVER_MAX_CONNECTIONS.name()),
             label,
         )
         .help(format!(

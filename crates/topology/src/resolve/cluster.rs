@@ -3,51 +3,107 @@
 use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
+use self::cluster::{
+    HOSTGROUPS, MAX_TRANSACTIONS_BEHIND, READ_ONLY_CHECK, SERVERS, TYPE, WRITER_PREFERENCE,
+    WRITER_SERVES_READS, WRITERS,
+};
 use super::object::Object;
 use super::{Known, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
+use crate::fields::{AnyField, When, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
     RolesBy, Server, ServerState, Table, Tls, WriterServesReads,
 };
 use crate::view::Field;
 
-const TYPES: [(&str, ClusterKind); 4] = [
-    ("single", ClusterKind::Single),
-    (
-        "replication",
-        ClusterKind::Replication {
-            read_only_check: ReadOnlyCheck::ReadOnly,
-        },
-    ),
-    ("galera", ClusterKind::Galera),
-    ("group_replication", ClusterKind::GroupReplication),
-];
-const READ_ONLY_CHECKS: [(&str, ReadOnlyCheck); 3] = [
-    ("read_only", ReadOnlyCheck::ReadOnly),
-    ("super_read_only", ReadOnlyCheck::SuperReadOnly),
-    ("innodb_read_only", ReadOnlyCheck::InnodbReadOnly),
-];
-const WRITER_SERVES_READS: [(&str, WriterServesReads); 3] = [
-    ("never", WriterServesReads::Never),
-    ("last_resort", WriterServesReads::LastResort),
-    ("always", WriterServesReads::Always),
-];
-const TLS: [(&str, Tls); 4] = [
-    ("disabled", Tls::Disabled),
-    ("preferred", Tls::Preferred),
-    ("required", Tls::Required),
-    ("verify", Tls::Verify),
-];
+object! {
+    pub(crate) mod cluster = "Servers that hold the same data.";
+    TYPE: Word<ClusterKind> = word(
+        "type",
+        "How its servers relate: one server, a writer with replicas, or a group that certifies writes.",
+    ).needed();
+    READ_ONLY_CHECK: Or<Word<ReadOnlyCheck>> = word(
+        "read_only_check",
+        "Replication: which flag of a server makes it a replica.",
+    ).or_when(ReadOnlyCheck::ReadOnly, When::Is(&TYPE, &["replication"]));
+    SERVERS: Map = map(
+        "servers",
+        "Its servers by name; each has an address to patch, protect and drain.",
+        Shaped::Definition("server"),
+    ).needed()
+        .page("At least one.")
+        .defines("servers");
+    HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS)
+        .absent("given out of `ids.hostgroups`, and remembered in the lock file");
+    WRITERS: Or<Count> = int(
+        "writers",
+        "How many servers write at once (galera, group_replication); 1 where not given.",
+        1,
+        4_294_967_295,
+    ).or_when(1, When::Is(&TYPE, &["galera", "group_replication"]));
+    WRITER_PREFERENCE: Texts = texts(
+        "writer_preference",
+        "Servers, the most wanted writer first; those not named follow in the order in which they are written. Separate \
+         from `read_weight`.",
+        "a list of servers",
+    ).examples(r#"[["db1", "db2"]]"#)
+        .absent("the order in which they are written")
+        .refers(refers::SERVERS);
+    WRITER_SERVES_READS: Or<Word<WriterServesReads>> = word(
+        "writer_serves_reads",
+        "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) or `always` \
+         (with its `read_weight`).",
+    ).or_when(WriterServesReads::LastResort, SEVERAL);
+    FAILBACK: Or<Word<Failback>> = word(
+        "failback",
+        "Whether a more wanted writer that came back takes over: `manual` (only when asked; where not given) or \
+         `automatic`.",
+    ).or_when(Failback::Manual, SEVERAL);
+    MAX_TRANSACTIONS_BEHIND: Or<Count> = count(
+        "max_transactions_behind",
+        "How many transactions a server may be behind before it is taken out (galera, group_replication); 100 for galera \
+         and no limit for group_replication where not given.",
+    ).or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"])).examples("[10]")
+        .absent("no limit for group_replication");
+    ROLES_BY: Or<Word<RolesBy>> = word(
+        "roles_by",
+        "Who moves servers between roles: the engine's monitor (`engine`; where not given) or something outside, such as \
+         a scheduler (`external`).",
+    ).or_when(RolesBy::Engine, SEVERAL);
+    TLS: Or<Word<Tls>> = word(
+        "tls",
+        "Encryption towards its servers: `disabled` (where not given), `preferred` (where the server offers it), \
+         `required`, or `verify` (with a certificate that is checked).",
+    ).or(Tls::Disabled);
+}
 
-const FAILBACKS: [(&str, Failback); 2] = [("manual", Failback::Manual), ("automatic", Failback::Automatic)];
-const ROLES_BY: [(&str, RolesBy); 2] = [("engine", RolesBy::Engine), ("external", RolesBy::External)];
+object! {
+    mod hostgroups = "Hostgroup numbers that must be kept.";
+    WRITER: Count = id("writer", "The number of the hostgroup that holds the writers.").examples("[100]");
+    READER: Count = id("reader", "The number of the hostgroup that holds the readers.").examples("[101]");
+    BACKUP_WRITER: Count = id(
+        "backup_writer",
+        "The number of the hostgroup of servers that could write (galera, group_replication).",
+    );
+    OFFLINE: Count = id(
+        "offline",
+        "The number of the hostgroup of servers that are out (galera, group_replication).",
+    );
+}
 
+/// Types of clusters that have several servers.
+const SEVERAL: When = When::Is(&cluster::TYPE, &["replication", "galera", "group_replication"]);
 /// What only clusters have in which any server could write.
-const OF_GROUPS: [&str; 2] = ["writers", "max_transactions_behind"];
+const OF_GROUPS: [&dyn AnyField; 2] = [&WRITERS, &MAX_TRANSACTIONS_BEHIND];
 /// What only clusters have that tell readers from writers.
-const OF_ROLES: [&str; 4] = ["writer_preference", "writer_serves_reads", "failback", "roles_by"];
+const OF_ROLES: [&dyn AnyField; 4] = [
+    &WRITER_PREFERENCE,
+    &WRITER_SERVES_READS,
+    &cluster::FAILBACK,
+    &cluster::ROLES_BY,
+];
 
 pub(super) fn clusters(
     section: Option<Field<'_>>,
@@ -63,9 +119,9 @@ pub(super) fn clusters(
     }
     clusters
 }
+
 fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster> {
-    object.require("type", context);
-    object.require("servers", context);
+    object.require_all(&cluster::FIELDS, context);
     let kind = kind(object, context);
     let servers = Table::new(server::servers(object, context));
     server_count(object, kind, &servers, context);
@@ -77,15 +133,13 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
         origin: object.origin,
         kind: kind?,
         writer_preference: writer_preference(object, &servers, context),
-        writer_serves_reads: object
-            .word("writer_serves_reads", &WRITER_SERVES_READS, context)
-            .unwrap_or_default(),
+        writer_serves_reads: object.get(&WRITER_SERVES_READS, context),
         hostgroups: pins(object, context),
         writers: writers(object, &servers, context),
-        failback: object.word("failback", &FAILBACKS, context).unwrap_or_default(),
+        failback: object.get(&cluster::FAILBACK, context),
         max_transactions_behind: max_transactions_behind(object, kind?, context),
-        roles_by: object.word("roles_by", &ROLES_BY, context).unwrap_or_default(),
-        tls: object.word("tls", &TLS, context).unwrap_or_default(),
+        roles_by: object.get(&cluster::ROLES_BY, context),
+        tls: object.get(&cluster::TLS, context),
         servers: if servers.is_empty() { return None } else { servers },
     };
     somebody_reads(object, &cluster, context);
@@ -98,7 +152,7 @@ fn server_count(
     servers: &Table<Server>,
     context: &mut Context<'_>,
 ) {
-    let Some(field) = object.view.get("servers").filter(|field| field.value.is_map()) else {
+    let Some(field) = object.field(&SERVERS).filter(|field| field.value.is_map()) else {
         return;
     };
     if field.value.fields().is_empty() {
@@ -106,7 +160,7 @@ fn server_count(
         object.error(MISSING_KEY, message, field.key.span, context);
     } else if kind == Some(ClusterKind::Single) && servers.len() > 1 {
         let diagnostic = Diagnostic::error(NOT_TOGETHER, "a cluster of type single has one server");
-        let diagnostic = diagnostic.at(object.span("type"), "").also(field.key.span, "");
+        let diagnostic = diagnostic.at(object.span(&TYPE), "").also(field.key.span, "");
         object.push(
             diagnostic.help("`type: replication` is a writer with replicas"),
             context,
@@ -115,16 +169,14 @@ fn server_count(
 }
 
 fn kind(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<ClusterKind> {
-    let read_only_check = object.word("read_only_check", &READ_ONLY_CHECKS, context);
-    let kind = object.word("type", &TYPES, context)?;
+    let read_only_check = object.get(&READ_ONLY_CHECK, context);
+    let kind = object.get(&TYPE, context)?;
     if let ClusterKind::Replication { .. } = kind {
-        return Some(ClusterKind::Replication {
-            read_only_check: read_only_check.unwrap_or_default(),
-        });
+        return Some(ClusterKind::Replication { read_only_check });
     }
-    if object.has("read_only_check") {
+    if object.has(&READ_ONLY_CHECK) {
         let message = "`read_only_check` is for clusters of type replication";
-        object.error(NOT_TOGETHER, message, object.key_span("read_only_check"), context);
+        object.error(NOT_TOGETHER, message, object.key_span(&READ_ONLY_CHECK), context);
     }
     Some(kind)
 }
@@ -138,15 +190,15 @@ fn keys_of_other_types(object: &Object<'_, '_>, kind: ClusterKind, context: &mut
     let mut misplaced = Vec::new();
     if !is_group(kind) {
         let groups = "clusters of type galera and group_replication";
-        misplaced.extend(OF_GROUPS.map(|key| (object.view.get(key), groups)));
-        if let Some(pins) = object.view.get("hostgroups") {
-            let pins = object.inner(pins.value, pins.key.span);
-            misplaced.extend(["backup_writer", "offline"].map(|key| (pins.view.get(key), groups)));
+        misplaced.extend(OF_GROUPS.map(|key| (object.field(key), groups)));
+        if let Some(pins) = object.inside(&HOSTGROUPS) {
+            let of_groups: [&dyn AnyField; 2] = [&hostgroups::BACKUP_WRITER, &hostgroups::OFFLINE];
+            misplaced.extend(of_groups.map(|key| (pins.field(key), groups)));
         }
     }
     if kind == ClusterKind::Single {
         let several = "clusters of several servers, and type single has one";
-        misplaced.extend(OF_ROLES.map(|key| (object.view.get(key), several)));
+        misplaced.extend(OF_ROLES.map(|key| (object.field(key), several)));
     }
     for (field, of) in misplaced {
         if let Some(field) = field {
@@ -157,13 +209,10 @@ fn keys_of_other_types(object: &Object<'_, '_>, kind: ClusterKind, context: &mut
 }
 
 fn writers(object: &Object<'_, '_>, servers: &Table<Server>, context: &mut Context<'_>) -> u32 {
-    let Some(writers) = object.integer("writers", 1..=i64::from(u32::MAX), context) else {
-        return 1;
-    };
-    let writers = u32::try_from(writers).unwrap_or(u32::MAX);
+    let writers = object.get(&WRITERS, context);
     if writers as usize > servers.len() && !servers.is_empty() {
         let message = format!("{writers} writers, but the cluster has {} servers", servers.len());
-        object.error(BAD_VALUE, message, object.span("writers"), context);
+        object.error(BAD_VALUE, message, object.span(&WRITERS), context);
     }
     writers
 }
@@ -173,13 +222,13 @@ fn max_transactions_behind(
     kind: ClusterKind,
     context: &mut Context<'_>,
 ) -> Option<u32> {
-    let Some(most) = object.count("max_transactions_behind", context) else {
-        return (kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
+    let Some(most) = object.given(&MAX_TRANSACTIONS_BEHIND, context) else {
+        return (kind == ClusterKind::Galera).then(|| MAX_TRANSACTIONS_BEHIND.standing());
     };
     if most == 0 && kind == ClusterKind::Galera {
         let message = "0 takes a read-only server out as soon as one transaction waits to be applied";
         let diagnostic = Diagnostic::error(BAD_VALUE, message)
-            .at(object.span("max_transactions_behind"), "")
+            .at(object.span(&MAX_TRANSACTIONS_BEHIND), "")
             .help("leave the key out for the default, 100");
         object.push(diagnostic, context);
     }
@@ -205,7 +254,7 @@ fn somebody_reads(object: &Object<'_, '_>, cluster: &Cluster, context: &mut Cont
         n => format!("all its {n} servers online are writers"),
     };
     let diagnostic = Diagnostic::warning(NOBODY_READS, format!("nobody answers reads: {left}"))
-        .at(object.span("writer_serves_reads"), "")
+        .at(object.span(&WRITER_SERVES_READS), "")
         .help("`writer_serves_reads: last_resort` lets the writer answer where nobody else can");
     object.push(diagnostic, context);
 }
@@ -217,7 +266,7 @@ fn writer_preference(
 ) -> Vec<u32> {
     let mut preference = Vec::new();
     let mut named = FxHashSet::default();
-    for (span, name) in object.texts("writer_preference", context) {
+    for (span, name) in object.texts(&WRITER_PREFERENCE, context) {
         match servers.place(&name) {
             Some(place) if named.insert(place) => preference.push(place),
             Some(_) => object.error(NOT_TOGETHER, format!("`{name}` is named twice"), span, context),
@@ -232,13 +281,13 @@ fn writer_preference(
 }
 
 fn pins(object: &Object<'_, '_>, context: &mut Context<'_>) -> HostgroupPins {
-    let Some(pins) = object.part("hostgroups", context) else {
+    let Some(pins) = object.part(&HOSTGROUPS, context) else {
         return HostgroupPins::default();
     };
     HostgroupPins {
-        writer: pins.id("writer", context),
-        reader: pins.id("reader", context),
-        backup_writer: pins.id("backup_writer", context),
-        offline: pins.id("offline", context),
+        writer: pins.get(&hostgroups::WRITER, context),
+        reader: pins.get(&hostgroups::READER, context),
+        backup_writer: pins.get(&hostgroups::BACKUP_WRITER, context),
+        offline: pins.get(&hostgroups::OFFLINE, context),
     }
 }

@@ -3,20 +3,75 @@
 use shardwright_diagnostics::Diagnostic;
 
 use super::object::Object;
-use super::policy::ON_UNSUPPORTED;
+use super::policy::{on_unsupported, reason};
 use super::scope::scope_of;
 use super::{Known, instances, names, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::{AnyField, Declared, Definition, defined, object};
 use crate::model::{Cache, Mirror, Multiplex, OnUnsupported, PoolingException, Role, Scope};
 use crate::view::Field;
 
-const MULTIPLEX: [(&str, Multiplex); 3] = [
-    ("never", Multiplex::Never),
-    ("default", Multiplex::Default),
-    ("ignore_sysvar_reads", Multiplex::IgnoreSysvarReads),
-];
+object! {
+    pub(crate) mod pooling = "How backend connections are shared between sessions.";
+    EXCEPTIONS: Map = map(
+        "exceptions",
+        "Statements whose connection is shared in another way, by name.",
+        Shaped::Generated(&exception::FIELDS),
+    )
+        .defines("pooling.exceptions");
+}
+
+object! {
+    mod exception = "Statements whose connection is shared in another way.";
+    MATCH: Definition = MATCHED;
+    MULTIPLEX: Word<Multiplex> = word(
+        "multiplex",
+        "`never`: the connection stays with the session. `ignore_sysvar_reads`: reading `@@name` does not keep it. \
+         `default`: as the engine decides.",
+    ).needed();
+    REASON: Text = filled("reason", "Why the engine's own choice is wrong here; required.").needed();
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    pub(crate) mod cache = "Reads whose results are kept; nothing but the time makes a result go.";
+    MATCH: Definition = MATCHED;
+    TTL: Duration = duration("ttl", "How long a result is kept, such as 2s; at least 1ms.").needed()
+        .page("At most 49d.");
+    CACHE_EMPTY_RESULT: Or<Bool> = boolean(
+        "cache_empty_result",
+        "Whether an empty result is kept; true where not given.",
+    ).or(true);
+    REASON: Text = reason();
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    pub(crate) mod mirror = "A mirror. Answers of the copy are thrown away.";
+    MATCH: Definition = MATCHED;
+    TO: Part = part("to", &to::FIELDS).needed();
+    PERCENT: Or<Count> = int(
+        "percent",
+        "The share of statements that are copied, in percent; 100 where not given.",
+        1,
+        100,
+    ).or(100).examples("[5]");
+    REASON: Text = reason();
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    mod to = "Where the copy of each statement goes.";
+    CLUSTER: Text = text("cluster", "The name of the cluster that the copy goes to.").needed()
+        .refers(refers::CLUSTERS);
+    ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer where not given.").or(Role::Writer);
+}
+
+const MATCHED: Declared<Definition> = defined("match", "Which statements; at least one condition.", "scope")
+    .needed()
+    .page("See [match](match.md).");
 
 pub(super) fn pooling(
     section: Option<Field<'_>>,
@@ -25,13 +80,13 @@ pub(super) fn pooling(
 ) -> Vec<PoolingException> {
     let Some(section) = section else { return Vec::new() };
     let pooling = section_origin(&section, context);
-    let Some(exceptions) = section.value.get("exceptions") else {
+    let Some(exceptions) = section.value.get(pooling::EXCEPTIONS.name()) else {
         return Vec::new();
     };
     let definition = context
         .origins
         .define(exceptions.key.span, exceptions.value.span(), Vec::new());
-    let name = context.intern("exceptions");
+    let name = context.intern(pooling::EXCEPTIONS.name());
     let parent = context.origins.add_named(Some(pooling), name, definition, None);
     let none = Environment::default();
     let read = instances::read_all(&exceptions.value, parent, &none, context, |object, context| {
@@ -41,19 +96,17 @@ pub(super) fn pooling(
 }
 
 fn exception(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<PoolingException> {
-    for field in ["match", "multiplex", "reason"] {
-        object.require(field, context);
-    }
+    object.require_all(&exception::FIELDS, context);
     let matches = matches(object, known, context);
-    let multiplex = object.word("multiplex", &MULTIPLEX, context);
-    let reason = object.filled_text("reason", context);
+    let multiplex = object.get(&exception::MULTIPLEX, context);
+    let reason = object.get(&exception::REASON, context);
     Some(PoolingException {
         name: object.name.clone(),
         origin: object.origin,
         matches,
         multiplex: multiplex?,
         reason: reason?,
-        on_unsupported: on_unsupported(object, context),
+        on_unsupported: object.get(&exception::ON_UNSUPPORTED, context),
     })
 }
 
@@ -62,18 +115,16 @@ pub(super) fn caches(section: Option<Field<'_>>, known: &Known, context: &mut Co
 }
 
 fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Cache> {
-    for field in ["match", "ttl"] {
-        object.require(field, context);
-    }
+    object.require_all(&cache::FIELDS, context);
     let matches = matches(object, known, context);
-    let ttl = object.duration_ms("ttl", context);
+    let ttl = object.get(&cache::TTL, context);
     let ttl_ms = ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
     if ttl.is_some() && ttl_ms.is_none() {
         let message = "a result is kept for 1ms to 49d; leave the cache out to keep none";
-        object.error(BAD_VALUE, message, object.span("ttl"), context);
+        object.error(BAD_VALUE, message, object.span(&cache::TTL), context);
     }
-    let cache_empty_result = object.boolean("cache_empty_result", context).unwrap_or(true);
-    let reason = object.filled_text("reason", context);
+    let cache_empty_result = object.get(&cache::CACHE_EMPTY_RESULT, context);
+    let reason = object.get(&cache::REASON, context);
     Some(Cache {
         name: object.name.clone(),
         origin: object.origin,
@@ -81,7 +132,7 @@ fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
         ttl_ms: ttl_ms?,
         cache_empty_result,
         reason,
-        on_unsupported: on_unsupported(object, context),
+        on_unsupported: object.get(&cache::ON_UNSUPPORTED, context),
     })
 }
 
@@ -90,18 +141,15 @@ pub(super) fn mirrors(section: Option<Field<'_>>, known: &Known, context: &mut C
 }
 
 fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Mirror> {
-    for field in ["match", "to"] {
-        object.require(field, context);
-    }
+    object.require_all(&mirror::FIELDS, context);
     let matches = matches(object, known, context);
-    let percent = object.integer("percent", 1..=100, context);
-    let percent_is_wrong = object.has("percent") && percent.is_none();
-    let reason = object.filled_text("reason", context);
-    let to = object.part("to", context)?;
-    to.require("cluster", context);
-    let cluster = names::cluster(&to, "cluster", known, context);
-    let roles = [("writer", Role::Writer), ("reader", Role::Reader)];
-    let role = to.word("role", &roles, context).unwrap_or_default();
+    let percent = object.given(&mirror::PERCENT, context);
+    let percent_is_wrong = object.has(&mirror::PERCENT) && percent.is_none();
+    let reason = object.get(&mirror::REASON, context);
+    let to = object.part(&mirror::TO, context)?;
+    to.require_all(&to::FIELDS, context);
+    let cluster = names::cluster(&to, &to::CLUSTER, known, context);
+    let role = to.get(&to::ROLE, context);
     if percent_is_wrong {
         return None;
     }
@@ -111,35 +159,24 @@ fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
         matches,
         cluster: cluster?,
         role,
-        percent: percent
-            .and_then(|percent| u32::try_from(percent).ok())
-            .unwrap_or(100),
+        percent: percent.unwrap_or_else(|| mirror::PERCENT.standing()),
         reason,
-        on_unsupported: on_unsupported(object, context),
+        on_unsupported: object.get(&mirror::ON_UNSUPPORTED, context),
     })
 }
 
 /// `match`, which says something: an effect on every statement is never what is meant.
 fn matches(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Scope {
-    let scope = scope_of(object, "match", known, context);
-    let is_empty = object
-        .view
-        .get("match")
-        .is_some_and(|field| field.value.is_map() && field.value.fields().is_empty());
-    if is_empty {
+    let scope = scope_of(object, &MATCHED, known, context);
+    let given = object.inside(&MATCHED);
+    if given.is_some_and(|given| given.view.fields().is_empty()) {
         let message = "a match without a condition matches everything";
         object.push(
             Diagnostic::error(MISSING_KEY, message)
-                .at(object.key_span("match"), "")
+                .at(object.key_span(&MATCHED), "")
                 .help("for every statement of everyone, write `users: [\"*\"]`"),
             context,
         );
     }
     scope
-}
-
-pub(super) fn on_unsupported(object: &Object<'_, '_>, context: &mut Context<'_>) -> OnUnsupported {
-    object
-        .word("on_unsupported", &ON_UNSUPPORTED, context)
-        .unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
 use super::object::Object;
@@ -10,16 +11,61 @@ use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
 use crate::context::Context;
 use crate::engine_variables::{Kept, Shape, kept, names as known_names, shape};
 use crate::environment::Environment;
-use crate::model::{EngineFamily, EngineVariables, Refuser};
+use crate::fields::{AnyField, EXPECTS, object, shapes};
+use crate::model::{EngineFamily, EngineVariables, Refuser, Words};
 use crate::view::Field;
 
-const FAMILIES: [(&str, EngineFamily); 2] = [
-    ("proxysql", EngineFamily::ProxySql),
-    ("bundled", EngineFamily::Bundled),
-];
+object! {
+    pub(crate) mod proxysql = "Variables of ProxySQL by name, and what is no variable.";
+    REFUSER: Or<WordOr<Admin>> = word_or(
+        "refuser",
+        "Who refuses executions of prepared statements, because ProxySQL 2.7 ends when a rule answers one with an \
+         error: its own admin port (`admin`), which does not tell the client why, or `shardwright refuse`, which does.",
+        &service::FIELDS,
+    ).or(Admin);
+}
 
-/// The field of `proxysql` that is no variable.
-const REFUSER: &str = "refuser";
+object! {
+    mod service = "Where `shardwright refuse` runs.";
+    HOST: Text = filled("host", "Where ProxySQL reaches `shardwright refuse`.").needed().examples(r#"["127.0.0.1"]"#);
+    PORT: Int<u16> = int(
+        "port",
+        "The TCP port of the first reason; each further reason has the next.",
+        1,
+        65_535,
+    ).needed().examples("[6100]");
+}
+
+/// The schema of the section.
+pub(super) fn schema(says: &str) -> Value {
+    let variables = json!({
+        "description": "Variables of the engine by name, such as `mysql-threads: 8`.",
+        "type": "object",
+        EXPECTS: "a mapping of variables",
+        "additionalProperties": {
+            "description": "Its value.",
+            "type": ["string", "integer", "boolean"],
+            EXPECTS: "text, an integer, true or false",
+        },
+    });
+    let mut proxysql = variables.clone();
+    proxysql["properties"] = shapes::mapping(proxysql::FIELDS.properties());
+    json!({
+        "description": says,
+        "type": "object",
+        EXPECTS: "a mapping of engines",
+        "properties": { EngineFamily::ProxySql.word(): proxysql, EngineFamily::Bundled.word(): variables.clone() },
+        "additionalProperties": variables,
+    })
+}
+
+/// ProxySQL's own admin port refuses.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Admin;
+
+impl Words for Admin {
+    const WORDS: &'static [(&'static str, Self)] = &[("admin", Self)];
+}
 
 pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<'_>) -> Vec<EngineVariables> {
     let Some(section) = section else { return Vec::new() };
@@ -28,8 +74,8 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
     let mut settings = Vec::new();
     for engine in section.value.fields() {
         let name = &*engine.key.text;
-        let Some((_, family)) = FAMILIES.into_iter().find(|(family, _)| *family == name) else {
-            let known = FAMILIES.iter().map(|(family, _)| *family);
+        let Some(family) = EngineFamily::of_word(name) else {
+            let known = EngineFamily::words().into_iter();
             if let Some(diagnostic) = names::unknown("engine", name, known, engine.key.span, context) {
                 context.report.push(
                     diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
@@ -53,7 +99,7 @@ fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Contex
     let mut refuser = Refuser::default();
     for field in object.view.fields() {
         let name = &*field.key.text;
-        if family == EngineFamily::ProxySql && name == REFUSER {
+        if family == EngineFamily::ProxySql && name == proxysql::REFUSER.name() {
             refuser = read_refuser(object, context).unwrap_or_default();
         } else if family == EngineFamily::Bundled {
             let message = format!("the bundled engine has no variable `{name}`, nor any other");
@@ -85,20 +131,17 @@ fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Contex
 }
 
 fn read_refuser(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Refuser> {
-    if object.view.get(REFUSER)?.value.is_map() {
-        let service = object.part(REFUSER, context)?;
-        service.require("host", context);
-        service.require("port", context);
-        let host = server::host(&service, context);
-        let port = service.integer("port", 1..=65_535, context);
-        return Some(Refuser::Service {
-            host: host?,
-            port: u16::try_from(port?).ok()?,
-        });
-    }
-    object
-        .word(REFUSER, &[("admin", ())], context)
-        .map(|()| Refuser::Admin)
+    let Some(service) = object.inside(&proxysql::REFUSER) else {
+        let Admin = object.get(&proxysql::REFUSER, context);
+        return Some(Refuser::Admin);
+    };
+    service.require_all(&service::FIELDS, context);
+    let host = server::host(&service, &service::HOST, context);
+    let port = service.get(&service::PORT, context);
+    Some(Refuser::Service {
+        host: host?,
+        port: port?,
+    })
 }
 
 /// The value as the engine writes it.

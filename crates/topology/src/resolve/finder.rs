@@ -3,19 +3,46 @@
 use shardwright_diagnostics::Span;
 use shardwright_documents::Node;
 
+use self::finder::{COLUMN, COMMENT, SCHEMA, TABLE, USER};
 use super::object::Object;
+use super::shard_map::shard_map;
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
-use crate::model::{CommentFinder, CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate};
+use crate::fields::{AnyField, object};
+use crate::model::{CommentFinder, CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate, Words};
 use crate::view::View;
 
 /// Finders of one map; a statement asks each of them.
 const MAX_FINDERS: usize = 32;
 
-const KINDS: [&str; 5] = ["comment", "schema", "column", "table", "user"];
+object! {
+    pub(crate) mod finder = "A place where keys are found.";
+    COMMENT: Part = part("comment", &comment::FIELDS);
+    SCHEMA: Template = template("schema", "The name of the session's schema.").examples(r#"["tenant_$(key:03)"]"#)
+        .refers(refers::SCHEMAS);
+    COLUMN: Part = part("column", &column::FIELDS);
+    TABLE: Template = template("table", "The names of tables.").examples(r#"["orders_$(key)"]"#);
+    USER: Template = template("user", "The name of the user.").examples(r#"["app_$(key)"]"#);
+}
+
+object! {
+    mod comment = "A comment such as `/* tenant=17 */`.";
+    NAME: Text = filled("name", "The word before `=`, where not the key's name.");
+    EXACT: Text = text("exact", "The whole comment, such as `$(key:03)`.").examples(r#"["$(key:03)"]"#);
+    FORMAT: Word<CommentFormat> = word("format", "How values are written; `sqlcommenter` decodes percent signs.");
+}
+
+object! {
+    mod column = "A column that WHERE compares, or that an INSERT lists.";
+    NAME: Text = filled("name", "The name of the column, such as `tenant_id`.").needed().examples(r#"["tenant_id"]"#);
+    IN_SHARDS: Or<Word<InShards>> = word(
+        "in_shards",
+        "Whether tables of shards have the column; where `absent`, the predicate is taken out.",
+    ).or(InShards::Present);
+}
 
 pub(super) fn finders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Vec<Finder> {
-    let Some(field) = object.view.get("key_from") else {
+    let Some(field) = object.field(&shard_map::KEY_FROM) else {
         return Vec::new();
     };
     let items = field.value.items();
@@ -54,17 +81,17 @@ fn finder<'a>(
 ) -> Option<Finder> {
     item.as_mapping()?;
     let item = object.inner(View::of(item), item.span);
-    let mut given = KINDS.into_iter().filter(|kind| item.has(kind));
+    let mut given = finder::FIELDS.fields.iter().filter(|kind| item.has(**kind));
     match (given.next(), given.next()) {
         (_, Some(second)) => {
             let message = "a finder looks in one place: write each as an item of its own";
-            item.error(NOT_TOGETHER, message, item.key_span(second), context);
+            item.error(NOT_TOGETHER, message, item.key_span(*second), context);
             None
         }
-        (Some("comment"), None) => comment(&item, key, context),
-        (Some("schema"), None) => template(&item, "schema", key, context).map(Finder::Schema),
-        (Some("table"), None) => template(&item, "table", key, context).map(Finder::Table),
-        (Some("user"), None) => template(&item, "user", key, context).map(Finder::User),
+        (Some(_), None) if item.has(&COMMENT) => comment(&item, key, context),
+        (Some(_), None) if item.has(&SCHEMA) => template(&item, &SCHEMA, key, context).map(Finder::Schema),
+        (Some(_), None) if item.has(&TABLE) => template(&item, &TABLE, key, context).map(Finder::Table),
+        (Some(_), None) if item.has(&USER) => template(&item, &USER, key, context).map(Finder::User),
         (Some(_), None) => column(object, &item, context),
         (None, None) => {
             // An unknown key has been reported where it stands.
@@ -82,43 +109,45 @@ fn finder<'a>(
 }
 
 fn comment(item: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Option<Finder> {
-    let comment = item.part("comment", context)?;
-    if comment.has("exact") {
-        for other in ["name", "format"] {
+    let comment = item.part(&COMMENT, context)?;
+    if comment.has(&comment::EXACT) {
+        let others: [&dyn AnyField; 2] = [&comment::NAME, &comment::FORMAT];
+        for other in others {
             if comment.has(other) {
-                let message = format!("`exact` is the whole comment, so `{other}` has no meaning beside it");
+                let name = other.name();
+                let message = format!("`exact` is the whole comment, so `{name}` has no meaning beside it");
                 comment.error(NOT_TOGETHER, message, comment.key_span(other), context);
             }
         }
-        let template = template(&comment, "exact", key, context)?;
+        let template = template(&comment, &comment::EXACT, key, context)?;
         let form = CommentForm::Exact(template);
         return Some(Finder::Comment(CommentFinder {
             word: key.name.clone(),
             form,
         }));
     }
-    let word = match comment.filled_text("name", context) {
+    let word = match comment.get(&comment::NAME, context) {
         Some(word) => {
-            check_word(&comment, &word, comment.span("name"), context)?;
+            check_word(&comment, &word, comment.span(&comment::NAME), context)?;
             word
         }
-        None if comment.has("name") => return None,
+        None if comment.has(&comment::NAME) => return None,
         None => key.name.clone(),
     };
-    let form = match comment.word(
-        "format",
-        &[("sqlcommenter", CommentFormat::Sqlcommenter)],
-        context,
-    ) {
+    let form = match comment.get(&comment::FORMAT, context) {
         Some(CommentFormat::Sqlcommenter) => CommentForm::Sqlcommenter,
         None => CommentForm::Pairs,
     };
     Some(Finder::Comment(CommentFinder { word, form }))
 }
 
-#[derive(Clone, Copy)]
-enum CommentFormat {
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum CommentFormat {
     Sqlcommenter,
+}
+
+impl Words for CommentFormat {
+    const WORDS: &'static [(&'static str, Self)] = &[("sqlcommenter", Self::Sqlcommenter)];
 }
 
 /// A word that the grammar of comments can hold before `=`.
@@ -142,11 +171,11 @@ pub(super) fn check_word(
 
 fn template(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &dyn AnyField,
     key: &Key,
     context: &mut Context<'_>,
 ) -> Option<KeyTemplate> {
-    let field = object.view.get(field)?;
+    let field = object.field(field)?;
     let node = field.value.node()?;
     let (prefix, width, suffix) = context.around_key(node, object.environment)?;
     if width.is_some() && key.kind == KeyKind::Text {
@@ -162,20 +191,14 @@ fn template(
 }
 
 fn column(map: &Object<'_, '_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
-    let column = item.part("column", context)?;
-    if !map.has("logical_schema") {
+    let column = item.part(&COLUMN, context)?;
+    if !map.has(&shard_map::LOGICAL_SCHEMA) {
         let message = "a key in a column needs a `logical_schema`: only its tables have the column";
-        item.error(MISSING_KEY, message, item.key_span("column"), context);
+        item.error(MISSING_KEY, message, item.key_span(&COLUMN), context);
     }
-    column.require("name", context);
-    let name = column.filled_text("name", context);
-    let in_shards = column
-        .word(
-            "in_shards",
-            &[("present", InShards::Present), ("absent", InShards::Absent)],
-            context,
-        )
-        .unwrap_or_default();
+    column.require_all(&column::FIELDS, context);
+    let name = column.get(&column::NAME, context);
+    let in_shards = column.get(&column::IN_SHARDS, context);
     Some(Finder::Column {
         name: name?,
         in_shards,

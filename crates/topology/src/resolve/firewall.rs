@@ -1,13 +1,16 @@
 //! The firewall: which statements users may send.
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::Span;
 
-use super::effects::on_unsupported;
+use self::firewall::ALLOW;
 use super::object::Object;
+use super::policy::on_unsupported;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
-use crate::model::{Allowed, Firewall, FirewallMode};
+use crate::fields::object;
+use crate::model::{Allowed, Firewall, FirewallMode, OnUnsupported};
 use crate::units;
 use crate::view::Field;
 
@@ -16,11 +19,46 @@ const MAX_ALLOWED: usize = 100_000;
 /// Bytes of one example statement.
 const MAX_STATEMENT: usize = 1 << 16;
 
-const MODES: [(&str, FirewallMode); 3] = [
-    ("disabled", FirewallMode::Disabled),
-    ("detecting", FirewallMode::Detecting),
-    ("protecting", FirewallMode::Protecting),
-];
+object! {
+    pub(crate) mod firewall = "What one user may send.";
+    MODE: Word<FirewallMode> = word(
+        "mode",
+        "What happens to statements that are not allowed: nothing, they are logged, or they are refused.",
+    ).needed();
+    ALLOW: Custom = custom("allow", allow::FIELDS.says, allow_schema)
+        .absent("needed unless `disabled`");
+    SCHEMAS: Texts = texts(
+        "schemas",
+        "Session schemas beside those that the topology gives to the user.",
+        "a list of schemas",
+    )
+        .refers(refers::SCHEMAS);
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    pub(crate) mod allow = "Statements that pass; all others are told or refused.";
+    FILE: Text = filled(
+        "file",
+        "A file below `allow/`: a digest such as 0x4D7DCFF87DD1A927 or an example statement in each line.",
+    )
+        .page("The path is below the project's directory, such as `allow/app.txt`; `#` begins a note.");
+    DIGESTS: Texts = texts(
+        "digests",
+        "Digests of statements that pass, such as `0x4D7DCFF87DD1A927`.",
+        "a list of digests",
+    );
+    STATEMENTS: Texts = text_or_list(
+        "statements",
+        "Example statements; every statement with the same digest text passes.",
+    );
+}
+
+fn allow_schema(_: &str) -> Value {
+    let mut schema = allow::FIELDS.schema();
+    schema["minProperties"] = json!(1);
+    schema
+}
 
 pub(super) fn firewall(
     section: Option<Field<'_>>,
@@ -39,32 +77,30 @@ fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Opt
         object.push(diagnostic, context);
         user_is_known = false;
     }
-    object.require("mode", context);
-    let mode = object.word("mode", &MODES, context);
+    object.require_all(&firewall::FIELDS, context);
+    let mode = object.get(&firewall::MODE, context);
     let mut allow = Vec::new();
-    if let Some(part) = object.part("allow", context) {
+    if let Some(part) = object.part(&ALLOW, context) {
         digests(&part, &mut allow, context);
-        for (_, text) in part.texts("statements", context) {
-            allow.push(Allowed::Statement(text));
-        }
+        let statements = part.list(&allow::STATEMENTS, context).into_iter();
+        allow.extend(statements.map(Allowed::Statement));
         file(&part, &mut allow, context);
         if part.view.fields().is_empty() {
             let message = "`allow` needs `file`, `digests` or `statements`";
             part.error(MISSING_KEY, message, part.key, context);
         }
     } else if mode.is_some_and(|mode| mode != FirewallMode::Disabled) {
-        object.require("allow", context);
+        object.require(&ALLOW, context);
     }
     if allow.len() > MAX_ALLOWED {
         let message = format!(
             "{} statements are allowed here, {MAX_ALLOWED} are the most",
             allow.len()
         );
-        object.error(BAD_VALUE, message, object.key_span("allow"), context);
+        object.error(BAD_VALUE, message, object.key_span(&ALLOW), context);
         allow.clear();
     }
-    let schemas = object.texts("schemas", context).into_iter().map(|(_, name)| name);
-    let schemas = schemas.collect();
+    let schemas = object.list(&firewall::SCHEMAS, context);
     if !user_is_known {
         return None;
     }
@@ -74,12 +110,12 @@ fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Opt
         mode: mode?,
         allow,
         schemas,
-        on_unsupported: on_unsupported(object, context),
+        on_unsupported: object.get(&firewall::ON_UNSUPPORTED, context),
     })
 }
 
 fn digests(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'_>) {
-    for (span, text) in part.texts("digests", context) {
+    for (span, text) in part.texts(&allow::DIGESTS, context) {
         match units::digest(&text) {
             Some(digest) => allow.push(Allowed::Digest(digest)),
             None => {
@@ -92,7 +128,7 @@ fn digests(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Contex
 
 /// The lines of an allow file: a digest, or an example statement; empty lines and those that begin with `#` are notes.
 fn file(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'_>) {
-    let Some(path) = part.filled_text("file", context) else {
+    let Some(path) = part.get(&allow::FILE, context) else {
         return;
     };
     // One that cannot be read has been reported.
@@ -126,7 +162,7 @@ fn file(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'
     }
     if allow.len() == before {
         let message = format!("`{path}` allows no statement");
-        part.error(BAD_VALUE, message, part.span("file"), context);
+        part.error(BAD_VALUE, message, part.span(&allow::FILE), context);
     }
 }
 

@@ -1,17 +1,22 @@
 //! Objects by name: generators run, names checked, places noted.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
+use super::cluster::cluster::SERVERS;
 use super::object::Object;
+use super::query_rules::block::RULES;
 use super::section_origin;
+use super::shard_map::shard_map::{OVERRIDES, SHARDS};
 use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::generate::{Combinations, for_each};
+use crate::fields::{AnyField, FOR_EACH};
+use crate::generate::{each, for_each};
 use crate::model::{DefinitionId, FieldId, OriginId};
 use crate::template::is_template;
 use crate::units::is_name;
@@ -21,6 +26,8 @@ use crate::view::{Field, View};
 const MAX_FIELDS: usize = 256;
 /// How deep fields of a definition are kept.
 const FIELD_DEPTH: usize = 4;
+/// Fields with objects, which have places of their own.
+const OBJECTS: [&dyn AnyField; 4] = [&SERVERS, &SHARDS, &OVERRIDES, &RULES];
 /// Items of one list whose places are kept.
 const MAX_ITEMS: usize = 32;
 
@@ -117,19 +124,15 @@ pub(super) fn run(
     context: &mut Context<'_>,
     one: &mut impl FnMut(&Environment, &mut Context<'_>) -> Option<()>,
 ) -> bool {
-    let Some(for_each) = for_each(value) else {
-        one(outer, context);
-        return true;
-    };
-    let Some(mut combinations) = Combinations::read(&for_each, outer, context) else {
-        return false;
-    };
-    while !context.report.is_full()
-        && let Some(environment) = combinations.next(outer)
-    {
-        one(&environment, context);
-    }
-    true
+    let is_generator = for_each(value).is_some();
+    let ran = each(value, outer, context, |environment, context| {
+        if is_generator && context.report.is_full() {
+            return ControlFlow::Break(());
+        }
+        one(environment, context);
+        ControlFlow::Continue(())
+    });
+    ran.is_some()
 }
 
 fn name(field: &Field<'_>, environment: &Environment, context: &mut Context<'_>) -> Option<Arc<str>> {
@@ -258,7 +261,7 @@ fn note_fields(
     for field in view.fields() {
         let name = &*field.key.text;
         // Objects of their own.
-        if depth == 0 && matches!(name, "shards" | "overrides" | "servers" | "rules" | "for_each") {
+        if depth == 0 && (name == FOR_EACH || OBJECTS.iter().any(|objects| objects.name() == name)) {
             fields.push((context.origins.field_id(name), field.key.span));
             continue;
         }

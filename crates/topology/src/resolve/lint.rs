@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
-use shardwright_documents::{Node, Value};
+use shardwright_documents::{Node, Value as Written};
 
+use self::field_test::{AT_LEAST, AT_MOST, IS, LIKE, NOT, PRESENT};
 use super::object::Object;
+use super::project::project;
+use super::values::Read;
 use super::{instances, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::{AnyField, Custom, Declared, EXPECTS, Map, Shaped, Texts, Word, map, object, word};
 use crate::model::{
     FieldCondition, FieldTest, LintPath, LintSettings, LintSeverity, NamePattern, TeamItems, TeamRule,
-    TeamTest, TeamValue,
+    TeamTest, TeamValue, Words,
 };
 use crate::view::{Field, View};
 
@@ -20,44 +25,155 @@ use crate::view::{Field, View};
 const MAX_RULES: usize = 500;
 const MAX_TESTS: usize = 200;
 
-const SEVERITIES: [(&str, LintSeverity); 3] = [
-    ("error", LintSeverity::Error),
-    ("warning", LintSeverity::Warning),
-    ("info", LintSeverity::Info),
-];
+object! {
+    pub(crate) mod lint = "Which findings of the linter count, and the team's own rules.";
+    SELECT: Texts = texts(
+        "select",
+        "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
+        "a list of codes",
+    ).examples(r#"[["SW2", "SW301"]]"#)
+        .page("`SW2` is every code from SW200 to SW299.")
+        .absent("every code");
+    IGNORE: Texts = texts("ignore", "Codes, or beginnings of codes, that do not count.", "a list of codes")
+        .page("It wins over `select`.");
+    REQUIRE_REASON: Or<Bool> = boolean(
+        "require_reason",
+        "Whether a suppression needs a reason; true where not given.",
+    ).or(LintSettings::REQUIRE_REASON);
+    SEVERITY: Map = by_code()
+        .absent("as they are");
+    PATHS: List = list(
+        "paths",
+        "What differs for some files; the last that fits counts.",
+        "a list of paths",
+        Shaped::Object(&path::FIELDS),
+    );
+    RULES: Map = map(
+        "rules",
+        "Rules of the team about compiled configurations, by name.",
+        Shaped::Object(&rule::FIELDS),
+    )
+        .page("See [below](#the-teams-own-rules).");
+}
+
+object! {
+    mod path = "What differs for the files of a path.";
+    PATH: Text = filled("path", "Paths below the project's directory; `*` stands for any characters.").needed();
+    SELECT: Texts = texts("select", "Codes that count here, in place of the project's.", "a list of codes");
+    IGNORE: Texts = texts("ignore", "Codes that do not count here, beside the project's.", "a list of codes");
+    SEVERITY: Map = by_code();
+}
+
+object! {
+    mod rule = "A rule about things of a compiled configuration.";
+    FOR: Word<TeamItems> = word("for", "What the rule is about, one by one.").needed();
+    WHERE: Custom = custom("where", "Which of them: all that satisfy these conditions.", condition_schema);
+    REQUIRE: Custom = custom("require", "Conditions that those must satisfy, every one.", condition_schema).needed();
+    MESSAGE: Text = filled("message", "What is said of one that does not.").needed();
+    HELP: Text = filled("help", "What to do about it, for people.");
+    SEVERITY: Word<LintSeverity> = word("severity", "How grave it is; a warning when absent.");
+    TESTS: List = list(
+        "tests",
+        "Items with what the rule says of them.",
+        "a list of tests",
+        Shaped::Object(&test::FIELDS),
+    );
+}
+
+object! {
+    mod field_test = "Tests that must all hold of the field.";
+    IS: Custom = custom("is", "The field is one of these values.", values_schema);
+    NOT: Custom = custom("not", "The field is none of these values.", values_schema);
+    LIKE: Texts = text_or_list("like", "Globs, one of which the text must fit.");
+    AT_LEAST: Whole = whole("at_least", "The least number that it may be.");
+    AT_MOST: Whole = whole("at_most", "The greatest number that it may be.");
+    PRESENT: Bool = boolean("present", "Whether the field must have a value.");
+}
+
+object! {
+    mod test = "An item with what the rule says of it.";
+    ITEM: Custom = custom("item", "Fields of the item; those that are absent have no value.", item_schema).needed();
+    PASSES: Bool = boolean("passes", "Whether the rule says nothing of it.").needed();
+}
+
+/// The severity of one code, whatever the code is.
+static SEVERITY_OF_CODE: Declared<Word<LintSeverity>> = word("*", "How grave these findings are.");
+
+const fn by_code() -> Declared<Map> {
+    let says = "How grave findings are, by code or its beginning; the longest beginning counts.";
+    map("severity", says, Shaped::Custom(|| SEVERITY_OF_CODE.schema()))
+}
+
+fn condition_schema(says: &str) -> Value {
+    json!({
+        "description": says,
+        "type": "object",
+        EXPECTS: "fields with values, lists of values, or {not: VALUE} and its kin",
+        "additionalProperties": {
+            "description": "A value, a list of values, or tests.",
+            "if": { "type": "object" },
+            "then": field_test::FIELDS.schema(),
+            "else": {
+                "type": ["string", "integer", "boolean", "array"],
+                EXPECTS: "a value, a list of values, or {not: VALUE} and its kin",
+                "items": value_schema(),
+            },
+        },
+    })
+}
+
+fn values_schema(says: &str) -> Value {
+    json!({
+        "description": says,
+        "type": ["string", "integer", "boolean", "array"],
+        EXPECTS: "a value or a list of values",
+        "items": value_schema(),
+    })
+}
+
+fn item_schema(says: &str) -> Value {
+    json!({
+        "description": says,
+        "type": "object",
+        EXPECTS: "fields with values",
+        "additionalProperties": value_schema(),
+    })
+}
+
+fn value_schema() -> Value {
+    json!({ "type": ["string", "integer", "boolean"], EXPECTS: "a value" })
+}
 
 pub(super) fn lint(object: &Object<'_, '_>, context: &mut Context<'_>) -> LintSettings {
-    let Some(part) = object.part("lint", context) else {
+    let Some(part) = object.part(&project::LINT, context) else {
         return LintSettings::default();
     };
     let mut paths = Vec::new();
-    for item in part.items("paths", context) {
+    for item in part.items(&lint::PATHS, context) {
         let entry = part.inner(View::of(item), item.span);
-        entry.require("path", context);
-        let Some(path) = entry.filled_text("path", context) else {
+        entry.require_all(&path::FIELDS, context);
+        let Some(path) = entry.get(&path::PATH, context) else {
             continue;
         };
         paths.push(LintPath {
             path: NamePattern::new(path),
-            select: codes(&entry, "select", context),
-            ignore: codes(&entry, "ignore", context),
-            severity: severities(&entry, context),
+            select: codes(&entry, &path::SELECT, context),
+            ignore: codes(&entry, &path::IGNORE, context),
+            severity: severities(&entry, &path::SEVERITY, context),
         });
     }
     LintSettings {
-        select: codes(&part, "select", context),
-        ignore: codes(&part, "ignore", context),
-        require_reason: part
-            .boolean("require_reason", context)
-            .unwrap_or(LintSettings::default().require_reason),
-        severity: severities(&part, context),
+        select: codes(&part, &lint::SELECT, context),
+        ignore: codes(&part, &lint::IGNORE, context),
+        require_reason: part.get(&lint::REQUIRE_REASON, context),
+        severity: severities(&part, &lint::SEVERITY, context),
         paths,
         rules: rules(&part, context),
     }
 }
 
 /// Codes, or beginnings of codes.
-fn codes(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<Arc<str>> {
+fn codes(object: &Object<'_, '_>, field: &Declared<Texts>, context: &mut Context<'_>) -> Vec<Arc<str>> {
     let mut codes = Vec::new();
     for (span, text) in object.texts(field, context) {
         if is_code(&text) {
@@ -75,8 +191,12 @@ fn is_code(text: &str) -> bool {
         .is_some_and(|digits| digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn severities(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<(Arc<str>, LintSeverity)> {
-    let Some(part) = object.part("severity", context) else {
+fn severities(
+    object: &Object<'_, '_>,
+    field: &Declared<Map>,
+    context: &mut Context<'_>,
+) -> Vec<(Arc<str>, LintSeverity)> {
+    let Some(part) = object.part(field, context) else {
         return Vec::new();
     };
     let mut severities = Vec::new();
@@ -85,7 +205,7 @@ fn severities(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<(Arc<st
         if !is_code(code) {
             let message = format!("`{code}` begins no code: codes are written like SW2 or SW201");
             part.error(BAD_VALUE, message, field.key.span, context);
-        } else if let Some(severity) = part.word(code, &SEVERITIES, context) {
+        } else if let Some(severity) = SEVERITY_OF_CODE.kind.read(&field, &part, context) {
             severities.push((context.intern(code), severity));
         }
     }
@@ -93,7 +213,7 @@ fn severities(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<(Arc<st
 }
 
 fn rules(lint: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<TeamRule> {
-    let Some(section) = lint.view.get("rules").filter(|section| section.value.is_map()) else {
+    let Some(section) = lint.field(&lint::RULES).filter(|section| section.value.is_map()) else {
         return Vec::new();
     };
     let parent = section_origin(&section, context);
@@ -112,16 +232,14 @@ fn rules(lint: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<TeamRule> {
 }
 
 fn rule(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<TeamRule> {
-    for field in ["for", "require", "message"] {
-        object.require(field, context);
-    }
-    let items = object.word("for", &TeamItems::ALL, context)?;
-    let required = conditions(object, "require", items, context);
-    if required.is_empty() && object.has("require") {
+    object.require_all(&rule::FIELDS, context);
+    let items = object.get(&rule::FOR, context)?;
+    let required = conditions(object, &rule::REQUIRE, items, context);
+    if required.is_empty() && object.has(&rule::REQUIRE) {
         object.error(
             MISSING_KEY,
             "`require` says nothing",
-            object.key_span("require"),
+            object.key_span(&rule::REQUIRE),
             context,
         );
     }
@@ -129,12 +247,12 @@ fn rule(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<TeamRule> 
         name: object.name.clone(),
         origin: object.origin,
         items,
-        wanted: conditions(object, "where", items, context),
+        wanted: conditions(object, &rule::WHERE, items, context),
         required,
-        message: object.filled_text("message", context)?,
-        help: object.filled_text("help", context),
+        message: object.get(&rule::MESSAGE, context)?,
+        help: object.get(&rule::HELP, context),
         severity: object
-            .word("severity", &SEVERITIES, context)
+            .get(&rule::SEVERITY, context)
             .unwrap_or(LintSeverity::Warning),
         tests: tests(object, items, context),
     })
@@ -142,7 +260,7 @@ fn rule(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<TeamRule> 
 
 fn conditions(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &Declared<Custom>,
     items: TeamItems,
     context: &mut Context<'_>,
 ) -> Vec<FieldCondition> {
@@ -169,10 +287,7 @@ fn is_known(object: &Object<'_, '_>, field: &Field<'_>, items: TeamItems, contex
     if items.fields().contains(&name) {
         return true;
     }
-    let word = TeamItems::ALL
-        .iter()
-        .find(|(_, kind)| *kind == items)
-        .map_or("", |(word, _)| word);
+    let word = items.word();
     let diagnostic =
         Diagnostic::error(UNKNOWN_KEY, format!("{word} have no field `{name}`")).at(field.key.span, "");
     let diagnostic = match did_you_mean(name, items.fields().iter().copied()) {
@@ -196,30 +311,23 @@ fn field_tests(object: &Object<'_, '_>, field: &Field<'_>, context: &mut Context
         let Some(node) = test.value.node() else {
             continue;
         };
-        match &*test.key.text {
-            "is" => tests.push(FieldTest::OneOf(values(&part, node, context))),
-            "not" => tests.push(FieldTest::NoneOf(values(&part, node, context))),
-            "like" => {
-                let globs = part
-                    .texts("like", context)
-                    .into_iter()
-                    .map(|(_, glob)| NamePattern::new(glob));
-                tests.push(FieldTest::Like(globs.collect()));
-            }
-            "at_least" => tests.extend(
-                part.integer("at_least", i64::MIN..=i64::MAX, context)
-                    .map(FieldTest::AtLeast),
-            ),
-            "at_most" => tests.extend(
-                part.integer("at_most", i64::MIN..=i64::MAX, context)
-                    .map(FieldTest::AtMost),
-            ),
-            "present" => tests.extend(part.boolean("present", context).map(FieldTest::Present)),
-            other => {
-                let message =
-                    format!("expected is, not, like, at_least, at_most or present, found `{other}`");
-                part.error(UNKNOWN_WORD, message, test.key.span, context);
-            }
+        let name = &*test.key.text;
+        if name == IS.name() {
+            tests.push(FieldTest::OneOf(values(&part, node, context)));
+        } else if name == NOT.name() {
+            tests.push(FieldTest::NoneOf(values(&part, node, context)));
+        } else if name == LIKE.name() {
+            let globs = part.list(&LIKE, context).into_iter();
+            tests.push(FieldTest::Like(globs.map(NamePattern::new).collect()));
+        } else if name == AT_LEAST.name() {
+            tests.extend(part.get(&AT_LEAST, context).map(FieldTest::AtLeast));
+        } else if name == AT_MOST.name() {
+            tests.extend(part.get(&AT_MOST, context).map(FieldTest::AtMost));
+        } else if name == PRESENT.name() {
+            tests.extend(part.get(&PRESENT, context).map(FieldTest::Present));
+        } else {
+            let message = format!("expected is, not, like, at_least, at_most or present, found `{name}`");
+            part.error(UNKNOWN_WORD, message, test.key.span, context);
         }
     }
     tests
@@ -235,15 +343,15 @@ fn values(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Ve
 
 fn value(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Option<TeamValue> {
     match &node.value {
-        Value::Bool { value, .. } => Some(TeamValue::Bool(*value)),
-        Value::Integer { value, .. } => match i64::try_from(*value) {
+        Written::Bool { value, .. } => Some(TeamValue::Bool(*value)),
+        Written::Integer { value, .. } => match i64::try_from(*value) {
             Ok(value) => Some(TeamValue::Integer(value)),
             Err(_) => {
                 object.error(BAD_VALUE, "a number of more than 64 bits", node.span, context);
                 None
             }
         },
-        Value::Text { text, .. } => Some(TeamValue::Text(context.intern(text))),
+        Written::Text { text, .. } => Some(TeamValue::Text(context.intern(text))),
         other => {
             let message = format!(
                 "expected true, false, an integer or text, found {}",
@@ -257,11 +365,15 @@ fn value(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> Opt
 
 fn tests(object: &Object<'_, '_>, items: TeamItems, context: &mut Context<'_>) -> Vec<TeamTest> {
     let mut tests = Vec::new();
-    for (item, index) in object.items("tests", context).iter().take(MAX_TESTS).zip(0u32..) {
+    for (item, index) in object
+        .items(&rule::TESTS, context)
+        .iter()
+        .take(MAX_TESTS)
+        .zip(0u32..)
+    {
         let test = object.inner(View::of(item), item.span);
-        test.require("item", context);
-        test.require("passes", context);
-        let Some(part) = test.part("item", context) else {
+        test.require_all(&test::FIELDS, context);
+        let Some(part) = test.part(&test::ITEM, context) else {
             continue;
         };
         let mut fields = Vec::new();
@@ -272,7 +384,7 @@ fn tests(object: &Object<'_, '_>, items: TeamItems, context: &mut Context<'_>) -
                 fields.push((context.intern(&field.key.text), value));
             }
         }
-        let Some(passes) = test.boolean("passes", context) else {
+        let Some(passes) = test.get(&test::PASSES, context) else {
             continue;
         };
         tests.push(TeamTest {

@@ -9,11 +9,19 @@ use super::object::Object;
 use super::{Known, instances};
 use crate::codes::{BAD_VALUE, DEFINED_TWICE};
 use crate::context::Context;
+use crate::fields::object;
 use crate::model::Listener;
 use crate::view::Field;
 
-/// All addresses of IPv4.
-const EVERYWHERE: &str = "0.0.0.0";
+object! {
+    pub(crate) mod listener = "A port that clients connect to.";
+    PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
+    ADDRESS: Or<Text> = filled(
+        "address",
+        "The address to bind; 0.0.0.0, which is all of IPv4, where not given.",
+    ).or("0.0.0.0")
+        .page("An IP address.");
+}
 
 pub(super) fn listeners(
     section: Option<Field<'_>>,
@@ -39,19 +47,17 @@ fn listener(
     ports: &mut FxHashMap<u16, Span>,
     context: &mut Context<'_>,
 ) -> Option<Listener> {
-    object.require("port", context);
-    let port = object.integer("port", 1..=65_535, context);
-    let address = object
-        .filled_text("address", context)
-        .unwrap_or_else(|| context.intern(EVERYWHERE));
+    object.require_all(&listener::FIELDS, context);
+    let port = object.get(&listener::PORT, context);
+    let address = object.get(&listener::ADDRESS, context);
     if address.parse::<IpAddr>().is_err() {
         let diagnostic = Diagnostic::error(BAD_VALUE, format!("expected an IP address, found `{address}`"))
-            .at(object.span("address"), "")
+            .at(object.span(&listener::ADDRESS), "")
             .help("the port stands in `port`");
         object.push(diagnostic, context);
     }
-    let port = u16::try_from(port?).ok()?;
-    let span = object.span("port");
+    let port = port?;
+    let span = object.span(&listener::PORT);
     // Rules tell listeners apart by their port alone.
     if let Some(first) = ports.get(&port) {
         let diagnostic =

@@ -1,38 +1,126 @@
 //! From merged trees to typed objects: generators run, templates expand, references are looked up.
 
 pub(crate) mod capacity;
-mod cluster;
-mod effects;
-mod engine_settings;
-mod finder;
-mod firewall;
+pub(crate) mod cluster;
+pub(crate) mod effects;
+pub(crate) mod engine_settings;
+pub(crate) mod finder;
+pub(crate) mod firewall;
 mod instances;
-mod lint;
-mod listener;
-mod monitor;
-mod moves;
+pub(crate) mod key;
+pub(crate) mod lint;
+pub(crate) mod listener;
+pub(crate) mod monitor;
+pub(crate) mod moves;
 mod names;
 mod object;
-mod overrides;
+pub(crate) mod overrides;
 pub(crate) mod ownership;
 mod partition;
-mod policy;
+pub(crate) mod policy;
 pub(crate) mod project;
-mod query_rules;
+pub(crate) mod query_rules;
 pub(crate) mod route_tests;
-mod scope;
-mod server;
-mod shard;
-mod shard_map;
-mod throttle;
-mod user;
+pub(crate) mod scope;
+pub(crate) mod server;
+pub(crate) mod shard;
+pub(crate) mod shard_map;
+pub(crate) mod throttle;
+pub(crate) mod user;
+mod values;
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::context::Context;
+use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, OriginId, Table, Topology};
+use crate::variables;
 use crate::view::{Field, View};
+
+object! {
+    pub(crate) mod root = "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.";
+    VERSION: Custom = version();
+    VARIABLES: Map = map(
+        "variables",
+        "Values that `$(var.NAME)` stands for.",
+        Shaped::Object(&variables::declared::FIELDS),
+    )
+        .defines("variables");
+    CLUSTERS: Map = map(
+        "clusters",
+        "Groups of servers that hold the same data.",
+        Shaped::Generated(&cluster::cluster::FIELDS),
+    )
+        .defines("clusters");
+    USERS: Map = map(
+        "users",
+        "Accounts that clients log in with, by name.",
+        Shaped::Generated(&user::user::FIELDS),
+    )
+        .defines("users");
+    SHARD_MAPS: Map = map(
+        "shard_maps",
+        "How keys are found in statements, and where each shard is.",
+        Shaped::Generated(&shard_map::shard_map::FIELDS),
+    )
+        .defines("shard_maps");
+    READ_WRITE_POLICIES: Map = map(
+        "read_write_policies",
+        "Which statements may leave the writer.",
+        Shaped::Generated(&policy::policy::FIELDS),
+    )
+        .defines("read_write_policies");
+    THROTTLES: Map = map(
+        "throttles",
+        "Which statements are slowed, and when.",
+        Shaped::Generated(&throttle::throttle::FIELDS),
+    )
+        .defines("throttles");
+    QUERY_RULES: Map = map(
+        "query_rules",
+        "Rules in the engine's own columns, in ordered blocks.",
+        Shaped::Generated(&query_rules::block::FIELDS),
+    )
+        .defines("query_rules");
+    POOLING: Part = part("pooling", &effects::pooling::FIELDS);
+    CACHES: Map = map(
+        "caches",
+        "Statements whose results are kept for a while.",
+        Shaped::Generated(&effects::cache::FIELDS),
+    )
+        .defines("caches");
+    MIRRORS: Map = map(
+        "mirrors",
+        "Statements of which a copy is sent to a second place.",
+        Shaped::Generated(&effects::mirror::FIELDS),
+    )
+        .defines("mirrors");
+    FIREWALL: Map = map(
+        "firewall",
+        "Statements that users may send, by the name of the user.",
+        Shaped::Generated(&firewall::firewall::FIELDS),
+    )
+        .keys(refers::USERS);
+    ENGINE_SETTINGS: Custom = custom(
+        "engine_settings",
+        "Variables of the engines themselves, by the name of the engine.",
+        engine_settings::schema,
+    );
+    MONITOR: Part = part("monitor", &monitor::account::FIELDS);
+    LISTENERS: Map = map(
+        "listeners",
+        "Ports that clients connect to, by the name that a `match` uses.",
+        Shaped::Generated(&listener::listener::FIELDS),
+    )
+        .defines("listeners");
+    MOVES: Map = map(
+        "moves",
+        "Shards that move from one cluster to another, by MAP/SHARD.",
+        Shaped::Object(&moves::shard_move::FIELDS),
+    )
+        .keys(refers::SHARD);
+}
 
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object
 /// could not be read, which has been reported.
@@ -50,25 +138,32 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         return Topology::default();
     };
     let mut known = Known::default();
-    let section = |name: &str| root.get(name);
+    let section = |field: &dyn AnyField| root.get(field.name());
     let mut topology = Topology {
-        clusters: Table::new(cluster::clusters(section("clusters"), &mut known, context)),
+        clusters: Table::new(cluster::clusters(section(&root::CLUSTERS), &mut known, context)),
         ..Topology::default()
     };
-    topology.users = Table::new(user::users(section("users"), &mut known, context));
-    topology.listeners = Table::new(listener::listeners(section("listeners"), &mut known, context));
-    topology.shard_maps = Table::new(shard_map::shard_maps(section("shard_maps"), &known, context));
-    topology.read_write_policies =
-        Table::new(policy::policies(section("read_write_policies"), &known, context));
-    topology.throttles = Table::new(throttle::throttles(section("throttles"), &known, context));
-    topology.pooling_exceptions = Table::new(effects::pooling(section("pooling"), &known, context));
-    topology.caches = Table::new(effects::caches(section("caches"), &known, context));
-    topology.mirrors = Table::new(effects::mirrors(section("mirrors"), &known, context));
-    topology.firewall = Table::new(firewall::firewall(section("firewall"), &known, context));
-    topology.query_rules = Table::new(query_rules::blocks(section("query_rules"), &known, context));
-    topology.monitor = monitor::monitor(section("monitor"), context);
-    topology.engine_settings = engine_settings::engine_settings(section("engine_settings"), context);
-    topology.moves = moves::moves(section("moves"), &topology, &known, context);
+    topology.users = Table::new(user::users(section(&root::USERS), &mut known, context));
+    topology.listeners = Table::new(listener::listeners(
+        section(&root::LISTENERS),
+        &mut known,
+        context,
+    ));
+    topology.shard_maps = Table::new(shard_map::shard_maps(section(&root::SHARD_MAPS), &known, context));
+    topology.read_write_policies = Table::new(policy::policies(
+        section(&root::READ_WRITE_POLICIES),
+        &known,
+        context,
+    ));
+    topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &known, context));
+    topology.pooling_exceptions = Table::new(effects::pooling(section(&root::POOLING), &known, context));
+    topology.caches = Table::new(effects::caches(section(&root::CACHES), &known, context));
+    topology.mirrors = Table::new(effects::mirrors(section(&root::MIRRORS), &known, context));
+    topology.firewall = Table::new(firewall::firewall(section(&root::FIREWALL), &known, context));
+    topology.query_rules = Table::new(query_rules::blocks(section(&root::QUERY_RULES), &known, context));
+    topology.monitor = monitor::monitor(section(&root::MONITOR), context);
+    topology.engine_settings = engine_settings::engine_settings(section(&root::ENGINE_SETTINGS), context);
+    topology.moves = moves::moves(section(&root::MOVES), &topology, &known, context);
     topology
 }
 

@@ -6,8 +6,17 @@ use super::user::secret;
 use crate::codes::NOT_TOGETHER;
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::object;
 use crate::model::Monitor;
 use crate::view::Field;
+
+object! {
+    pub(crate) mod account =
+        "The account with which engines watch servers. It needs no more than to log in, and to read replication status.";
+    USER: Text = filled("user", "Its name on the servers.").needed();
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md), without `previous`.");
+}
 
 pub(super) fn monitor(section: Option<Field<'_>>, context: &mut Context<'_>) -> Option<Monitor> {
     let section = section.filter(|section| section.value.is_map())?;
@@ -22,16 +31,15 @@ pub(super) fn monitor(section: Option<Field<'_>>, context: &mut Context<'_>) -> 
         origin,
         environment: &environment,
     };
-    object.require("user", context);
-    object.require("password", context);
-    let user = object.filled_text("user", context);
-    let password = secret(&object, "password", context);
+    object.require_all(&account::FIELDS, context);
+    let user = object.get(&account::USER, context);
+    let password = secret(&object, &account::PASSWORD, context);
     if password
         .as_ref()
         .is_some_and(|password| password.previous.is_some())
     {
         let message = "the monitor logs in with one password: `previous` is for accounts of clients";
-        object.error(NOT_TOGETHER, message, object.span("password"), context);
+        object.error(NOT_TOGETHER, message, object.span(&account::PASSWORD), context);
     }
     Some(Monitor {
         origin,

@@ -4,21 +4,57 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::Diagnostic;
 
+use self::open_transactions::WAIT;
+use self::shard_move::{FROM, TO};
 use super::object::Object;
+use super::values::within;
 use super::{Known, instances, names, section_origin};
 use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, Move, OpenTransactions, Shard, Topology};
 use crate::view::Field;
 
-const MAX_FENCE_MS: u64 = 10_000;
-const WAIT_MS: u64 = 5_000;
-const READY_TIMEOUT_MS: u64 = 60_000;
-const THEN: [(&str, OpenTransactions); 2] = [
-    ("kill", OpenTransactions::Kill),
-    ("abort", OpenTransactions::Abort),
-];
+object! {
+    pub(crate) mod shard_move = "A shard that moves.";
+    FROM: Text = text("from", "The cluster that holds it now.").needed()
+        .page("The map has to say the same.")
+        .refers(refers::CLUSTERS);
+    TO: Text = text("to", "The cluster that will hold it.").needed()
+        .page("It is another one.")
+        .refers(refers::CLUSTERS);
+    MAX_FENCE: Or<Duration> = duration(
+        "max_fence",
+        "How long writes of its keys may be fenced before the move is given up; 10s where not given.",
+    ).or(10_000);
+    OPEN_TRANSACTIONS: Part = part("open_transactions", &open_transactions::FIELDS).or_defaults();
+    READY: Part = part("ready", &ready::FIELDS).needed();
+    REASON: Text = text("reason", "Why, such as a change number.");
+}
+
+object! {
+    mod open_transactions = "What becomes of transactions that are open when the fence goes up.";
+    WAIT: Or<Duration> = duration(
+        "wait",
+        "How long they may go on; 5s where not given. Less than `max_fence`.",
+    ).or(5_000);
+    THEN: Or<Word<OpenTransactions>> = word(
+        "then",
+        "What happens to those that are still open: the move is given up (`abort`; where not given), or they are \
+         ended (`kill`).",
+    ).or(OpenTransactions::Abort);
+}
+
+object! {
+    mod ready = "What says that the copy is complete.";
+    COMMAND: Texts = texts(
+        "command",
+        "A program with its arguments, which exits with 0 when it is; no shell is involved.",
+        "a list of texts",
+    ).needed();
+    TIMEOUT: Or<Duration> = duration("timeout", "How long it may take; 60s where not given.").or(60_000);
+}
 
 pub(super) fn moves(
     section: Option<Field<'_>>,
@@ -51,12 +87,10 @@ fn one(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Option<Move> {
-    object.require("from", context);
-    object.require("to", context);
-    object.require("ready", context);
+    object.require_all(&shard_move::FIELDS, context);
     let shard = shard(object, topology, context);
-    let from = names::cluster(object, "from", known, context);
-    let to = names::cluster(object, "to", known, context);
+    let from = names::cluster(object, &FROM, known, context);
+    let to = names::cluster(object, &TO, known, context);
     if let (Some(shard), Some(from), Some(to)) = (shard, from, to) {
         way(object, topology, shard, (from, to), context);
     }
@@ -72,7 +106,7 @@ fn one(
         then,
         ready,
         ready_timeout_ms,
-        reason: object.text("reason", context),
+        reason: object.get(&shard_move::REASON, context),
     })
 }
 
@@ -112,7 +146,7 @@ fn way(
     context: &mut Context<'_>,
 ) {
     let name = |cluster: ClusterId| topology.cluster(cluster).name.clone();
-    let mut refuse = |field: &str, message: String, help: &str| {
+    let mut refuse = |field: &dyn AnyField, message: String, help: &str| {
         let diagnostic = Diagnostic::error(BAD_MOVE, message).at(object.span(field), "");
         let diagnostic = if help.is_empty() {
             diagnostic
@@ -122,11 +156,11 @@ fn way(
         object.push(diagnostic, context);
     };
     if from == to {
-        return refuse("to", format!("`{}` is on {} already", object.name, name(to)), "");
+        return refuse(&TO, format!("`{}` is on {} already", object.name, name(to)), "");
     }
     match shard.cluster {
         None => refuse(
-            "from",
+            &FROM,
             format!(
                 "`{}` has a schema and no cluster: it is where its users are",
                 object.name
@@ -134,12 +168,12 @@ fn way(
             "",
         ),
         Some(now) if now == to => refuse(
-            "to",
+            &TO,
             format!("`{}` is on {} already", object.name, name(to)),
             "the map still names the old cluster while a shard moves; remove a move that has been made",
         ),
         Some(now) if now != from => refuse(
-            "from",
+            &FROM,
             format!("`{}` is on {}, not on {}", object.name, name(now), name(from)),
             "",
         ),
@@ -148,48 +182,44 @@ fn way(
 }
 
 fn times(object: &Object<'_, '_>, context: &mut Context<'_>) -> (u64, u64, OpenTransactions) {
-    let max_fence_ms = object.duration_ms("max_fence", context).unwrap_or(MAX_FENCE_MS);
-    let open = object.part("open_transactions", context);
-    let wait_ms = open.as_ref().and_then(|open| open.duration_ms("wait", context));
-    let then = open.as_ref().and_then(|open| open.word("then", &THEN, context));
-    let wait_ms = wait_ms.unwrap_or(WAIT_MS);
+    let max_fence_ms = object.get(&shard_move::MAX_FENCE, context);
+    let open = object.part(&shard_move::OPEN_TRANSACTIONS, context);
+    let wait_ms = within(open.as_ref(), &WAIT, context);
+    let then = within(open.as_ref(), &open_transactions::THEN, context);
     if wait_ms >= max_fence_ms {
         let message = format!(
             "transactions may be waited for {wait_ms} ms, but the move is given up after {max_fence_ms} ms"
         );
         let span = match &open {
-            Some(open) if open.has("wait") => open.span("wait"),
-            _ => object.span("max_fence"),
+            Some(open) if open.has(&WAIT) => open.span(&WAIT),
+            _ => object.span(&shard_move::MAX_FENCE),
         };
         let diagnostic = Diagnostic::error(BAD_MOVE, message)
             .at(span, "")
             .help("`max_fence` covers the wait, the check that the copy is complete, and the switch");
         object.push(diagnostic, context);
     }
-    (max_fence_ms, wait_ms, then.unwrap_or_default())
+    (max_fence_ms, wait_ms, then)
 }
 
 fn ready(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Vec<Arc<str>>, u64) {
-    let Some(part) = object.part("ready", context) else {
-        return (Vec::new(), READY_TIMEOUT_MS);
+    let part = object.part(&shard_move::READY, context);
+    let timeout = within(part.as_ref(), &ready::TIMEOUT, context);
+    let Some(part) = part else {
+        return (Vec::new(), timeout);
     };
-    let command: Vec<Arc<str>> = part
-        .texts("command", context)
-        .into_iter()
-        .map(|(_, word)| word)
-        .collect();
+    let command = part.list(&ready::COMMAND, context);
     if command.first().is_none_or(|program| program.is_empty()) {
         let message = "`ready` needs a command: nothing else says that the copy is complete";
-        part.error(MISSING_KEY, message, part.span("command"), context);
+        part.error(MISSING_KEY, message, part.span(&ready::COMMAND), context);
     }
-    let timeout = part.duration_ms("timeout", context);
-    if timeout == Some(0) {
+    if timeout == 0 {
         part.error(
             BAD_VALUE,
             "the command needs some time",
-            part.span("timeout"),
+            part.span(&ready::TIMEOUT),
             context,
         );
     }
-    (command, timeout.unwrap_or(READY_TIMEOUT_MS))
+    (command, timeout)
 }

@@ -9,6 +9,7 @@ use super::Known;
 use super::object::Object;
 use crate::codes::UNKNOWN_REFERENCE;
 use crate::context::Context;
+use crate::fields::{AnyField, Text};
 use crate::model::ClusterId;
 
 /// Names that are compared for a "did you mean"; more would make a run with many problems slow.
@@ -17,11 +18,11 @@ const MAX_COMPARED: usize = 10_000;
 /// The cluster that a field names. None where the field is absent, or names none, which is reported.
 pub(super) fn cluster(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &dyn AnyField,
     known: &Known,
     context: &mut Context<'_>,
 ) -> Option<ClusterId> {
-    let name = object.text(field, context)?;
+    let name = object.read(field, &Text::ANY, context)?;
     find(
         object,
         "cluster",

@@ -1,19 +1,15 @@
 //! Typed reading of one object's fields. A field that is wrong is reported and reads as absent.
 
-use std::borrow::Cow;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Code, Diagnostic, Span};
 use shardwright_documents::Node;
 
-use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_WORD, WRONG_TYPE};
+use crate::codes::{MISSING_KEY, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::{AnyField, Fields};
 use crate::model::{DefinitionId, OriginId};
-use crate::structure::{one_of, shown};
-use crate::template::is_template;
-use crate::units::duration_ms;
 use crate::view::{Field, View};
 
 /// One object in one generator instance.
@@ -49,8 +45,8 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// An object inside this one, such as `key`; none where it is absent or no map.
-    pub(super) fn part(&self, field: &str, context: &mut Context<'_>) -> Option<Object<'a, 'e>> {
-        let field = self.view.get(field)?;
+    pub(super) fn part(&self, field: &dyn AnyField, context: &mut Context<'_>) -> Option<Object<'a, 'e>> {
+        let field = self.field(field)?;
         if !field.value.is_map() {
             self.expected("a mapping", &field.value, field.key.span, context);
             return None;
@@ -69,25 +65,49 @@ impl<'a, 'e> Object<'a, 'e> {
         }
     }
 
-    pub(super) fn has(&self, field: &str) -> bool {
-        self.view.get(field).is_some()
+    /// A field with its key, if it is given.
+    pub(super) fn field(&self, field: &dyn AnyField) -> Option<Field<'a>> {
+        self.view.get(field.name())
+    }
+
+    /// The texts of a list.
+    pub(super) fn list(&self, field: &dyn AnyField, context: &mut Context<'_>) -> Vec<Arc<str>> {
+        let texts = self.texts(field, context);
+        texts.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// The object that a field holds in place of a word.
+    pub(super) fn inside(&self, field: &dyn AnyField) -> Option<Object<'a, 'e>> {
+        let field = self.field(field).filter(|field| field.value.is_map())?;
+        Some(self.inner(field.value, field.key.span))
+    }
+
+    /// Reports every field that must be there and is not.
+    pub(super) fn require_all(&self, fields: &Fields, context: &mut Context<'_>) {
+        for field in fields.fields.iter().filter(|field| field.is_needed()) {
+            self.require(*field, context);
+        }
+    }
+
+    pub(super) fn has(&self, field: &dyn AnyField) -> bool {
+        self.field(field).is_some()
     }
 
     /// Where a field's name stands; the object's name where there is no such field.
-    pub(super) fn key_span(&self, field: &str) -> Span {
-        self.view.get(field).map_or(self.key, |field| field.key.span)
+    pub(super) fn key_span(&self, field: &dyn AnyField) -> Span {
+        self.field(field).map_or(self.key, |field| field.key.span)
     }
 
     /// Where a field's value stands; the object's name where there is no such field.
-    pub(super) fn span(&self, field: &str) -> Span {
-        self.view.get(field).map_or(self.key, |field| field.value.span())
+    pub(super) fn span(&self, field: &dyn AnyField) -> Span {
+        self.field(field).map_or(self.key, |field| field.value.span())
     }
 
     /// Reports a field that must be there, if it is not.
-    pub(super) fn require(&self, field: &str, context: &mut Context<'_>) {
+    pub(super) fn require(&self, field: &dyn AnyField, context: &mut Context<'_>) {
         if !self.has(field) {
             let diagnostic =
-                Diagnostic::error(MISSING_KEY, format!("missing key `{field}`")).at(self.key, "");
+                Diagnostic::error(MISSING_KEY, format!("missing key `{}`", field.name())).at(self.key, "");
             self.push(diagnostic, context);
         }
     }
@@ -116,33 +136,14 @@ impl<'a, 'e> Object<'a, 'e> {
         context.report.push(diagnostic);
     }
 
-    /// A text, its expressions replaced.
-    pub(super) fn text(&self, field: &str, context: &mut Context<'_>) -> Option<Arc<str>> {
-        let (node, text) = self.raw_text(field, context)?;
-        context.warn_yaml_1_1(node, self.environment);
-        Some(context.intern(&text))
-    }
-
-    /// A text that may not be empty.
-    pub(super) fn filled_text(&self, field: &str, context: &mut Context<'_>) -> Option<Arc<str>> {
-        let text = self.text(field, context)?;
-        if text.is_empty() {
-            self.error(
-                BAD_VALUE,
-                format!("`{field}` is empty"),
-                self.span(field),
-                context,
-            );
-            return None;
-        }
-        Some(text)
-    }
-
     /// Texts of a list, or of one text alone.
-    pub(super) fn texts(&self, field: &str, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
-        let Some(field) = self.view.get(field) else {
-            return Vec::new();
-        };
+    pub(super) fn texts(&self, field: &dyn AnyField, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
+        let field = self.field(field);
+        field.map_or_else(Vec::new, |field| self.texts_of(&field, context))
+    }
+
+    /// As [`Self::texts`], of a field whose name is free.
+    pub(super) fn texts_of(&self, field: &Field<'_>, context: &mut Context<'_>) -> Vec<(Span, Arc<str>)> {
         let Some(node) = field.value.node() else {
             return Vec::new();
         };
@@ -157,8 +158,8 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// The items of a list; nothing for anything else.
-    pub(super) fn items(&self, field: &str, context: &mut Context<'_>) -> &'a [Node] {
-        let Some(field) = self.view.get(field) else {
+    pub(super) fn items(&self, field: &dyn AnyField, context: &mut Context<'_>) -> &'a [Node] {
+        let Some(field) = self.field(field) else {
             return &[];
         };
         let items = field.value.items();
@@ -170,7 +171,7 @@ impl<'a, 'e> Object<'a, 'e> {
     }
 
     /// The text of an item of a list.
-    pub(super) fn item_text(&self, node: &'a Node, context: &mut Context<'_>) -> Option<Arc<str>> {
+    pub(super) fn item_text(&self, node: &Node, context: &mut Context<'_>) -> Option<Arc<str>> {
         if node.as_text().is_none() {
             self.expected("text", &View::of(node), node.span, context);
             return None;
@@ -178,98 +179,6 @@ impl<'a, 'e> Object<'a, 'e> {
         let text = context.expand_node(node, self.environment)?;
         context.warn_yaml_1_1(node, self.environment);
         Some(context.intern(&text))
-    }
-
-    /// An integer within bounds.
-    pub(super) fn integer(
-        &self,
-        field: &str,
-        bounds: RangeInclusive<i64>,
-        context: &mut Context<'_>,
-    ) -> Option<i64> {
-        let field = self.view.get(field)?;
-        let node = field.value.node()?;
-        let value = match node.as_integer() {
-            Some(value) => i64::try_from(value).ok(),
-            None if node.as_text().is_some_and(is_template) => {
-                let text = context.expand_node(node, self.environment)?;
-                crate::model::parse_integer_key(&text)
-            }
-            None => None,
-        };
-        if let Some(value) = value.filter(|value| bounds.contains(value)) {
-            return Some(value);
-        }
-        let found = match context.expand_node(node, self.environment) {
-            Some(text) => format!("`{text}`"),
-            None => shown(node),
-        };
-        let message = format!(
-            "expected an integer from {} to {}, found {found}",
-            bounds.start(),
-            bounds.end()
-        );
-        self.error(BAD_VALUE, message, node.span, context);
-        None
-    }
-
-    /// A whole number of 32 bits.
-    pub(super) fn count(&self, field: &str, context: &mut Context<'_>) -> Option<u32> {
-        let value = self.integer(field, 0..=i64::from(u32::MAX), context)?;
-        u32::try_from(value).ok()
-    }
-
-    /// An id of the engine.
-    pub(super) fn id(&self, field: &str, context: &mut Context<'_>) -> Option<u32> {
-        let value = self.integer(field, 0..=i64::from(i32::MAX), context)?;
-        u32::try_from(value).ok()
-    }
-
-    pub(super) fn boolean(&self, field: &str, context: &mut Context<'_>) -> Option<bool> {
-        let field = self.view.get(field)?;
-        let value = field.value.node().and_then(Node::as_bool);
-        if value.is_none() {
-            self.expected("true or false", &field.value, field.value.span(), context);
-        }
-        value
-    }
-
-    /// 0 or 1.
-    pub(super) fn bit(&self, field: &str, context: &mut Context<'_>) -> Option<bool> {
-        self.integer(field, 0..=1, context).map(|bit| bit == 1)
-    }
-
-    pub(super) fn duration_ms(&self, field: &str, context: &mut Context<'_>) -> Option<u64> {
-        let (node, text) = self.raw_text(field, context)?;
-        let duration = duration_ms(&text);
-        if duration.is_none() {
-            let message =
-                format!("expected a duration with its unit, such as 500ms, 5s or 10m, found `{text}`");
-            self.error(BAD_VALUE, message, node.span, context);
-        }
-        duration
-    }
-
-    /// One of the words of an enumeration.
-    pub(super) fn word<T: Copy>(
-        &self,
-        field: &str,
-        words: &[(&str, T)],
-        context: &mut Context<'_>,
-    ) -> Option<T> {
-        let field = self.view.get(field)?;
-        let node = field.value.node()?;
-        let word = node.as_text()?;
-        let value = words
-            .iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, value)| *value);
-        if value.is_none() {
-            let known: Vec<String> = words.iter().map(|(known, _)| (*known).to_owned()).collect();
-            let message = format!("expected {}, found {}", one_of(&known), shown(node));
-            self.error(UNKNOWN_WORD, message, node.span, context);
-        }
-        value
     }
 
     /// Reports a value of the wrong type, which the structure check has done where the value stands in one file.
@@ -281,22 +190,5 @@ impl<'a, 'e> Object<'a, 'e> {
             span
         };
         self.error(WRONG_TYPE, message, span, context);
-    }
-
-    /// The node and text of a field, its expressions replaced.
-    pub(super) fn raw_text(
-        &self,
-        field: &str,
-        context: &mut Context<'_>,
-    ) -> Option<(&'a Node, Cow<'a, str>)> {
-        let field = self.view.get(field)?;
-        let node = match field.value.node() {
-            Some(node) if node.as_text().is_some() => node,
-            _ => {
-                self.expected("text", &field.value, field.value.span(), context);
-                return None;
-            }
-        };
-        Some((node, context.expand_node(node, self.environment)?))
     }
 }

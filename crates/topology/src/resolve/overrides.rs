@@ -5,11 +5,23 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
+use self::placed::{CLUSTER, SCHEMA};
 use super::object::Object;
+use super::shard_map::shard_map;
 use super::{Known, instances, names};
 use crate::codes::IDLE_OVERRIDE;
 use crate::context::Context;
+use crate::fields::object;
 use crate::model::{ClusterId, OriginId, Shard};
+
+object! {
+    pub(crate) mod placed = "Another place for one shard.";
+    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
+        .refers(refers::CLUSTERS);
+    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.")
+        .refers(refers::SCHEMAS);
+    REASON: Text = filled("reason", "Why it is there, such as the number of a change.").needed();
+}
 
 struct Override {
     origin: OriginId,
@@ -27,7 +39,10 @@ pub(super) fn apply(
     known: &Known,
     context: &mut Context<'_>,
 ) {
-    let Some(field) = object.view.get("overrides").filter(|field| field.value.is_map()) else {
+    let Some(field) = object
+        .field(&shard_map::OVERRIDES)
+        .filter(|field| field.value.is_map())
+    else {
         return;
     };
     let parent = instances::part_origin(object, &field, context);
@@ -37,12 +52,12 @@ pub(super) fn apply(
         object.environment,
         context,
         |object, context| {
-            let cluster = names::cluster(object, "cluster", known, context);
-            let schema = object.filled_text("schema", context);
-            object.require("reason", context);
-            let _said = object.filled_text("reason", context);
+            let cluster = names::cluster(object, &CLUSTER, known, context);
+            let schema = object.get(&SCHEMA, context);
+            object.require_all(&placed::FIELDS, context);
+            let _said = object.get(&placed::REASON, context);
             let faulty =
-                (object.has("cluster") && cluster.is_none()) || (object.has("schema") && schema.is_none());
+                (object.has(&CLUSTER) && cluster.is_none()) || (object.has(&SCHEMA) && schema.is_none());
             Some(Override {
                 origin: object.origin,
                 cluster,

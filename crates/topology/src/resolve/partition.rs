@@ -2,9 +2,13 @@
 
 use shardwright_diagnostics::{Diagnostic, Span};
 
+use super::key::key::{DOMAIN, MODULO};
 use super::object::Object;
+use super::shard::shard::{KEYS, REMAINDERS};
+use super::shard_map::shard_map::KEY;
 use crate::codes::{KEY_GAP, KEY_OVERLAP, OUTSIDE_DOMAIN};
 use crate::context::Context;
+use crate::fields::AnyField;
 use crate::model::{Key, KeyRange, KeyValue, Placement, Shard};
 
 /// Problems of one kind that are reported for one map.
@@ -25,23 +29,24 @@ pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], contex
     let mut claims = claims(key, shards);
     claims.sort_unstable_by_key(|claim| (claim.range, claim.shard));
     check_overlaps(&claims, shards, context);
-    let (all, place) = match key.placement {
+    let by_value = key.placement == Placement::Value;
+    let (all, place): (_, &dyn AnyField) = match key.placement {
         Placement::Value if key.domain.is_empty() => return,
-        Placement::Value => (key.domain.clone(), "domain"),
+        Placement::Value => (key.domain.clone(), &DOMAIN),
         Placement::Modulo(modulo) | Placement::Hash { modulo, .. } => {
             let last = i64::try_from(modulo - 1).unwrap_or(i64::MAX);
-            (vec![KeyRange { first: 0, last }], "modulo")
+            (vec![KeyRange { first: 0, last }], &MODULO)
         }
     };
-    let Some(part) = object.part("key", context) else {
+    let Some(part) = object.part(&KEY, context) else {
         return;
     };
     let span = part.span(place);
-    if place == "domain" {
+    if by_value {
         check_inside(&claims, &all, shards, span, context);
     }
     let gaps = gaps(&claims, &all);
-    if let Some(message) = gap_message(&gaps, place) {
+    if let Some(message) = gap_message(&gaps, by_value) {
         object.push(Diagnostic::error(KEY_GAP, message).at(span, ""), context);
     }
 }
@@ -152,12 +157,12 @@ fn report_overlap(keys: &str, first: u32, second: u32, shards: &[Shard], context
 
 /// Where a shard's keys are written.
 fn keys_span(shard: &Shard, context: &Context<'_>) -> Span {
-    let field = if !shard.remainders.is_empty() {
-        "remainders"
+    let field = if shard.remainders.is_empty() {
+        &KEYS
     } else {
-        "keys"
+        &REMAINDERS
     };
-    context.origins.field(shard.origin, field)
+    context.origins.field(shard.origin, field.name())
 }
 
 fn check_inside(
@@ -228,7 +233,7 @@ fn gaps(claims: &[Claim], all: &[KeyRange]) -> Vec<KeyRange> {
     gaps
 }
 
-fn gap_message(gaps: &[KeyRange], place: &str) -> Option<String> {
+fn gap_message(gaps: &[KeyRange], by_value: bool) -> Option<String> {
     if gaps.is_empty() {
         return None;
     }
@@ -236,7 +241,7 @@ fn gap_message(gaps: &[KeyRange], place: &str) -> Option<String> {
     if gaps.len() > MAX_GAPS {
         named.push(format!("and {} more", gaps.len() - MAX_GAPS));
     }
-    let what = if place == "domain" {
+    let what = if by_value {
         "these keys of the domain"
     } else {
         "these remainders"

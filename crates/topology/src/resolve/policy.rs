@@ -1,22 +1,87 @@
 //! Read/write policies.
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 
+use self::policy::{ALLOW_ON_READERS, REASON};
+use self::reads::{ALL, EXCEPT, ONLY};
 use super::object::Object;
 use super::scope::{scope, scope_of};
 use super::{Known, finder, instances};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
+use crate::fields::{
+    AnyField, Bool, Declared, Definition, EXPECTS, List, Or, Text, Word, defined, filled, object, word,
+};
 use crate::model::{
     CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy, Scope,
 };
 use crate::view::{Field, View};
 
-pub(super) const ON_UNSUPPORTED: [(&str, OnUnsupported); 3] = [
-    ("error", OnUnsupported::Error),
-    ("approximate", OnUnsupported::Approximate),
-    ("skip", OnUnsupported::Skip),
-];
+object! {
+    pub(crate) mod policy = "Which statements may leave the writer: only what is provably a read ever does.";
+    APPLIES_TO: Definition = applies_to();
+    READS: Part = part("reads", &reads::FIELDS).needed();
+    WRITER_HINT: Part = part("writer_hint", &writer_hint::FIELDS);
+    AFTER_WRITE: Or<Duration> = duration(
+        "after_write",
+        "For how long a session reads its own writes from the writer.",
+    ).or(0);
+    CONSISTENCY: Or<Word<Consistency>> = word(
+        "consistency",
+        "What a session may see: `causal` reads its own writes on readers too (bundled).",
+    ).or(Consistency::Eventual);
+    ALLOW_ON_READERS: WordList<ReadClass> = words(
+        "allow_on_readers",
+        "Classes of statements that count as reads although they are not provably so; needs a reason.",
+        "a list of classes",
+    );
+    REASON: Text = reason();
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    mod reads = "Which reads go to readers: one of `all`, `only`, `except`.";
+    ALL: Custom = custom("all", "Every statement that is provably a read.", is_true);
+    ONLY: List = list("only", "Reads that any of these match.", "a list of matches", Shaped::Definition("scope"));
+    EXCEPT: List = list("except", "Reads that none of these match.", "a list of matches", Shaped::Definition("scope"));
+}
+
+object! {
+    mod writer_hint = "What a client writes to keep a statement on the writer.";
+    COMMENT: Part = part("comment", &comment::FIELDS).needed();
+}
+
+object! {
+    mod comment = "A comment such as `/* primary */`.";
+    NAME: Text = filled("name", "The word in the comment; a bare word means word=1.").needed()
+        .page("`/* primary */` is `/* primary=1 */`.");
+}
+
+fn is_true(says: &str) -> Value {
+    json!({ "description": says, "const": true, EXPECTS: "true" })
+}
+
+/// What objects about statements have.
+pub(super) const fn applies_to() -> Declared<Definition> {
+    defined(
+        "applies_to",
+        "Whose statements it is about; all where not given.",
+        "scope",
+    )
+    .page("See [match](match.md).")
+    .absent("every statement")
+}
+
+pub(super) const fn reason() -> Declared<Text> {
+    filled("reason", "Why it is so, such as the number of a change.")
+}
+
+pub(super) const fn on_unsupported() -> Declared<Or<Word<OnUnsupported>>> {
+    let says =
+        "What to do for a listed engine that cannot do this: an error, the nearest thing it can, or nothing.";
+    word("on_unsupported", says).or(OnUnsupported::Error)
+}
 
 pub(super) fn policies(
     section: Option<Field<'_>>,
@@ -27,22 +92,14 @@ pub(super) fn policies(
 }
 
 fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ReadWritePolicy> {
-    object.require("reads", context);
-    let applies_to = scope_of(object, "applies_to", known, context);
+    object.require_all(&policy::FIELDS, context);
+    let applies_to = scope_of(object, &policy::APPLIES_TO, known, context);
     let reads = reads(object, known, context);
-    let consistency = [
-        ("eventual", Consistency::Eventual),
-        ("causal", Consistency::Causal),
-    ];
-    let allow_on_readers: Vec<ReadClass> = object
-        .texts("allow_on_readers", context)
-        .iter()
-        .filter_map(|(_, class)| (**class == *"session_functions").then_some(ReadClass::SessionFunctions))
-        .collect();
-    let reason = object.filled_text("reason", context);
-    if !allow_on_readers.is_empty() && !object.has("reason") {
+    let allow_on_readers = object.get(&ALLOW_ON_READERS, context).unwrap_or_default();
+    let reason = object.get(&REASON, context);
+    if !allow_on_readers.is_empty() && !object.has(&REASON) {
         let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
-            .at(object.key_span("allow_on_readers"), "this needs a reason");
+            .at(object.key_span(&ALLOW_ON_READERS), "this needs a reason");
         object.push(diagnostic, context);
     }
     let policy = ReadWritePolicy {
@@ -51,15 +108,11 @@ fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
         applies_to,
         reads: ReadSelection::All,
         writer_hint: writer_hint(object, context),
-        after_write_ms: object.duration_ms("after_write", context).unwrap_or(0),
-        consistency: object
-            .word("consistency", &consistency, context)
-            .unwrap_or_default(),
+        after_write_ms: object.get(&policy::AFTER_WRITE, context),
+        consistency: object.get(&policy::CONSISTENCY, context),
         allow_on_readers,
         reason,
-        on_unsupported: object
-            .word("on_unsupported", &ON_UNSUPPORTED, context)
-            .unwrap_or_default(),
+        on_unsupported: object.get(&policy::ON_UNSUPPORTED, context),
     };
     Some(ReadWritePolicy {
         reads: reads?,
@@ -68,15 +121,13 @@ fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
 }
 
 fn reads(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ReadSelection> {
-    let part = object.part("reads", context)?;
-    let given: Vec<&str> = ["all", "only", "except"]
-        .into_iter()
-        .filter(|kind| part.has(kind))
-        .collect();
+    let part = object.part(&policy::READS, context)?;
+    let kinds: [&dyn AnyField; 3] = [&ALL, &ONLY, &EXCEPT];
+    let given: Vec<&dyn AnyField> = kinds.into_iter().filter(|kind| part.has(*kind)).collect();
     match given.as_slice() {
-        ["all"] => part.boolean("all", context).map(|_| ReadSelection::All),
-        ["only"] => Some(ReadSelection::Only(scopes(&part, "only", known, context))),
-        [_] => Some(ReadSelection::Except(scopes(&part, "except", known, context))),
+        [_] if part.has(&ALL) => part.read(&ALL, &Bool, context).map(|_| ReadSelection::All),
+        [_] if part.has(&ONLY) => Some(ReadSelection::Only(scopes(&part, &ONLY, known, context))),
+        [_] => Some(ReadSelection::Except(scopes(&part, &EXCEPT, known, context))),
         [] => {
             if part.view.fields().is_empty() {
                 part.error(
@@ -90,21 +141,26 @@ fn reads(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
         }
         [_, second, ..] => {
             let message = "`reads` has one of `all`, `only` and `except`";
-            part.error(NOT_TOGETHER, message, part.key_span(second), context);
+            part.error(NOT_TOGETHER, message, part.key_span(*second), context);
             None
         }
     }
 }
 
-fn scopes(part: &Object<'_, '_>, field: &str, known: &Known, context: &mut Context<'_>) -> Vec<Scope> {
-    let Some(list) = part.view.get(field) else {
+fn scopes(
+    part: &Object<'_, '_>,
+    field: &Declared<List>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Vec<Scope> {
+    let Some(list) = part.field(field) else {
         return Vec::new();
     };
     let items = part.items(field, context);
     if list.value.items().is_empty() {
         part.error(
             MISSING_KEY,
-            format!("the list `{field}` is empty"),
+            format!("the list `{}` is empty", field.name()),
             list.key.span,
             context,
         );
@@ -127,11 +183,11 @@ fn scopes(part: &Object<'_, '_>, field: &str, known: &Known, context: &mut Conte
 }
 
 fn writer_hint(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<CommentHint> {
-    let hint = object.part("writer_hint", context)?;
-    hint.require("comment", context);
-    let comment = hint.part("comment", context)?;
-    comment.require("name", context);
-    let word = comment.filled_text("name", context)?;
-    finder::check_word(&comment, &word, comment.span("name"), context)?;
+    let hint = object.part(&policy::WRITER_HINT, context)?;
+    hint.require_all(&writer_hint::FIELDS, context);
+    let comment = hint.part(&writer_hint::COMMENT, context)?;
+    comment.require_all(&comment::FIELDS, context);
+    let word = comment.get(&comment::NAME, context)?;
+    finder::check_word(&comment, &word, comment.span(&comment::NAME), context)?;
     Some(CommentHint { word })
 }

@@ -1,32 +1,165 @@
 //! The project file.
 
+mod engines;
+mod rollout;
+
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
-use shardwright_documents::Node;
 
 use super::object::Object;
-use super::throttle::number;
-use super::{instances, section_origin, user};
-use crate::codes::{BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_SUPPORTED, OF_OTHERS, UNKNOWN_REFERENCE};
+use super::values::within;
+use super::{instances, lint};
+use crate::codes::{BAD_VALUE, NOT_SUPPORTED, OF_OTHERS};
 use crate::context::Context;
 use crate::environment::Environment as Bindings;
+use crate::fields::{AnyField, EXPECTS, Ids, Text, object};
 use crate::model::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, NamePattern, OriginId,
-    ProjectFile, RegexDialect, Safety, StateSettings, Table, Target, Unmanaged, Wave,
+    Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, StateSettings, Table,
+    Unmanaged, Words,
 };
 use crate::units;
-use crate::view::{Field, View};
+use crate::view::View;
 
-const REGEX: [(&str, RegexDialect); 2] = [("pcre", RegexDialect::Pcre), ("re2", RegexDialect::Re2)];
-const UNMANAGED: [(&str, Unmanaged); 3] = [
-    ("keep", Unmanaged::Keep),
-    ("report", Unmanaged::Report),
-    ("delete", Unmanaged::Delete),
-];
+object! {
+    pub(crate) mod project = "The project file of shardwright: engines, targets, ids, ownership.";
+    VERSION: Custom = version().needed();
+    PROJECT: Text = filled(
+        "project",
+        "The name of the project. A target remembers it, and another project's plan is refused.",
+    )
+        .page("See [Owners](#owners).");
+    ENGINES: List = list(
+        "engines",
+        "Engines that must be served rightly; every problem names those that cannot.",
+        "a list of engines",
+        Shaped::Custom(engines::engine_schema),
+    ).needed().examples(r#"[["bundled", "proxysql-2.7"]]"#)
+        .page("At least one.");
+    IDS: Part = part("ids", &ids::FIELDS).or_defaults()
+        .absent("see below");
+    MANAGE: Part = part("manage", &manage::FIELDS)
+        .page("See [Ownership](#ownership).")
+        .absent("everything");
+    UNMANAGED: Or<Word<Unmanaged>> = word(
+        "unmanaged",
+        "What becomes of rows of a live system that are not ours.",
+    ).or(Unmanaged::Keep);
+    TARGETS: Map = map(
+        "targets",
+        "Proxies that configurations are applied to.",
+        Shaped::Object(&rollout::target::FIELDS),
+    )
+        .defines("targets");
+    WAVES: List = list(
+        "waves",
+        "The order in which targets are changed.",
+        "a list of waves",
+        Shaped::Object(&rollout::wave::FIELDS),
+    );
+    GATES: Map = map(
+        "gates",
+        "Measures that may not exceed a limit between waves.",
+        Shaped::Custom(rollout::gate_schema),
+    );
+    STATE: Part = part("state", &state::FIELDS).or_defaults();
+    SAFETY: Part = part("safety", &safety::FIELDS).or_defaults()
+        .absent("see below");
+    LINT: Part = part("lint", &lint::lint::FIELDS).or_defaults()
+        .absent("every code");
+    ENVIRONMENTS: Texts = texts(
+        "environments",
+        "Names of environments, each with its overlay `env/NAME.yaml`.",
+        "a list of names",
+    ).examples(r#"[["staging", "prod"]]"#);
+}
 
-fn engine_words() -> [(&'static str, EngineName); EngineName::ALL.len()] {
-    EngineName::ALL.map(|engine| (engine.as_str(), engine))
+object! {
+    mod ids = "Numbers that may be used, such as 1000-2999.";
+    HOSTGROUPS: Or<IdRange> = id_range("hostgroups", "Numbers that hostgroups may have, both ends included.")
+        .or(Ids::of(&IdRanges::DEFAULT.hostgroups))
+        .page("They go to clusters that pin none.");
+    RULES: Or<IdRange> = id_range("rules", "Numbers that query rules may have, both ends included.")
+        .or(Ids::of(&IdRanges::DEFAULT.rules));
+    FLAGS: Or<IdRange> = id_range("flags", "Numbers that flags may have, both ends included.")
+        .or(Ids::of(&IdRanges::DEFAULT.flags))
+        .page("Flags join chains of rules.");
+}
+
+object! {
+    mod manage = "What of a live system is ours; everything where not given. A part that is left out is what the project \
+                  itself writes.";
+    QUERY_RULES: IdRange = id_range("query_rules", "Numbers of the query rules that are ours, both ends included.");
+    USERS: Custom = custom("users", "Names of users that are ours, globs allowed; or `all`.", all_or_names)
+        .refers(refers::USERS);
+    CLUSTERS: Custom = custom("clusters", "Names of clusters that are ours, globs allowed; or `all`.", all_or_names)
+        .refers(refers::CLUSTERS);
+}
+
+object! {
+    mod state = "Where the state of runs is kept.";
+    DIR: Or<Text> = filled("dir", "A directory for the state, relative to the project.").or(StateSettings::DIR);
+    MYSQL: Text = text("mysql", "A MySQL database for the state, by its address.")
+        .page("Not supported yet.");
+    ETCD: Text = text("etcd", "A cluster of etcd for the state, by its address.")
+        .page("Not supported yet.");
+}
+
+object! {
+    mod safety = "What an apply may not exceed without approval.";
+    DELETES: Part = part("deletes", &deletes::FIELDS);
+    TRAFFIC_MOVED: Custom = custom(
+        "traffic_moved",
+        "Largest share of traffic that one apply moves, such as 2%.",
+        percentage,
+    ).examples(r#"["2%"]"#)
+        .absent("no limit");
+    PROTECT: Texts = texts("protect", "Addresses that need approval; globs are allowed.", "a list of addresses")
+        .examples(r#"[["users.*", "clusters.pay"]]"#)
+        .page("`*` stands for any text.")
+        .refers(refers::ADDRESS);
+    PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan may be applied.")
+        .absent("`6h`");
+    UNREACHABLE: Or<Word<Unreachable>> = word(
+        "unreachable",
+        "What happens when a target cannot be reached: the apply fails, or leaves it out.",
+    ).or(Unreachable::Fail);
+}
+
+object! {
+    mod deletes = "How much an apply may delete.";
+    MAX: Count = count("max", "The most objects that one apply may delete.").examples("[5]")
+        .absent("no limit");
+}
+
+/// What happens when a target cannot be reached.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Unreachable {
+    Fail,
+    Skip,
+}
+
+impl Words for Unreachable {
+    const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("skip", Self::Skip)];
+}
+
+fn all_or_names(says: &str) -> Value {
+    json!({
+        "description": says,
+        "if": { "type": "array" },
+        "then": { "items": { "type": "string", EXPECTS: "a name" } },
+        "else": { "enum": ["all"] },
+    })
+}
+
+fn percentage(says: &str) -> Value {
+    json!({
+        "description": says,
+        "type": "string",
+        "pattern": r"^[0-9]+(\.[0-9]+)?%$",
+        EXPECTS: "a percentage such as 2%",
+    })
 }
 
 /// Reads the project file.
@@ -43,24 +176,23 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         origin,
         environment: &bindings,
     };
-    for field in ["version", "engines"] {
-        object.require(field, context);
-    }
-    let engines = engines(&object, context);
+    object.require_all(&project::FIELDS, context);
+    let engines = engines::engines(&object, context);
     let ids = ids(&object, context);
     let manage = manage(&object, &ids, context);
     ProjectFile {
         project: project_name(&object, context),
         ids,
         manage,
-        unmanaged: object.word("unmanaged", &UNMANAGED, context).unwrap_or_default(),
-        targets: Table::new(targets(&object, &engines, context)),
-        waves: waves(&object, context),
-        gates: gates(&object, context),
+        unmanaged: object.get(&project::UNMANAGED, context),
+        targets: Table::new(rollout::targets(&object, &engines, context)),
+        waves: rollout::waves(&object, context),
+        gates: rollout::gates(&object, context),
         state: state(&object, context),
         safety: safety(&object, context),
-        lint: super::lint::lint(&object, context),
-        environments: texts(&object, "environments", context)
+        lint: lint::lint(&object, context),
+        environments: object
+            .list(&project::ENVIRONMENTS, context)
             .into_iter()
             .map(|name| Environment { name })
             .collect(),
@@ -68,133 +200,30 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
     }
 }
 
-fn texts(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<Arc<str>> {
-    object
-        .texts(field, context)
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect()
-}
-
-fn engines(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<EngineEntry> {
-    let Some(field) = object.view.get("engines") else {
-        return Vec::new();
-    };
-    let parent = section_origin(&field, context);
-    let items = field.value.items();
-    if items.is_empty()
-        && field
-            .value
-            .node()
-            .is_some_and(|node| node.as_sequence().is_some())
-    {
-        object.error(
-            MISSING_KEY,
-            "at least one engine is needed",
-            field.key.span,
-            context,
-        );
-    }
-    let mut engines: Vec<EngineEntry> = Vec::new();
-    for (item, index) in items.iter().zip(0u32..) {
-        let definition = instances::define_item(item, context);
-        let origin = context.origins.add_item(parent, index, definition);
-        let Some(entry) = engine(object, item, origin, context) else {
-            continue;
-        };
-        if let Some(first) = engines.iter().find(|engine| engine.name == entry.name) {
-            let message = format!("the engine `{}` is listed twice", entry.name.as_str());
-            let first = context.origins.span(first.origin);
-            object.push(
-                Diagnostic::error(DEFINED_TWICE, message)
-                    .at(item.span, "")
-                    .also(first, "first here"),
-                context,
-            );
-            continue;
-        }
-        engines.push(entry);
-    }
-    engines
-}
-
-fn engine<'a>(
-    object: &Object<'a, '_>,
-    item: &'a Node,
-    origin: OriginId,
-    context: &mut Context<'_>,
-) -> Option<EngineEntry> {
-    if item.as_mapping().is_none() {
-        // Another word is a problem of the structure.
-        let (_, name) = engine_words()
-            .into_iter()
-            .find(|(word, _)| item.as_text() == Some(word))?;
-        return Some(EngineEntry {
-            origin,
-            name,
-            regex: None,
-            iterations: None,
-        });
-    }
-    let entry = object.inner(View::of(item), item.span);
-    entry.require("engine", context);
-    let name = entry.word("engine", &engine_words(), context);
-    let regex = entry.word("regex", &REGEX, context);
-    let iterations = entry
-        .integer("iterations", 0..=1_000_000, context)
-        .and_then(|most| u32::try_from(most).ok());
-    Some(EngineEntry {
-        origin,
-        name: name?,
-        regex,
-        iterations,
-    })
-}
-
-fn id_range(
-    object: &Object<'_, '_>,
-    field: &str,
-    context: &mut Context<'_>,
-) -> Option<std::ops::RangeInclusive<u32>> {
-    let text = object.text(field, context)?;
-    let range = units::id_range(&text).filter(|range| *range.end() <= i32::MAX.unsigned_abs());
-    if range.is_none() {
-        let message = format!(
-            "expected a range such as 1000-2999 within 0-{}, found `{text}`",
-            i32::MAX
-        );
-        object.error(BAD_VALUE, message, object.span(field), context);
-    }
-    range
-}
-
 fn ids(object: &Object<'_, '_>, context: &mut Context<'_>) -> IdRanges {
-    let default = IdRanges::default();
-    let Some(part) = object.part("ids", context) else {
-        return default;
-    };
+    let part = object.part(&project::IDS, context);
     IdRanges {
-        hostgroups: id_range(&part, "hostgroups", context).unwrap_or(default.hostgroups),
-        rules: id_range(&part, "rules", context).unwrap_or(default.rules),
-        flags: id_range(&part, "flags", context).unwrap_or(default.flags),
+        hostgroups: within(part.as_ref(), &ids::HOSTGROUPS, context),
+        rules: within(part.as_ref(), &ids::RULES, context),
+        flags: within(part.as_ref(), &ids::FLAGS, context),
     }
 }
 
 fn manage(object: &Object<'_, '_>, ids: &IdRanges, context: &mut Context<'_>) -> Manage {
-    let Some(part) = object.part("manage", context) else {
+    let Some(part) = object.part(&project::MANAGE, context) else {
         return Manage::default();
     };
-    let names = |field: &str, context: &mut Context<'_>| {
-        let Some(value) = part.view.get(field).map(|field| field.value) else {
+    let names = |field: &dyn AnyField, context: &mut Context<'_>| {
+        let Some(value) = part.field(field).map(|field| field.value) else {
             return Managed::Own;
         };
         if value.node().is_none_or(|node| node.as_sequence().is_none()) {
             return Managed::All;
         }
-        let names = texts(&part, field, context).into_iter();
+        let names = part.list(field, context).into_iter();
         Managed::Listed(names.map(NamePattern::new).collect())
     };
-    let query_rules = id_range(&part, "query_rules", context);
+    let query_rules = part.get(&manage::QUERY_RULES, context);
     if let Some(ours) = &query_rules
         && !(ours.contains(ids.rules.start()) && ours.contains(ids.rules.end()))
     {
@@ -204,185 +233,54 @@ fn manage(object: &Object<'_, '_>, ids: &IdRanges, context: &mut Context<'_>) ->
             ids.rules.end()
         );
         let diagnostic = Diagnostic::error(OF_OTHERS, message)
-            .at(part.span("query_rules"), "")
+            .at(part.span(&manage::QUERY_RULES), "")
             .help("set `ids.rules` to a range within this one");
         part.push(diagnostic, context);
     }
     Manage {
         query_rules: query_rules.map_or(Managed::Own, Managed::Listed),
-        users: names("users", context),
-        clusters: names("clusters", context),
+        users: names(&manage::USERS, context),
+        clusters: names(&manage::CLUSTERS, context),
     }
 }
 
 /// It stands in messages and in statements of admin ports, so it is a name like any other.
 fn project_name(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    let name = object.filled_text("project", context)?;
+    let name = object.get(&project::PROJECT, context)?;
     if units::is_name(&name) {
         return Some(name);
     }
     let message = format!("a project's name is made of letters, digits, `_` and `-`, found `{name}`");
-    object.error(BAD_VALUE, message, object.span("project"), context);
+    object.error(BAD_VALUE, message, object.span(&project::PROJECT), context);
     None
 }
 
-fn targets(object: &Object<'_, '_>, engines: &[EngineEntry], context: &mut Context<'_>) -> Vec<Target> {
-    let Some(section) = object
-        .view
-        .get("targets")
-        .filter(|section| section.value.is_map())
-    else {
-        return Vec::new();
-    };
-    // An entry that could not be read may be the one that a target names.
-    let listed = object
-        .view
-        .get("engines")
-        .map_or(0, |field| field.value.items().len());
-    let engines_are_known = listed > 0 && listed == engines.len();
-    let parent = section_origin(&section, context);
-    let read = instances::read_all(
-        &section.value,
-        parent,
-        object.environment,
-        context,
-        |object, context| target(object, engines, engines_are_known, context),
-    );
-    read.into_iter().filter_map(|(_, target)| target).collect()
-}
-
-fn target(
-    object: &Object<'_, '_>,
-    engines: &[EngineEntry],
-    engines_are_known: bool,
-    context: &mut Context<'_>,
-) -> Option<Target> {
-    for field in ["engine", "admin", "user", "password"] {
-        object.require(field, context);
-    }
-    let engine = object.word("engine", &engine_words(), context);
-    if let Some(engine) = engine
-        && engines_are_known
-        && engines.iter().all(|entry| entry.name != engine)
-    {
-        let message = format!("the engine `{}` is not listed in `engines`", engine.as_str());
-        object.error(UNKNOWN_REFERENCE, message, object.span("engine"), context);
-    }
-    let admin = object.filled_text("admin", context);
-    if let Some(admin) = &admin
-        && !units::is_host_and_port(admin)
-    {
-        let message = format!("expected host:port, found `{admin}`");
-        object.error(BAD_VALUE, message, object.span("admin"), context);
-    }
-    let user = object.filled_text("user", context);
-    let password = user::secret(object, "password", context);
-    let labels = labels(object, "labels", context);
-    Some(Target {
-        name: object.name.clone(),
-        origin: object.origin,
-        engine: engine?,
-        admin: admin?,
-        user: user?,
-        password: password?.source,
-        labels,
-    })
-}
-
-fn labels(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<(Arc<str>, Arc<str>)> {
-    let Some(part) = object.part(field, context) else {
-        return Vec::new();
-    };
-    let label = |field: Field<'_>| {
-        let value = field.value.node()?.raw()?;
-        Some((Arc::from(&*field.key.text), Arc::from(value)))
-    };
-    part.view.fields().into_iter().filter_map(label).collect()
-}
-
-fn waves(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Wave> {
-    let Some(field) = object.view.get("waves") else {
-        return Vec::new();
-    };
-    let mut waves = Vec::new();
-    for item in field
-        .value
-        .items()
-        .iter()
-        .filter(|item| item.as_mapping().is_some())
-    {
-        let part = object.inner(View::of(item), item.span);
-        part.require("name", context);
-        waves.push(Wave {
-            name: part.filled_text("name", context).unwrap_or_default(),
-            select: labels(&part, "select", context),
-            max: part.count("max", context),
-            parallel: part.count("parallel", context),
-            bake_ms: part.duration_ms("bake", context),
-        });
-    }
-    waves
-}
-
-fn gates(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<GateLimit> {
-    let Some(part) = object.part("gates", context) else {
-        return Vec::new();
-    };
-    let mut gates = Vec::new();
-    for field in part.view.fields() {
-        let name = &*field.key.text;
-        let node = field.value.node();
-        let limit = match node.and_then(Node::as_text) {
-            Some(text) => units::percentage(text),
-            None => number(&part, name),
-        };
-        match limit {
-            Some(limit) => gates.push(GateLimit {
-                measure: context.intern(name),
-                limit,
-            }),
-            None => {
-                let message = "expected a number, or a percentage such as 0.2%";
-                part.error(BAD_VALUE, message, field.value.span(), context);
-            }
-        }
-    }
-    gates
-}
-
 fn state(object: &Object<'_, '_>, context: &mut Context<'_>) -> StateSettings {
-    let default = StateSettings::default();
-    let Some(part) = object.part("state", context) else {
-        return default;
-    };
-    for field in ["mysql", "etcd"] {
-        if part.has(field) {
-            let message = format!("state kept in {field} is not supported yet");
+    let part = object.part(&project::STATE, context);
+    if let Some(part) = &part {
+        let unsupported: [&dyn AnyField; 2] = [&state::MYSQL, &state::ETCD];
+        for field in unsupported.into_iter().filter(|field| part.has(*field)) {
+            let message = format!("state kept in {} is not supported yet", field.name());
             part.error(NOT_SUPPORTED, message, part.key_span(field), context);
         }
     }
     StateSettings {
-        dir: part.filled_text("dir", context).unwrap_or(default.dir),
+        dir: within(part.as_ref(), &state::DIR, context),
     }
 }
 
 fn safety(object: &Object<'_, '_>, context: &mut Context<'_>) -> Safety {
-    let Some(part) = object.part("safety", context) else {
+    let Some(part) = object.part(&project::SAFETY, context) else {
         return Safety::default();
     };
-    let deletes = part.part("deletes", context);
+    let deletes = part.part(&safety::DELETES, context);
+    let traffic_moved = part.read(&safety::TRAFFIC_MOVED, &Text::ANY, context);
+    let protect = part.list(&safety::PROTECT, context).into_iter();
     Safety {
-        deletes_max: deletes.and_then(|deletes| deletes.count("max", context)),
-        traffic_moved: part
-            .text("traffic_moved", context)
-            .and_then(|text| units::percentage(&text)),
-        protect: texts(&part, "protect", context)
-            .into_iter()
-            .map(NamePattern::new)
-            .collect(),
-        plan_expiry_ms: part.duration_ms("plan_expiry", context),
-        skip_unreachable: part
-            .word("unreachable", &[("fail", false), ("skip", true)], context)
-            .unwrap_or(false),
+        deletes_max: deletes.and_then(|deletes| deletes.get(&deletes::MAX, context)),
+        traffic_moved: traffic_moved.and_then(|text| units::percentage(&text)),
+        protect: protect.map(NamePattern::new).collect(),
+        plan_expiry_ms: part.get(&safety::PLAN_EXPIRY, context),
+        skip_unreachable: part.get(&safety::UNREACHABLE, context) == Unreachable::Skip,
     }
 }

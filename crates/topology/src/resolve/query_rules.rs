@@ -4,14 +4,108 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers, RowSource, RuleColumn};
 
+use self::beside::{AFTER, BEFORE};
 use super::object::Object;
 use super::scope::is_client_address;
+use super::values::Read;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
+use crate::fields::column::{Column, column};
+use crate::fields::{AnyField, Bit, Int, Text, Word, object};
 use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
+
+object! {
+    pub(crate) mod block = "Rules in written order.";
+    AT: Or<WordOr<BlockPlace>> = word_or("at", "Where the block stands; before_all where not given.", &beside::FIELDS)
+        .or(BlockPlace::BeforeAll);
+    RULES: List = list(
+        "rules",
+        "The rules in the order of evaluation.",
+        "a list of rules",
+        Shaped::Definition("rule"),
+    ).needed();
+}
+
+object! {
+    mod beside = "The object that the block stands beside.";
+    BEFORE: Text = filled("before", "In front of the rules of the object at this address.")
+        .refers(refers::RULES);
+    AFTER: Text = filled("after", "Behind the rules of the object at this address.")
+        .refers(refers::RULES);
+}
+
+object! {
+    pub(crate) mod rule = "A rule; columns that are not given keep the engine's default, but `active` is 1.";
+    RULE_ID: Count = int("rule_id", "A number that must be kept.", 1, 2_147_483_647)
+        .page("Greater than that of the rule before it.");
+    ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 where not given.").or(true);
+    USERNAME: Column = column("username", "The user that the session logged in as.")
+        .page("Exact.")
+        .refers(refers::USERS);
+    SCHEMANAME: Column = column("schemaname", "The schema that the session is in.")
+        .page("Exact.");
+    FLAG_IN: Or<Count> = id("flagIN", "The flag of the chain that the rule is part of; 0 where not given.").or(0);
+    CLIENT_ADDR: Column = column("client_addr", "The client's address, or a prefix that ends with `%`.")
+        .examples(r#"["10.0.%"]"#);
+    PROXY_ADDR: Column = column("proxy_addr", "The address that the client connected to.");
+    PROXY_PORT: Column = column("proxy_port", "The port that the client connected to.");
+    DIGEST: Column = column("digest", "The digest hash, such as \"0x4D7DCFF87DD1A927\".");
+    MATCH_DIGEST: Column = column("match_digest", "A regular expression over the digest text.").examples(r#"["^DROP "]"#);
+    MATCH_PATTERN: Column = column("match_pattern", "A regular expression over the statement.");
+    NEGATE_MATCH_PATTERN: Or<Bit> = bit("negate_match_pattern", "Whether both expressions must fail instead.")
+        .or(false);
+    RE_MODIFIERS: Or<Word<Modifiers>> = word(
+        "re_modifiers",
+        "How the expressions match; CASELESS where not given.",
+    ).or(Modifiers { caseless: true, global: false });
+    FLAG_OUT: Column = column("flagOUT", "The flag that evaluation goes on with.");
+    REPLACE_PATTERN: Column = column("replace_pattern", "What replaces the match of `match_pattern`.");
+    DESTINATION_HOSTGROUP: Column = column(
+        "destination_hostgroup",
+        "A hostgroup by number; `cluster` and `role` name one.",
+    );
+    CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
+        .page("It takes the place of `destination_hostgroup`.")
+        .refers(refers::CLUSTERS);
+    ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer where not given.")
+        .or_when(Role::Writer, When::Has(&CLUSTER));
+    CACHE_TTL: Column = column(
+        "cache_ttl",
+        "How long the result stays in the query cache, in milliseconds.",
+    );
+    CACHE_EMPTY_RESULT: Column = column("cache_empty_result", "Whether empty results are cached.");
+    CACHE_TIMEOUT: Column = column("cache_timeout", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
+    RECONNECT: Column = column("reconnect", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
+    TIMEOUT: Column = column("timeout", "Time after which the statement is ended, in milliseconds.");
+    RETRIES: Column = column("retries", "How often it is tried again.");
+    DELAY: Column = column("delay", "Time that the statement waits before it is sent, in milliseconds.");
+    NEXT_QUERY_FLAG_IN: Column = column(
+        "next_query_flagIN",
+        "The flag that the session's later statements begin with.",
+    );
+    MIRROR_FLAG_OUT: Column = column("mirror_flagOUT", "The flag that the mirrored statement begins with.");
+    MIRROR_HOSTGROUP: Column = column("mirror_hostgroup", "The hostgroup that the mirrored statement goes to.");
+    ERROR_MSG: Column = column("error_msg", "Refuses it with this text.")
+        .examples(r#"["DROP goes through change management"]"#);
+    OK_MSG: Column = column("OK_msg", "Answers OK with this text.");
+    STICKY_CONN: Column = column("sticky_conn", "A column that the engine keeps and does not use.")
+        .page("A note says so.");
+    MULTIPLEX: Column = column("multiplex", "0 off, 1 on, 2 not switched off by this statement.")
+        .page("See [pooling](pooling.md).");
+    GTID_FROM_HOSTGROUP: Column = column(
+        "gtid_from_hostgroup",
+        "The hostgroup whose last GTID of the session must have arrived.",
+    );
+    LOG: Column = column("log", "Whether it is written to the event log.");
+    APPLY: Or<Bit> = bit("apply", "Whether evaluation ends here; 0 where not given.").or(false);
+    ATTRIBUTES: Column = column("attributes", "JSON: `{\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}` draws a flag.");
+    COMMENT: Column = column("comment", "Free text, which the engine keeps beside the rule.");
+}
 
 /// Addresses that are compared for a "did you mean".
 const MAX_COMPARED: usize = 2_000;
@@ -65,24 +159,24 @@ fn place(blocks: &mut [RuleBlock], unplaced: &[Unplaced], context: &mut Context<
 }
 
 fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unplaced> {
-    let field = object.view.get("at").filter(|field| field.value.is_map())?;
-    let at = object.inner(field.value, field.key.span);
-    if at.has("before") && at.has("after") {
+    let at = object.inside(&block::AT)?;
+    if at.has(&BEFORE) && at.has(&AFTER) {
         let message = "a block stands before or after one object";
-        at.error(NOT_TOGETHER, message, at.key_span("after"), context);
+        at.error(NOT_TOGETHER, message, at.key_span(&AFTER), context);
         return None;
     }
-    if !at.has("before") && !at.has("after") {
+    if !at.has(&BEFORE) && !at.has(&AFTER) {
         let message = "a block stands before or after an object";
         let help = "write {before: ADDRESS} or {after: ADDRESS}, or leave `at` out: before_all";
-        let diagnostic = Diagnostic::error(MISSING_KEY, message)
-            .at(field.key.span, "")
-            .help(help);
+        let diagnostic = Diagnostic::error(MISSING_KEY, message).at(at.key, "").help(help);
         at.push(diagnostic, context);
         return None;
     }
-    let side = if at.has("before") { "before" } else { "after" };
-    let address = at.filled_text(side, context)?;
+    let (written, side): (_, fn(OriginId) -> BlockPlace) = match at.has(&BEFORE) {
+        true => (&BEFORE, BlockPlace::Before),
+        false => (&AFTER, BlockPlace::After),
+    };
+    let address = at.get(written, context)?;
     // `tenants/t137` is the short form of `shard_maps.tenants.shards.t137`.
     let address = match address.split_once('/') {
         Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
@@ -94,7 +188,7 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
         "throttles.",
         "query_rules.",
     ];
-    let span = at.span(side);
+    let span = at.span(written);
     if !placed.iter().any(|section| address.starts_with(section)) {
         let message = format!("no rules are made for `{address}`");
         let help = "name a shard map, a policy, a throttle or another block, such as shard_maps.tenants";
@@ -104,11 +198,6 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
         );
         return None;
     }
-    let side = if side == "before" {
-        BlockPlace::Before
-    } else {
-        BlockPlace::After
-    };
     Some(Unplaced {
         block: object.origin,
         side,
@@ -135,21 +224,12 @@ fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
 }
 
 fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<RuleBlock> {
-    object.require("rules", context);
-    let word = object.view.get("at").is_some_and(|field| !field.value.is_map());
-    let at = if word {
-        let words = [
-            ("before_all", BlockPlace::BeforeAll),
-            ("after_all", BlockPlace::AfterAll),
-        ];
-        object.word("at", &words, context)
-    } else {
-        None
-    };
+    object.require_all(&block::FIELDS, context);
+    let at = object.get(&block::AT, context);
     let mut rules = Vec::new();
-    if let Some(field) = object.view.get("rules") {
+    if let Some(field) = object.field(&block::RULES) {
         let parent = instances::part_origin(object, &field, context);
-        for (item, index) in object.items("rules", context).iter().zip(0u32..) {
+        for (item, index) in object.items(&block::RULES, context).iter().zip(0u32..) {
             if item.as_mapping().is_none() {
                 continue;
             }
@@ -170,7 +250,7 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     Some(RuleBlock {
         name: object.name.clone(),
         origin: object.origin,
-        at: at.unwrap_or(BlockPlace::BeforeAll),
+        at,
         rules,
     })
 }
@@ -178,19 +258,11 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
 fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> RawRule {
     let rule = RawRule {
         origin: object.origin,
-        rule_id: object
-            .integer("rule_id", 1..=i64::from(i32::MAX), context)
-            .and_then(|id| u32::try_from(id).ok()),
-        active: object.bit("active", context).unwrap_or(true),
-        flag_in: object.id("flagIN", context).unwrap_or(0),
-        cluster: names::cluster(object, "cluster", known, context),
-        role: object
-            .word(
-                "role",
-                &[("writer", Role::Writer), ("reader", Role::Reader)],
-                context,
-            )
-            .unwrap_or_default(),
+        rule_id: object.get(&rule::RULE_ID, context),
+        active: object.get(&rule::ACTIVE, context),
+        flag_in: object.get(&rule::FLAG_IN, context),
+        cluster: names::cluster(object, &rule::CLUSTER, known, context),
+        role: object.get(&rule::ROLE, context),
         columns: EngineRule::read(&mut Written { object, context }),
     };
     check(object, context);
@@ -203,81 +275,96 @@ struct Written<'w, 'o, 's, 'c> {
     context: &'w mut Context<'c>,
 }
 
+impl Written<'_, '_, '_, '_> {
+    fn read<K: Read>(&mut self, column: &RuleColumn, kind: &K) -> Option<(Span, K::Value)> {
+        let field = self.object.view.get(column.name())?;
+        let value = kind.read(&field, self.object, self.context)?;
+        Some((field.value.span(), value))
+    }
+
+    fn wrong(&mut self, message: impl Into<String>, span: Span) {
+        self.object.error(BAD_VALUE, message, span, self.context);
+    }
+}
+
 impl RowSource for Written<'_, '_, '_, '_> {
     fn text(&mut self, column: &RuleColumn) -> Option<String> {
-        let text = self.object.text(column.name(), self.context)?;
-        if column.name() == "client_addr" && !is_client_address(&text) {
-            let message = format!("expected an address, or a prefix that ends with `%`, found `{text}`");
-            self.object
-                .error(BAD_VALUE, message, self.object.span(column.name()), self.context);
+        let (span, text) = self.read(column, &Text::ANY)?;
+        if column.name() == rule::CLIENT_ADDR.name() && !is_client_address(&text) {
+            self.wrong(
+                format!("expected an address, or a prefix that ends with `%`, found `{text}`"),
+                span,
+            );
         }
         Some(text.to_string())
     }
 
     fn number(&mut self, column: &RuleColumn) -> Option<u32> {
         let range = column.column.range()?;
-        let number = self.object.integer(column.name(), range, self.context)?;
-        u32::try_from(number).ok()
+        let number = self.read(column, &Int::between(*range.start(), *range.end()));
+        number.map(|(_, number)| number)
     }
 
     fn switch(&mut self, column: &RuleColumn) -> Option<bool> {
-        self.object.bit(column.name(), self.context)
+        self.read(column, &Bit).map(|(_, switch)| switch)
     }
 
     fn digest(&mut self, column: &RuleColumn) -> Option<u64> {
-        digest(self.object, column.name(), self.context)
+        let (span, text) = self.read(column, &Text::ANY)?;
+        let digest = units::digest(&text);
+        if digest.is_none() {
+            self.wrong(
+                format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`"),
+                span,
+            );
+        }
+        digest
     }
 
     fn modifiers(&mut self, column: &RuleColumn) -> Option<Modifiers> {
-        self.object.word(column.name(), &Modifiers::ALL, self.context)
+        self.read(column, &Word::ANY).map(|(_, modifiers)| modifiers)
     }
 
+    /// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
     fn flag_outs(&mut self, column: &RuleColumn) -> Vec<FlagOutChoice> {
-        flag_outs(self.object, column.name(), self.context)
+        let written = self.read(column, &Text::ANY);
+        let Some((span, text)) = written.filter(|(_, text)| !text.is_empty()) else {
+            return Vec::new();
+        };
+        let choices = parse_flag_outs(&text);
+        if choices.is_none() {
+            self.wrong(
+                "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}",
+                span,
+            );
+        }
+        choices.unwrap_or_default()
     }
 }
 
 fn check(object: &Object<'_, '_>, context: &mut Context<'_>) {
-    if object.has("cluster") && object.has("destination_hostgroup") {
+    if object.has(&rule::CLUSTER) && object.has(&rule::DESTINATION_HOSTGROUP) {
         let message = "`cluster` and `destination_hostgroup` both say where the statement goes";
         object.error(
             NOT_TOGETHER,
             message,
-            object.key_span("destination_hostgroup"),
+            object.key_span(&rule::DESTINATION_HOSTGROUP),
             context,
         );
     }
-    if object.has("role") && !object.has("cluster") {
+    if object.has(&rule::ROLE) && !object.has(&rule::CLUSTER) {
         let message = "`role` needs a `cluster`: a hostgroup by number has one role";
-        object.error(NOT_TOGETHER, message, object.key_span("role"), context);
+        object.error(NOT_TOGETHER, message, object.key_span(&rule::ROLE), context);
     }
-    if object.has("replace_pattern") && !object.has("match_pattern") {
+    if object.has(&rule::REPLACE_PATTERN) && !object.has(&rule::MATCH_PATTERN) {
         let message = "`replace_pattern` replaces what `match_pattern` matches, and there is none";
-        object.error(NOT_TOGETHER, message, object.key_span("replace_pattern"), context);
+        object.error(
+            NOT_TOGETHER,
+            message,
+            object.key_span(&rule::REPLACE_PATTERN),
+            context,
+        );
     }
-}
-
-fn digest(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<u64> {
-    let text = object.text(field, context)?;
-    let digest = units::digest(&text);
-    if digest.is_none() {
-        let message = format!("expected a digest such as 0x4D7DCFF87DD1A927, found `{text}`");
-        object.error(BAD_VALUE, message, object.span(field), context);
-    }
-    digest
-}
-
-/// The flags that `attributes` draws from: `{"flagOUTs": [{"id": 1, "weight": 9}]}`.
-fn flag_outs(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<FlagOutChoice> {
-    let Some(text) = object.text(field, context).filter(|text| !text.is_empty()) else {
-        return Vec::new();
-    };
-    let choices = parse_flag_outs(&text);
-    if choices.is_none() {
-        let message = "expected JSON such as {\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}";
-        object.error(BAD_VALUE, message, object.span(field), context);
-    }
-    choices.unwrap_or_default()
 }
 
 fn parse_flag_outs(text: &str) -> Option<Vec<FlagOutChoice>> {
@@ -294,4 +381,36 @@ fn parse_flag_outs(text: &str) -> Option<Vec<FlagOutChoice>> {
         })
     };
     choices.as_array()?.iter().map(choice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use shardwright_tables::QUERY_RULES;
+
+    use super::rule;
+
+    #[test]
+    fn a_rule_has_the_columns_of_the_table_with_their_ranges() {
+        let schema = rule::FIELDS.schema();
+        let fields = schema["properties"].as_object().unwrap();
+        let columns = QUERY_RULES.columns.iter().map(|column| column.name);
+        let names: BTreeSet<&str> = columns.chain(["cluster", "role"]).collect();
+        assert_eq!(fields.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+        for column in QUERY_RULES.columns {
+            let field = &fields[column.name];
+            let bounds = match field.get("enum") {
+                Some(words) if column.is_number() => Some(words[0].as_i64().zip(words[1].as_i64()).unwrap()),
+                _ => field["minimum"].as_i64().zip(field["maximum"].as_i64()),
+            };
+            // An id that is pinned begins at 1.
+            let least = |range: &std::ops::RangeInclusive<i64>| match column.name {
+                "rule_id" => 1,
+                _ => *range.start(),
+            };
+            let range = column.range().map(|range| (least(&range), *range.end()));
+            assert_eq!(bounds, range, "{}", column.name);
+        }
+    }
 }

@@ -1,28 +1,115 @@
 //! Route tests: generators run, sessions are completed, references looked up.
 
 mod commands;
-mod expectation;
+pub(crate) mod expectation;
 mod properties;
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
 use super::object::Object;
+use super::values::words_of;
 use super::{instances, names, section_origin};
-use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_WORD};
+use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::model::{EngineName, OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
-use crate::structure::one_of;
+use crate::fields::{AnyField, Declared, EXPECTS, Map, object};
+use crate::model::{OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
 use crate::view::{Field, View};
 
 use self::commands::{Prepared, query};
+use self::test::{EXPECT, QUERY, SCRIPT};
 
 /// Longest name of a test, in bytes.
 const MAX_NAME_BYTES: usize = 256;
+
+object! {
+    pub(crate) mod file = "Route tests of a shardwright project: where statements must go, checked without a server.";
+    VERSION: Custom = version();
+    SESSION: Definition = test::SESSION;
+    ROUTE_TESTS: Map = map("route_tests", "Tests by name; a name is a sentence.", Shaped::Object(&test::FIELDS))
+        .page("One name is used once in a project.")
+        .keys(refers::NOTHING);
+    PROPERTIES: Map = map(
+        "properties",
+        "What must hold for all statements of a domain, by name; a name is a sentence.",
+        Shaped::Object(&properties::property::FIELDS),
+    )
+        .page("See [below](#properties).")
+        .keys(refers::NOTHING);
+}
+
+object! {
+    pub(crate) mod test = "One statement with what must become of it, or a script of one session.";
+    FOR_EACH: Definition = for_each();
+    SESSION: Definition = defined("session", "", "session")
+        .page("Who sends it.")
+        .absent("the file's");
+    ENGINES: Texts = texts(
+        "engines",
+        "Engines that the test is for; every one that the project lists when absent.",
+        "a list of engines",
+    )
+        .absent("every listed one");
+    QUERY: Text = text("query", "The statement that the session sends.")
+        .page("Blanks at its end do not count.");
+    EXPECT: Definition = defined("expect", "", "expect")
+        .page("What must become of it.");
+    SCRIPT: List = list(
+        "script",
+        "Statements that one session sends, in this order.",
+        "a list of statements",
+        Shaped::Object(&step::FIELDS),
+    )
+        .page("It stands in place of `query` and `expect`.");
+}
+
+object! {
+    mod step = "A statement of a script.";
+    QUERY: Text = test::QUERY;
+    PREPARE: Text = filled(
+        "prepare",
+        "The name that the statement is prepared under (COM_STMT_PREPARE); absent where it is sent as text.",
+    )
+        .page("The name again: another statement in its place.");
+    EXECUTE: Text = filled(
+        "execute",
+        "In place of a statement: the name of one that a step before prepared (COM_STMT_EXECUTE).",
+    )
+        .page("The step before is of the same login.");
+    VALUES: List = list(
+        "values",
+        "The values of an execution's parameters. No engine routes by them; they are counted.",
+        "a list of values",
+        Shaped::Custom(parameter_schema),
+    )
+        .absent("as many as there are");
+    EXPECT: Definition = test::EXPECT;
+    SESSION: Definition = test::SESSION;
+    AFTER: Duration = duration("after", "Time since the statement before it; 0ms when absent.");
+}
+
+object! {
+    pub(crate) mod session =
+        "Who sends the statement, and from where. What is absent is taken from the test around it, then from the file.";
+    USER: Text = filled("user", "The user who logged in; may be absent where there is one user.")
+        .refers(refers::USERS);
+    SCHEMA: Text = text("schema", "The session's schema; the user's when absent.")
+        .refers(refers::SCHEMAS);
+    CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
+    LISTENER: Text = filled("listener", "The listener that the session came in through, by name.");
+}
+
+fn parameter_schema() -> Value {
+    json!({
+        "type": ["string", "integer", "number", "boolean", "null"],
+        EXPECTS: "text, a number, true, false or null",
+    })
+}
 
 /// Reads the tests of each file; files do not merge.
 pub(crate) fn route_tests(
@@ -46,25 +133,6 @@ pub(crate) fn route_tests(
     (reader.tests, reader.properties)
 }
 
-/// The engines that a test is for.
-fn engines(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<EngineName> {
-    let mut engines = Vec::new();
-    for (span, word) in object.texts("engines", context) {
-        match EngineName::ALL
-            .into_iter()
-            .find(|engine| engine.as_str() == &*word)
-        {
-            Some(engine) => engines.push(engine),
-            None => {
-                let known = EngineName::ALL.map(|engine| engine.as_str().to_owned());
-                let message = format!("expected {}, found `{word}`", one_of(&known));
-                object.error(UNKNOWN_WORD, message, span, context);
-            }
-        }
-    }
-    engines
-}
-
 struct Reader<'t> {
     topology: &'t Topology,
     /// Whether all of the topology could be read, so that a name which is not found does not exist.
@@ -78,7 +146,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn file(&mut self, root: &View<'_>, context: &mut Context<'_>) {
-        self.each(root, "route_tests", context, |reader, object, context| {
+        self.each(root, &file::ROUTE_TESTS, context, |reader, object, context| {
             let session = reader.file_session(root, object.origin, object.environment, context);
             reader.test(object, &session, context)
         });
@@ -88,11 +156,11 @@ impl<'t> Reader<'t> {
     fn each(
         &mut self,
         root: &View<'_>,
-        section: &str,
+        section: &Declared<Map>,
         context: &mut Context<'_>,
         mut read: impl FnMut(&mut Self, &Object<'_, '_>, &mut Context<'_>) -> Option<()>,
     ) {
-        let Some(section) = root.get(section).filter(|section| section.value.is_map()) else {
+        let Some(section) = root.get(section.name()).filter(|section| section.value.is_map()) else {
             return;
         };
         let parent = section_origin(&section, context);
@@ -145,10 +213,13 @@ impl<'t> Reader<'t> {
         environment: &Environment,
         context: &mut Context<'_>,
     ) -> TestSession {
-        let Some(field) = root.get("session").filter(|field| field.value.is_map()) else {
+        let Some(field) = root
+            .get(file::SESSION.name())
+            .filter(|field| field.value.is_map())
+        else {
             return TestSession::default();
         };
-        let name = context.intern("session");
+        let name = context.intern(file::SESSION.name());
         let object = Object {
             view: field.value,
             key: field.key.span,
@@ -167,34 +238,35 @@ impl<'t> Reader<'t> {
     ) -> Option<()> {
         let session = self.inner_session(object, around, context);
         let mut steps = Vec::new();
-        if object.has("script") {
-            for field in ["query", "expect"].into_iter().filter(|field| object.has(field)) {
-                let message = format!("`{field}` does not go together with `script`");
+        if object.has(&SCRIPT) {
+            let alone: [&dyn AnyField; 2] = [&QUERY, &EXPECT];
+            for field in alone.into_iter().filter(|field| object.has(*field)) {
+                let message = format!("`{}` does not go together with `script`", field.name());
                 object.error(NOT_TOGETHER, message, object.key_span(field), context);
             }
             let mut prepared = Prepared::default();
-            for (item, index) in object.items("script", context).iter().zip(0u32..) {
+            for (item, index) in object.items(&SCRIPT, context).iter().zip(0u32..) {
                 let step = object.inner(View::of(item), item.span);
                 let session = self.inner_session(&step, &session, context);
                 steps.extend(self.step(&step, Some(index), session, &mut prepared, context));
             }
-            if object.items("script", context).is_empty() {
+            if object.items(&SCRIPT, context).is_empty() {
                 object.error(
                     MISSING_KEY,
                     "a script without statements",
-                    object.key_span("script"),
+                    object.key_span(&SCRIPT),
                     context,
                 );
             }
         } else {
-            object.require("query", context);
-            object.require("expect", context);
+            object.require(&QUERY, context);
+            object.require(&EXPECT, context);
             steps.extend(self.step(object, None, session, &mut Prepared::default(), context));
         }
         self.tests.push(RouteTest {
             name: object.name.clone(),
             origin: object.origin,
-            engines: engines(object, context),
+            engines: words_of(&object.texts(&test::ENGINES, context), object, context),
             steps,
         });
         Some(())
@@ -216,7 +288,11 @@ impl<'t> Reader<'t> {
             let users: Vec<&str> = self.topology.users.names().take(8).collect();
             let diagnostic = Diagnostic::error(MISSING_KEY, "which user sends the statement?")
                 .at(
-                    object.key_span(if object.has("query") { "query" } else { "execute" }),
+                    object.key_span(if object.has(&QUERY) {
+                        &QUERY
+                    } else {
+                        &step::EXECUTE
+                    }),
                     "",
                 )
                 .help(format!(
@@ -228,7 +304,7 @@ impl<'t> Reader<'t> {
         Some(TestStep {
             index,
             session,
-            after_ms: object.duration_ms("after", context).unwrap_or(0),
+            after_ms: object.get(&step::AFTER, context).unwrap_or(0),
             command,
             query,
             expect: self.expectation(object, context),
@@ -241,7 +317,7 @@ impl<'t> Reader<'t> {
         around: &TestSession,
         context: &mut Context<'_>,
     ) -> TestSession {
-        let mut session = match object.part("session", context) {
+        let mut session = match object.part(&test::SESSION, context) {
             Some(part) => self.session(&part, around, context),
             None => around.clone(),
         };
@@ -257,7 +333,7 @@ impl<'t> Reader<'t> {
         around: &TestSession,
         context: &mut Context<'_>,
     ) -> TestSession {
-        let user = object.filled_text("user", context);
+        let user = object.get(&session::USER, context);
         if let Some(user) = &user
             && self.topology.users.place(user).is_none()
         {
@@ -265,12 +341,12 @@ impl<'t> Reader<'t> {
                 "user",
                 user,
                 self.topology.users.names(),
-                object.span("user"),
+                object.span(&session::USER),
                 object,
                 context,
             );
         }
-        let listener = object.filled_text("listener", context);
+        let listener = object.get(&session::LISTENER, context);
         if let Some(listener) = &listener
             && self.topology.listeners.place(listener).is_none()
         {
@@ -279,16 +355,18 @@ impl<'t> Reader<'t> {
                 "listener",
                 listener,
                 known,
-                object.span("listener"),
+                object.span(&session::LISTENER),
                 object,
                 context,
             );
         }
         TestSession {
             user: user.or_else(|| around.user.clone()),
-            schema: object.text("schema", context).or_else(|| around.schema.clone()),
+            schema: object
+                .get(&session::SCHEMA, context)
+                .or_else(|| around.schema.clone()),
             client: object
-                .filled_text("client", context)
+                .get(&session::CLIENT, context)
                 .or_else(|| around.client.clone()),
             listener: listener.or_else(|| around.listener.clone()),
         }

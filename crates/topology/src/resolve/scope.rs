@@ -5,35 +5,87 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
+use self::scope::*;
 use super::object::Object;
 use super::{Known, names};
-use crate::codes::{BAD_VALUE, MATCHES_NOTHING, UNKNOWN_WORD};
+use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
 use crate::context::Context;
+use crate::fields::{AnyField, Declared, Texts, WordList, object};
 use crate::model::{NamePattern, Names, Scope, StatementClass};
-use crate::structure::one_of;
 use crate::units;
 
-const STATEMENTS: [(&str, StatementClass); 14] = [
-    ("select", StatementClass::Select),
-    ("insert", StatementClass::Insert),
-    ("update", StatementClass::Update),
-    ("delete", StatementClass::Delete),
-    ("replace", StatementClass::Replace),
-    ("ddl", StatementClass::Ddl),
-    ("call", StatementClass::Call),
-    ("show", StatementClass::Show),
-    ("set", StatementClass::Set),
-    ("begin", StatementClass::Begin),
-    ("commit", StatementClass::Commit),
-    ("lock", StatementClass::Lock),
-    ("prepare", StatementClass::Prepare),
-    ("other", StatementClass::Other),
-];
+object! {
+    pub(crate) mod scope = "Which statements: keys must all hold, lists are alternatives.";
+    USERS: Texts = texts(
+        "users",
+        "Names of users; globs are allowed.",
+        "a list of names",
+    ).examples(r#"[["app", "batch_*"]]"#)
+        .page("Who is logged in.")
+        .refers(refers::USERS);
+    EXCEPT_USERS: Texts = USERS.except("except_users");
+    SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names")
+        .page("The qualifiers of tables do not count.")
+        .refers(refers::SCHEMAS);
+    EXCEPT_SCHEMAS: Texts = SCHEMAS.except("except_schemas");
+    CLUSTERS: Texts = texts(
+        "clusters",
+        "Names of clusters; globs are allowed.",
+        "a list of names",
+    ).examples(r#"[["shard-*"]]"#)
+        .page("Where the statement has been placed; before any placement, the user's cluster.")
+        .refers(refers::CLUSTERS);
+    EXCEPT_CLUSTERS: Texts = CLUSTERS.except("except_clusters");
+    LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names")
+        .page("The [listener](listeners.md) that the session came in through.")
+        .refers(refers::LISTENERS);
+    EXCEPT_LISTENERS: Texts = LISTENERS.except("except_listeners");
+    CLIENT_ADDR: Texts = text_or_list(
+        "client_addr",
+        "Addresses of clients, or prefixes that end with `%`.",
+    ).examples(r#"["10.0.%"]"#)
+        .page("It compares exactly, or the prefix.");
+    EXCEPT_CLIENT_ADDR: Texts = CLIENT_ADDR.except("except_client_addr");
+    STATEMENTS: WordList<StatementClass> = words(
+        "statements",
+        "Classes of statements, such as `select` or `ddl`.",
+        "a list of statement classes",
+    )
+        .page("All are listed below.");
+    EXCEPT_STATEMENTS: WordList<StatementClass> = STATEMENTS.except("except_statements");
+    TABLES: Texts = texts("tables", "Names of tables that it names; globs are allowed.", "a list of names")
+        .page("`table` or `schema.table`; one is enough.");
+    EXCEPT_TABLES: Texts = TABLES.except("except_tables");
+    FUNCTIONS: Texts = texts(
+        "functions",
+        "Names of SQL functions that it calls, without case.",
+        "a list of names",
+    ).examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#)
+        .page("One is enough.");
+    EXCEPT_FUNCTIONS: Texts = FUNCTIONS.except("except_functions");
+    MATCH_DIGEST: Texts = text_or_list(
+        "match_digest",
+        "Regular expressions over the digest text.",
+    ).examples(r#"["^SELECT .* FROM (products|reviews)"]"#)
+        .page("Without case; it searches, so anchor it yourself.");
+    EXCEPT_MATCH_DIGEST: Texts = MATCH_DIGEST.except("except_match_digest");
+    MATCH_PATTERN: Texts = text_or_list("match_pattern", "Regular expressions over the statement.")
+        .page("Without case; it searches, and a rewritten statement is searched as it is sent.");
+    EXCEPT_MATCH_PATTERN: Texts = MATCH_PATTERN.except("except_match_pattern");
+    DIGEST: Texts = texts(
+        "digest",
+        "Digests of statements, such as `0x4D7DCFF87DD1A927`.",
+        "a list of digests",
+    ).of(A_DIGEST).examples(r#"[["0x4D7DCFF87DD1A927"]]"#);
+    EXCEPT_DIGEST: Texts = DIGEST.except("except_digest");
+}
+
+const A_DIGEST: &str = "a digest such as \"0x4D7DCFF87DD1A927\"";
 
 /// The scope of a field such as `applies_to`; everything where it is absent.
 pub(super) fn scope_of(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &dyn AnyField,
     known: &Known,
     context: &mut Context<'_>,
 ) -> Scope {
@@ -45,59 +97,54 @@ pub(super) fn scope_of(
 /// A scope that is the object itself.
 pub(super) fn scope(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Scope {
     Scope {
-        users: existing(object, ["users", "except_users"], "user", &known.users, context),
-        schemas: any(object, ["schemas", "except_schemas"], context),
+        users: existing(object, [&USERS, &EXCEPT_USERS], "user", &known.users, context),
+        schemas: any(object, [&SCHEMAS, &EXCEPT_SCHEMAS], context),
         clusters: existing(
             object,
-            ["clusters", "except_clusters"],
+            [&CLUSTERS, &EXCEPT_CLUSTERS],
             "cluster",
             &known.clusters,
             context,
         ),
         listener_ports: listener_ports(object, known, context),
-        client_addr: client_addresses(object, "client_addr", context),
-        except_client_addr: client_addresses(object, "except_client_addr", context),
-        statements: statements(object, "statements", context),
-        except_statements: statements(object, "except_statements", context),
-        tables: any(object, ["tables", "except_tables"], context),
-        functions: any(object, ["functions", "except_functions"], context),
-        match_digest: texts(object, "match_digest", context),
-        except_match_digest: texts(object, "except_match_digest", context),
-        match_pattern: texts(object, "match_pattern", context),
-        except_match_pattern: texts(object, "except_match_pattern", context),
-        digest: digests(object, "digest", context),
-        except_digest: digests(object, "except_digest", context),
+        client_addr: client_addresses(object, &CLIENT_ADDR, context),
+        except_client_addr: client_addresses(object, &EXCEPT_CLIENT_ADDR, context),
+        statements: statements(object, &STATEMENTS, context),
+        except_statements: statements(object, &EXCEPT_STATEMENTS, context),
+        tables: any(object, [&TABLES, &EXCEPT_TABLES], context),
+        functions: any(object, [&FUNCTIONS, &EXCEPT_FUNCTIONS], context),
+        match_digest: texts(object, &MATCH_DIGEST, context),
+        except_match_digest: texts(object, &EXCEPT_MATCH_DIGEST, context),
+        match_pattern: texts(object, &MATCH_PATTERN, context),
+        except_match_pattern: texts(object, &EXCEPT_MATCH_PATTERN, context),
+        digest: digests(object, &DIGEST, context),
+        except_digest: digests(object, &EXCEPT_DIGEST, context),
     }
 }
 
-fn texts(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<Arc<str>> {
-    let texts: Vec<Arc<str>> = object
-        .texts(field, context)
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect();
+fn texts(object: &Object<'_, '_>, field: &Declared<Texts>, context: &mut Context<'_>) -> Vec<Arc<str>> {
+    let texts = object.list(field, context);
     never_empty(object, field, context);
     texts
 }
 
 /// An empty list of alternatives would match nothing, while a list without members reads as no condition.
-fn never_empty(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) {
+fn never_empty(object: &Object<'_, '_>, field: &dyn AnyField, context: &mut Context<'_>) {
     let empty = object
-        .view
-        .get(field)
+        .field(field)
         .and_then(|field| field.value.node()?.as_sequence().map(<[_]>::is_empty))
         .unwrap_or_default();
     if empty {
         object.error(
             BAD_VALUE,
-            format!("the list `{field}` is empty"),
+            format!("the list `{}` is empty", field.name()),
             object.span(field),
             context,
         );
     }
 }
 
-fn any(object: &Object<'_, '_>, fields: [&str; 2], context: &mut Context<'_>) -> Names {
+fn any(object: &Object<'_, '_>, fields: [&Declared<Texts>; 2], context: &mut Context<'_>) -> Names {
     let [include, except] = fields.map(|field| {
         texts(object, field, context)
             .into_iter()
@@ -110,7 +157,7 @@ fn any(object: &Object<'_, '_>, fields: [&str; 2], context: &mut Context<'_>) ->
 /// Names of objects: an exact name must exist, a glob should match one.
 fn existing<T>(
     object: &Object<'_, '_>,
-    fields: [&str; 2],
+    fields: [&Declared<Texts>; 2],
     kind: &str,
     known: &FxHashMap<Arc<str>, Option<T>>,
     context: &mut Context<'_>,
@@ -143,7 +190,7 @@ fn existing<T>(
 
 /// The ports of the listeners that are meant. Exceptions alone mean all others that are listed.
 fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Vec<u16> {
-    let fields = ["listeners", "except_listeners"];
+    let fields: [&Declared<Texts>; 2] = [&LISTENERS, &EXCEPT_LISTENERS];
     let names = existing(object, fields, "listener", &known.listeners, context);
     if names.is_any() {
         return Vec::new();
@@ -162,14 +209,18 @@ fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<
     if ports.is_empty() && !reported {
         let field = fields
             .into_iter()
-            .find(|field| object.has(field))
-            .unwrap_or_default();
+            .find(|field| object.has(*field))
+            .unwrap_or(&LISTENERS);
         object.error(BAD_VALUE, "no listener is left", object.span(field), context);
     }
     ports
 }
 
-fn client_addresses(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<Arc<str>> {
+fn client_addresses(
+    object: &Object<'_, '_>,
+    field: &Declared<Texts>,
+    context: &mut Context<'_>,
+) -> Vec<Arc<str>> {
     for (span, text) in object.texts(field, context) {
         if !is_client_address(&text) {
             let message = format!("expected an address, or a prefix that ends with `%`, found `{text}`");
@@ -184,27 +235,16 @@ pub(super) fn is_client_address(text: &str) -> bool {
     !text.is_empty() && shardwright_tables::is_client_addr(text)
 }
 
-pub(super) fn statements(
+fn statements(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &Declared<WordList<StatementClass>>,
     context: &mut Context<'_>,
 ) -> Vec<StatementClass> {
     never_empty(object, field, context);
-    let mut classes = Vec::new();
-    for (span, text) in object.texts(field, context) {
-        match STATEMENTS.iter().find(|(word, _)| **word == *text) {
-            Some((_, class)) => classes.push(*class),
-            None => {
-                let words: Vec<String> = STATEMENTS.iter().map(|(word, _)| (*word).to_owned()).collect();
-                let message = format!("expected {}, found `{text}`", one_of(&words));
-                object.error(UNKNOWN_WORD, message, span, context);
-            }
-        }
-    }
-    classes
+    object.get(field, context).unwrap_or_default()
 }
 
-fn digests(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Vec<u64> {
+fn digests(object: &Object<'_, '_>, field: &Declared<Texts>, context: &mut Context<'_>) -> Vec<u64> {
     never_empty(object, field, context);
     let mut digests = Vec::new();
     for (span, text) in object.texts(field, context) {

@@ -6,46 +6,91 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 
+use self::server::{HOST, MAX_REPLICATION_LAG, UNTIL};
+use super::cluster::cluster;
 use super::instances;
 use super::object::Object;
 use crate::codes::{BAD_VALUE, DEFINED_TWICE, NOT_TOGETHER, STATE_EXPIRED};
 use crate::context::Context;
-use crate::model::{Server, ServerState};
+use crate::fields::{AnyField, Count, Declared, Text, int, object};
+use crate::model::{ClusterKind, Server, ServerState, Words};
 
-const STATES: [(&str, ServerState); 3] = [
-    ("online", ServerState::Online),
-    ("draining", ServerState::Draining),
-    ("offline", ServerState::Offline),
-];
-/// Connections to a server where nothing is written.
-const MAX_CONNECTIONS: u32 = 1_000;
-/// The largest weight of ProxySQL; shares are relative, so nobody needs more.
-const MAX_WEIGHT: i64 = 10_000_000;
+object! {
+    pub(crate) mod server = "A database server.";
+    HOST: Text = filled("host", "The host name or the address of the server.").needed().examples(
+        r#"["db1.internal", "10.0.0.7"]"#,
+    )
+        .page("Without a port.");
+    PORT: Or<Int<u16>> = int("port", "TCP port; 3306 where not given.", 1, 65_535).or(3306);
+    WEIGHT: Or<Count> = weight(
+        "weight",
+        "Share of writes among several writers; 1 where not given. Only their ratio counts.",
+    ).or(1);
+    READ_WEIGHT: Count = weight(
+        "read_weight",
+        "Share of reads among readers; `weight` where not given. Only their ratio counts: 1 and 100 are one read in 101 \
+         and a hundred in 101. Who writes is up to `writer_preference`.",
+    ).examples("[1, 100]")
+        .absent("`weight`");
+    MAX_CONNECTIONS: Or<Count> = count(
+        "max_connections",
+        "Most connections that one proxy opens to it, per hostgroup; 1000 where not given.",
+    ).or(1_000).examples("[400]")
+        .page("At least 1.");
+    SERVER_MAX_CONNECTIONS: Count = count(
+        "server_max_connections",
+        "The server's own `max_connections`. Where it is given, what all proxies together may open to it is compared \
+         with it.",
+    ).examples("[2000]")
+        .page("What does not fit is a finding (SW704).")
+        .absent("not compared");
+    MAX_REPLICATION_LAG: Duration = duration(
+        "max_replication_lag",
+        "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit where not \
+         given.",
+    )
+        .absent("no limit");
+    STATE: Or<Word<ServerState>> = word(
+        "state",
+        "Whether it takes traffic: `online` (where not given), `draining` (what runs may end, nothing new starts), \
+         `offline` (nothing).",
+    ).or(ServerState::Online);
+    UNTIL: Text = text(
+        "until",
+        "Until when the state is meant, such as `2027-01-10T06:00:00Z` (RFC 3339); past it, a finding.",
+    ).examples(r#"["2027-01-10T06:00:00Z"]"#)
+        .page("The finding is SW316.");
+    REASON: Text = text("reason", "Why it is in that state, such as a change number.").examples(r#"["CHG-77"]"#);
+}
 
-pub(super) fn servers(cluster: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Server> {
-    let Some(field) = cluster.view.get("servers").filter(|field| field.value.is_map()) else {
+/// Shares are relative: nobody needs more than the largest weight of ProxySQL.
+const fn weight(name: &'static str, says: &'static str) -> Declared<Count> {
+    int(name, says, 0, 10_000_000)
+}
+
+pub(super) fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Server> {
+    let Some(field) = object
+        .field(&cluster::SERVERS)
+        .filter(|field| field.value.is_map())
+    else {
         return Vec::new();
     };
-    let parent = instances::part_origin(cluster, &field, context);
-    let replicates = !matches!(
-        cluster
-            .view
-            .get("type")
-            .and_then(|field| field.value.node()?.as_text()),
-        Some("single" | "galera" | "group_replication")
-    );
+    let parent = instances::part_origin(object, &field, context);
+    let kind = object.field(&cluster::TYPE);
+    let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
+    let replicates = matches!(kind, None | Some(ClusterKind::Replication { .. }));
     let mut places: FxHashMap<(String, u16), Span> = FxHashMap::default();
     let read = instances::read_all(
         &field.value,
         parent,
-        cluster.environment,
+        object.environment,
         context,
         |object, context| {
             let server = server(object, context)?;
-            if !replicates && object.has("max_replication_lag") {
+            if !replicates && object.has(&MAX_REPLICATION_LAG) {
                 let message = "`max_replication_lag` is for clusters of type replication";
                 let diagnostic = Diagnostic::error(NOT_TOGETHER, message)
-                    .at(object.key_span("max_replication_lag"), "")
+                    .at(object.key_span(&MAX_REPLICATION_LAG), "")
                     .help("galera and group_replication have `max_transactions_behind`, beside `servers`");
                 object.push(diagnostic, context);
             }
@@ -55,14 +100,14 @@ pub(super) fn servers(cluster: &Object<'_, '_>, context: &mut Context<'_>) -> Ve
                     "two servers of the cluster are at {}:{}",
                     server.host, server.port
                 );
-                let diagnostic = Diagnostic::error(DEFINED_TWICE, message).at(object.span("host"), "");
-                let diagnostic = match *first == object.span("host") {
+                let diagnostic = Diagnostic::error(DEFINED_TWICE, message).at(object.span(&HOST), "");
+                let diagnostic = match *first == object.span(&HOST) {
                     true => diagnostic,
                     false => diagnostic.also(*first, "the first"),
                 };
                 object.push(diagnostic, context);
             }
-            places.entry(place).or_insert(object.span("host"));
+            places.entry(place).or_insert(object.span(&HOST));
             Some(server)
         },
     );
@@ -70,13 +115,17 @@ pub(super) fn servers(cluster: &Object<'_, '_>, context: &mut Context<'_>) -> Ve
 }
 
 /// The name or address in `host`, whose port stands in a field of its own.
-pub(super) fn host(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    let host = object.filled_text("host", context)?;
+pub(super) fn host(
+    object: &Object<'_, '_>,
+    field: &Declared<Text>,
+    context: &mut Context<'_>,
+) -> Option<Arc<str>> {
+    let host = object.get(field, context)?;
     if let Some((_, port)) = host.rsplit_once(':')
         && host.matches(':').count() == 1
     {
         let diagnostic = Diagnostic::error(BAD_VALUE, "a host does not hold its port")
-            .at(object.span("host"), "")
+            .at(object.span(field), "")
             .help(format!("write `port: {port}` beside it"));
         object.push(diagnostic, context);
     }
@@ -84,33 +133,41 @@ pub(super) fn host(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option
 }
 
 fn server(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Server> {
-    object.require("host", context);
-    let host = host(object, context);
-    let port = object.integer("port", 1..=65_535, context);
-    let weight = |field: &str, context: &mut Context<'_>| {
-        let weight = object.integer(field, 0..=MAX_WEIGHT, context)?;
-        u32::try_from(weight).ok()
-    };
+    object.require_all(&server::FIELDS, context);
+    let host = host(object, &HOST, context);
+    let port = object.get(&server::PORT, context);
     let server = Server {
         name: object.name.clone(),
         origin: object.origin,
         host: host?,
-        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(3306),
-        weight: weight("weight", context).unwrap_or(1),
-        read_weight: weight("read_weight", context),
-        max_connections: most_connections(object, "max_connections", context).unwrap_or(MAX_CONNECTIONS),
-        server_max_connections: most_connections(object, "server_max_connections", context),
+        port,
+        weight: object.get(&server::WEIGHT, context),
+        read_weight: object.get(&server::READ_WEIGHT, context),
+        max_connections: max_connections(object, context),
+        server_max_connections: server_max_connections(object, context),
         max_replication_lag_ms: lag(object, context),
-        state: object.word("state", &STATES, context).unwrap_or_default(),
-        until: object.text("until", context),
-        reason: object.text("reason", context),
+        state: object.get(&server::STATE, context),
+        until: object.get(&UNTIL, context),
+        reason: object.get(&server::REASON, context),
     };
     expiry(object, &server, context);
     Some(server)
 }
 
-fn most_connections(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<u32> {
-    let most = object.count(field, context)?;
+fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
+    let field = &server::MAX_CONNECTIONS;
+    let given = object.given(field, context);
+    let given = given.and_then(|most| some(most, object, field, context));
+    given.unwrap_or_else(|| field.standing())
+}
+
+fn server_max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {
+    let field = &server::SERVER_MAX_CONNECTIONS;
+    let most = object.get(field, context)?;
+    some(most, object, field, context)
+}
+
+fn some(most: u32, object: &Object<'_, '_>, field: &dyn AnyField, context: &mut Context<'_>) -> Option<u32> {
     if most == 0 {
         let diagnostic = Diagnostic::error(BAD_VALUE, "with 0 connections the server takes no statements")
             .at(object.span(field), "")
@@ -122,10 +179,10 @@ fn most_connections(object: &Object<'_, '_>, field: &str, context: &mut Context<
 }
 
 fn lag(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u64> {
-    let most = object.duration_ms("max_replication_lag", context)?;
+    let most = object.get(&MAX_REPLICATION_LAG, context)?;
     if most == 0 {
         let diagnostic = Diagnostic::error(BAD_VALUE, "no replica is always 0 behind")
-            .at(object.span("max_replication_lag"), "")
+            .at(object.span(&MAX_REPLICATION_LAG), "")
             .help("leave the key out for no limit");
         object.push(diagnostic, context);
         return None;
@@ -136,7 +193,7 @@ fn lag(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u64> {
 /// `until` is a time, is about a state, and has not passed.
 fn expiry(object: &Object<'_, '_>, server: &Server, context: &mut Context<'_>) {
     let Some(until) = &server.until else { return };
-    let span = object.span("until");
+    let span = object.span(&UNTIL);
     let Ok(time) = until.parse::<Timestamp>() else {
         let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{until}`");
         return object.error(BAD_VALUE, message, span, context);
@@ -144,7 +201,7 @@ fn expiry(object: &Object<'_, '_>, server: &Server, context: &mut Context<'_>) {
     let word = match server.state {
         ServerState::Online => {
             let message = "`until` is about a `state` other than online, and there is none";
-            return object.error(NOT_TOGETHER, message, object.key_span("until"), context);
+            return object.error(NOT_TOGETHER, message, object.key_span(&UNTIL), context);
         }
         ServerState::Draining => "draining",
         ServerState::Offline => "offline",

@@ -2,16 +2,48 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::Node;
 
+use self::shard::{CLUSTER, KEYS, REMAINDERS, SCHEMA};
 use super::object::Object;
 use super::{Known, names};
 use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
 use crate::context::Context;
+use crate::fields::{AnyField, EXPECTS, object};
 use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard, parse_integer_key};
 use crate::structure::shown;
 use crate::units::{is_beyond_keys, key_range, looks_like_range};
+
+object! {
+    pub(crate) mod shard = "One shard: its keys and where it is.";
+    KEYS: List = list(
+        "keys",
+        "Its keys: values, or ranges of integers such as `1..200` (both ends included).",
+        "a list of keys",
+        Shaped::Custom(key_schema),
+    ).examples(r#"[[17], ["1..200"], ["North America"]]"#);
+    REMAINDERS: List = list(
+        "remainders",
+        "Remainders, or ranges of them, for a key with `modulo`.",
+        "a list of remainders",
+        Shaped::Custom(remainder_schema),
+    ).examples(r#"[["0..49"]]"#);
+    CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
+        .refers(refers::CLUSTERS);
+    SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)
+        .page("It takes the place of `logical_schema` in its statements.")
+        .refers(refers::SCHEMAS);
+}
+
+fn key_schema() -> Value {
+    json!({ "type": ["string", "integer"], EXPECTS: "text or an integer" })
+}
+
+fn remainder_schema() -> Value {
+    json!({ "type": ["string", "integer"], EXPECTS: "an integer or a range such as 0..49" })
+}
 
 pub(super) fn shard(
     object: &Object<'_, '_>,
@@ -19,9 +51,9 @@ pub(super) fn shard(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Option<Shard> {
-    let cluster = names::cluster(object, "cluster", known, context);
-    let schema = object.filled_text("schema", context);
-    if !object.has("cluster") && !object.has("schema") {
+    let cluster = names::cluster(object, &CLUSTER, known, context);
+    let schema = object.get(&SCHEMA, context);
+    if !object.has(&CLUSTER) && !object.has(&SCHEMA) {
         object.error(
             NOT_PLACED,
             "a shard needs a `cluster`, a `schema`, or both",
@@ -32,7 +64,7 @@ pub(super) fn shard(
     let (keys, ranges) = keys(object, key, context);
     let remainders = remainders(object, key, context);
     check_kinds(object, key, context);
-    if (object.has("cluster") && cluster.is_none()) || (object.has("schema") && schema.is_none()) {
+    if (object.has(&CLUSTER) && cluster.is_none()) || (object.has(&SCHEMA) && schema.is_none()) {
         return None;
     }
     Some(Shard {
@@ -50,10 +82,9 @@ pub(super) fn shard(
 /// Whether `keys` or `remainders` go with the map's key.
 fn check_kinds(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) {
     let by_value = key.placement == Placement::Value;
-    let (meant, wrong) = if by_value {
-        ("keys", "remainders")
-    } else {
-        ("remainders", "keys")
+    let (meant, wrong) = match by_value {
+        true => (&KEYS, &REMAINDERS),
+        false => (&REMAINDERS, &KEYS),
     };
     if object.has(wrong) {
         let message = if by_value {
@@ -63,13 +94,18 @@ fn check_kinds(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) {
         };
         return object.error(NOT_TOGETHER, message, object.key_span(wrong), context);
     }
-    let field = object.view.get(meant);
+    let field = object.field(meant);
     let filled = field
         .as_ref()
         .is_some_and(|field| field.value.node().is_none_or(|node| !is_empty_list(node)));
     if !filled {
         let span = field.map_or(object.key, |field| field.key.span);
-        object.error(NO_KEYS, format!("the shard has no `{meant}`"), span, context);
+        object.error(
+            NO_KEYS,
+            format!("the shard has no `{}`", meant.name()),
+            span,
+            context,
+        );
     }
 }
 
@@ -79,7 +115,7 @@ fn is_empty_list(node: &Node) -> bool {
 
 /// Single keys, and ranges of them.
 fn keys(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> (Box<[KeyValue]>, Box<[KeyRange]>) {
-    let items = object.items("keys", context);
+    let items = object.items(&KEYS, context);
     if key.kind == KeyKind::Text {
         let texts = items.iter().filter_map(|item| text_key(object, item, context));
         return (texts.collect(), Box::default());
@@ -152,7 +188,7 @@ fn remainders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> 
         Placement::Modulo(modulo) | Placement::Hash { modulo, .. } => modulo,
     };
     let mut remainders = Vec::new();
-    for item in object.items("remainders", context) {
+    for item in object.items(&REMAINDERS, context) {
         let Some(range) = range(object, item, true, context) else {
             continue;
         };

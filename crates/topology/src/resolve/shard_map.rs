@@ -1,37 +1,123 @@
 //! Shard maps: the key, its finders, the shards, and what becomes of other statements.
 
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 use shardwright_diagnostics::{Diagnostic, Span};
 use std::sync::Arc;
 
+use self::shard_map::{LOGICAL_SCHEMA, OTHERWISE, UNQUALIFIED};
 use super::object::Object;
+use super::policy::applies_to;
 use super::scope::scope_of;
-use super::{Known, finder, instances, names, overrides, partition, shard};
+use super::values::within;
+use super::{Known, finder, instances, key, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
+use crate::fields::{AnyField, Declared, Or, WordOr, object, shapes};
 use crate::model::{
-    Conflict, HashFunction, Key, KeyKind, MAX_MODULO, MissingAction, MissingBegin, MissingKey, Placement,
-    RuleLayout, Shard, ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified,
+    ClusterId, Conflict, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard, ShardMap,
+    ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
 use crate::view::Field;
 
-const LAYOUTS: [(&str, RuleLayout); 5] = [
-    ("auto", RuleLayout::Auto),
-    ("flat", RuleLayout::Flat),
-    ("tree", RuleLayout::Tree),
-    ("fast_routing", RuleLayout::FastRouting),
-    ("dispatch", RuleLayout::Dispatch),
-];
-const UNQUALIFIED: [(&str, Unqualified); 3] = [
-    ("reject", Unqualified::Reject),
-    ("qualify", Unqualified::Qualify),
-    ("session_schema", Unqualified::SessionSchema),
-];
-const BEGIN: [(&str, MissingBegin); 3] = [
-    ("reject", MissingBegin::Reject),
-    ("first_statement", MissingBegin::FirstStatement),
-    ("allow", MissingBegin::Allow),
-];
+object! {
+    pub(crate) mod shard_map = "How a key is found in statements, and where each shard is.";
+    APPLIES_TO: Definition = applies_to();
+    LOGICAL_SCHEMA: Text = filled("logical_schema", "The schema that clients name and shards replace.")
+        .examples(r#"["world"]"#)
+        .page("See [Placement](#placement).")
+        .refers(refers::SCHEMAS);
+    KEY: Part = part("key", &key::key::FIELDS).needed()
+        .page("See [The key](#the-key).");
+    KEY_FROM: List = list(
+        "key_from",
+        "Where keys are found; all that yield one must yield the same.",
+        "a list of finders",
+        Shaped::Object(&finder::finder::FIELDS),
+    ).needed()
+        .page("At most 32; see [Finders](#finders).");
+    CONFLICT: Or<Word<Conflict>> = word(
+        "conflict",
+        "What happens when finders disagree: the statement is refused, or the first finder counts.",
+    ).or(Conflict::Reject)
+        .page("The first is that of `key_from`.");
+    SHARDS: Map = map(
+        "shards",
+        "The shards by name: which keys each has, and where it is.",
+        Shaped::Definition("shard"),
+    ).needed()
+        .page("See [Shards](#shards).")
+        .defines("shards");
+    OTHERWISE: Text = text("otherwise", "The map that statements without this map's key go to: `shard_maps.NAME`.")
+        .examples(r#"["shard_maps.tenants"]"#)
+        .refers(refers::MAP_ADDRESS);
+    UNQUALIFIED: Or<Word<Unqualified>> = word(
+        "unqualified",
+        "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
+         left to the schema of the session.",
+    ).or_when(Unqualified::Reject, When::Has(&LOGICAL_SCHEMA));
+    TABLES: Part = part("tables", &tables::FIELDS)
+        .page("See views under [Finders](#finders).");
+    OVERRIDES: Map = map(
+        "overrides",
+        "Shards of generators that are placed differently.",
+        Shaped::Generated(&overrides::placed::FIELDS),
+    )
+        .page("Each has a `reason`.")
+        .keys(refers::SHARDS);
+    MISSING_KEY: Part = part("missing_key", &missing_key::FIELDS).or_defaults()
+        .page("See [Without a key](#without-a-key).");
+    UNKNOWN_KEY: Or<WordOr<UnknownKey>> = word_or(
+        "unknown_key",
+        "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
+        &sent_to::FIELDS,
+    ).or(UnknownKey::Reject);
+    RULE_LAYOUT: Or<Word<RuleLayout>> = word(
+        "rule_layout",
+        "How its rules are laid out; `auto` weighs the layouts and takes the cheapest.",
+    ).or(RuleLayout::Auto);
+}
+
+object! {
+    mod tables = "What is known of tables of the logical schema: a key in a column is only believed of base tables. Of \
+                  tables that are not stated, the bundled proxy asks their server.";
+    BASE: Texts = texts("base", "Names of base tables, which are not asked for.", "a list of tables");
+    VIEWS: Map = map(
+        "views",
+        "Views that hand the key column on as it is, with the tables that they stand on.",
+        Shaped::Custom(view_schema),
+    );
+}
+
+object! {
+    mod missing_key = "What becomes of statements without a key.";
+    STATEMENTS: Or<WordOr<MissingAction>> = word_or(
+        "statements",
+        "Statements that are not about the session: refused, left to what follows, or sent to a cluster.",
+        &sent_to::FIELDS,
+    ).or(MissingKey::DEFAULT.statements);
+    SESSION_SETUP: Or<WordOr<MissingAction>> = word_or(
+        "session_setup",
+        "SET, USE, SHOW, SELECT without a table, and what drivers send when they connect.",
+        &sent_to::FIELDS,
+    ).or(MissingKey::DEFAULT.session_setup);
+    BEGIN: Or<Word<MissingBegin>> = word(
+        "begin",
+        "The start of a transaction: refused without a key, opened where its first keyed statement goes (bundled), or \
+         left to what follows.",
+    ).or(MissingKey::DEFAULT.begin)
+        .page("Put the key on BEGIN.");
+}
+
+object! {
+    mod sent_to = "A cluster that statements go to.";
+    CLUSTER: Text = text("cluster", "The name of the cluster that they go to.").needed()
+        .refers(refers::CLUSTERS);
+}
+
+fn view_schema() -> Value {
+    shapes::texts("The tables that the view stands on.", "a list of tables")
+}
 
 /// A map whose `otherwise` is still a name.
 struct Unlinked {
@@ -60,24 +146,16 @@ pub(super) fn shard_maps(
 }
 
 fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Unlinked> {
-    for field in ["key", "key_from", "shards"] {
-        object.require(field, context);
-    }
-    let applies_to = scope_of(object, "applies_to", known, context);
-    let logical_schema = object.filled_text("logical_schema", context);
-    let key = key(object, context);
-    let conflict = object.word(
-        "conflict",
-        &[("reject", Conflict::Reject), ("first", Conflict::First)],
-        context,
-    );
-    let unqualified = object
-        .word("unqualified", &UNQUALIFIED, context)
-        .unwrap_or_default();
+    object.require_all(&shard_map::FIELDS, context);
+    let applies_to = scope_of(object, &shard_map::APPLIES_TO, known, context);
+    let logical_schema = object.get(&LOGICAL_SCHEMA, context);
+    let key = key::key(object, context);
+    let conflict = object.get(&shard_map::CONFLICT, context);
+    let unqualified = object.get(&UNQUALIFIED, context);
     let tables = stated_tables(object, context);
     let missing_key = missing_key(object, known, context);
     let unknown_key = unknown_key(object, known, context);
-    let rule_layout = object.word("rule_layout", &LAYOUTS, context).unwrap_or_default();
+    let rule_layout = object.get(&shard_map::RULE_LAYOUT, context);
     let otherwise = otherwise(object, context);
     let key = key?;
     let key_from = finder::finders(object, &key, context);
@@ -93,7 +171,7 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
         logical_schema,
         key,
         key_from,
-        conflict: conflict.unwrap_or_default(),
+        conflict,
         shards,
         otherwise: None,
         unqualified,
@@ -105,74 +183,6 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
     Some(Unlinked { map, otherwise })
 }
 
-fn key(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Key> {
-    let part = object.part("key", context)?;
-    part.require("name", context);
-    part.require("type", context);
-    let name = part.filled_text("name", context);
-    let kind = part.word(
-        "type",
-        &[("text", KeyKind::Text), ("integer", KeyKind::Integer)],
-        context,
-    );
-    let modulo = part
-        .integer("modulo", 1..=MAX_MODULO, context)
-        .and_then(|modulo| u64::try_from(modulo).ok());
-    let function = part.word("hash", &[("xxhash64", HashFunction::XxHash64)], context);
-    let (name, kind) = (name?, kind?);
-    finder::check_word(&part, &name, part.span("name"), context)?;
-    let placement = match (function, modulo) {
-        (Some(function), Some(modulo)) => Placement::Hash { function, modulo },
-        (None, Some(modulo)) if kind == KeyKind::Integer => Placement::Modulo(modulo),
-        (None, Some(_)) => {
-            let message = "text has no remainder: add `hash: xxhash64`, or use a key of type integer";
-            part.error(NOT_TOGETHER, message, part.key_span("modulo"), context);
-            return None;
-        }
-        (Some(_), None) if !part.has("modulo") => {
-            let message = "missing key `modulo`: a hash is divided among shards";
-            part.error(MISSING_KEY, message, part.key_span("hash"), context);
-            return None;
-        }
-        (_, None) if part.has("modulo") || part.has("hash") => return None,
-        (_, None) => Placement::Value,
-    };
-    let domain = domain(&part, kind, context);
-    if placement != Placement::Value && part.has("domain") {
-        let message = "`domain` is for keys that are placed by value; all remainders are known anyway";
-        part.error(NOT_TOGETHER, message, part.key_span("domain"), context);
-    }
-    Some(Key {
-        name,
-        kind,
-        domain,
-        placement,
-    })
-}
-
-fn domain(part: &Object<'_, '_>, kind: KeyKind, context: &mut Context<'_>) -> Vec<crate::model::KeyRange> {
-    let Some(field) = part.view.get("domain") else {
-        return Vec::new();
-    };
-    if kind == KeyKind::Text {
-        let message = "a domain is a range, which needs a key of type integer";
-        part.error(NOT_TOGETHER, message, field.key.span, context);
-        return Vec::new();
-    }
-    let Some(node) = field.value.node() else {
-        return Vec::new();
-    };
-    let mut domain: Vec<_> = match node.as_sequence() {
-        Some(items) => items
-            .iter()
-            .filter_map(|item| shard::range(part, item, true, context))
-            .collect(),
-        None => shard::range(part, node, false, context).into_iter().collect(),
-    };
-    domain.sort_unstable();
-    domain
-}
-
 /// The shards with overrides applied, and whether all of them could be read.
 fn shards(
     object: &Object<'_, '_>,
@@ -180,7 +190,10 @@ fn shards(
     known: &Known,
     context: &mut Context<'_>,
 ) -> (Table<Shard>, bool) {
-    let Some(field) = object.view.get("shards").filter(|field| field.value.is_map()) else {
+    let Some(field) = object
+        .field(&shard_map::SHARDS)
+        .filter(|field| field.value.is_map())
+    else {
         return (Table::default(), false);
     };
     if field.value.fields().is_empty() {
@@ -216,20 +229,23 @@ fn shards(
 
 /// A map that renames schemas must know the one that clients name; the others have no use for it.
 fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Context<'_>) {
-    if object.has("unqualified") && !shards.is_empty() && shards.iter().all(|shard| shard.schema.is_none()) {
+    if object.has(&UNQUALIFIED) && !shards.is_empty() && shards.iter().all(|shard| shard.schema.is_none()) {
         let message = "`unqualified` is for maps whose shards have a `schema`";
-        object.error(NOT_TOGETHER, message, object.key_span("unqualified"), context);
+        object.error(NOT_TOGETHER, message, object.key_span(&UNQUALIFIED), context);
     }
     let by_schema_only = shards
         .iter()
         .find(|shard| shard.cluster.is_none() && shard.schema.is_some());
-    if let Some(shard) = by_schema_only.filter(|_| !object.has("logical_schema")) {
+    if let Some(shard) = by_schema_only.filter(|_| !object.has(&LOGICAL_SCHEMA)) {
         let message = format!(
             "the shard `{}` is placed by schema only, and the map names no `logical_schema` that it takes the place of",
             shard.name
         );
         let diagnostic = Diagnostic::error(NOT_PLACED, message)
-            .at(context.origins.field(shard.origin, "schema"), "")
+            .at(
+                context.origins.field(shard.origin, shard::shard::SCHEMA.name()),
+                "",
+            )
             .also(object.key, "the map");
         let diagnostic = context.origins.mark(shard.origin, diagnostic);
         context.report.push(diagnostic);
@@ -238,23 +254,19 @@ fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Contex
 
 /// What `tables` states, for maps that find their key in a column.
 fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTables {
-    let Some(part) = object.part("tables", context) else {
+    let Some(part) = object.part(&shard_map::TABLES, context) else {
         return StatedTables::default();
     };
-    let named = |part: &Object<'_, '_>, field: &str, context: &mut Context<'_>| -> Vec<Arc<str>> {
-        let names = part.texts(field, context);
-        names.into_iter().map(|(_, name)| name).collect()
-    };
     let mut stated = StatedTables {
-        base: named(&part, "base", context).into_iter().collect(),
+        base: part.list(&tables::BASE, context).into_iter().collect(),
         ..StatedTables::default()
     };
-    let Some(views) = part.part("views", context) else {
+    let Some(views) = part.part(&tables::VIEWS, context) else {
         return stated;
     };
     for field in views.view.fields() {
         let view = &*field.key.text;
-        let below = named(&views, view, context);
+        let below = views.texts_of(&field, context);
         if below.is_empty() {
             let message = format!("the view `{view}` stands on no table");
             views.error(BAD_VALUE, message, field.key.span, context);
@@ -262,64 +274,55 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
             let message = format!("`{view}` is stated as a base table and as a view");
             views.error(NOT_TOGETHER, message, field.key.span, context);
         } else {
-            stated.views.insert(view.into(), below);
+            let below = below.into_iter().map(|(_, table)| table);
+            stated.views.insert(view.into(), below.collect());
         }
     }
     stated
 }
 
 fn missing_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> MissingKey {
-    let default = MissingKey::default();
-    let Some(part) = object.part("missing_key", context) else {
-        return default;
-    };
+    let part = object.part(&shard_map::MISSING_KEY, context);
+    let part = part.as_ref();
+    let mut action = |field| action(part, field, MissingAction::Cluster, known, context);
     MissingKey {
-        statements: missing_action(&part, "statements", known, context).unwrap_or(default.statements),
-        session_setup: missing_action(&part, "session_setup", known, context)
-            .unwrap_or(default.session_setup),
-        begin: part.word("begin", &BEGIN, context).unwrap_or(default.begin),
-    }
-}
-
-fn missing_action(
-    part: &Object<'_, '_>,
-    field: &str,
-    known: &Known,
-    context: &mut Context<'_>,
-) -> Option<MissingAction> {
-    let words = [("reject", MissingAction::Reject), ("allow", MissingAction::Allow)];
-    match part.view.get(field)? {
-        named if named.value.is_map() => cluster_of(part, named, known, context).map(MissingAction::Cluster),
-        _ => part.word(field, &words, context),
+        statements: action(&missing_key::STATEMENTS),
+        session_setup: action(&missing_key::SESSION_SETUP),
+        begin: within(part, &missing_key::BEGIN, context),
     }
 }
 
 fn unknown_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> UnknownKey {
-    let unknown = match object.view.get("unknown_key") {
-        None => None,
-        Some(field) if field.value.is_map() => {
-            cluster_of(object, field, known, context).map(UnknownKey::Cluster)
+    let field = &shard_map::UNKNOWN_KEY;
+    action(Some(object), field, UnknownKey::Cluster, known, context)
+}
+
+/// A word, or the cluster that is named in its place.
+fn action<T: Words>(
+    part: Option<&Object<'_, '_>>,
+    field: &Declared<Or<WordOr<T>>>,
+    to: impl Fn(ClusterId) -> T,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> T {
+    match part.and_then(|part| part.inside(field)) {
+        None => within(part, field, context),
+        Some(named) => {
+            let cluster = cluster_of(&named, known, context);
+            cluster.map_or_else(|| field.standing(), to)
         }
-        Some(_) => object.word("unknown_key", &[("reject", UnknownKey::Reject)], context),
-    };
-    unknown.unwrap_or_default()
+    }
 }
 
 /// The cluster of `{cluster: NAME}`.
-fn cluster_of<'a>(
-    object: &Object<'a, '_>,
-    field: Field<'a>,
-    known: &Known,
-    context: &mut Context<'_>,
-) -> Option<crate::model::ClusterId> {
-    let part = object.inner(field.value, field.key.span);
-    part.require("cluster", context);
-    names::cluster(&part, "cluster", known, context)
+fn cluster_of(part: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ClusterId> {
+    part.require_all(&sent_to::FIELDS, context);
+    names::cluster(part, &sent_to::CLUSTER, known, context)
 }
 
 fn otherwise(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(Arc<str>, Span)> {
-    let text = object.text("otherwise", context)?;
-    let span = object.span("otherwise");
+    let text = object.get(&OTHERWISE, context)?;
+    let span = object.span(&OTHERWISE);
     match text.strip_prefix("shard_maps.") {
         Some(name) if !name.is_empty() => Some((name.into(), span)),
         _ => {
@@ -381,7 +384,7 @@ fn report_cycles(maps: &mut [ShardMap], context: &mut Context<'_>) {
 fn report_cycle(maps: &[ShardMap], cycle: &[usize], context: &mut Context<'_>) {
     let mut names: Vec<&str> = cycle.iter().map(|place| &*maps[*place].name).collect();
     names.extend(cycle.first().map(|place| &*maps[*place].name));
-    let place = |place: &usize| context.origins.field(maps[*place].origin, "otherwise");
+    let place = |place: &usize| context.origins.field(maps[*place].origin, OTHERWISE.name());
     let mut spans = cycle.iter().map(place);
     let Some(first) = spans.next() else { return };
     let message = format!("`otherwise` leads in a circle: {}", names.join(" → "));

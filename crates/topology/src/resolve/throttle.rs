@@ -6,16 +6,117 @@ mod recovery;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 
+use self::signal::{FLOW_CONTROL, REPLICATION_LAG, STATUS, THREADS_RUNNING};
+use self::throttle::{DELAY, HOLD, ON_UNKNOWN, REASON, SIGNAL, UNTIL};
 use super::object::Object;
-use super::policy::ON_UNSUPPORTED;
+use super::policy::{applies_to, on_unsupported, reason};
 use super::scope::scope_of;
 use super::{Known, instances};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
 use crate::context::Context;
-use crate::model::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+use crate::fields::{AnyField, Duration, Fields, object, shapes};
+use crate::model::{Delay, OnUnknown, OnUnsupported, Signal, SignalLevels, SignalSource, Throttle};
 use crate::view::Field;
+
+object! {
+    pub(crate) mod throttle = "Slows statements.";
+    APPLIES_TO: Definition = applies_to();
+    SIGNAL: Part = part("signal", &signal::FIELDS)
+        .page("One of the signals below.")
+        .absent("always on");
+    DELAY: Custom = custom(
+        "delay",
+        "How long a statement waits: a time, or a range that the signal regulates.",
+        delay_schema,
+    ).needed()
+        .page("A duration, or a range of them: `{from, to}`.");
+    MAX_CONCURRENT: Count = int(
+        "max_concurrent",
+        "Most of these statements at once on one cluster.",
+        1,
+        1_000_000,
+    ).examples("[16]")
+        .absent("no limit");
+    HOLD: Or<Duration> = duration("hold", "How long it stays started or stopped at least.")
+        .or_when(0, When::Has(&SIGNAL));
+    ON_UNKNOWN: Or<Word<OnUnknown>> = word(
+        "on_unknown",
+        "What happens while the signal is not known: it stays as it is, or statements pass.",
+    ).or_when(OnUnknown::Hold, When::Has(&SIGNAL));
+    UNTIL: Text = text("until", "When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`.")
+        .page("RFC 3339. Past it nothing is slowed, and a warning says so.")
+        .absent("for good");
+    REASON: Text = reason();
+    ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
+}
+
+object! {
+    mod range = "Regulated between both.";
+    FROM: Duration = duration("from", "The delay when the signal starts.").needed();
+    TO: Duration = duration("to", "The greatest delay, which the signal may rise to.").needed();
+}
+
+object! {
+    mod signal = "What starts and stops it; always on where not given.";
+    REPLICATION_LAG: Part = part("replication_lag", &replication_lag::FIELDS);
+    THREADS_RUNNING: Part = part("threads_running", &threads_running::FIELDS);
+    STATUS: Part = part("status", &status::FIELDS);
+    FLOW_CONTROL: Part = part("flow_control", &flow_control::FIELDS);
+}
+
+object! {
+    mod replication_lag = "The greatest lag of a cluster's replicas.";
+    START_ABOVE: Duration = duration("start_above", "It starts when the lag is above this.").needed();
+    STOP_BELOW: Duration = duration(
+        "stop_below",
+        "It stops when the lag is below this; lower than `start_above`.",
+    ).needed();
+}
+
+object! {
+    mod threads_running = "The status variable `Threads_running` of the writer.";
+    START_ABOVE: Number = number("start_above", "It starts when the value is above this.").needed();
+    STOP_BELOW: Number = number(
+        "stop_below",
+        "It stops when the value is below this; lower than `start_above`.",
+    ).needed();
+}
+
+object! {
+    mod status = "A status variable of the writer.";
+    NAME: Text = filled(
+        "name",
+        "The name of the status variable, such as `Innodb_row_lock_current_waits`.",
+    ).needed();
+    START_ABOVE: Number = threads_running::START_ABOVE;
+    STOP_BELOW: Number = threads_running::STOP_BELOW;
+}
+
+object! {
+    mod flow_control = "The share of time in Galera flow control, 0 to 1.";
+    START_ABOVE: Number = threads_running::START_ABOVE;
+    STOP_BELOW: Number = threads_running::STOP_BELOW;
+}
+
+/// What a signal may measure, and with what levels.
+const SIGNALS: [(&dyn AnyField, &Fields); 4] = [
+    (&REPLICATION_LAG, &replication_lag::FIELDS),
+    (&THREADS_RUNNING, &threads_running::FIELDS),
+    (&STATUS, &status::FIELDS),
+    (&FLOW_CONTROL, &flow_control::FIELDS),
+];
+
+fn delay_schema(says: &str) -> Value {
+    json!({
+        "description": says,
+        "if": { "type": "object" },
+        "then": range::FIELDS.schema(),
+        "else": shapes::duration("How long each statement waits."),
+    })
+}
 
 pub(super) fn throttles(
     section: Option<Field<'_>>,
@@ -28,37 +129,31 @@ pub(super) fn throttles(
 }
 
 fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Throttle> {
-    object.require("delay", context);
-    let applies_to = scope_of(object, "applies_to", known, context);
+    object.require_all(&throttle::FIELDS, context);
+    let applies_to = scope_of(object, &throttle::APPLIES_TO, known, context);
     let signal = signal(object, context);
     let delay = delay(object, context);
-    let max_concurrent = object
-        .integer("max_concurrent", 1..=1_000_000, context)
-        .and_then(|most| u32::try_from(most).ok());
-    let hold_ms = object.duration_ms("hold", context).unwrap_or(0);
-    let on_unknown = object.word(
-        "on_unknown",
-        &[("hold", OnUnknown::Hold), ("release", OnUnknown::Release)],
-        context,
-    );
-    let on_unsupported = object
-        .word("on_unsupported", &ON_UNSUPPORTED, context)
-        .unwrap_or_default();
+    let max_concurrent = object.get(&throttle::MAX_CONCURRENT, context);
+    let hold_ms = object.get(&HOLD, context);
+    let on_unknown = object.get(&ON_UNKNOWN, context);
+    let on_unsupported = object.get(&throttle::ON_UNSUPPORTED, context);
     let (until, reason, ended) = expiry(object, context);
     if let Some(signal) = &signal {
         hysteresis::check(object, signal, hold_ms, context);
         recovery::check(object, signal, &applies_to, context);
     }
-    if !object.has("signal") {
-        for field in ["hold", "on_unknown"] {
+    if !object.has(&SIGNAL) {
+        let of_signals: [&dyn AnyField; 2] = [&HOLD, &ON_UNKNOWN];
+        for field in of_signals {
             if object.has(field) {
-                let message = format!("`{field}` is about a `signal`, and there is none");
+                let name = field.name();
+                let message = format!("`{name}` is about a `signal`, and there is none");
                 object.error(NOT_TOGETHER, message, object.key_span(field), context);
             }
         }
         if matches!(delay, Some(Delay::Range { .. })) {
             let message = "a range of delays is regulated by a `signal`, and there is none";
-            object.error(NOT_TOGETHER, message, object.key_span("delay"), context);
+            object.error(NOT_TOGETHER, message, object.key_span(&DELAY), context);
         }
     }
     Some(Throttle {
@@ -69,7 +164,7 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
         delay: delay?,
         max_concurrent,
         hold_ms,
-        on_unknown: on_unknown.unwrap_or_default(),
+        on_unknown,
         until,
         ended,
         reason,
@@ -79,29 +174,26 @@ fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -
 
 /// `until` with its `reason`, and whether it has come.
 fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str>>, Option<Arc<str>>, bool) {
-    let reason = object.filled_text("reason", context);
-    let until = object
-        .has("until")
-        .then(|| object.text("until", context))
-        .flatten();
+    let reason = object.get(&REASON, context);
+    let until = object.get(&UNTIL, context);
     let Some(text) = &until else {
         return (None, reason, false);
     };
-    if !object.has("reason") {
+    if !object.has(&REASON) {
         let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
-            .at(object.key_span("until"), "this needs a reason");
+            .at(object.key_span(&UNTIL), "this needs a reason");
         object.push(diagnostic, context);
     }
     let Ok(time) = text.parse::<Timestamp>() else {
         let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{text}`");
-        object.error(BAD_VALUE, message, object.span("until"), context);
+        object.error(BAD_VALUE, message, object.span(&UNTIL), context);
         return (None, reason, false);
     };
     let ended = context.now.is_some_and(|now| now >= time);
     if ended {
         let message = format!("the throttle ended at {text}: it slows nothing");
         let diagnostic = Diagnostic::warning(THROTTLE_ENDED, message)
-            .at(object.span("until"), "")
+            .at(object.span(&UNTIL), "")
             .help("delete it, or give it a later end");
         object.push(diagnostic, context);
     }
@@ -109,20 +201,19 @@ fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str
 }
 
 fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {
-    let field = object.view.get("delay")?;
-    if !field.value.is_map() {
-        return object.duration_ms("delay", context).map(|ms| Delay::Fixed { ms });
-    }
-    let part = object.inner(field.value, field.key.span);
-    part.require("from", context);
-    part.require("to", context);
-    let (from, to) = (part.duration_ms("from", context), part.duration_ms("to", context));
+    object.field(&DELAY)?;
+    let Some(part) = object.inside(&DELAY) else {
+        let fixed = object.read(&DELAY, &Duration, context);
+        return fixed.map(|ms| Delay::Fixed { ms });
+    };
+    part.require_all(&range::FIELDS, context);
+    let (from, to) = (part.get(&range::FROM, context), part.get(&range::TO, context));
     let (from_ms, to_ms) = (from?, to?);
     if from_ms > to_ms {
         part.error(
             BAD_VALUE,
             "`from` is longer than `to`",
-            part.span("from"),
+            part.span(&range::FROM),
             context,
         );
         return None;
@@ -131,11 +222,10 @@ fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {
 }
 
 fn signal(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Signal> {
-    let part = object.part("signal", context)?;
-    let kinds = ["replication_lag", "threads_running", "status", "flow_control"];
-    let given: Vec<&str> = kinds.into_iter().filter(|kind| part.has(kind)).collect();
-    let kind = match given.as_slice() {
-        [kind] => *kind,
+    let part = object.part(&SIGNAL, context)?;
+    let given: Vec<_> = SIGNALS.iter().filter(|(kind, _)| part.has(*kind)).collect();
+    let (kind, fields) = match given.as_slice() {
+        [(kind, fields)] => (*kind, *fields),
         [] => {
             if part.view.fields().is_empty() {
                 part.error(
@@ -147,38 +237,37 @@ fn signal(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Signal> 
             }
             return None;
         }
-        [_, second, ..] => {
+        [_, (second, _), ..] => {
             part.error(
                 NOT_TOGETHER,
                 "a signal measures one thing",
-                part.key_span(second),
+                part.key_span(*second),
                 context,
             );
             return None;
         }
     };
     let measured = part.part(kind, context)?;
-    measured.require("start_above", context);
-    measured.require("stop_below", context);
-    let level = |field: &str, context: &mut Context<'_>| {
-        if kind == "replication_lag" {
-            measured
-                .duration_ms(field, context)
-                .and_then(|ms| u32::try_from(ms).ok())
-                .map(f64::from)
-        } else {
-            number(&measured, field)
-        }
+    measured.require_all(fields, context);
+    let (start_above, stop_below) = if part.has(&REPLICATION_LAG) {
+        let level = |ms: Option<u64>| Some(f64::from(u32::try_from(ms?).ok()?));
+        let start = measured.get(&replication_lag::START_ABOVE, context);
+        (
+            level(start),
+            level(measured.get(&replication_lag::STOP_BELOW, context)),
+        )
+    } else {
+        let start = measured.get(&status::START_ABOVE, context);
+        (start, measured.get(&status::STOP_BELOW, context))
     };
-    let (start_above, stop_below) = (level("start_above", context), level("stop_below", context));
-    let source = match kind {
-        "replication_lag" => SignalSource::ReplicationLag,
-        "threads_running" => SignalSource::ThreadsRunning,
-        "flow_control" => SignalSource::FlowControl,
-        _ => {
-            measured.require("name", context);
-            SignalSource::Status(measured.filled_text("name", context)?)
-        }
+    let source = if part.has(&REPLICATION_LAG) {
+        SignalSource::ReplicationLag
+    } else if part.has(&THREADS_RUNNING) {
+        SignalSource::ThreadsRunning
+    } else if part.has(&FLOW_CONTROL) {
+        SignalSource::FlowControl
+    } else {
+        SignalSource::Status(measured.get(&status::NAME, context)?)
     };
     let levels = SignalLevels {
         start_above: start_above?,
@@ -186,21 +275,19 @@ fn signal(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Signal> 
     };
     if levels.stop_below > levels.start_above {
         let message = "`stop_below` is above `start_above`";
-        measured.error(BAD_VALUE, message, measured.span("stop_below"), context);
+        measured.error(BAD_VALUE, message, measured.span(&status::STOP_BELOW), context);
         return None;
     }
     Some(Signal { source, levels })
 }
 
-/// A number as JSON Schema sees one; anything else is a problem of the structure.
-pub(super) fn number(object: &Object<'_, '_>, field: &str) -> Option<f64> {
-    let field = object.view.get(field)?;
-    let node = field.value.node()?;
-    match &node.value {
-        shardwright_documents::Value::Float { value, .. } if value.is_finite() => Some(*value),
-        _ => node
-            .as_integer()
-            .and_then(|value| i32::try_from(value).ok())
-            .map(f64::from),
-    }
+/// The part of the signal that says what is measured.
+fn measured<'a>(object: &Object<'a, '_>, source: &SignalSource) -> Option<Field<'a>> {
+    let kind: &dyn AnyField = match source {
+        SignalSource::ReplicationLag => &REPLICATION_LAG,
+        SignalSource::ThreadsRunning => &THREADS_RUNNING,
+        SignalSource::Status(_) => &STATUS,
+        SignalSource::FlowControl => &FLOW_CONTROL,
+    };
+    object.inside(&SIGNAL)?.field(kind)
 }

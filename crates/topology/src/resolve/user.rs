@@ -1,17 +1,87 @@
 //! Users and references to secrets.
 
+use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 
+use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
 use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::context::Context;
+use crate::fields::{AnyField, EXPECTS, object, shapes};
 use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
 use crate::view::Field;
 
-/// Sessions of a user where nothing is written.
-const MAX_CONNECTIONS: u32 = 10_000;
-const ROLES: [(&str, Role); 2] = [("writer", Role::Writer), ("reader", Role::Reader)];
+object! {
+    pub(crate) mod user = "An account that clients log in with.";
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
+    CLUSTER: Text = text("cluster", "Where statements go that nothing else places.").needed()
+        .refers(refers::CLUSTERS);
+    ROLE: Or<Word<Role>> = word(
+        "role",
+        "Which servers of that cluster: its writer (where not given), or its readers, for accounts that only read.",
+    ).or(Role::Writer);
+    SCHEMA: Text = text("schema", "The schema of sessions that name none.")
+        .refers(refers::SCHEMAS);
+    MAX_CONNECTIONS: Or<Count> = count(
+        "max_connections",
+        "Most sessions of one proxy; 10000 where not given.",
+    ).or(10_000).examples("[2000]")
+        .page("At least 1.");
+    TRANSACTION_PERSISTENT: Or<Bool> = boolean(
+        "transaction_persistent",
+        "Whether statements of a transaction stay where it began; true where not given.",
+    ).or(true);
+    ANNOTATIONS: Or<Word<Annotations>> = word(
+        "annotations",
+        "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` where not given.",
+    ).or(Annotations::Deny);
+}
+
+object! {
+    pub(crate) mod reference = "A reference to a secret.";
+    ENV: Text = filled("env", "The environment variable that holds it.").examples(r#"["APP_PASSWORD"]"#);
+    FILE: Text = filled(
+        "file",
+        "The file whose first line holds it, relative to the project.",
+    ).examples(r#"["secrets/app"]"#)
+        .page("One line break at its end is not part of the value.");
+    COMMAND: Texts = texts(
+        "command",
+        "The program that prints it, with its arguments; no shell is involved.",
+        "a list of texts",
+    ).examples(r#"[["vault", "read", "app"]]"#)
+        .page("Its output is the value, less one line break at its end. It has ten seconds in the proxy and thirty in commands.");
+    PREVIOUS: Custom = custom("previous", "The old secret that stays valid.", previous)
+        .page("It stands beside one of these while the password is being replaced. No engine accepts two passwords yet, which is a warning: the old one ends with the apply.");
+}
+
+/// A reference has one of these.
+const SOURCES: [&dyn AnyField; 3] = [&ENV, &FILE, &COMMAND];
+
+/// The schema of a reference to a secret, or of the secret itself, which is a finding.
+pub(crate) fn secret_schema() -> Value {
+    let description = "A reference to a secret: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.";
+    reference_or_literal(description, reference::FIELDS.properties())
+}
+
+fn previous(says: &str) -> Value {
+    let fields = SOURCES.iter().map(|field| (field.name(), field.plain_schema()));
+    reference_or_literal(says, fields)
+}
+
+fn reference_or_literal(says: &str, fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
+    shapes::mapping([
+        ("description", says.into()),
+        ("if", json!({ "type": "object" })),
+        ("then", shapes::object(reference::FIELDS.says, fields)),
+        (
+            "else",
+            json!({ "type": "string", EXPECTS: "a reference such as {env: APP_PASSWORD}" }),
+        ),
+    ])
+}
 
 pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut Context<'_>) -> Vec<User> {
     let read = instances::read_section(section, context, |object, context| user(object, known, context));
@@ -24,21 +94,14 @@ pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut
 }
 
 fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<User> {
-    object.require("password", context);
-    object.require("cluster", context);
-    let password = secret(object, "password", context);
-    let cluster = names::cluster(object, "cluster", known, context);
-    let schema = object.text("schema", context);
-    let max_connections = max_connections(object, context).unwrap_or(MAX_CONNECTIONS);
-    let role = object.word("role", &ROLES, context).unwrap_or(Role::Writer);
-    let transaction_persistent = object.boolean("transaction_persistent", context).unwrap_or(true);
-    let annotations = object
-        .word(
-            "annotations",
-            &[("deny", Annotations::Deny), ("allow", Annotations::Allow)],
-            context,
-        )
-        .unwrap_or_default();
+    object.require_all(&user::FIELDS, context);
+    let password = secret(object, &user::PASSWORD, context);
+    let cluster = names::cluster(object, &user::CLUSTER, known, context);
+    let schema = object.get(&user::SCHEMA, context);
+    let max_connections = max_connections(object, context);
+    let role = object.get(&user::ROLE, context);
+    let transaction_persistent = object.get(&user::TRANSACTION_PERSISTENT, context);
+    let annotations = object.get(&user::ANNOTATIONS, context);
     Some(User {
         name: object.name.clone(),
         origin: object.origin,
@@ -52,31 +115,32 @@ fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Op
     })
 }
 
-fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {
-    let most = object.count("max_connections", context)?;
+fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
+    let field = &user::MAX_CONNECTIONS;
+    let most = object.get(field, context);
     if most == 0 {
         let message = "with 0 connections nobody can log in";
         let diagnostic = Diagnostic::error(BAD_VALUE, message)
-            .at(object.span("max_connections"), "")
+            .at(object.span(field), "")
             .help("leave the key out for the default, 10000");
         object.push(diagnostic, context);
-        return None;
     }
-    Some(most)
+    most
 }
 
 /// A secret with its predecessor.
-pub(super) fn secret(object: &Object<'_, '_>, field: &str, context: &mut Context<'_>) -> Option<Secret> {
+pub(super) fn secret(
+    object: &Object<'_, '_>,
+    field: &dyn AnyField,
+    context: &mut Context<'_>,
+) -> Option<Secret> {
     let source = secret_source(object, field, context)?;
-    let reference = object.view.get(field).filter(|field| field.value.is_map());
-    let previous = reference.and_then(|reference| {
-        let reference = object.inner(reference.value, reference.key.span);
-        secret_source(&reference, "previous", context)
-    });
+    let reference = object.inside(field);
+    let previous = reference.and_then(|reference| secret_source(&reference, &PREVIOUS, context));
     if previous.as_ref() == Some(&source) {
         let reference = object.part(field, context)?;
         let message = "`previous` names the same secret as the reference that it stands beside";
-        reference.error(NOT_TOGETHER, message, reference.key_span("previous"), context);
+        reference.error(NOT_TOGETHER, message, reference.key_span(&PREVIOUS), context);
     }
     Some(Secret { source, previous })
 }
@@ -84,29 +148,22 @@ pub(super) fn secret(object: &Object<'_, '_>, field: &str, context: &mut Context
 /// A reference to a secret.
 pub(super) fn secret_source(
     object: &Object<'_, '_>,
-    field: &str,
+    field: &dyn AnyField,
     context: &mut Context<'_>,
 ) -> Option<SecretSource> {
-    let field = object.view.get(field)?;
+    let field = object.field(field)?;
     if !field.value.is_map() {
         return literal(object, &field, context);
     }
     let reference = object.inner(field.value, field.key.span);
-    let given: Vec<&str> = ["env", "file", "command"]
-        .into_iter()
-        .filter(|key| reference.has(key))
-        .collect();
+    let given: Vec<&dyn AnyField> = SOURCES.into_iter().filter(|key| reference.has(*key)).collect();
     match given.as_slice() {
-        ["env"] => reference.filled_text("env", context).map(SecretSource::Env),
-        ["file"] => reference.filled_text("file", context).map(SecretSource::File),
+        [_] if reference.has(&ENV) => reference.get(&ENV, context).map(SecretSource::Env),
+        [_] if reference.has(&FILE) => reference.get(&FILE, context).map(SecretSource::File),
         [_] => {
-            let words: Vec<_> = reference
-                .texts("command", context)
-                .into_iter()
-                .map(|(_, word)| word)
-                .collect();
+            let words = reference.list(&COMMAND, context);
             if words.is_empty() {
-                let span = reference.span("command");
+                let span = reference.span(&COMMAND);
                 reference.error(MISSING_KEY, "a command needs a program", span, context);
                 return None;
             }
@@ -119,7 +176,7 @@ pub(super) fn secret_source(
         }
         [_, second, ..] => {
             let message = "a reference to a secret has one of `env`, `file` and `command`";
-            reference.error(NOT_TOGETHER, message, reference.key_span(second), context);
+            reference.error(NOT_TOGETHER, message, reference.key_span(*second), context);
             None
         }
     }

@@ -17,9 +17,12 @@ use shardwright_diagnostics::Sources;
 use self::sink::{Origin, Place, Sink, Slot};
 use self::walk::Walk;
 use crate::environment::Environment;
+use crate::fields::AnyField;
 use crate::layers::{Checkers, Documents, Layers, overlay};
 use crate::report::Report;
+use crate::resolve::root::VARIABLES;
 use crate::schema::{self, Shape};
+use crate::variables::declared;
 use crate::view::Field;
 
 /// What is shown.
@@ -121,7 +124,7 @@ impl Shown<'_> {
     /// Where each variable has its value from, as data and in words.
     fn variables(&self) -> BTreeMap<String, (Origin, Arc<str>)> {
         let layers = &self.layers;
-        let section = layers.base.as_ref().and_then(|root| root.get("variables"));
+        let section = layers.base.as_ref().and_then(|root| root.get(VARIABLES.name()));
         let fields = section.map_or_else(Vec::new, |section| section.value.fields());
         let origin = |field: Field<'_>| {
             let name = field.key.text.to_string();
@@ -129,7 +132,10 @@ impl Shown<'_> {
                 .overlay
                 .as_ref()
                 .and_then(|overlay| overlay.variables?.get(&name));
-            let default = field.value.get("default").and_then(|field| field.value.node());
+            let default = field
+                .value
+                .get(declared::DEFAULT.name())
+                .and_then(|field| field.value.node());
             let place = match given.or(default) {
                 _ if layers.documents.options.variables.contains_key(&name) => Place::Option,
                 Some(node) => Place::File(node.span),

@@ -10,19 +10,20 @@ use shardwright_documents::{Node, Value as Written};
 use super::sink::{Kind, Origin, Place, Scalar, Sink, Slot};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::fields::{AnyField, FOR_EACH};
+use crate::model::Words;
+use crate::resolve::overrides::placed::REASON;
+use crate::resolve::root::VARIABLES;
+use crate::resolve::shard_map::shard_map::{OVERRIDES, SHARDS};
 use crate::schema::Shape;
 use crate::secrets::is_secret;
 use crate::template::{Value as VariableValue, escaped, is_template};
+use crate::variables::{Type, declared};
 use crate::view::{Field, View};
 use crate::walk::instances;
 
 /// What stands in the place of a secret that is written in the clear.
 const CONCEALED: &str = "(concealed)";
-/// The section whose objects take the place of those of another section of the same map.
-const OVERRIDES: &str = "overrides";
-const OVERRIDDEN: &str = "shards";
-/// The section whose objects are values, which may come from elsewhere.
-const VARIABLES: &str = "variables";
 
 /// One walk over a tree.
 pub(super) struct Walk<'w> {
@@ -109,16 +110,16 @@ impl Walk<'_> {
         let overrides = overrides(fields, shape, context);
         for Bound { field, environment } in fields {
             let key = &*field.key.text;
-            let is_folded = key == OVERRIDES && !overrides.is_empty();
-            if key == "for_each" || is_folded {
+            let is_folded = key == OVERRIDES.name() && !overrides.is_empty();
+            if key == FOR_EACH || is_folded {
                 continue;
             }
             let end = self.enter_key(key);
-            if self.is_shown() && self.address == VARIABLES {
+            if self.is_shown() && self.address == VARIABLES.name() {
                 self.variable_values(&field.value, context)?;
             } else if self.is_shown() {
                 let shape = shape.and_then(|shape| shape.key(key));
-                match shape.filter(|shape| key == OVERRIDDEN && shape.holds_objects()) {
+                match shape.filter(|shape| key == SHARDS.name() && shape.holds_objects()) {
                     Some(shape) => {
                         self.sink
                             .begin(Kind::Mapping, Slot::Key(key), &self.address, None)?;
@@ -234,7 +235,7 @@ impl Walk<'_> {
     /// Variables, each with the value that it has as its default.
     fn variable_values(&mut self, view: &View<'_>, context: &Context<'_>) -> io::Result<()> {
         self.sink
-            .begin(Kind::Mapping, Slot::Key(VARIABLES), &self.address, None)?;
+            .begin(Kind::Mapping, Slot::Key(VARIABLES.name()), &self.address, None)?;
         for field in view.fields() {
             let name = &*field.key.text;
             let (Some(Some(value)), Some((origin, _))) =
@@ -252,15 +253,22 @@ impl Walk<'_> {
                     template: text.to_owned(),
                 };
                 let (kind, value) = match value {
-                    VariableValue::Integer(number) => ("integer", Scalar::Word(number.to_string())),
-                    VariableValue::Text(_) if is_secret(name) => ("text", text(CONCEALED)),
-                    VariableValue::Text(value) => ("text", text(value)),
+                    VariableValue::Integer(number) => (Type::Integer, Scalar::Word(number.to_string())),
+                    VariableValue::Text(_) if is_secret(name) => (Type::Text, text(CONCEALED)),
+                    VariableValue::Text(value) => (Type::Text, text(value)),
                 };
-                let kind_place = match field.value.get("type").and_then(|field| field.value.node()) {
+                let kind_place = match field
+                    .value
+                    .get(declared::TYPE.name())
+                    .and_then(|field| field.value.node())
+                {
                     Some(node) => Origin::of(Place::File(node.span)),
                     None => Origin::default(),
                 };
-                for (key, value, origin) in [("type", text(kind), &kind_place), ("default", value, origin)] {
+                for (key, value, origin) in [
+                    (declared::TYPE.name(), text(kind.word()), &kind_place),
+                    (declared::DEFAULT.name(), value, origin),
+                ] {
                     let end = self.enter_key(key);
                     self.sink.scalar(Slot::Key(key), &self.address, &value, origin)?;
                     self.address.truncate(end);
@@ -381,15 +389,17 @@ fn overrides<'a>(
     context: &mut Context<'_>,
 ) -> BTreeMap<String, Vec<Bound<'a>>> {
     let mut overrides = BTreeMap::new();
-    let section = fields.iter().find(|bound| &*bound.field.key.text == OVERRIDES);
+    let section = fields
+        .iter()
+        .find(|bound| &*bound.field.key.text == OVERRIDES.name());
     let is_there = shape
-        .and_then(|shape| shape.key(OVERRIDES))
+        .and_then(|shape| shape.key(OVERRIDES.name()))
         .is_some_and(|shape| shape.holds_objects());
     let Some(Bound { field, environment }) = section.filter(|_| is_there) else {
         return overrides;
     };
     let Ok(()) = instances(&field.value, environment, context, |instance, _| {
-        let kept = |field: &Field<'_>| !matches!(&*field.key.text, "for_each" | "reason");
+        let kept = |field: &Field<'_>| ![FOR_EACH, REASON.name()].contains(&&*field.key.text);
         let fields = instance.field.value.fields().into_iter().filter(kept).collect();
         overrides.insert(instance.name.into_owned(), bind(fields, instance.environment));
         Ok::<(), std::convert::Infallible>(())

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::WHERE;
+use crate::fields::refers::{DEFINES, Refers};
 
 /// References that are followed in a row; schemas of ours need two.
 const MAX_REFERENCES: usize = 8;
@@ -102,6 +103,27 @@ impl<'s> Shape<'s> {
     pub(crate) fn default(self) -> Option<(&'s Value, Option<&'s Map<String, Value>>)> {
         let default = self.here.get("default")?;
         Some((default, self.here.get(WHERE).and_then(Value::as_object)))
+    }
+
+    /// What texts here are names of.
+    pub(crate) fn refers(self) -> Option<Refers<'s>> {
+        Refers::of_texts(self.here)
+    }
+
+    /// What the keys here are names of.
+    pub(crate) fn keys(self) -> Option<Refers<'s>> {
+        Refers::of_keys(self.here)
+    }
+
+    /// The section of addresses whose objects are defined here.
+    pub(crate) fn defines(self) -> Option<&'s str> {
+        self.here.get(DEFINES)?.as_str()
+    }
+
+    /// Whether a key is declared, and no name that is free.
+    pub(crate) fn declares(self, key: &str) -> bool {
+        self.properties()
+            .is_some_and(|properties| properties.contains_key(key))
     }
 
     /// Whether objects with names stand here, each with keys of its own.

@@ -1,17 +1,23 @@
 //! The walk over the trees: what defines a name, and what means one.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use shardwright_documents::{Entry, Key, Node, Value};
+use serde_json::Value;
+use shardwright_documents::{Entry, Node, Value as Written};
 
 use super::text::{Text, Wording, texts};
-use super::{Meaning, Role, Symbol, refers_to};
+use super::{Meaning, Role, Symbol};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::generate::Combinations;
+use crate::fields::AnyField;
+use crate::fields::refers::Refers;
+use crate::generate::{each, for_each, is_variable};
 use crate::load::{Loaded, Options};
 use crate::model::NamePattern;
 use crate::report::Report;
+use crate::resolve::root;
+use crate::schema::{self, Shape};
 use crate::template::{Template, is_template};
 use crate::variables::{Given, variables};
 use crate::view::{View, merge};
@@ -19,20 +25,8 @@ use crate::view::{View, merge};
 /// Names that templates are expanded to, and instances that are looked at; past it names are missing.
 const MAX_EXPANDED: usize = 1_000_000;
 
-/// Sections whose entries are objects with a name.
-const SECTIONS: [&str; 11] = [
-    "variables",
-    "clusters",
-    "users",
-    "shard_maps",
-    "read_write_policies",
-    "throttles",
-    "query_rules",
-    "caches",
-    "mirrors",
-    "listeners",
-    "targets",
-];
+/// Columns by which rules of a team ask for objects; what they ask for is no field.
+const OF_ITEMS: [(&str, &str); 2] = [("cluster", "clusters."), ("username", "users.")];
 
 /// One instance of the generators around a node, and the address of the object that holds it.
 struct Instance {
@@ -40,28 +34,17 @@ struct Instance {
     address: Arc<str>,
 }
 
-/// What the object around a field is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Cluster,
-    ShardMap,
-    Move,
-    Test,
-    Other,
-}
-
-impl Place {
-    /// What a value inside is: everything in a test is of the test.
-    const fn inner(self) -> Self {
-        match self {
-            Self::Test => Self::Test,
-            Self::Cluster | Self::ShardMap | Self::Move | Self::Other => Self::Other,
-        }
-    }
+/// The schemas of the files of a project.
+struct Schemas {
+    topology: Value,
+    project: Value,
+    tests: Value,
+    environment: Value,
 }
 
 struct Walk<'s> {
     context: Context<'s>,
+    schemas: &'s Schemas,
     symbols: Vec<Symbol>,
     /// The variables of the generators around, each with the address that stands for it.
     bindings: Vec<(Arc<str>, Arc<str>)>,
@@ -77,7 +60,7 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
     let topology: Vec<&Node> = topology.filter_map(|document| document.root.as_ref()).collect();
     let mut report = Report::default();
     let root = merge(&topology, &mut report);
-    let section = root.as_ref().and_then(|root| root.get("variables"));
+    let section = root.as_ref().and_then(|root| root.get(root::VARIABLES.name()));
     let given = Given {
         options: &options.variables,
         environment: None,
@@ -85,7 +68,14 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
     };
     let section = section.map(|section| section.value);
     let variables = variables(section.as_ref(), given, &mut report);
+    let schemas = Schemas {
+        topology: schema::bare_topology(),
+        project: schema::bare_project(),
+        tests: schema::bare_tests(),
+        environment: schema::bare_environment(),
+    };
     let mut walk = Walk {
+        schemas: &schemas,
         context: Context::new(
             &loaded.sources,
             Report::default(),
@@ -108,48 +98,30 @@ fn entries(node: &Node) -> &[Entry] {
     node.as_mapping().map_or(&[], |mapping| mapping.entries())
 }
 
-impl Walk<'_> {
+impl<'s> Walk<'s> {
+    /// Sections are known by their names, wherever they stand.
     fn root(&mut self, root: &Node) {
+        let schemas = self.schemas;
+        let shapes = [
+            &schemas.topology,
+            &schemas.project,
+            &schemas.tests,
+            &schemas.environment,
+        ];
+        let shapes = shapes.map(Shape::root);
         let top = [Instance {
             environment: Environment::default(),
             address: "".into(),
         }];
-        for Entry { key, value } in entries(root) {
-            match &*key.text {
-                section if SECTIONS.contains(&section) => self.objects(section, value, &top),
-                "pooling" => {
-                    for entry in entries(value) {
-                        match &*entry.key.text {
-                            "exceptions" => self.objects("pooling.exceptions", &entry.value, &top),
-                            _ => self.field(entry, &top, Place::Other),
-                        }
-                    }
-                }
-                "firewall" => self.keyed_by_reference(value, &top, Place::Other, |walk, key, instances| {
-                    walk.reference(&Text::of_key(key), instances, "users.");
-                }),
-                "moves" => self.keyed_by_reference(value, &top, Place::Move, |walk, key, instances| {
-                    walk.shard(&Text::of_key(key), instances);
-                }),
-                "session" => self.value(value, &top, Place::Test),
-                "route_tests" | "properties" => {
-                    self.keyed_by_reference(value, &top, Place::Test, |_, _, _| {})
-                }
-                "patch" => self.keyed_by_reference(value, &top, Place::Other, |walk, key, instances| {
-                    walk.address(&Text::of_key(key), instances);
-                }),
-                _ => self.value(value, &top, Place::Other),
-            }
+        for entry in entries(root) {
+            let shape = shapes.into_iter().find(|shape| shape.declares(&entry.key.text));
+            self.field(entry, &top, shape);
         }
     }
 
     /// The entries of a section, or of a part of an object: each defines a name.
-    fn objects(&mut self, section: &str, node: &Node, outer: &[Instance]) {
-        let place = match section {
-            "clusters" => Place::Cluster,
-            "shard_maps" => Place::ShardMap,
-            _ => Place::Other,
-        };
+    fn objects(&mut self, section: &str, node: &Node, outer: &[Instance], shape: Option<Shape<'s>>) {
+        let entry_shape = shape.and_then(Shape::entry);
         for entry in entries(node) {
             let depth = self.bindings.len();
             let inner = self.instances(&entry.value, outer);
@@ -171,7 +143,7 @@ impl Walk<'_> {
                 .collect();
             self.push(&text, Role::Definition(entry.value.span), addresses);
             self.variables_of(&text);
-            self.value(&entry.value, &instances, place);
+            self.value(&entry.value, &instances, entry_shape);
             self.bindings.truncate(depth);
         }
     }
@@ -181,8 +153,8 @@ impl Walk<'_> {
         &mut self,
         node: &Node,
         outer: &[Instance],
-        place: Place,
-        key: impl Fn(&mut Self, &Key, &[Instance]),
+        refers: Refers<'s>,
+        shape: Option<Shape<'s>>,
     ) {
         for entry in entries(node) {
             let depth = self.bindings.len();
@@ -194,21 +166,36 @@ impl Walk<'_> {
                     address: outer[parent].address.clone(),
                 })
                 .collect();
-            key(self, &entry.key, &instances);
-            self.variables_of(&Text::of_key(&entry.key));
-            self.value(&entry.value, &instances, place);
+            let text = Text::of_key(&entry.key);
+            self.refer(refers, &text, &instances);
+            self.variables_of(&text);
+            let entry_shape = match refers {
+                Refers::Address(_) => self.at(&entry.key.text),
+                _ => shape.and_then(Shape::entry),
+            };
+            self.value(&entry.value, &instances, entry_shape);
             self.bindings.truncate(depth);
         }
     }
 
-    fn value(&mut self, node: &Node, instances: &[Instance], place: Place) {
+    /// What stands at an address of the project.
+    fn at(&self, address: &str) -> Option<Shape<'s>> {
+        let steps: Vec<&str> = address.split('.').collect();
+        let schemas = [&self.schemas.topology, &self.schemas.project];
+        schemas
+            .into_iter()
+            .find_map(|schema| Shape::root(schema).at(&steps))
+    }
+
+    fn value(&mut self, node: &Node, instances: &[Instance], shape: Option<Shape<'s>>) {
         match &node.value {
-            Value::Mapping(mapping) => mapping
+            Written::Mapping(mapping) => mapping
                 .iter()
-                .for_each(|entry| self.field(entry, instances, place)),
-            Value::Sequence(items) => items
-                .iter()
-                .for_each(|item| self.value(item, instances, place.inner())),
+                .for_each(|entry| self.field(entry, instances, shape)),
+            Written::Sequence(items) => {
+                let shape = shape.and_then(Shape::item);
+                items.iter().for_each(|item| self.value(item, instances, shape));
+            }
             _ => {
                 if let Some(text) = Text::of_node(node) {
                     self.variables_of(&text);
@@ -217,96 +204,68 @@ impl Walk<'_> {
         }
     }
 
-    fn field(&mut self, entry: &Entry, instances: &[Instance], place: Place) {
+    fn field(&mut self, entry: &Entry, instances: &[Instance], around: Option<Shape<'s>>) {
         let Entry { key, value } = entry;
         let name = &*key.text;
-        match (place, name) {
-            (Place::Cluster, "servers") | (Place::ShardMap, "shards") => {
-                return self.objects(name, value, instances);
-            }
-            (Place::ShardMap, "overrides") => {
-                return self.keyed_by_reference(value, instances, Place::Other, |walk, key, instances| {
-                    walk.relative(&Text::of_key(key), instances, "shards");
-                });
-            }
-            (Place::Cluster, "writer_preference") => {
-                for text in texts(value) {
-                    self.relative(&text, instances, "servers");
-                }
-            }
-            (Place::Move, "from" | "to") => {
-                if let Some(text) = Text::of_node(value) {
-                    self.reference(&text, instances, "clusters.");
-                }
-            }
-            (Place::Test, "user" | "mirror" | "map") => {
-                let section = match name {
-                    "user" => "users.",
-                    "map" => "shard_maps.",
-                    _ => "clusters.",
-                };
-                if let Some(text) = Text::of_node(value) {
-                    self.reference(&text, instances, section);
-                }
-            }
-            (Place::Test, "shard") => {
-                for text in texts(value) {
-                    self.shard(&text, instances);
-                }
-            }
-            // `after` is a time in a script of a test.
-            (Place::Test, "after") => {}
-            (Place::Test, "rule") | (_, "otherwise" | "before" | "after" | "protect") => {
-                for text in texts(value) {
-                    self.address(&text, instances);
-                }
-            }
-            _ => {
-                if let Some(section) = refers_to(name) {
-                    for text in texts(value) {
-                        self.reference(&text, instances, section);
-                    }
-                }
+        let shape = around.and_then(|around| around.key(name));
+        if let Some(section) = shape.and_then(Shape::defines) {
+            return self.objects(section, value, instances, shape);
+        }
+        if let Some(refers) = shape.and_then(Shape::keys) {
+            return self.keyed_by_reference(value, instances, refers, shape);
+        }
+        let of_items = || OF_ITEMS.iter().find(|(column, _)| *column == name);
+        let refers = match around {
+            Some(around) if !around.declares(name) => of_items().map(|(_, section)| Refers::Object(section)),
+            _ => shape.and_then(Shape::refers),
+        };
+        if let Some(refers) = refers {
+            for text in texts(value) {
+                self.refer(refers, &text, instances);
             }
         }
         self.variables_of(&Text::of_key(key));
-        self.value(value, instances, place.inner());
+        self.value(value, instances, shape);
+    }
+
+    fn refer(&mut self, refers: Refers<'_>, text: &Text<'_>, instances: &[Instance]) {
+        match refers {
+            Refers::Object(section) => self.reference(text, instances, section),
+            Refers::Part(part) => self.relative(text, instances, part),
+            Refers::Shard => self.shard(text, instances),
+            Refers::Address(_) => self.address(text, instances),
+            Refers::Schema | Refers::Nothing => {}
+        }
     }
 
     /// The instances of an object, each with the place of its outer instance.
     fn instances(&mut self, object: &Node, outer: &[Instance]) -> Vec<(Environment, usize)> {
         let view = View::of(object);
-        let Some(for_each) = view.get("for_each") else {
-            return outer
-                .iter()
-                .enumerate()
-                .map(|(at, outer)| (outer.environment.clone(), at))
-                .collect();
-        };
-        for field in for_each
-            .value
-            .fields()
-            .iter()
-            .filter(|field| &*field.key.text != "except")
-        {
+        let variables = for_each(&view).map_or_else(Vec::new, |for_each| for_each.value.fields());
+        for field in variables.iter().filter(|field| is_variable(&field.key.text)) {
             let text = Text::of_key(field.key);
             self.generators += 1;
             let address: Arc<str> = format!("for_each.{}", self.generators).into();
             self.push(&text, Role::Definition(field.value.span()), vec![address.clone()]);
             self.bindings.push((text.text.into(), address));
         }
+        let is_generator = !variables.is_empty();
+        let Self { context, left, .. } = self;
         let mut instances = Vec::new();
         for (at, outer) in outer.iter().enumerate() {
-            let Some(mut combinations) = Combinations::read(&for_each, &outer.environment, &mut self.context)
-            else {
+            let ran = each(&view, &outer.environment, context, |environment, _| {
+                if is_generator {
+                    match left.checked_sub(1) {
+                        Some(still) => *left = still,
+                        None => return ControlFlow::Break(()),
+                    }
+                }
+                instances.push((environment.clone(), at));
+                ControlFlow::Continue(())
+            });
+            if !matches!(ran, Some(ControlFlow::Continue(()))) {
                 self.complete = false;
                 break;
-            };
-            while let Some(environment) = combinations.next(&outer.environment) {
-                if !self.take() {
-                    return instances;
-                }
-                instances.push((environment, at));
             }
         }
         instances
@@ -345,13 +304,19 @@ impl Walk<'_> {
     }
 
     /// A name of an object of a section, or a glob over them.
-    fn reference(&mut self, text: &Text<'_>, instances: &[Instance], section: &'static str) {
+    fn reference(&mut self, text: &Text<'_>, instances: &[Instance], section: &str) {
         let names = self.expansions(text.text, instances);
         if let [name] = names.as_slice()
             && NamePattern::new(name.as_str()).exact().is_none()
         {
             let pattern = NamePattern::new(name.as_str());
-            return self.push_meaning(text, Meaning::Glob { section, pattern });
+            return self.push_meaning(
+                text,
+                Meaning::Glob {
+                    section: section.into(),
+                    pattern,
+                },
+            );
         }
         let addresses = names
             .iter()
@@ -391,15 +356,26 @@ impl Walk<'_> {
             if at % 2 == 1 {
                 let named = text.part(start..end);
                 let pattern = NamePattern::new(part);
-                let section = text.text[..start].strip_suffix('.').and_then(refers_to);
-                match (pattern.exact(), section) {
-                    (Some(_), _) => self.push(&named, Role::Reference, vec![text.text[..end].into()]),
-                    (None, Some(section)) => self.push_meaning(&named, Meaning::Glob { section, pattern }),
-                    (None, None) => {}
+                let section = &text.text[..start];
+                match pattern.exact() {
+                    Some(_) => self.push(&named, Role::Reference, vec![text.text[..end].into()]),
+                    None if at == 1 && self.is_section(section) => {
+                        let section = section.into();
+                        self.push_meaning(&named, Meaning::Glob { section, pattern });
+                    }
+                    None => {}
                 }
             }
             start = end + 1;
         }
+    }
+
+    /// Whether a section of the topology, with its dot, defines names.
+    fn is_section(&self, section: &str) -> bool {
+        let section = section
+            .strip_suffix('.')
+            .and_then(|name| Shape::root(&self.schemas.topology).key(name));
+        section.and_then(Shape::defines).is_some()
     }
 
     /// `tenants/t137`: a map and one of its shards.

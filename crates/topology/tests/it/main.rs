@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod declared;
+mod generated;
 mod hostile;
 mod invalid;
 mod pages;

@@ -37,6 +37,9 @@ pub(super) fn blocks(page: &str) -> Result<Vec<Block>, String> {
             }
             continue;
         }
+        if is_mark_of_table(text) {
+            continue;
+        }
         if text.trim_start().starts_with("<!--") {
             comments.push((line, text));
             continue;
@@ -66,6 +69,11 @@ pub(super) fn blocks(page: &str) -> Result<Vec<Block>, String> {
         (None, Some((line, comment))) => Err(format!("line {line}: no fence follows {comment}")),
         (None, None) => Ok(blocks),
     }
+}
+
+/// Whether a generated table begins or ends here.
+fn is_mark_of_table(text: &str) -> bool {
+    text.starts_with("<!-- fields: ") || text == "<!-- end -->"
 }
 
 /// `<!-- name: value -->`, or several behind each other with `;`.

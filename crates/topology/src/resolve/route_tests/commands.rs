@@ -7,8 +7,10 @@ use shardwright_diagnostics::Diagnostic;
 
 use super::super::names;
 use super::super::object::Object;
+use super::step::{EXECUTE, PREPARE, QUERY, VALUES};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
+use crate::fields::AnyField;
 use crate::model::TestCommand;
 
 /// What the steps of a script have prepared so far: names and statements.
@@ -31,32 +33,33 @@ impl Prepared {
             self.user = user.cloned();
             self.statements.clear();
         }
-        if !object.has("execute") {
-            if object.has("values") {
+        if !object.has(&EXECUTE) {
+            if object.has(&VALUES) {
                 let diagnostic = Diagnostic::error(MISSING_KEY, "`values` without `execute`")
-                    .at(object.key_span("values"), "")
+                    .at(object.key_span(&VALUES), "")
                     .help("a preparation holds `?` in their place");
                 object.push(diagnostic, context);
             }
-            object.require("query", context);
+            object.require(&QUERY, context);
             let query = query(object, context)?;
-            if !object.has("prepare") {
+            if !object.has(&PREPARE) {
                 return Some((TestCommand::Query, query));
             }
-            let name = object.filled_text("prepare", context)?;
+            let name = object.get(&PREPARE, context)?;
             self.statements.insert(name.clone(), query.clone());
             return Some((TestCommand::Prepare(name), query));
         }
-        for field in ["query", "prepare"].into_iter().filter(|field| object.has(field)) {
-            let message = format!("`{field}` does not go together with `execute`");
+        let others: [&dyn AnyField; 2] = [&QUERY, &PREPARE];
+        for field in others.into_iter().filter(|field| object.has(*field)) {
+            let message = format!("`{}` does not go together with `execute`", field.name());
             object.error(NOT_TOGETHER, message, object.key_span(field), context);
         }
-        let name = object.filled_text("execute", context)?;
+        let name = object.get(&EXECUTE, context)?;
         let values = Self::values(object, context);
         let Some(query) = self.statements.get(&name).cloned() else {
             let known: Vec<&str> = self.statements.keys().map(|name| &**name).collect();
             let kind = "statement that a step before prepared";
-            let span = object.span("execute");
+            let span = object.span(&EXECUTE);
             let diagnostic = names::unknown(kind, &name, known.into_iter(), span, context);
             object.push(diagnostic, context);
             return None;
@@ -66,10 +69,10 @@ impl Prepared {
 
     /// The number of values; expressions in them must hold all the same.
     fn values(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<usize> {
-        if !object.has("values") {
+        if !object.has(&VALUES) {
             return None;
         }
-        let items = object.items("values", context);
+        let items = object.items(&VALUES, context);
         for item in items.iter().filter(|item| item.as_text().is_some()) {
             context.expand_node(item, object.environment);
         }
@@ -79,6 +82,6 @@ impl Prepared {
 
 /// The statement of a test or a step, without blanks at its end.
 pub(super) fn query(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    let (_, text) = object.raw_text("query", context)?;
+    let (_, text) = object.raw_text(&object.field(&QUERY)?, context)?;
     Some(context.intern(text.trim_end()))
 }

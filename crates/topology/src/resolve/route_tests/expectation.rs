@@ -3,20 +3,67 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
+use self::expect::{ANSWER, CLUSTER, ERROR, MIRROR, MULTIPLEX, OUTCOME, QUERY, ROLE, RULE, SHARD};
 use super::Reader;
+use super::test::EXPECT;
 use crate::codes::{MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
+use crate::fields::{AnyField, Declared, EXPECTS, Int, Text, object};
 use crate::model::{Expectation, ExpectedOutcome, Role};
 use crate::resolve::object::Object;
 
-const OUTCOMES: [(&str, ExpectedOutcome); 3] = [
-    ("route", ExpectedOutcome::Route),
-    ("reject", ExpectedOutcome::Reject),
-    ("answer", ExpectedOutcome::Answer),
-];
-const ROLES: [(&str, Role); 2] = [("writer", Role::Writer), ("reader", Role::Reader)];
+object! {
+    pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";
+    OUTCOME: Word<ExpectedOutcome> = word("outcome", "What happens to the statement.")
+        .page("`route`: it is sent to a server; `reject`: the client gets an error; `answer`: the proxy answers.");
+    CLUSTER: Text = filled("cluster", "The cluster that it is sent to.").examples(r#"["shard-001"]"#)
+        .refers(refers::CLUSTERS);
+    ROLE: Word<Role> = word("role", "The role of the servers that it is sent to.");
+    SHARD: Texts = text_or_list(
+        "shard",
+        "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
+    ).examples(r#"["tenants/t017"]"#)
+        .refers(refers::SHARD);
+    HOSTGROUP: Count = id("hostgroup", "The number of the hostgroup that it is sent to.");
+    QUERY: Text = text("query", "The text that is sent.");
+    BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.")
+        .page("It may differ from the client's.");
+    ERROR: Text = filled("error", "A part of the refusal's text, such as SW351.").examples(r#"["SW351"]"#);
+    ANSWER: Text = text("answer", "The text that the proxy answers with.");
+    DELAY: Duration = duration("delay", "How long the statement is held back.")
+        .page("`0ms`: not at all.");
+    RULE: Text = filled(
+        "rule",
+        "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
+    ).examples(r#"["query_rules.legacy"]"#)
+        .page("A rule of the object, or of one inside it.")
+        .refers(refers::RULES);
+    CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.")
+        .page("`0ms`: not at all.");
+    MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.")
+        .refers(refers::CLUSTERS);
+    MULTIPLEX: Custom = custom(
+        "multiplex",
+        "Whether it may share a server connection, by a rule's say: 0 never, 1 always, 2 in spite of its variables.",
+        |says| json!({ "description": says, "enum": [0, 1, 2], EXPECTS: "0, 1 or 2" }),
+    );
+}
+
+/// What is said of one statement, and not of all statements of a domain: their texts.
+const OF_ONE: [&dyn AnyField; 4] = [&QUERY, &ERROR, &ANSWER, &RULE];
+
+/// What can be expected of all statements of a domain.
+pub(super) fn of_all() -> impl Iterator<Item = (&'static str, Value)> {
+    let is_of_one = |field: &dyn AnyField| OF_ONE.iter().any(|of_one| of_one.name() == field.name());
+    let fields = expect::FIELDS
+        .fields
+        .iter()
+        .filter(move |field| !is_of_one(**field));
+    fields.map(|field| (field.name(), field.plain_schema()))
+}
 
 impl Reader<'_> {
     pub(super) fn expectation(
@@ -24,27 +71,25 @@ impl Reader<'_> {
         step: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Expectation> {
-        let object = step.part("expect", context)?;
+        let object = step.part(&EXPECT, context)?;
         if object.view.fields().is_empty() {
             object.error(MISSING_KEY, "`expect` says nothing", object.key, context);
         }
         let expectation = Expectation {
-            outcome: object.word("outcome", &OUTCOMES, context),
-            cluster: self.cluster("cluster", &object, context),
-            role: object.word("role", &ROLES, context),
+            outcome: object.get(&OUTCOME, context),
+            cluster: self.cluster(&CLUSTER, &object, context),
+            role: object.get(&ROLE, context),
             shards: self.shards(&object, context),
-            hostgroup: object.id("hostgroup", context),
-            query: trimmed("query", &object, context),
-            backend_schema: object.text("backend_schema", context),
-            error: object.filled_text("error", context),
-            answer: object.text("answer", context),
-            delay_ms: object.duration_ms("delay", context),
+            hostgroup: object.get(&expect::HOSTGROUP, context),
+            query: trimmed(&QUERY, &object, context),
+            backend_schema: object.get(&expect::BACKEND_SCHEMA, context),
+            error: object.get(&expect::ERROR, context),
+            answer: object.get(&expect::ANSWER, context),
+            delay_ms: object.get(&expect::DELAY, context),
             rule: self.rule(&object, context),
-            cache_ttl_ms: object.duration_ms("cache_ttl", context),
-            mirror: self.cluster("mirror", &object, context),
-            multiplex: object
-                .integer("multiplex", 0..=2, context)
-                .and_then(|number| u8::try_from(number).ok()),
+            cache_ttl_ms: object.get(&expect::CACHE_TTL, context),
+            mirror: self.cluster(&MIRROR, &object, context),
+            multiplex: object.read(&MULTIPLEX, &Int::between(0, 2), context),
         };
         one_outcome(&object, &expectation, context);
         Some(expectation)
@@ -52,11 +97,11 @@ impl Reader<'_> {
 
     fn cluster(
         &mut self,
-        field: &str,
+        field: &Declared<Text>,
         object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<str>> {
-        let name = object.filled_text(field, context)?;
+        let name = object.get(field, context)?;
         if self.topology.clusters.place(&name).is_none() {
             let names = self.topology.clusters.names();
             self.unknown("cluster", &name, names, object.span(field), object, context);
@@ -66,7 +111,7 @@ impl Reader<'_> {
 
     /// `tenants/t017`, or the address in full; as addresses.
     fn shards(&mut self, object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Arc<str>> {
-        let written = object.texts("shard", context);
+        let written = object.texts(&SHARD, context);
         let mut shards = Vec::new();
         for (span, text) in written {
             let parts: Vec<&str> = text.split('.').collect();
@@ -121,7 +166,7 @@ impl Reader<'_> {
 
     /// The address of an object.
     fn rule(&mut self, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-        let text = object.filled_text("rule", context)?;
+        let text = object.get(&expect::RULE, context)?;
         let address: Arc<str> = match text.split_once('/') {
             Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}").into(),
             None => text.clone(),
@@ -146,7 +191,7 @@ impl Reader<'_> {
                 .flatten();
             let diagnostic =
                 Diagnostic::error(UNKNOWN_REFERENCE, format!("no object has the address `{text}`"))
-                    .at(object.span("rule"), "")
+                    .at(object.span(&expect::RULE), "")
                     .did_you_mean(near.as_deref());
             object.push(diagnostic, context);
         }
@@ -155,39 +200,42 @@ impl Reader<'_> {
 }
 
 /// A statement's text, without blanks at its end.
-fn trimmed(field: &str, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
-    if !object.has(field) {
-        return None;
-    }
-    let (_, text) = object.raw_text(field, context)?;
+fn trimmed(field: &dyn AnyField, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let (_, text) = object.raw_text(&object.field(field)?, context)?;
     Some(context.intern(text.trim_end()))
 }
 
 /// A statement has one outcome: what only a refusal has does not go with a place.
 fn one_outcome(object: &Object<'_, '_>, expectation: &Expectation, context: &mut Context<'_>) {
-    let implied = [
-        ("error", ExpectedOutcome::Reject),
-        ("answer", ExpectedOutcome::Answer),
-        ("cluster", ExpectedOutcome::Route),
-        ("role", ExpectedOutcome::Route),
-        ("shard", ExpectedOutcome::Route),
-        ("hostgroup", ExpectedOutcome::Route),
-        ("query", ExpectedOutcome::Route),
-        ("backend_schema", ExpectedOutcome::Route),
-        ("delay", ExpectedOutcome::Route),
-        ("cache_ttl", ExpectedOutcome::Route),
-        ("mirror", ExpectedOutcome::Route),
-        ("multiplex", ExpectedOutcome::Route),
+    let implied: [(&dyn AnyField, ExpectedOutcome); 12] = [
+        (&ERROR, ExpectedOutcome::Reject),
+        (&ANSWER, ExpectedOutcome::Answer),
+        (&CLUSTER, ExpectedOutcome::Route),
+        (&ROLE, ExpectedOutcome::Route),
+        (&SHARD, ExpectedOutcome::Route),
+        (&expect::HOSTGROUP, ExpectedOutcome::Route),
+        (&QUERY, ExpectedOutcome::Route),
+        (&expect::BACKEND_SCHEMA, ExpectedOutcome::Route),
+        (&expect::DELAY, ExpectedOutcome::Route),
+        (&expect::CACHE_TTL, ExpectedOutcome::Route),
+        (&MIRROR, ExpectedOutcome::Route),
+        (&MULTIPLEX, ExpectedOutcome::Route),
     ];
-    let stated = expectation.outcome.map(|outcome| ("outcome", outcome));
+    let stated = expectation
+        .outcome
+        .map(|outcome| (&OUTCOME as &dyn AnyField, outcome));
     let mut given = stated
         .into_iter()
-        .chain(implied.into_iter().filter(|(field, _)| object.has(field)));
+        .chain(implied.into_iter().filter(|(field, _)| object.has(*field)));
     let Some((first, outcome)) = given.next() else {
         return;
     };
     if let Some((second, _)) = given.find(|(_, other)| *other != outcome) {
-        let message = format!("`{second}` does not go together with `{first}`: a statement has one outcome");
+        let message = format!(
+            "`{}` does not go together with `{}`: a statement has one outcome",
+            second.name(),
+            first.name()
+        );
         object.error(NOT_TOGETHER, message, object.key_span(second), context);
     }
 }

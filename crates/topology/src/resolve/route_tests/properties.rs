@@ -1,30 +1,78 @@
 //! `properties`: domains of statements with what must hold for all of them.
 
-use super::{Reader, engines};
+use serde_json::Value;
+
+use self::property::{FOR_ALL, FOR_ALL_PAIRS};
+use super::{Reader, expectation, file, test};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
-use crate::model::{Property, PropertyClaim, PropertyDomain};
+use crate::fields::{AnyField, Word, object, shapes};
+use crate::model::{Property, PropertyClaim, PropertyDomain, Words};
 use crate::resolve::object::Object;
-use crate::resolve::scope::statements;
+use crate::resolve::values::words_of;
 use crate::view::View;
+
+object! {
+    pub(crate) mod property = "What must hold for every statement of a domain.";
+    FOR_EACH: Definition = test::FOR_EACH;
+    ENGINES: Texts = texts(
+        "engines",
+        "Engines that the property is for; every one that the project lists when absent.",
+        "a list of engines",
+    )
+        .absent("every listed one");
+    FOR_ALL: Part = part("for_all", &domain::FIELDS)
+        .absent("needed, or `for_all_pairs`");
+    FOR_ALL_PAIRS: Part = part("for_all_pairs", &domain::FIELDS)
+        .says("Statements of which pairs; the pairs are those of the shards of `map`.");
+    EXPECT: Custom = custom(
+        "expect",
+        "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
+        claim_schema,
+    ).needed()
+        .page("As for tests, but for `query`, `error`, `answer` and `rule`.");
+}
+
+object! {
+    mod domain = "Which statements it is about; every one that is absent is no limit.";
+    USERS: Texts = text_or_list("users", "Names of users who send the statements.")
+        .refers(refers::USERS);
+    SCHEMAS: Texts = text_or_list("schemas", "Names of schemas that the sessions are in.")
+        .refers(refers::SCHEMAS);
+    STATEMENTS: Texts = text_or_list("statements", "Kinds of statements that it is about, such as insert.");
+    MAP: Text = filled("map", "The shard map that places the statements.")
+        .refers(refers::SHARD_MAPS);
+}
+
+/// Statements of two shards never meet in one place.
+#[derive(Clone, Copy, PartialEq)]
+struct Disjoint;
+
+impl Words for Disjoint {
+    const WORDS: &'static [(&'static str, Self)] = &[("disjoint", Self)];
+}
+
+fn claim_schema(says: &str) -> Value {
+    shapes::word_or(says, &Disjoint::words(), expectation::of_all())
+}
 
 impl Reader<'_> {
     /// Reads the properties of one file.
     pub(super) fn properties_of(&mut self, root: &View<'_>, context: &mut Context<'_>) {
-        self.each(root, "properties", context, Self::property);
+        self.each(root, &file::PROPERTIES, context, Self::property);
     }
 
     fn property(&mut self, object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<()> {
-        let of_pairs = object.has("for_all_pairs");
-        if of_pairs && object.has("for_all") {
+        let of_pairs = object.has(&FOR_ALL_PAIRS);
+        if of_pairs && object.has(&FOR_ALL) {
             let message = "`for_all_pairs` does not go together with `for_all`";
-            object.error(NOT_TOGETHER, message, object.key_span("for_all_pairs"), context);
+            object.error(NOT_TOGETHER, message, object.key_span(&FOR_ALL_PAIRS), context);
         }
         if !of_pairs {
-            object.require("for_all", context);
+            object.require(&FOR_ALL, context);
         }
-        object.require("expect", context);
-        let field = if of_pairs { "for_all_pairs" } else { "for_all" };
+        object.require_all(&property::FIELDS, context);
+        let field = if of_pairs { &FOR_ALL_PAIRS } else { &FOR_ALL };
         let domain = match object.part(field, context) {
             Some(part) => self.domain(&part, context),
             None => PropertyDomain::default(),
@@ -34,15 +82,14 @@ impl Reader<'_> {
                 let message = "pairs of what? `for_all_pairs` needs a `map`";
                 object.error(MISSING_KEY, message, object.key_span(field), context);
             }
-            object.word("expect", &[("disjoint", ())], context)?;
+            object.read(&property::EXPECT, &Word::<Disjoint>::ANY, context)?;
             PropertyClaim::Disjoint
         } else if object
-            .view
-            .get("expect")
+            .field(&property::EXPECT)
             .is_some_and(|field| !field.value.is_map())
         {
             let message = "`disjoint` is expected of pairs: write `for_all_pairs`";
-            object.error(NOT_TOGETHER, message, object.span("expect"), context);
+            object.error(NOT_TOGETHER, message, object.span(&property::EXPECT), context);
             return None;
         } else {
             PropertyClaim::Each(Box::new(self.expectation(object, context)?))
@@ -50,7 +97,7 @@ impl Reader<'_> {
         self.properties.push(Property {
             name: object.name.clone(),
             origin: object.origin,
-            engines: engines(object, context),
+            engines: words_of(&object.texts(&property::ENGINES, context), object, context),
             domain,
             claim,
         });
@@ -58,38 +105,40 @@ impl Reader<'_> {
     }
 
     fn domain(&self, object: &Object<'_, '_>, context: &mut Context<'_>) -> PropertyDomain {
-        let users = object.texts("users", context);
+        let users = object.texts(&domain::USERS, context);
         for (span, user) in &users {
             if self.topology.users.place(user).is_none() {
                 let known = self.topology.users.names();
                 self.unknown("user", user, known, *span, object, context);
             }
         }
-        for field in ["users", "schemas"] {
+        for field in [&domain::USERS, &domain::SCHEMAS, &domain::STATEMENTS] {
             let items = object
-                .view
-                .get(field)
+                .field(field)
                 .and_then(|field| field.value.node()?.as_sequence());
             if items.is_some_and(<[_]>::is_empty) {
-                let message = format!("the list `{field}` is empty");
+                let message = format!("the list `{}` is empty", field.name());
                 object.error(BAD_VALUE, message, object.span(field), context);
             }
         }
-        let map = object.filled_text("map", context);
+        let map = object.get(&domain::MAP, context);
         if let Some(map) = &map
             && self.topology.shard_maps.get_named(map).is_none()
         {
             let known = self.topology.shard_maps.names();
-            self.unknown("shard map", map, known, object.span("map"), object, context);
+            self.unknown(
+                "shard map",
+                map,
+                known,
+                object.span(&domain::MAP),
+                object,
+                context,
+            );
         }
         PropertyDomain {
             users: users.into_iter().map(|(_, user)| user).collect(),
-            schemas: object
-                .texts("schemas", context)
-                .into_iter()
-                .map(|(_, schema)| schema)
-                .collect(),
-            statements: statements(object, "statements", context),
+            schemas: object.list(&domain::SCHEMAS, context),
+            statements: words_of(&object.texts(&domain::STATEMENTS, context), object, context),
             map,
         }
     }

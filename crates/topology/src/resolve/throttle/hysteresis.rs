@@ -3,10 +3,11 @@
 use shardwright_diagnostics::Diagnostic;
 
 use super::super::object::Object;
+use super::{measured, status};
 use crate::codes::NO_HYSTERESIS;
 use crate::context::Context;
-use crate::model::{Signal, SignalSource};
-use crate::view::Field;
+use crate::fields::AnyField;
+use crate::model::Signal;
 
 /// A value that stays near one level would start and stop the throttle with every measurement; `hold` prevents that too.
 pub(super) fn check(object: &Object<'_, '_>, signal: &Signal, hold_ms: u64, context: &mut Context<'_>) {
@@ -21,21 +22,10 @@ pub(super) fn check(object: &Object<'_, '_>, signal: &Signal, hold_ms: u64, cont
     let diagnostic = Diagnostic::warning(NO_HYSTERESIS, message)
         .at(
             measured(object, &signal.source)
-                .and_then(|measured| measured.value.get("stop_below"))
+                .and_then(|measured| measured.value.get(status::STOP_BELOW.name()))
                 .map_or(object.key, |field| field.value.span()),
             "not below `start_above`",
         )
         .help("set `stop_below` clearly below `start_above`, or add `hold`, the least time in a state");
     object.push(diagnostic, context);
-}
-
-/// The part of the signal that says what is measured.
-pub(super) fn measured<'a>(object: &Object<'a, '_>, source: &SignalSource) -> Option<Field<'a>> {
-    let kind = match source {
-        SignalSource::ReplicationLag => "replication_lag",
-        SignalSource::ThreadsRunning => "threads_running",
-        SignalSource::Status(_) => "status",
-        SignalSource::FlowControl => "flow_control",
-    };
-    object.view.get("signal")?.value.get(kind)
 }

@@ -3,7 +3,7 @@
 use shardwright_diagnostics::Diagnostic;
 
 use super::super::object::Object;
-use super::hysteresis::measured;
+use super::measured;
 use crate::codes::STARVES_SIGNAL;
 use crate::context::Context;
 use crate::model::{NamePattern, Scope, Signal, SignalSource};

@@ -1,26 +1,43 @@
-//! The shapes that all sections are built from. Any text may hold `$( … )`, so numbers may be texts with one.
+//! The shapes that schemas are built from. Any text may hold `$( … )`, so numbers may be texts with one.
 
 use serde_json::{Value, json};
+
+use super::{FOR_EACH, Fields};
 
 /// The annotation that says in words what is expected; messages use it.
 pub(crate) const EXPECTS: &str = "x-expects";
 
 const TEMPLATE: &str = r"\$\(";
 
-pub(super) fn text(description: &str) -> Value {
+/// What an entry of a map or an item of a list is.
+#[derive(Clone, Copy)]
+pub(crate) enum Shaped {
+    /// An object.
+    Object(&'static Fields),
+    /// An object that a generator may make.
+    Generated(&'static Fields),
+    /// What the schema defines under this name.
+    Definition(&'static str),
+    /// Something with a schema of its own.
+    Custom(fn() -> Value),
+}
+
+impl Shaped {
+    pub(crate) fn schema(self) -> Value {
+        match self {
+            Self::Object(fields) => fields.schema(),
+            Self::Generated(fields) => fields.generated(),
+            Self::Definition(name) => reference(name),
+            Self::Custom(schema) => schema(),
+        }
+    }
+}
+
+pub(crate) fn text(description: &str) -> Value {
     json!({ "description": description, "type": "string", EXPECTS: "text" })
 }
 
-pub(super) fn boolean(description: &str) -> Value {
-    json!({ "description": description, "type": "boolean", EXPECTS: "true or false" })
-}
-
-/// 0 or 1, as the engine writes truth.
-pub(super) fn bit(description: &str) -> Value {
-    json!({ "description": description, "enum": [0, 1], EXPECTS: "0 or 1" })
-}
-
-pub(super) fn int(description: &str, minimum: i64, maximum: i64) -> Value {
+pub(crate) fn int(description: &str, minimum: i64, maximum: i64) -> Value {
     json!({
         "description": description,
         "type": ["integer", "string"],
@@ -31,11 +48,7 @@ pub(super) fn int(description: &str, minimum: i64, maximum: i64) -> Value {
     })
 }
 
-pub(super) fn number(description: &str) -> Value {
-    json!({ "description": description, "type": "number", "minimum": 0, EXPECTS: "a number" })
-}
-
-pub(super) fn duration(description: &str) -> Value {
+pub(crate) fn duration(description: &str) -> Value {
     json!({
         "description": format!("{description} A whole number with its unit: ms, s, m, h or d."),
         "type": "string",
@@ -45,11 +58,7 @@ pub(super) fn duration(description: &str) -> Value {
     })
 }
 
-pub(super) fn word(description: &str, words: &[&str]) -> Value {
-    json!({ "description": description, "enum": words })
-}
-
-pub(super) fn list(description: &str, expects: &str, item: Value) -> Value {
+pub(crate) fn list(description: &str, expects: &str, item: Value) -> Value {
     mapping([
         ("description", description.into()),
         ("type", "array".into()),
@@ -58,12 +67,12 @@ pub(super) fn list(description: &str, expects: &str, item: Value) -> Value {
     ])
 }
 
-pub(super) fn texts(description: &str, expects: &str) -> Value {
+pub(crate) fn texts(description: &str, expects: &str) -> Value {
     list(description, expects, json!({ "type": "string", EXPECTS: "text" }))
 }
 
 /// A text, or a list of alternatives.
-pub(super) fn text_or_list(description: &str) -> Value {
+pub(crate) fn text_or_list(description: &str) -> Value {
     json!({
         "description": description,
         "type": ["string", "array"],
@@ -73,7 +82,7 @@ pub(super) fn text_or_list(description: &str) -> Value {
 }
 
 /// Objects by name.
-pub(super) fn map(description: &str, value: Value) -> Value {
+pub(crate) fn map(description: &str, value: Value) -> Value {
     mapping([
         ("description", description.into()),
         ("type", "object".into()),
@@ -82,7 +91,7 @@ pub(super) fn map(description: &str, value: Value) -> Value {
     ])
 }
 
-pub(super) fn object(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+pub(crate) fn object(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     mapping([
         ("description", description.into()),
         ("type", "object".into()),
@@ -93,24 +102,24 @@ pub(super) fn object(description: &str, fields: impl IntoIterator<Item = (&'stat
 }
 
 /// A JSON object of parts that move into it; `json!` copies what it is given, at every level again.
-pub(super) fn mapping(parts: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+pub(crate) fn mapping(parts: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part));
     Value::Object(parts.collect())
 }
 
 /// An object that a generator may make.
-pub(super) fn generated(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+pub(crate) fn generated(description: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut schema = object(description, fields);
-    schema["properties"]["for_each"] = reference("for_each");
+    schema["properties"][FOR_EACH] = reference(FOR_EACH);
     schema
 }
 
-pub(super) fn reference(definition: &str) -> Value {
+pub(crate) fn reference(definition: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{definition}") })
 }
 
 /// A definition with a description of its own, which editors show in place of the definition's.
-pub(super) fn described(definition: &str, description: &str) -> Value {
+pub(crate) fn described(definition: &str, description: &str) -> Value {
     let form = match definition {
         "secret" => " A reference: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.",
         "scope" => " Keys must all hold, the items of a list are alternatives, and `except_…` excludes.",
@@ -120,7 +129,7 @@ pub(super) fn described(definition: &str, description: &str) -> Value {
 }
 
 /// One of some words, or an object.
-pub(super) fn word_or(
+pub(crate) fn word_or(
     description: &str,
     words: &[&str],
     fields: impl IntoIterator<Item = (&'static str, Value)>,
@@ -131,9 +140,4 @@ pub(super) fn word_or(
         ("then", object(description, fields)),
         ("else", json!({ "enum": words })),
     ])
-}
-
-/// A whole number of things.
-pub(super) fn count(description: &str) -> Value {
-    int(description, 0, 4_294_967_295)
 }

@@ -1,0 +1,314 @@
+//! Fields of the language. Each is declared once, beside its reader: its name, sentence, kind, words, default, examples
+//! and what it refers to. Schemas, readers, editors and the tables of `docs/language` ask the declaration.
+//!
+//! ```text
+//! object! {
+//!     mod listener = "A port that clients connect to.";
+//!     PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
+//!     ADDRESS: Or<Text> = filled("address", "The address to bind; 0.0.0.0 where not given.").or("0.0.0.0");
+//! }
+//! let port: Option<u16> = object.get(&listener::PORT, context);
+//! let address: Arc<str> = object.get(&listener::ADDRESS, context);
+//! ```
+
+pub(crate) mod column;
+mod kinds;
+mod nested;
+pub(crate) mod refers;
+pub(crate) mod shapes;
+
+use serde_json::Value;
+
+use self::refers::{DEFINES, KEYS, REFERS};
+
+pub(crate) use kinds::{
+    Bit, Bool, Count, Duration, IdRange, Ids, Int, Number, Template, Text, Texts, Whole, Word, WordList, bit,
+    boolean, count, duration, filled, id, id_range, int, number, template, text, text_or_list, texts, whole,
+    word, words,
+};
+pub(crate) use nested::{
+    Custom, Definition, List, Map, Part, WordOr, custom, defined, for_each, list, map, part, version, word_or,
+};
+pub(crate) use shapes::{EXPECTS, Shaped};
+
+/// The field of objects that a generator makes.
+pub(crate) const FOR_EACH: &str = "for_each";
+
+/// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
+pub(crate) const WHERE: &str = "x-default-where";
+
+/// What only we read of a schema; what is published is without it.
+pub(crate) const INTERNAL: [&str; 6] = [NEEDED, PAGE, ABSENT, REFERS, KEYS, DEFINES];
+/// An object without the field is an error.
+pub(crate) const NEEDED: &str = "x-needed";
+/// What the page of the language adds to the sentence.
+pub(crate) const PAGE: &str = "x-page";
+/// What holds where the field is not given, in words.
+pub(crate) const ABSENT: &str = "x-absent";
+
+/// What a value of a field is.
+pub(crate) trait Kind: Copy + Sync + 'static {
+    /// The schema that the value follows.
+    fn shape(&self, says: &str) -> Value;
+
+    /// What holds where nothing is written, and when.
+    fn absent(&self) -> Option<(Value, When)> {
+        None
+    }
+}
+
+/// A kind whose fields may have a default.
+pub(crate) trait Defaults: Kind {
+    /// What a default is written as in a declaration.
+    type Default: Copy + Sync;
+
+    /// The default in the schema.
+    fn default(default: Self::Default) -> Value;
+}
+
+/// A field of an object of the language.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared<K> {
+    name: &'static str,
+    says: &'static str,
+    pub(crate) kind: K,
+    is_needed: bool,
+    /// Whether it excludes what its sentence is about.
+    excludes: bool,
+    /// Values that show what is meant, as a JSON list.
+    examples: &'static str,
+    /// What the page of the language adds to the sentence.
+    page: &'static str,
+    /// What holds where it is not given, in words, where no default says it.
+    absent: &'static str,
+    /// What its texts are names of, as [`refers::Refers`] reads it.
+    refers: &'static str,
+    /// What the keys of its value are names of.
+    keys: &'static str,
+    /// The section of addresses whose objects its value defines.
+    defines: &'static str,
+}
+
+/// When a default holds.
+#[derive(Clone, Copy)]
+pub(crate) enum When {
+    Always,
+    /// Another field of the object has one of these words.
+    Is(&'static dyn AnyField, &'static [&'static str]),
+    /// Another field of the object is given.
+    Has(&'static dyn AnyField),
+}
+
+/// A kind with the value that holds where nothing is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Or<K: Defaults> {
+    pub(crate) kind: K,
+    pub(crate) default: K::Default,
+    when: When,
+}
+
+impl<K: Defaults> Kind for Or<K> {
+    fn shape(&self, says: &str) -> Value {
+        self.kind.shape(says)
+    }
+
+    fn absent(&self) -> Option<(Value, When)> {
+        Some((K::default(self.default), self.when))
+    }
+}
+
+impl<K: Kind> Declared<K> {
+    const fn new(name: &'static str, says: &'static str, kind: K) -> Self {
+        Self {
+            name,
+            says,
+            kind,
+            is_needed: false,
+            excludes: false,
+            examples: "",
+            page: "",
+            absent: "",
+            refers: "",
+            keys: "",
+            defines: "",
+        }
+    }
+
+    /// An object without it is an error.
+    pub(crate) const fn needed(mut self) -> Self {
+        self.is_needed = true;
+        self
+    }
+
+    /// What the page of the language adds to the sentence.
+    pub(crate) const fn page(mut self, page: &'static str) -> Self {
+        self.page = page;
+        self
+    }
+
+    /// What its texts are names of.
+    pub(crate) const fn refers(mut self, to: &'static str) -> Self {
+        self.refers = to;
+        self
+    }
+
+    /// What the keys of its value are names of.
+    pub(crate) const fn keys(mut self, of: &'static str) -> Self {
+        self.keys = of;
+        self
+    }
+
+    /// The section of addresses whose objects its value defines.
+    pub(crate) const fn defines(mut self, section: &'static str) -> Self {
+        self.defines = section;
+        self
+    }
+
+    /// What holds where it is not given, in words, where no default says it.
+    pub(crate) const fn absent(mut self, absent: &'static str) -> Self {
+        self.absent = absent;
+        self
+    }
+
+    /// The field that excludes what this one is about.
+    pub(crate) const fn except(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self.excludes = true;
+        self.examples = "";
+        self
+    }
+
+    /// Values that show what is meant, as a JSON list.
+    pub(crate) const fn examples(mut self, examples: &'static str) -> Self {
+        self.examples = examples;
+        self
+    }
+}
+
+impl<K: Defaults> Declared<K> {
+    /// What holds where it is not given.
+    pub(crate) const fn or(self, default: K::Default) -> Declared<Or<K>> {
+        self.or_when(default, When::Always)
+    }
+
+    /// What holds where it is not given, under a condition.
+    pub(crate) const fn or_when(self, default: K::Default, when: When) -> Declared<Or<K>> {
+        let kind = Or {
+            kind: self.kind,
+            default,
+            when,
+        };
+        Declared {
+            name: self.name,
+            says: self.says,
+            kind,
+            is_needed: self.is_needed,
+            excludes: self.excludes,
+            examples: self.examples,
+            page: self.page,
+            absent: self.absent,
+            refers: self.refers,
+            keys: self.keys,
+            defines: self.defines,
+        }
+    }
+}
+
+/// A field of whatever kind.
+pub(crate) trait AnyField: Sync {
+    fn name(&self) -> &'static str;
+    fn is_needed(&self) -> bool;
+    fn schema(&self) -> Value;
+    /// The schema without examples and default.
+    fn plain_schema(&self) -> Value;
+}
+
+impl<K: Kind> AnyField for Declared<K> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_needed(&self) -> bool {
+        self.is_needed
+    }
+
+    fn plain_schema(&self) -> Value {
+        let mut schema = match self.excludes {
+            true => self.kind.shape(&format!("Not these. {}", self.says)),
+            false => self.kind.shape(self.says),
+        };
+        if self.is_needed {
+            schema[NEEDED] = true.into();
+        }
+        for (key, text) in [
+            (PAGE, self.page),
+            (ABSENT, self.absent),
+            (REFERS, self.refers),
+            (KEYS, self.keys),
+            (DEFINES, self.defines),
+        ] {
+            if !text.is_empty() {
+                schema[key] = text.into();
+            }
+        }
+        schema
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = self.plain_schema();
+        if !self.examples.is_empty() {
+            schema["examples"] =
+                serde_json::from_str(self.examples).expect("examples are JSON, which a test holds");
+        }
+        if let Some((default, when)) = self.kind.absent() {
+            schema["default"] = default;
+            match when {
+                When::Always => {}
+                When::Is(field, words) => schema[WHERE] = serde_json::json!({ field.name(): words }),
+                When::Has(field) => schema[WHERE] = serde_json::json!({ field.name(): null }),
+            }
+        }
+        schema
+    }
+}
+
+/// An object of the language.
+pub(crate) struct Fields {
+    pub(crate) says: &'static str,
+    pub(crate) fields: &'static [&'static dyn AnyField],
+}
+
+impl Fields {
+    pub(crate) fn schema(&self) -> Value {
+        shapes::object(self.says, self.properties())
+    }
+
+    /// The schema of an object that a generator may make.
+    pub(crate) fn generated(&self) -> Value {
+        shapes::generated(self.says, self.properties())
+    }
+
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.fields.iter().map(|field| (field.name(), field.schema()))
+    }
+}
+
+/// Declares an object: a module with a static for each of its fields, and `FIELDS` with all of them.
+macro_rules! object {
+    ($visible:vis mod $object:ident = $says:expr; $($field:ident: $kind:ty = $declared:expr;)*) => {
+        $visible mod $object {
+            #[allow(unused_imports, reason = "an object uses some of the kinds")]
+            use super::*;
+            #[allow(unused_imports, reason = "an object uses some of the kinds")]
+            use $crate::fields::{
+                Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or, Part, Shaped, Template, Text, Texts,
+                When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, for_each, id, id_range, int, list,
+                map, number, part, refers, template, text, text_or_list, texts, version, whole, word, word_or, words,
+            };
+            $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*
+            pub(crate) static FIELDS: Fields = Fields { says: $says, fields: &[$(&$field),*] };
+        }
+    };
+}
+
+pub(crate) use object;

@@ -1,0 +1,189 @@
+//! What a configuration is applied to, in which order, and what must hold on the way: `targets`, `waves`, `gates`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use shardwright_documents::Node;
+
+use super::project;
+use crate::codes::{BAD_VALUE, UNKNOWN_REFERENCE};
+use crate::context::Context;
+use crate::fields::{Declared, EXPECTS, Map, Number, Shaped, object};
+use crate::model::{EngineEntry, EngineName, GateLimit, Target, Wave};
+use crate::resolve::object::Object;
+use crate::resolve::values::Read;
+use crate::resolve::{instances, section_origin, user};
+use crate::units;
+use crate::view::{Field, View};
+
+object! {
+    pub(crate) mod target = "A proxy.";
+    ENGINE: Word<EngineName> = word("engine", "The engine that it runs; one of `engines`.").needed();
+    ADMIN: Text = filled("admin", "The `host:port` of its admin interface, such as `127.0.0.1:6032`.")
+        .needed()
+        .examples(r#"["127.0.0.1:6032"]"#);
+    USER: Text = filled("user", "The name of the admin account.").needed();
+    PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
+        .page("A [reference](secrets.md).");
+    LABELS: Map = map("labels", "Labels by which waves select it, such as `{zone: a}`.", LABEL)
+        .examples(r#"[{"zone": "a"}]"#);
+}
+
+object! {
+    pub(crate) mod wave = "Targets that are changed together.";
+    NAME: Text = filled("name", "The name of the wave.").needed();
+    SELECT: Map = map(
+        "select",
+        "Labels that targets of the wave must have; all that are left where not given.",
+        LABEL,
+    )
+        .absent("all that are left");
+    MAX: Count = count("max", "The most targets of the wave; no limit where not given.")
+        .absent("no limit");
+    PARALLEL: Count = count("parallel", "The most targets that are changed at once.").examples("[8]");
+    BAKE: Duration = duration("bake", "How long the wave is watched before the next one begins.");
+}
+
+const LABEL: Shaped = Shaped::Custom(|| {
+    json!({
+        "description": "Its value.",
+        "type": ["string", "integer"],
+        EXPECTS: "text or an integer",
+    })
+});
+
+pub(super) fn gate_schema() -> Value {
+    json!({
+        "description": "The limit: a number, or a percentage such as 0.2%.",
+        "type": ["number", "string"],
+        EXPECTS: "a number, or a percentage such as 0.2%",
+    })
+}
+
+pub(super) fn targets(
+    object: &Object<'_, '_>,
+    engines: &[EngineEntry],
+    context: &mut Context<'_>,
+) -> Vec<Target> {
+    let Some(section) = object
+        .field(&project::TARGETS)
+        .filter(|section| section.value.is_map())
+    else {
+        return Vec::new();
+    };
+    // An entry that could not be read may be the one that a target names.
+    let listed = object
+        .field(&project::ENGINES)
+        .map_or(0, |field| field.value.items().len());
+    let engines_are_known = listed > 0 && listed == engines.len();
+    let parent = section_origin(&section, context);
+    let read = instances::read_all(
+        &section.value,
+        parent,
+        object.environment,
+        context,
+        |object, context| target(object, engines, engines_are_known, context),
+    );
+    read.into_iter().filter_map(|(_, target)| target).collect()
+}
+
+fn target(
+    object: &Object<'_, '_>,
+    engines: &[EngineEntry],
+    engines_are_known: bool,
+    context: &mut Context<'_>,
+) -> Option<Target> {
+    object.require_all(&target::FIELDS, context);
+    let engine = object.get(&target::ENGINE, context);
+    if let Some(engine) = engine
+        && engines_are_known
+        && engines.iter().all(|entry| entry.name != engine)
+    {
+        let message = format!("the engine `{}` is not listed in `engines`", engine.as_str());
+        object.error(UNKNOWN_REFERENCE, message, object.span(&target::ENGINE), context);
+    }
+    let admin = object.get(&target::ADMIN, context);
+    if let Some(admin) = &admin
+        && !units::is_host_and_port(admin)
+    {
+        let message = format!("expected host:port, found `{admin}`");
+        object.error(BAD_VALUE, message, object.span(&target::ADMIN), context);
+    }
+    let user = object.get(&target::USER, context);
+    let password = user::secret(object, &target::PASSWORD, context);
+    let labels = labels(object, &target::LABELS, context);
+    Some(Target {
+        name: object.name.clone(),
+        origin: object.origin,
+        engine: engine?,
+        admin: admin?,
+        user: user?,
+        password: password?.source,
+        labels,
+    })
+}
+
+fn labels(
+    object: &Object<'_, '_>,
+    field: &Declared<Map>,
+    context: &mut Context<'_>,
+) -> Vec<(Arc<str>, Arc<str>)> {
+    let Some(part) = object.part(field, context) else {
+        return Vec::new();
+    };
+    let label = |field: Field<'_>| {
+        let value = field.value.node()?.raw()?;
+        Some((Arc::from(&*field.key.text), Arc::from(value)))
+    };
+    part.view.fields().into_iter().filter_map(label).collect()
+}
+
+pub(super) fn waves(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Wave> {
+    let Some(field) = object.field(&project::WAVES) else {
+        return Vec::new();
+    };
+    let mut waves = Vec::new();
+    for item in field
+        .value
+        .items()
+        .iter()
+        .filter(|item| item.as_mapping().is_some())
+    {
+        let part = object.inner(View::of(item), item.span);
+        part.require_all(&wave::FIELDS, context);
+        waves.push(Wave {
+            name: part.get(&wave::NAME, context).unwrap_or_default(),
+            select: labels(&part, &wave::SELECT, context),
+            max: part.get(&wave::MAX, context),
+            parallel: part.get(&wave::PARALLEL, context),
+            bake_ms: part.get(&wave::BAKE, context),
+        });
+    }
+    waves
+}
+
+pub(super) fn gates(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<GateLimit> {
+    let Some(part) = object.part(&project::GATES, context) else {
+        return Vec::new();
+    };
+    let mut gates = Vec::new();
+    for field in part.view.fields() {
+        let name = &*field.key.text;
+        let node = field.value.node();
+        let limit = match node.and_then(Node::as_text) {
+            Some(text) => units::percentage(text),
+            None => Number.read(&field, &part, context),
+        };
+        match limit {
+            Some(limit) => gates.push(GateLimit {
+                measure: context.intern(name),
+                limit,
+            }),
+            None => {
+                let message = "expected a number, or a percentage such as 0.2%";
+                part.error(BAD_VALUE, message, field.value.span(), context);
+            }
+        }
+    }
+    gates
+}

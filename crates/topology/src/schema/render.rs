@@ -1,0 +1,68 @@
+//! Descriptions in the form that editors show.
+
+use serde_json::{Map, Value, json};
+
+use super::{EXPECTS, WHERE};
+use crate::fields::INTERNAL;
+
+/// Takes out what only we read.
+pub(super) fn without_internal(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            parts.retain(|key, _| !INTERNAL.contains(&key.as_str()));
+            parts.values_mut().for_each(without_internal);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(without_internal),
+        _ => {}
+    }
+}
+
+/// Adds what editors know beside JSON Schema: they show `description` letter by letter, and Markdown where there is
+/// `markdownDescription`.
+pub(super) fn render(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            if let Some(told) = with_default(parts) {
+                parts.insert("description".to_owned(), told);
+            }
+            let markdown = parts
+                .get("description")
+                .and_then(Value::as_str)
+                .filter(|text| text.contains('`'));
+            let markdown = markdown.map(|text| json!(text));
+            // Without it, an editor tells the regular expression that a text does not match.
+            let expected = parts
+                .get("pattern")
+                .and(parts.get(EXPECTS))
+                .and_then(Value::as_str);
+            let expected = expected.map(|expected| json!(format!("expected {expected}")));
+            let inner = parts
+                .iter_mut()
+                .filter(|(key, _)| !matches!(key.as_str(), "default" | "examples"));
+            inner.for_each(|(_, part)| render(part));
+            if let Some(expected) = expected {
+                parts.insert("patternErrorMessage".to_owned(), expected);
+            }
+            if let Some(markdown) = markdown {
+                parts.insert("markdownDescription".to_owned(), markdown);
+            }
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(render),
+        _ => {}
+    }
+}
+
+/// The description with the default, which not every editor shows.
+fn with_default(parts: &Map<String, Value>) -> Option<Value> {
+    let (text, default) = (parts.get("description")?.as_str()?, parts.get("default")?);
+    let is_told = ["where not given", "when absent"]
+        .iter()
+        .any(|said| text.contains(said));
+    if is_told || parts.contains_key(WHERE) {
+        return None;
+    }
+    let value = default
+        .as_str()
+        .map_or_else(|| default.to_string(), ToOwned::to_owned);
+    Some(json!(format!("{text} Where not given: `{value}`.")))
+}
