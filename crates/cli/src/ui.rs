@@ -100,7 +100,7 @@ impl Ui {
     /// Says how much of what was asked about a rule set could be decided, and takes it into the reports of the run.
     pub(crate) fn decided(&self, decided: Decided) {
         self.status(&format!(
-            "{}: reachability decided for {} of {} rules",
+            "{}: reachability decided for {} of {}",
             decided.rule_set,
             decided.decided,
             counted(decided.asked, "rule")

@@ -109,7 +109,7 @@ pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has
     if items.is_empty() || items.iter().any(|item| is_unreadable(item, text)) {
         return if has_at { not_followed } else { Verdict::Default };
     }
-    if items.iter().all(is_followed) {
+    if items.iter().all(|item| is_followed(item, text)) {
         answered
     } else {
         not_followed
@@ -179,25 +179,72 @@ fn is_unreadable(item: &SetItem<'_>, text: &[u8]) -> bool {
             // Of sql_mode it reads CONCAT and its kin over the present value.
             let written = span.of(text).to_ascii_lowercase();
             let calls = [&b"concat("[..], b"replace(", b"ifnull(", b"(select "];
-            !(name == "sql_mode" && calls.iter().any(|call| written.starts_with(call)))
+            let is_call = name == "sql_mode" && calls.iter().any(|call| written.starts_with(call));
+            !is_call && !is_bare_value(&written)
         }
         SetItem::Variable {
             value: Value::Text(value),
             ..
-        } => {
-            // As seen on 2.7.1; the offset of a time zone may begin with a sign.
-            let value = value.strip_prefix(b"+").unwrap_or(value);
-            value.iter().any(|byte| b" .;(#+".contains(byte))
-        }
+        } => !is_quoted_value(value),
         _ => false,
     }
 }
 
-fn is_followed(item: &SetItem<'_>) -> bool {
+/// Whether the engine reads a value between quotes (2.7.1, lib/set_parser.cpp, `generateRE_parse1v2`): nothing, words with
+/// hyphens, words with commas, switches, a time zone.
+fn is_quoted_value(value: &[u8]) -> bool {
+    let are_words = |separator: u8, least: usize| {
+        let mut words = value.split(|&byte| byte == separator);
+        words.clone().count() >= least && words.all(is_word)
+    };
+    let is_switch = |part: &[u8]| {
+        let mut halves = part.splitn(2, |&byte| byte == b'=');
+        let (name, state) = (
+            halves.next().unwrap_or_default(),
+            halves.next().unwrap_or_default(),
+        );
+        is_word(name) && (state.eq_ignore_ascii_case(b"on") || state.eq_ignore_ascii_case(b"off"))
+    };
+    value.iter().all(|&byte| byte == b' ')
+        || are_words(b'-', 1)
+        || are_words(b',', 2)
+        || value.split(|&byte| byte == b',').all(is_switch)
+        || is_time_zone(value)
+}
+
+/// `+01:00`, `Europe/Berlin`.
+fn is_time_zone(value: &[u8]) -> bool {
+    if let [b'+' | b'-', offset @ ..] = value {
+        let is_digit = |byte: &u8| byte.is_ascii_digit();
+        return matches!(offset, [hours @ .., b':', _, _] if matches!(hours.len(), 1 | 2)
+            && hours.iter().all(is_digit) && offset[hours.len() + 1..].iter().all(is_digit));
+    }
+    value.split(|&byte| byte == b'/').count() == 2 && value.split(|&byte| byte == b'/').all(is_word)
+}
+
+/// Whether the engine reads what is no word and stands without quotes: words with hyphens, a number with a sign.
+fn is_bare_value(written: &[u8]) -> bool {
+    match written {
+        [b'+' | b'-', number @ ..] => {
+            let number = number.trim_ascii_start();
+            !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+        }
+        _ => written.split(|&byte| byte == b'-').all(is_word),
+    }
+}
+
+fn is_word(text: &[u8]) -> bool {
+    !text.is_empty()
+        && text
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+fn is_followed(item: &SetItem<'_>, text: &[u8]) -> bool {
     match item {
         SetItem::Names { .. } | SetItem::Autocommit(_) => true,
         SetItem::Variable { scope, name, value } => {
-            *scope != Scope::Global && is_followed_name(name) && has_value(name, value)
+            *scope != Scope::Global && is_followed_name(name) && has_value(name, value, text)
         }
         _ => false,
     }
@@ -208,12 +255,15 @@ fn is_followed_name(name: &str) -> bool {
 }
 
 /// Whether the engine reads the value of a variable that it follows.
-fn has_value(name: &str, value: &Value<'_>) -> bool {
+fn has_value(name: &str, value: &Value<'_>, text: &[u8]) -> bool {
     let word = match value {
         Value::Word(word) => String::from_utf8_lossy(word).into_owned(),
         Value::Text(word) => String::from_utf8_lossy(word).into_owned(),
         Value::Number(word) => String::from_utf8_lossy(word).into_owned(),
         Value::Default => "default".to_owned(),
+        Value::Expression(span) if is_bare_value(span.of(text)) => {
+            String::from_utf8_lossy(span.of(text)).into_owned()
+        }
         Value::Expression(_) => return true,
     };
     let word = word.to_ascii_lowercase();
