@@ -246,7 +246,7 @@ impl Reader<'_> {
         let quote = match (table.name, column.name) {
             // These are escaped.
             (name, "comment") if name != "mysql_query_rules" => None,
-            ("mysql_users", _) => Some('\''),
+            ("mysql_users", _) | (_, "attributes") => Some('\''),
             ("mysql_replication_hostgroups", _) => None,
             _ => Some('"'),
         };

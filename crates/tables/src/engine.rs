@@ -83,7 +83,8 @@ const GROUP_COLUMNS: &[Column] = &[
              backup_writer_hostgroup <> offline_hostgroup AND offline_hostgroup >= 0",
         ))
         .filled(),
-    Column::switch("active", "1"),
+    // The file's reader takes every row for an active one.
+    Column::switch("active", "1").not_in_file(),
     Column::int("max_writers").at_least(0).filled().or("1"),
     Column::int("writer_is_also_reader")
         .check(Check::OneOf(&[0, 1, 2]))
@@ -135,11 +136,7 @@ pub const USERS: Table = Table {
         Column::switch("backend", "1").not_in_file(),
         Column::switch("frontend", "1").not_in_file(),
         Column::int("max_connections").at_least(0).filled().or("10000"),
-        Column::text("attributes")
-            .check(JSON)
-            .filled()
-            .or("''")
-            .not_in_file(),
+        Column::text("attributes").check(JSON).filled().or("''"),
         Column::text("comment").filled().or("''"),
     ],
     primary_key: &["username", "backend"],
@@ -187,11 +184,7 @@ pub const QUERY_RULES: Table = Table {
         Column::unsigned("gtid_from_hostgroup"),
         Column::int("log").bit(),
         Column::switch("apply", "0"),
-        Column::text("attributes")
-            .check(JSON)
-            .filled()
-            .or("''")
-            .not_in_file(),
+        Column::text("attributes").check(JSON).filled().or("''"),
         Column::text("comment"),
     ],
     primary_key: &["rule_id"],

@@ -221,6 +221,12 @@ impl ProxySql {
         Ok(rows)
     }
 
+    /// Its configuration file, which `LOAD … FROM CONFIG` reads again.
+    #[must_use]
+    pub fn configuration_file(&self) -> PathBuf {
+        self.directory.path().join("proxysql.cnf")
+    }
+
     /// Whether the process still runs; `Some` says how it ended.
     ///
     /// # Errors

@@ -383,3 +383,24 @@ fn files_that_are_none() {
         assert_eq!(file.problems.has_errors(), !bytes.is_empty());
     }
 }
+
+#[test]
+fn a_configuration_file_holds_attributes_between_single_quotes() {
+    let (file, sources) = file(
+        "proxysql.cnf",
+        r#"mysql_query_rules = (
+  { rule_id = 1, attributes = "{\"flagOUTs\":[{\"id\":7,\"weight\":3}]}" },
+  { rule_id = 2, attributes = "{\"it's\":1}" }
+)
+mysql_galera_hostgroups = (
+  { writer_hostgroup = 1, backup_writer_hostgroup = 2, reader_hostgroup = 3, offline_hostgroup = 4, active = 0 }
+)
+"#,
+    );
+    assert_snapshot!(rules(&file, &sources), @r#"proxysql.cnf:2:3 rule 1 in 0: {"re_modifiers":{"caseless":true,"global":false},"flag_outs":[{"id":7,"weight":3}]}"#);
+    assert_snapshot!(said(&file, &sources), @r"
+    error[SW166] proxysql.cnf:3:31: the engine drops the entry: `attributes` holds a quote, which ends its statement
+    info[SW163] proxysql.cnf:6:3: writer_is_also_reader 0 of writer hostgroup 1 is taken for 2: with 0, servers that could write and do not are no readers either
+    warning[SW162] proxysql.cnf:6:101: the engine does not read `active` from a file
+    ");
+}

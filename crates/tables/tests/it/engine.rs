@@ -243,6 +243,64 @@ fn rules_are_dropped_by_their_client_address_as_the_engine_drops_them() {
     assert_eq!(taken, loaded);
 }
 
+/// A value for a file, another than the default.
+fn another(column: &Column, at: usize) -> String {
+    let of_name = match column.name {
+        "status" => Some("OFFLINE_SOFT"),
+        "check_type" => Some("super_read_only"),
+        "attributes" => Some(r#"{\"a\":1}"#),
+        _ => None,
+    };
+    match (of_name, column.default, column.check) {
+        (Some(text), ..) => format!("\"{text}\""),
+        (None, ..) if !column.is_number() => "\"x\"".to_owned(),
+        (None, Some("1"), Some(Check::OneOf(_))) => "0".to_owned(),
+        (None, _, Some(Check::OneOf(_))) => "1".to_owned(),
+        _ => (at + 11).to_string(),
+    }
+}
+
+#[test]
+fn the_file_is_read_as_far_as_the_columns_say() {
+    let Some(binary) =
+        real_proxysql("columns of proxysql.cnf compared with those that a real ProxySQL reads")
+    else {
+        return;
+    };
+    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+    let mut file = std::fs::read_to_string(proxysql.configuration_file()).unwrap();
+    let sections = TABLES.iter().filter(|table| table.file_keys.is_some());
+    for table in sections.clone() {
+        let columns = table.columns.iter().enumerate();
+        let settings: Vec<String> = columns
+            .map(|(at, column)| format!("{} = {}", column.name, another(column, at)))
+            .collect();
+        file.push_str(&format!("\n{} = ( {{ {} }} )\n", table.name, settings.join(", ")));
+    }
+    std::fs::write(proxysql.configuration_file(), file).unwrap();
+    let loads = ["SERVERS", "USERS", "QUERY RULES"].map(|what| format!("LOAD MYSQL {what} FROM CONFIG"));
+    proxysql.run(loads).unwrap();
+    let (mut unread, mut expected) = (Vec::new(), Vec::new());
+    for table in sections {
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+        let rows = proxysql
+            .run([format!("SELECT {} FROM {}", names.join(", "), table.name)])
+            .unwrap();
+        assert_eq!(rows.len(), 1, "{}: {rows:?}", table.name);
+        for (at, (column, cell)) in table.columns.iter().zip(&rows[0]).enumerate() {
+            let name = format!("{}.{}", table.name, column.name);
+            let written = another(column, at).replace('\\', "");
+            if cell.as_deref() != Some(written.trim_matches('"')) {
+                unread.push(name.clone());
+            }
+            if !column.is_in_file {
+                expected.push(name);
+            }
+        }
+    }
+    assert_eq!(expected, unread);
+}
+
 #[test]
 fn what_must_be_unique_is_refused_twice() {
     let Some(mut sides) = Sides::start("keys of tables compared with a real ProxySQL's") else {

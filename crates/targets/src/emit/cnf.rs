@@ -1,9 +1,8 @@
 //! `proxysql.cnf`: the file that ProxySQL reads when it has no database yet, or when it is told to.
 //!
 //! The grammar is libconfig's. What the file reader does with values decides what can stand in one (2.7): it knows no
-//! rows of fast routing, no firewall and no `attributes` of rules, and it puts most texts between quotes of an SQL
-//! statement as they are. A quote in a pattern is written as the pattern's own escape; any other text that such a quote
-//! would end is refused.
+//! rows of fast routing and no firewall, and it puts most texts between quotes of an SQL statement as they are. A quote in
+//! a pattern is written as the pattern's own escape; any other text that such a quote would end is refused.
 
 use std::fmt::Write;
 
@@ -121,6 +120,12 @@ fn list(out: &mut String, table: Table, rows: &[&Row]) -> Result<(), EmitError> 
         let settings: Vec<String> = row
             .columns
             .iter()
+            .filter(|(column, _)| {
+                table
+                    .definition()
+                    .column(column)
+                    .is_none_or(|column| column.is_in_file)
+            })
             .map(|(column, cell)| Ok(format!("{column} = {}", value(row, column, cell)?)))
             .collect::<Result<_, EmitError>>()?;
         let end = if at + 1 < rows.len() { "," } else { "" };
@@ -141,14 +146,6 @@ fn value(row: &Row, column: &'static str, cell: &Cell) -> Result<String, EmitErr
         Cell::Text(content) => content,
     };
     match (row.table, column) {
-        (table, column)
-            if table
-                .definition()
-                .column(column)
-                .is_some_and(|column| !column.is_in_file) =>
-        {
-            Err(error("is not read from the file, so that no chain can be drawn"))
-        }
         (Table::ReplicationHostgroups, "check_type")
             if !matches!(
                 content.as_str(),
@@ -158,6 +155,7 @@ fn value(row: &Row, column: &'static str, cell: &Cell) -> Result<String, EmitErr
             Err(error("is read as read_only from the file"))
         }
         (Table::QueryRules, "match_pattern" | "match_digest") => Ok(text(&without_quotes(content))),
+        (_, "attributes") if !content.contains('\'') => Ok(text(content)),
         (Table::QueryRules, _) | (Table::Servers, "hostname" | "status") if content.contains('"') => Err(
             error("holds a double quote, which the file's reader does not escape"),
         ),

@@ -205,13 +205,6 @@ fn what_the_file_cannot_hold_is_refused() {
         refusal(|configuration| {
             columns_of(configuration, 100).error_msg = Some("say \"no\"".into());
         }),
-        refusal(|configuration| {
-            let choice = FlagOutChoice {
-                id: 20_000,
-                weight: 1,
-            };
-            columns_of(configuration, 100).flag_outs = vec![choice];
-        }),
         refusal(|configuration| configuration.users[0].name = "o'brien".into()),
         refusal(|configuration| {
             let name = "mysql-default_charset".to_owned();
@@ -221,8 +214,20 @@ fn what_the_file_cannot_hold_is_refused() {
     insta::assert_snapshot!(told.join("\n"), @"
     shard_maps.accounts.shards.a0001: proxysql.cnf cannot hold rows of fast routing; --emit sql can
     query_rules.legacy.rules[0]: error_msg holds a double quote, which the file's reader does not escape; --emit sql can
-    query_rules.legacy.rules[0]: attributes is not read from the file, so that no chain can be drawn; --emit sql can
     users.app: username holds a quote, which the file's reader does not escape; --emit sql can
     mysql-default_charset holds a double quote, which the file's reader does not escape; --emit sql can
     ");
+}
+
+#[test]
+fn the_file_holds_the_flags_that_are_drawn() {
+    let mut configuration = holdable();
+    let choice = FlagOutChoice {
+        id: 20_000,
+        weight: 1,
+    };
+    columns_of(&mut configuration, 100).flag_outs = vec![choice];
+    let file = emit::cnf(&configuration).unwrap();
+    let attributes = r#"attributes = "{\"flagOUTs\":[{\"id\":20000,\"weight\":1}]}""#;
+    assert!(file.contains(attributes), "{file}");
 }
