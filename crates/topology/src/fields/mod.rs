@@ -301,9 +301,10 @@ macro_rules! object {
             use super::*;
             #[allow(unused_imports, reason = "an object uses some of the kinds")]
             use $crate::fields::{
-                Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or, Part, Shaped, Template, Text, Texts,
-                When, Whole, Word, WordList, WordOr, bit, boolean, count, custom, defined, duration, filled, for_each, id, id_range, int, list,
-                map, number, part, refers, template, text, text_or_list, texts, version, whole, word, word_or, words,
+                Bit, Bool, Count, Custom, Definition, Duration, Fields, IdRange, Int, List, Map, Number, Or,
+                Part, Shaped, Template, Text, Texts, When, Whole, Word, WordList, WordOr, bit, boolean,
+                count, custom, defined, duration, filled, for_each, id, id_range, int, list, map, number,
+                part, refers, template, text, text_or_list, texts, version, whole, word, word_or, words,
             };
             $(pub(crate) static $field: $crate::fields::Declared<$kind> = $declared;)*
             pub(crate) static FIELDS: Fields = Fields { says: $says, fields: &[$(&$field),*] };

@@ -23,18 +23,21 @@ object! {
     TYPE: Word<ClusterKind> = word(
         "type",
         "How its servers relate: one server, a writer with replicas, or a group that certifies writes.",
-    ).needed();
+    )
+    .needed();
     READ_ONLY_CHECK: Or<Word<ReadOnlyCheck>> = word(
         "read_only_check",
         "Replication: which flag of a server makes it a replica.",
-    ).or_when(ReadOnlyCheck::ReadOnly, When::Is(&TYPE, &["replication"]));
+    )
+    .or_when(ReadOnlyCheck::ReadOnly, When::Is(&TYPE, &["replication"]));
     SERVERS: Map = map(
         "servers",
         "Its servers by name; each has an address to patch, protect and drain.",
         Shaped::Definition("server"),
-    ).needed()
-        .page("At least one.")
-        .defines("servers");
+    )
+    .needed()
+    .page("At least one.")
+    .defines("servers");
     HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS)
         .absent("given out of `ids.hostgroups`, and remembered in the lock file");
     WRITERS: Or<Count> = int(
@@ -42,41 +45,49 @@ object! {
         "How many servers write at once (galera, group_replication); 1 where not given.",
         1,
         4_294_967_295,
-    ).or_when(1, When::Is(&TYPE, &["galera", "group_replication"]));
+    )
+    .or_when(1, When::Is(&TYPE, &["galera", "group_replication"]));
     WRITER_PREFERENCE: Texts = texts(
         "writer_preference",
         "Servers, the most wanted writer first; those not named follow in the order in which they are written. Separate \
          from `read_weight`.",
         "a list of servers",
-    ).examples(r#"[["db1", "db2"]]"#)
-        .absent("the order in which they are written")
-        .refers(refers::SERVERS);
+    )
+    .examples(r#"[["db1", "db2"]]"#)
+    .absent("the order in which they are written")
+    .refers(refers::SERVERS);
     WRITER_SERVES_READS: Or<Word<WriterServesReads>> = word(
         "writer_serves_reads",
         "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) or `always` \
          (with its `read_weight`).",
-    ).or_when(WriterServesReads::LastResort, SEVERAL);
+    )
+    .or_when(WriterServesReads::LastResort, SEVERAL);
     FAILBACK: Or<Word<Failback>> = word(
         "failback",
         "Whether a more wanted writer that came back takes over: `manual` (only when asked; where not given) or \
          `automatic`.",
-    ).or_when(Failback::Manual, SEVERAL);
+    )
+    .or_when(Failback::Manual, SEVERAL);
     MAX_TRANSACTIONS_BEHIND: Or<Count> = count(
         "max_transactions_behind",
         "How many transactions a server may be behind before it is taken out (galera, group_replication); 100 for galera \
          and no limit for group_replication where not given.",
-    ).or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"])).examples("[10]")
-        .absent("no limit for group_replication");
+    )
+    .or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"]))
+    .examples("[10]")
+    .absent("no limit for group_replication");
     ROLES_BY: Or<Word<RolesBy>> = word(
         "roles_by",
         "Who moves servers between roles: the engine's monitor (`engine`; where not given) or something outside, such as \
          a scheduler (`external`).",
-    ).or_when(RolesBy::Engine, SEVERAL);
+    )
+    .or_when(RolesBy::Engine, SEVERAL);
     TLS: Or<Word<Tls>> = word(
         "tls",
         "Encryption towards its servers: `disabled` (where not given), `preferred` (where the server offers it), \
          `required`, or `verify` (with a certificate that is checked).",
-    ).or(Tls::Disabled);
+    )
+    .or(Tls::Disabled);
 }
 
 object! {

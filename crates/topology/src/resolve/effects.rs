@@ -30,7 +30,8 @@ object! {
         "multiplex",
         "`never`: the connection stays with the session. `ignore_sysvar_reads`: reading `@@name` does not keep it. \
          `default`: as the engine decides.",
-    ).needed();
+    )
+    .needed();
     REASON: Text = filled("reason", "Why the engine's own choice is wrong here; required.").needed();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
@@ -43,7 +44,8 @@ object! {
     CACHE_EMPTY_RESULT: Or<Bool> = boolean(
         "cache_empty_result",
         "Whether an empty result is kept; true where not given.",
-    ).or(true);
+    )
+    .or(true);
     REASON: Text = reason();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
@@ -57,7 +59,9 @@ object! {
         "The share of statements that are copied, in percent; 100 where not given.",
         1,
         100,
-    ).or(100).examples("[5]");
+    )
+    .or(100)
+    .examples("[5]");
     REASON: Text = reason();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }

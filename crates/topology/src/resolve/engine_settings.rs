@@ -22,7 +22,8 @@ object! {
         "Who refuses executions of prepared statements, because ProxySQL 2.7 ends when a rule answers one with an \
          error: its own admin port (`admin`), which does not tell the client why, or `shardwright refuse`, which does.",
         &service::FIELDS,
-    ).or(Admin);
+    )
+    .or(Admin);
 }
 
 object! {
@@ -33,7 +34,9 @@ object! {
         "The TCP port of the first reason; each further reason has the next.",
         1,
         65_535,
-    ).needed().examples("[6100]");
+    )
+    .needed()
+    .examples("[6100]");
 }
 
 /// The schema of the section.

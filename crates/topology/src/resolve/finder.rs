@@ -38,7 +38,8 @@ object! {
     IN_SHARDS: Or<Word<InShards>> = word(
         "in_shards",
         "Whether tables of shards have the column; where `absent`, the predicate is taken out.",
-    ).or(InShards::Present);
+    )
+    .or(InShards::Present);
 }
 
 pub(super) fn finders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Vec<Finder> {

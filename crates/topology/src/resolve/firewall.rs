@@ -24,7 +24,8 @@ object! {
     MODE: Word<FirewallMode> = word(
         "mode",
         "What happens to statements that are not allowed: nothing, they are logged, or they are refused.",
-    ).needed();
+    )
+    .needed();
     ALLOW: Custom = custom("allow", allow::FIELDS.says, allow_schema)
         .absent("needed unless `disabled`");
     SCHEMAS: Texts = texts(

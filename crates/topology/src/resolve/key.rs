@@ -23,8 +23,9 @@ object! {
         "domain",
         "All values that exist, such as `1..200`; keys without a shard are errors then.",
         ranges,
-    ).examples(r#"["1..200"]"#)
-        .page("Integers only.");
+    )
+    .examples(r#"["1..200"]"#)
+    .page("Integers only.");
     MODULO: Count = int("modulo", "The divisor of which shards take remainders.", 1, MAX_MODULO).examples("[100]")
         .page("Shards have `remainders` of the key instead of `keys`. The remainder of a negative key is not negative.");
     HASH: Word<HashFunction> = word(

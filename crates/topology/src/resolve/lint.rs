@@ -31,15 +31,17 @@ object! {
         "select",
         "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
         "a list of codes",
-    ).examples(r#"[["SW2", "SW301"]]"#)
-        .page("`SW2` is every code from SW200 to SW299.")
-        .absent("every code");
+    )
+    .examples(r#"[["SW2", "SW301"]]"#)
+    .page("`SW2` is every code from SW200 to SW299.")
+    .absent("every code");
     IGNORE: Texts = texts("ignore", "Codes, or beginnings of codes, that do not count.", "a list of codes")
         .page("It wins over `select`.");
     REQUIRE_REASON: Or<Bool> = boolean(
         "require_reason",
         "Whether a suppression needs a reason; true where not given.",
-    ).or(LintSettings::REQUIRE_REASON);
+    )
+    .or(LintSettings::REQUIRE_REASON);
     SEVERITY: Map = by_code()
         .absent("as they are");
     PATHS: List = list(

@@ -19,8 +19,9 @@ object! {
     ADDRESS: Or<Text> = filled(
         "address",
         "The address to bind; 0.0.0.0, which is all of IPv4, where not given.",
-    ).or("0.0.0.0")
-        .page("An IP address.");
+    )
+    .or("0.0.0.0")
+    .page("An IP address.");
 }
 
 pub(super) fn listeners(

@@ -27,7 +27,8 @@ object! {
     MAX_FENCE: Or<Duration> = duration(
         "max_fence",
         "How long writes of its keys may be fenced before the move is given up; 10s where not given.",
-    ).or(10_000);
+    )
+    .or(10_000);
     OPEN_TRANSACTIONS: Part = part("open_transactions", &open_transactions::FIELDS).or_defaults();
     READY: Part = part("ready", &ready::FIELDS).needed();
     REASON: Text = text("reason", "Why, such as a change number.");
@@ -38,12 +39,14 @@ object! {
     WAIT: Or<Duration> = duration(
         "wait",
         "How long they may go on; 5s where not given. Less than `max_fence`.",
-    ).or(5_000);
+    )
+    .or(5_000);
     THEN: Or<Word<OpenTransactions>> = word(
         "then",
         "What happens to those that are still open: the move is given up (`abort`; where not given), or they are \
          ended (`kill`).",
-    ).or(OpenTransactions::Abort);
+    )
+    .or(OpenTransactions::Abort);
 }
 
 object! {
@@ -52,7 +55,8 @@ object! {
         "command",
         "A program with its arguments, which exits with 0 when it is; no shell is involved.",
         "a list of texts",
-    ).needed();
+    )
+    .needed();
     TIMEOUT: Or<Duration> = duration("timeout", "How long it may take; 60s where not given.").or(60_000);
 }
 

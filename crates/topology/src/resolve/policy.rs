@@ -26,11 +26,13 @@ object! {
     AFTER_WRITE: Or<Duration> = duration(
         "after_write",
         "For how long a session reads its own writes from the writer.",
-    ).or(0);
+    )
+    .or(0);
     CONSISTENCY: Or<Word<Consistency>> = word(
         "consistency",
         "What a session may see: `causal` reads its own writes on readers too (bundled).",
-    ).or(Consistency::Eventual);
+    )
+    .or(Consistency::Eventual);
     ALLOW_ON_READERS: WordList<ReadClass> = words(
         "allow_on_readers",
         "Classes of statements that count as reads although they are not provably so; needs a reason.",

@@ -35,8 +35,10 @@ object! {
         "Engines that must be served rightly; every problem names those that cannot.",
         "a list of engines",
         Shaped::Custom(engines::engine_schema),
-    ).needed().examples(r#"[["bundled", "proxysql-2.7"]]"#)
-        .page("At least one.");
+    )
+    .needed()
+    .examples(r#"[["bundled", "proxysql-2.7"]]"#)
+    .page("At least one.");
     IDS: Part = part("ids", &ids::FIELDS).or_defaults()
         .absent("see below");
     MANAGE: Part = part("manage", &manage::FIELDS)
@@ -45,7 +47,8 @@ object! {
     UNMANAGED: Or<Word<Unmanaged>> = word(
         "unmanaged",
         "What becomes of rows of a live system that are not ours.",
-    ).or(Unmanaged::Keep);
+    )
+    .or(Unmanaged::Keep);
     TARGETS: Map = map(
         "targets",
         "Proxies that configurations are applied to.",
@@ -72,7 +75,8 @@ object! {
         "environments",
         "Names of environments, each with its overlay `env/NAME.yaml`.",
         "a list of names",
-    ).examples(r#"[["staging", "prod"]]"#);
+    )
+    .examples(r#"[["staging", "prod"]]"#);
 }
 
 object! {
@@ -113,8 +117,9 @@ object! {
         "traffic_moved",
         "Largest share of traffic that one apply moves, such as 2%.",
         percentage,
-    ).examples(r#"["2%"]"#)
-        .absent("no limit");
+    )
+    .examples(r#"["2%"]"#)
+    .absent("no limit");
     PROTECT: Texts = texts("protect", "Addresses that need approval; globs are allowed.", "a list of addresses")
         .examples(r#"[["users.*", "clusters.pay"]]"#)
         .page("`*` stands for any text.")
@@ -124,7 +129,8 @@ object! {
     UNREACHABLE: Or<Word<Unreachable>> = word(
         "unreachable",
         "What happens when a target cannot be reached: the apply fails, or leaves it out.",
-    ).or(Unreachable::Fail);
+    )
+    .or(Unreachable::Fail);
 }
 
 object! {

@@ -26,7 +26,8 @@ object! {
         "The rules in the order of evaluation.",
         "a list of rules",
         Shaped::Definition("rule"),
-    ).needed();
+    )
+    .needed();
 }
 
 object! {
@@ -60,7 +61,8 @@ object! {
     RE_MODIFIERS: Or<Word<Modifiers>> = word(
         "re_modifiers",
         "How the expressions match; CASELESS where not given.",
-    ).or(Modifiers { caseless: true, global: false });
+    )
+    .or(Modifiers { caseless: true, global: false });
     FLAG_OUT: Column = column("flagOUT", "The flag that evaluation goes on with.");
     REPLACE_PATTERN: Column = column("replace_pattern", "What replaces the match of `match_pattern`.");
     DESTINATION_HOSTGROUP: Column = column(

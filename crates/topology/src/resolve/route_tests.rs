@@ -101,7 +101,8 @@ object! {
     SCHEMA: Text = text("schema", "The session's schema; the user's when absent.")
         .refers(refers::SCHEMAS);
     CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
-    LISTENER: Text = filled("listener", "The listener that the session came in through, by name.");
+    LISTENER: Text = filled("listener", "The listener that the session came in through, by name.")
+        .refers(refers::LISTENERS);
 }
 
 fn parameter_schema() -> Value {

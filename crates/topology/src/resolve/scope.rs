@@ -20,9 +20,10 @@ object! {
         "users",
         "Names of users; globs are allowed.",
         "a list of names",
-    ).examples(r#"[["app", "batch_*"]]"#)
-        .page("Who is logged in.")
-        .refers(refers::USERS);
+    )
+    .examples(r#"[["app", "batch_*"]]"#)
+    .page("Who is logged in.")
+    .refers(refers::USERS);
     EXCEPT_USERS: Texts = USERS.except("except_users");
     SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names")
         .page("The qualifiers of tables do not count.")
@@ -32,9 +33,10 @@ object! {
         "clusters",
         "Names of clusters; globs are allowed.",
         "a list of names",
-    ).examples(r#"[["shard-*"]]"#)
-        .page("Where the statement has been placed; before any placement, the user's cluster.")
-        .refers(refers::CLUSTERS);
+    )
+    .examples(r#"[["shard-*"]]"#)
+    .page("Where the statement has been placed; before any placement, the user's cluster.")
+    .refers(refers::CLUSTERS);
     EXCEPT_CLUSTERS: Texts = CLUSTERS.except("except_clusters");
     LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names")
         .page("The [listener](listeners.md) that the session came in through.")
@@ -43,8 +45,9 @@ object! {
     CLIENT_ADDR: Texts = text_or_list(
         "client_addr",
         "Addresses of clients, or prefixes that end with `%`.",
-    ).examples(r#"["10.0.%"]"#)
-        .page("It compares exactly, or the prefix.");
+    )
+    .examples(r#"["10.0.%"]"#)
+    .page("It compares exactly, or the prefix.");
     EXCEPT_CLIENT_ADDR: Texts = CLIENT_ADDR.except("except_client_addr");
     STATEMENTS: WordList<StatementClass> = words(
         "statements",
@@ -60,14 +63,16 @@ object! {
         "functions",
         "Names of SQL functions that it calls, without case.",
         "a list of names",
-    ).examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#)
-        .page("One is enough.");
+    )
+    .examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#)
+    .page("One is enough.");
     EXCEPT_FUNCTIONS: Texts = FUNCTIONS.except("except_functions");
     MATCH_DIGEST: Texts = text_or_list(
         "match_digest",
         "Regular expressions over the digest text.",
-    ).examples(r#"["^SELECT .* FROM (products|reviews)"]"#)
-        .page("Without case; it searches, so anchor it yourself.");
+    )
+    .examples(r#"["^SELECT .* FROM (products|reviews)"]"#)
+    .page("Without case; it searches, so anchor it yourself.");
     EXCEPT_MATCH_DIGEST: Texts = MATCH_DIGEST.except("except_match_digest");
     MATCH_PATTERN: Texts = text_or_list("match_pattern", "Regular expressions over the statement.")
         .page("Without case; it searches, and a rewritten statement is searched as it is sent.");
@@ -76,7 +81,9 @@ object! {
         "digest",
         "Digests of statements, such as `0x4D7DCFF87DD1A927`.",
         "a list of digests",
-    ).of(A_DIGEST).examples(r#"[["0x4D7DCFF87DD1A927"]]"#);
+    )
+    .of(A_DIGEST)
+    .examples(r#"[["0x4D7DCFF87DD1A927"]]"#);
     EXCEPT_DIGEST: Texts = DIGEST.except("except_digest");
 }
 

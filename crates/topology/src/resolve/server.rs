@@ -25,25 +25,30 @@ object! {
     WEIGHT: Or<Count> = weight(
         "weight",
         "Share of writes among several writers; 1 where not given. Only their ratio counts.",
-    ).or(1);
+    )
+    .or(1);
     READ_WEIGHT: Count = weight(
         "read_weight",
         "Share of reads among readers; `weight` where not given. Only their ratio counts: 1 and 100 are one read in 101 \
          and a hundred in 101. Who writes is up to `writer_preference`.",
-    ).examples("[1, 100]")
-        .absent("`weight`");
+    )
+    .examples("[1, 100]")
+    .absent("`weight`");
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
         "Most connections that one proxy opens to it, per hostgroup; 1000 where not given.",
-    ).or(1_000).examples("[400]")
-        .page("At least 1.");
+    )
+    .or(1_000)
+    .examples("[400]")
+    .page("At least 1.");
     SERVER_MAX_CONNECTIONS: Count = count(
         "server_max_connections",
         "The server's own `max_connections`. Where it is given, what all proxies together may open to it is compared \
          with it.",
-    ).examples("[2000]")
-        .page("What does not fit is a finding (SW704).")
-        .absent("not compared");
+    )
+    .examples("[2000]")
+    .page("What does not fit is a finding (SW704).")
+    .absent("not compared");
     MAX_REPLICATION_LAG: Duration = duration(
         "max_replication_lag",
         "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit where not \
@@ -54,12 +59,14 @@ object! {
         "state",
         "Whether it takes traffic: `online` (where not given), `draining` (what runs may end, nothing new starts), \
          `offline` (nothing).",
-    ).or(ServerState::Online);
+    )
+    .or(ServerState::Online);
     UNTIL: Text = text(
         "until",
         "Until when the state is meant, such as `2027-01-10T06:00:00Z` (RFC 3339); past it, a finding.",
-    ).examples(r#"["2027-01-10T06:00:00Z"]"#)
-        .page("The finding is SW316.");
+    )
+    .examples(r#"["2027-01-10T06:00:00Z"]"#)
+    .page("The finding is SW316.");
     REASON: Text = text("reason", "Why it is in that state, such as a change number.").examples(r#"["CHG-77"]"#);
 }
 

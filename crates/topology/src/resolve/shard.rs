@@ -23,13 +23,15 @@ object! {
         "Its keys: values, or ranges of integers such as `1..200` (both ends included).",
         "a list of keys",
         Shaped::Custom(key_schema),
-    ).examples(r#"[[17], ["1..200"], ["North America"]]"#);
+    )
+    .examples(r#"[[17], ["1..200"], ["North America"]]"#);
     REMAINDERS: List = list(
         "remainders",
         "Remainders, or ranges of them, for a key with `modulo`.",
         "a list of remainders",
         Shaped::Custom(remainder_schema),
-    ).examples(r#"[["0..49"]]"#);
+    )
+    .examples(r#"[["0..49"]]"#);
     CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
         .refers(refers::CLUSTERS);
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)

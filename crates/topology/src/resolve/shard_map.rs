@@ -34,20 +34,23 @@ object! {
         "Where keys are found; all that yield one must yield the same.",
         "a list of finders",
         Shaped::Object(&finder::finder::FIELDS),
-    ).needed()
-        .page("At most 32; see [Finders](#finders).");
+    )
+    .needed()
+    .page("At most 32; see [Finders](#finders).");
     CONFLICT: Or<Word<Conflict>> = word(
         "conflict",
         "What happens when finders disagree: the statement is refused, or the first finder counts.",
-    ).or(Conflict::Reject)
-        .page("The first is that of `key_from`.");
+    )
+    .or(Conflict::Reject)
+    .page("The first is that of `key_from`.");
     SHARDS: Map = map(
         "shards",
         "The shards by name: which keys each has, and where it is.",
         Shaped::Definition("shard"),
-    ).needed()
-        .page("See [Shards](#shards).")
-        .defines("shards");
+    )
+    .needed()
+    .page("See [Shards](#shards).")
+    .defines("shards");
     OTHERWISE: Text = text("otherwise", "The map that statements without this map's key go to: `shard_maps.NAME`.")
         .examples(r#"["shard_maps.tenants"]"#)
         .refers(refers::MAP_ADDRESS);
@@ -55,7 +58,8 @@ object! {
         "unqualified",
         "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
          left to the schema of the session.",
-    ).or_when(Unqualified::Reject, When::Has(&LOGICAL_SCHEMA));
+    )
+    .or_when(Unqualified::Reject, When::Has(&LOGICAL_SCHEMA));
     TABLES: Part = part("tables", &tables::FIELDS)
         .page("See views under [Finders](#finders).");
     OVERRIDES: Map = map(
@@ -71,11 +75,13 @@ object! {
         "unknown_key",
         "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
         &sent_to::FIELDS,
-    ).or(UnknownKey::Reject);
+    )
+    .or(UnknownKey::Reject);
     RULE_LAYOUT: Or<Word<RuleLayout>> = word(
         "rule_layout",
         "How its rules are laid out; `auto` weighs the layouts and takes the cheapest.",
-    ).or(RuleLayout::Auto);
+    )
+    .or(RuleLayout::Auto);
 }
 
 object! {
@@ -95,18 +101,21 @@ object! {
         "statements",
         "Statements that are not about the session: refused, left to what follows, or sent to a cluster.",
         &sent_to::FIELDS,
-    ).or(MissingKey::DEFAULT.statements);
+    )
+    .or(MissingKey::DEFAULT.statements);
     SESSION_SETUP: Or<WordOr<MissingAction>> = word_or(
         "session_setup",
         "SET, USE, SHOW, SELECT without a table, and what drivers send when they connect.",
         &sent_to::FIELDS,
-    ).or(MissingKey::DEFAULT.session_setup);
+    )
+    .or(MissingKey::DEFAULT.session_setup);
     BEGIN: Or<Word<MissingBegin>> = word(
         "begin",
         "The start of a transaction: refused without a key, opened where its first keyed statement goes (bundled), or \
          left to what follows.",
-    ).or(MissingKey::DEFAULT.begin)
-        .page("Put the key on BEGIN.");
+    )
+    .or(MissingKey::DEFAULT.begin)
+    .page("Put the key on BEGIN.");
 }
 
 object! {

@@ -31,21 +31,24 @@ object! {
         "delay",
         "How long a statement waits: a time, or a range that the signal regulates.",
         delay_schema,
-    ).needed()
-        .page("A duration, or a range of them: `{from, to}`.");
+    )
+    .needed()
+    .page("A duration, or a range of them: `{from, to}`.");
     MAX_CONCURRENT: Count = int(
         "max_concurrent",
         "Most of these statements at once on one cluster.",
         1,
         1_000_000,
-    ).examples("[16]")
-        .absent("no limit");
+    )
+    .examples("[16]")
+    .absent("no limit");
     HOLD: Or<Duration> = duration("hold", "How long it stays started or stopped at least.")
         .or_when(0, When::Has(&SIGNAL));
     ON_UNKNOWN: Or<Word<OnUnknown>> = word(
         "on_unknown",
         "What happens while the signal is not known: it stays as it is, or statements pass.",
-    ).or_when(OnUnknown::Hold, When::Has(&SIGNAL));
+    )
+    .or_when(OnUnknown::Hold, When::Has(&SIGNAL));
     UNTIL: Text = text("until", "When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`.")
         .page("RFC 3339. Past it nothing is slowed, and a warning says so.")
         .absent("for good");
@@ -73,7 +76,8 @@ object! {
     STOP_BELOW: Duration = duration(
         "stop_below",
         "It stops when the lag is below this; lower than `start_above`.",
-    ).needed();
+    )
+    .needed();
 }
 
 object! {
@@ -82,7 +86,8 @@ object! {
     STOP_BELOW: Number = number(
         "stop_below",
         "It stops when the value is below this; lower than `start_above`.",
-    ).needed();
+    )
+    .needed();
 }
 
 object! {
@@ -90,7 +95,8 @@ object! {
     NAME: Text = filled(
         "name",
         "The name of the status variable, such as `Innodb_row_lock_current_waits`.",
-    ).needed();
+    )
+    .needed();
     START_ABOVE: Number = threads_running::START_ABOVE;
     STOP_BELOW: Number = threads_running::STOP_BELOW;
 }

@@ -21,22 +21,27 @@ object! {
     ROLE: Or<Word<Role>> = word(
         "role",
         "Which servers of that cluster: its writer (where not given), or its readers, for accounts that only read.",
-    ).or(Role::Writer);
+    )
+    .or(Role::Writer);
     SCHEMA: Text = text("schema", "The schema of sessions that name none.")
         .refers(refers::SCHEMAS);
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
         "Most sessions of one proxy; 10000 where not given.",
-    ).or(10_000).examples("[2000]")
-        .page("At least 1.");
+    )
+    .or(10_000)
+    .examples("[2000]")
+    .page("At least 1.");
     TRANSACTION_PERSISTENT: Or<Bool> = boolean(
         "transaction_persistent",
         "Whether statements of a transaction stay where it began; true where not given.",
-    ).or(true);
+    )
+    .or(true);
     ANNOTATIONS: Or<Word<Annotations>> = word(
         "annotations",
         "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` where not given.",
-    ).or(Annotations::Deny);
+    )
+    .or(Annotations::Deny);
 }
 
 object! {
@@ -45,14 +50,16 @@ object! {
     FILE: Text = filled(
         "file",
         "The file whose first line holds it, relative to the project.",
-    ).examples(r#"["secrets/app"]"#)
-        .page("One line break at its end is not part of the value.");
+    )
+    .examples(r#"["secrets/app"]"#)
+    .page("One line break at its end is not part of the value.");
     COMMAND: Texts = texts(
         "command",
         "The program that prints it, with its arguments; no shell is involved.",
         "a list of texts",
-    ).examples(r#"[["vault", "read", "app"]]"#)
-        .page("Its output is the value, less one line break at its end. It has ten seconds in the proxy and thirty in commands.");
+    )
+    .examples(r#"[["vault", "read", "app"]]"#)
+    .page("Its output is the value, less one line break at its end. It has ten seconds in the proxy and thirty in commands.");
     PREVIOUS: Custom = custom("previous", "The old secret that stays valid.", previous)
         .page("It stands beside one of these while the password is being replaced. No engine accepts two passwords yet, which is a warning: the old one ends with the apply.");
 }

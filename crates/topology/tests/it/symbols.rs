@@ -74,6 +74,17 @@ clusters:
 }
 
 #[test]
+fn a_test_names_the_listener_of_its_session() {
+    insta::assert_snapshot!(listed(r#"
+listeners: {reports: {port: 3307}}
+session: {listener: reports}
+"#), @"
+    + 2:13 reports = listeners.reports
+      3:21 reports = listeners.reports
+    ");
+}
+
+#[test]
 fn references_are_names_globs_and_addresses() {
     insta::assert_snapshot!(listed(r#"
 shard_maps:

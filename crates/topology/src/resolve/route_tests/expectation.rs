@@ -25,8 +25,9 @@ object! {
     SHARD: Texts = text_or_list(
         "shard",
         "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
-    ).examples(r#"["tenants/t017"]"#)
-        .refers(refers::SHARD);
+    )
+    .examples(r#"["tenants/t017"]"#)
+    .refers(refers::SHARD);
     HOSTGROUP: Count = id("hostgroup", "The number of the hostgroup that it is sent to.");
     QUERY: Text = text("query", "The text that is sent.");
     BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.")
@@ -38,9 +39,10 @@ object! {
     RULE: Text = filled(
         "rule",
         "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
-    ).examples(r#"["query_rules.legacy"]"#)
-        .page("A rule of the object, or of one inside it.")
-        .refers(refers::RULES);
+    )
+    .examples(r#"["query_rules.legacy"]"#)
+    .page("A rule of the object, or of one inside it.")
+    .refers(refers::RULES);
     CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.")
         .page("`0ms`: not at all.");
     MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.")

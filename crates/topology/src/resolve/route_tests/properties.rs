@@ -29,8 +29,9 @@ object! {
         "expect",
         "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
         claim_schema,
-    ).needed()
-        .page("As for tests, but for `query`, `error`, `answer` and `rule`.");
+    )
+    .needed()
+    .page("As for tests, but for `query`, `error`, `answer` and `rule`.");
 }
 
 object! {
