@@ -14,9 +14,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sql", &[]),
     ("patterns", &[]),
     ("tables", &[]),
-    ("rules", &["sql", "patterns", "tables"]),
+    ("vocabulary", &[]),
+    ("rules", &["sql", "patterns", "tables", "vocabulary"]),
     ("routing", &["rules", "sql", "patterns"]),
-    ("topology", &["documents", "diagnostics", "tables"]),
+    ("topology", &["documents", "diagnostics", "tables", "vocabulary"]),
     ("compiler", &["topology", "rules", "diagnostics"]),
     (
         "analysis",

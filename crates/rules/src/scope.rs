@@ -1,6 +1,7 @@
 //! Which statements a native step is about: the vocabulary of `applies_to` and `match`.
 
 use serde::{Deserialize, Serialize};
+use shardwright_vocabulary::glob_matches;
 
 /// A conjunction of conditions; an empty list or `None` is no condition, the entries of a list are alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,43 +110,11 @@ impl Names {
         self.any_of.is_empty() && self.except.is_empty()
     }
 
-    /// Whether `name` is in the set. Names are compared as bytes.
+    /// Whether `name` is in the set.
     pub fn contains(&self, name: &str) -> bool {
         let listed = self.any_of.is_empty() || self.any_of.iter().any(|glob| glob_matches(glob, name));
         listed && !self.except.iter().any(|glob| glob_matches(glob, name))
     }
-}
-
-/// Whether `glob` matches the whole of `name`: `*` stands for any characters, `?` for one byte.
-/// Linear in the product of the lengths: only the last `*` is ever tried again.
-pub fn glob_matches(glob: &str, name: &str) -> bool {
-    if glob == name {
-        return true;
-    }
-    let (glob, name) = (glob.as_bytes(), name.as_bytes());
-    let (mut g, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match glob.get(g) {
-            Some(b'*') => {
-                retry = Some((g, n));
-                g += 1;
-            }
-            Some(&byte) if byte == b'?' || byte == name[n] => {
-                g += 1;
-                n += 1;
-            }
-            _ => match retry {
-                Some((star, from)) => {
-                    retry = Some((star, from + 1));
-                    g = star + 1;
-                    n = from + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[g..].iter().all(|&byte| byte == b'*')
 }
 
 /// The kinds of statement that `statements:` names.
@@ -213,24 +182,6 @@ impl StatementKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn globs() {
-        for (glob, name, expected) in [
-            ("shard-*", "shard-001", true),
-            ("shard-*", "shard-", true),
-            ("shard-*", "xshard-1", false),
-            ("*", "", true),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            ("*a*b", "xaxxbxb", true),
-            ("*a*b", "xaxxbx", false),
-            ("a", "ab", false),
-            ("", "", true),
-        ] {
-            assert_eq!(glob_matches(glob, name), expected, "{glob} on {name}");
-        }
-    }
 
     #[test]
     fn exceptions_win() {

@@ -1,7 +1,7 @@
 //! A scope as conditions of engine rules: each alternative is a rule of its own, and what one rule cannot ask for at
 //! once becomes a further level.
 
-use shardwright_rules::{EngineRule, Names, Scope, StatementKind, User, glob_matches};
+use shardwright_rules::{EngineRule, Names, Scope, StatementKind, User, glob_matches, is_glob};
 
 /// The most rules that one level may become.
 const MOST: usize = 256;
@@ -143,10 +143,6 @@ fn exceptions(scope: &Scope) -> Result<Vec<EngineRule>, &'static str> {
 }
 
 const BY_SCHEMA_PATTERN: &str = "select session schemas by patterns";
-
-fn is_glob(name: &str) -> bool {
-    name.contains(['*', '?'])
-}
 
 /// Users by name; none for everyone. Nobody else can log in, so globs are a closed list.
 fn usernames(names: &Names, users: &[User]) -> Vec<String> {
