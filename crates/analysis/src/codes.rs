@@ -9,7 +9,7 @@ shardwright_diagnostics::codes! {
     UNKNOWN_USER = "SW206": "a rule is for a user who cannot log in";
     JUMP_WITHOUT_EFFECT = "SW207": "a rule that applies also jumps";
     OVERWRITTEN = "SW208": "a later rule always overwrites a placement";
-    UNDECIDED = "SW209": "it is not decided whether rules can match";
+    UNDECIDED = "SW209": "it is undecided whether rules can match";
     CYCLE = "SW210": "jumps lead in a circle";
     SELF_LOOP = "SW211": "a rule jumps to its own chain and matches again";
     TOO_FEW_ITERATIONS = "SW212": "a rule needs more restarts than there are";
@@ -20,11 +20,11 @@ shardwright_diagnostics::codes! {
     ANSWER_BEATS_REFUSAL = "SW223": "an answer wins over a refusal";
     JUMP_TO_ITSELF = "SW214": "a jump to its own chain without restarts";
     DIGESTS_OFF = "SW224": "conditions on digests while digests are off";
-    DIGEST_OPTIONS = "SW225": "hashes of digests that the engine makes otherwise";
+    DIGEST_OPTIONS = "SW225": "hashes of digests taken with other settings";
     LITERAL_IN_DIGEST = "SW226": "a digest is searched for what it does not show";
     DIGEST_OF_ORIGINAL = "SW227": "a digest is searched for rewritten text";
     ANNOTATIONS_OVERRIDE = "SW228": "a comment leads around rules that keep users apart";
-    ESCAPED_BY_FORM = "SW229": "a statement written a little otherwise escapes a pattern";
+    ESCAPED_BY_FORM = "SW229": "another form of a statement escapes a pattern";
     QUANTIFIER_MEANT_LITERALLY = "SW230": "an unescaped question mark in a digest pattern";
     TWO_NEGATED = "SW231": "two patterns negated at once";
     NO_WAY_BACK = "SW232": "a session that never leaves a flag";
@@ -36,7 +36,7 @@ shardwright_diagnostics::codes! {
     FAST_ROUTING_REPLACES = "SW238": "fast routing replaces what a rule decided";
     ROWS_NEVER_ASKED = "SW239": "rows of fast routing at a flag where no statement ends";
     BACKTRACKS = "SW240": "a pattern that backtracks";
-    SESSION_SCHEMA_ONLY = "SW241": "a rule goes by the session's schema only";
+    SESSION_SCHEMA_ONLY = "SW241": "a rule matches only the session's schema";
     SPECIAL_STATEMENT = "SW242": "a rule for what the engine handles itself";
     EXECUTION_REFUSED = "SW243": "rules refuse an execution, which ends the engine";
     EXECUTION_LEAVES_LOCK = "SW244": "an execution leaves the hostgroup of a locked session";
@@ -62,19 +62,19 @@ shardwright_diagnostics::codes! {
     PREPARED_ELSEWHERE = "SW505": "a prepared statement is executed elsewhere";
     REWRITE_WITHOUT_EFFECT = "SW506": "a replacement that the engine cannot write";
     REPLACE_NEGATED = "SW507": "a rewrite of what a negated pattern matches";
-    REWRITE_IN_CASE = "SW508": "RE2 rewrites with regard to case";
+    REWRITE_IN_CASE = "SW508": "rewrites of RE2 are case-sensitive";
     DELAY_HOLDS_LOCKS = "SW603": "a delay inside transactions";
     MULTIPLEX_LEAK = "SW604": "a multiplexing exception that leaks session state";
-    MULTIPLEX_ONE = "SW605": "multiplexing that a rule cannot bring back";
+    MULTIPLEX_ONE = "SW605": "multiplexing that a rule cannot restore";
     NOT_FOR_PREPARED = "SW606": "effects that prepared statements do not get";
     RETRIED_WRITE = "SW607": "a write that may run twice";
     TIMEOUT_ZERO = "SW608": "a timeout of 0";
-    CACHE_UNSAFE = "SW609": "an answer from the cache where it must be asked for";
+    CACHE_UNSAFE = "SW609": "a cached answer where a fresh one is needed";
     MIRRORED_WRITE = "SW610": "a mirrored write";
     MIRROR_OVERRIDDEN = "SW611": "fast routing takes the place of a mirror";
     INERT_COLUMN = "SW612": "a column that the engine never reads";
     NO_GTID = "SW613": "waiting for a GTID that no server reports";
-    MANY_EVALUATIONS = "SW703": "a statement asks very many patterns";
+    MANY_EVALUATIONS = "SW703": "a statement is compared with very many patterns";
     NO_SERVERS = "SW701": "statements are sent to a hostgroup without servers";
     NO_CAPACITY = "SW702": "the servers of a hostgroup take no statements";
 }

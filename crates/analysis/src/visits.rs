@@ -21,7 +21,7 @@ pub enum Visit {
         rule_id: u32,
         /// The object that it came from.
         address: Address,
-        /// The first of its conditions that does not hold, for people.
+        /// The first of its conditions that does not hold, human-readable.
         why: String,
     },
 }

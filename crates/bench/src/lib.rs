@@ -1,6 +1,6 @@
 //! Load drivers, baselines and measurements.
 //!
-//! A benchmark is a function that gives a [`Report`]: a table for people and every raw figure for a file. The `bench`
+//! A benchmark is a function that gives a [`Report`]: a human-readable table and every raw figure for a file. The `bench`
 //! program is the only place that prints or writes them.
 
 pub mod compile_time;

@@ -68,10 +68,10 @@ pub(crate) struct Global {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) color: Color,
-    /// Writes what was found to a file, also when the run fails; repeatable. Kinds: json, sarif, junit, markdown, html
+    /// Writes the findings to a file, also when the run fails; repeatable. Kinds: json, sarif, junit, markdown, html
     #[arg(long = "report", global = true, value_name = "KIND=FILE")]
     pub(crate) reports: Vec<ReportFile>,
-    /// Annotates the lines of a change with what was found
+    /// Annotates the lines of a change with the findings
     #[arg(long, global = true, value_enum, value_name = "SERVICE")]
     pub(crate) annotate: Option<Annotate>,
     /// Shows notes about engines in full; without it their number
@@ -80,7 +80,7 @@ pub(crate) struct Global {
     /// Only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Tells what is read, compiled and written
+    /// Reports what is read, compiled and written
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -217,7 +217,7 @@ pub(crate) struct Lint {
     /// Edit the files where that puts a finding right and is proved not to change where statements go
     #[arg(long, conflicts_with = "rules")]
     pub(crate) fix: bool,
-    /// With --fix, also where it is not; what changes is told
+    /// With --fix, also where routing changes; the changes are reported
     #[arg(long, requires = "fix")]
     pub(crate) unsafe_fixes: bool,
     /// Leave out the findings that this file holds
@@ -243,7 +243,7 @@ pub(crate) enum FailOn {
     Info,
 }
 
-/// Explains what stands on the screen: a code, an address, a hostgroup, a rule, a server, a digest, an error
+/// Explains a code, an address, a hostgroup, a rule, a server, a digest, an error
 ///
 /// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it was
 /// written, what it compiled to, and which layouts were weighed. hostgroup:, rule: and server: show what a number or
@@ -309,14 +309,14 @@ pub(crate) enum Emit {
     Cnf,
     /// The configuration as data
     Json,
-    /// Chains and rules for people
+    /// Chains and rules, human-readable
     Tree,
 }
 
 /// Runs the route tests and properties of tests/**/*.yaml, without a server
 ///
 /// Compiles for every engine that the project lists, and compares where statements go with what the tests expect.
-/// Properties are proved over the compiled rules, refuted by a statement, or told to be undecided. Exits 3 when something
+/// Properties are proved over the compiled rules, refuted by a statement, or reported as undecided. Exits 3 when something
 /// else becomes of a statement, or a property is refuted.
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -330,10 +330,10 @@ pub(crate) struct Test {
     /// Engines to compile for; every one that the project lists when absent
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
-    /// Tell which rules, shards and branches no test comes to
+    /// Report which rules, shards and branches no test reaches
     #[arg(long)]
     pub(crate) coverage: bool,
-    /// Break the compiled configuration in one place after another, and tell what no test notices
+    /// Break the compiled configuration in one place after another, and report what no test notices
     #[arg(long)]
     pub(crate) mutants: bool,
     /// The least coverage, and share of mutants that are noticed, in percent
@@ -442,7 +442,7 @@ pub(crate) enum Document {
 /// Runs the language server, for editors
 ///
 /// Speaks the Language Server Protocol on standard input and output: problems as you type, completion, hover with the
-/// compiled rules, go to definition, references, rename. docs/editors.md tells how to set up an editor.
+/// compiled rules, go to definition, references, rename. docs/editors.md explains how to set up an editor.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright lsp\n  shardwright -C routing lsp --var region=eu-west")]
 pub(crate) struct Lsp {

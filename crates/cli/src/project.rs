@@ -214,7 +214,7 @@ fn number_of_notes(problems: &Problems) -> Option<String> {
     })
 }
 
-/// Problems as the result of a command: one document on standard output, or text for people on standard error.
+/// Problems as the result of a command: one document on standard output, or human-readable text on standard error.
 pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<(), CommandError> {
     match ui.format() {
         Format::Human => {

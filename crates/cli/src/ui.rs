@@ -15,7 +15,7 @@ use crate::reports::{self, ReportFile};
 /// `--format`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Human-readable
     #[default]
     Human,
     /// One JSON document
@@ -55,13 +55,13 @@ pub(crate) struct Ui {
     directory: String,
     annotate: Option<Annotate>,
     reports: Vec<ReportFile>,
-    /// What was found and told so far.
+    /// What was found and reported so far.
     found: RefCell<Found>,
 }
 
 #[derive(Default)]
 struct Found {
-    /// Tells a problem that was told before, such as one of two engines.
+    /// Recognises a problem that was reported before, such as one of two engines.
     problems: Problems,
     report: Report,
 }
@@ -97,7 +97,7 @@ impl Ui {
         new
     }
 
-    /// Says how much of what was asked about a rule set could be decided, and takes it into the reports of the run.
+    /// Reports for how many rules reachability could be decided, also in the report files of the run.
     pub(crate) fn decided(&self, decided: Decided) {
         self.status(&format!(
             "{}: reachability decided for {} of {}",
@@ -220,35 +220,36 @@ impl Ui {
         self.progress(String::new);
     }
 
-    /// Tells how the work goes; silent with `--quiet`.
+    /// Reports progress; silent with `--quiet`.
     pub(crate) fn status(&self, text: &str) {
         if !self.quiet {
             self.message(text);
         }
     }
 
-    /// Tells what only some want to know.
+    /// Reports details; only with `--verbose`.
     pub(crate) fn detail(&self, text: impl FnOnce() -> String) {
         if self.verbose {
             self.message(&text());
         }
     }
 
-    /// Whether only results and errors are told.
+    /// Whether only results and errors are reported.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether more is told than was asked for.
+    /// Whether notes are shown in full.
     pub(crate) fn shows_notes(&self) -> bool {
         self.notes
     }
 
+    /// Whether details are reported.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Tells what must be told.
+    /// Writes to standard error, also with `--quiet`.
     pub(crate) fn message(&self, text: &str) {
         let mut err = io::stderr().lock();
         // A closed standard error leaves nobody to tell.

@@ -7,15 +7,15 @@ use shardwright_topology::model::{OnUnsupported, OriginId, Origins};
 shardwright_diagnostics::codes! {
     NO_PATTERN = "SW130": "a pattern that an engine does not compile";
     UNSUPPORTED = "SW320": "an engine cannot do what is asked for";
-    APPROXIMATED = "SW321": "an engine does without what is asked for";
+    APPROXIMATED = "SW321": "an engine leaves out what is asked for";
     DIFFERENCE = "SW322": "an engine does this differently";
     EXHAUSTED = "SW323": "ids do not fit their range";
     NUMBERS = "SW324": "a written number is used twice or out of order";
     OVERWRITTEN = "SW325": "a raw rule places statements and neither applies nor jumps";
-    PLACE = "SW326": "a block of raw rules cannot stand there";
+    PLACE = "SW326": "a block of raw rules cannot be placed there";
     LAYOUT = "SW327": "a forced rule layout does not fit the map";
     MAPS_MEET = "SW328": "two shard maps take the same statements";
-    NOTHING = "SW329": "a scope that means no statement";
+    NOTHING = "SW329": "a scope that matches no statement";
     DRIFTED = "SW333": "a remembered tree costs much more than the best one";
     COSTLY = "SW331": "a forced rule layout costs much more than the best one";
     UNHEARD = "SW334": "refused executions do not learn the reason";

@@ -282,7 +282,7 @@ impl Diagnostic {
         self
     }
 
-    /// A statement that shows it; a note repeats it for people.
+    /// A statement that shows it; a note repeats it in the text.
     #[must_use]
     pub fn witness(mut self, witness: Witness) -> Self {
         self = self.with_note(NoteKind::Example, witness.to_string());

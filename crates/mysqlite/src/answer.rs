@@ -91,7 +91,7 @@ pub struct Completion {
     pub last_insert_id: u64,
     /// Number of warnings.
     pub warnings: u16,
-    /// Text for people.
+    /// Human-readable text.
     pub info: String,
 }
 

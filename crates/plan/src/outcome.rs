@@ -79,7 +79,7 @@ pub struct Report {
     pub before: Option<Base>,
     /// What the target was last seen running; `None` where it could not be read after sending.
     pub after: Option<Base>,
-    /// One sentence for people.
+    /// One human-readable sentence.
     pub message: String,
     /// What is wrong, object by object.
     pub problems: Vec<Problem>,

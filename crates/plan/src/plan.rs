@@ -139,7 +139,7 @@ pub struct Hazard {
     pub code: String,
     /// How grave it is.
     pub severity: Severity,
-    /// What it is, for people.
+    /// What it is, human-readable.
     pub message: String,
     /// The object that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -34,7 +34,7 @@ pub struct ShardMove {
 }
 
 impl ShardMove {
-    /// What happens, for people: `shard-137 to shard-020, writes fenced for 10s at most, …`.
+    /// What happens, human-readable: `shard-137 to shard-020, writes fenced for 10s at most, …`.
     pub fn describe(&self) -> String {
         let then = if self.kill_open_transactions {
             "then they are ended"

@@ -123,7 +123,7 @@ impl RoutingTable {
         }
     }
 
-    /// Where `statement` of `session` goes; the path for people stays empty.
+    /// Where `statement` of `session` goes; the human-readable path stays empty.
     pub fn decide(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
         decide(self, session, statement, false)
     }

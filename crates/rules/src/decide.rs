@@ -24,7 +24,7 @@ pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 use crate::decide::walk::{Next, Walk};
 use crate::{Annotations, Body, Decision, NativeStep, Outcome, SentAs, SessionView, Statement, prepared};
 
-/// Where `statement` of `session` goes; with `explain`, also the path for people.
+/// Where `statement` of `session` goes; with `explain`, also the human-readable path.
 pub fn decide<'a>(
     index: &'a impl Index,
     session: &'a SessionView<'a>,

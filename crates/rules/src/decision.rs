@@ -29,7 +29,7 @@ pub struct Decision {
     /// The statement ends in a comment that the engine reads annotations from, and behind it whatever its memory holds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
-    /// The rules that matched, in order, for people; empty when nobody asked.
+    /// The rules that matched, in order, human-readable; empty when nobody asked.
     pub path: Vec<Step>,
 }
 
@@ -244,7 +244,7 @@ pub struct Step {
     pub rule_id: u32,
     /// The object of the topology that it came from; for a map, the shard where one was found.
     pub address: Address,
-    /// What made it match, for people.
+    /// What made it match, human-readable.
     pub why: String,
     /// The chain that it jumped to.
     pub flag_out: Option<u32>,

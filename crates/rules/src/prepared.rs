@@ -101,7 +101,7 @@ impl Withheld {
         retries: false,
     };
 
-    /// What of a row's effects is withheld from a command, for people: `executions of prepared statements do not get
+    /// What of a row's effects is withheld from a command, human-readable: `executions of prepared statements do not get
     /// its delay and cache`.
     pub(crate) fn of_row(self, row: &EngineRule, sent_as: SentAs) -> Option<String> {
         let effects = [

@@ -104,7 +104,7 @@ impl Refusal {
     }
 }
 
-/// The forms in which a map accepts its key, for people: `/* tenant=VALUE */, or a session schema like tenant_VALUE`.
+/// The forms in which a map accepts its key, human-readable: `/* tenant=VALUE */, or a session schema like tenant_VALUE`.
 pub fn accepted_forms(key: &str, finders: &[Finder]) -> String {
     let forms: Vec<String> = finders.iter().map(|finder| accepted_form(key, finder)).collect();
     forms.join(", or ")
@@ -138,7 +138,7 @@ fn placeholder(template: &KeyTemplate) -> String {
     format!("{}{value}{}", template.prefix, template.suffix)
 }
 
-/// `missing key` of a map, for people and for engines that can only send a fixed text.
+/// `missing key` of a map, human-readable, also for engines that can only send a fixed text.
 pub fn missing_key(map: &str, key: &str, finders: &[Finder]) -> String {
     Refusal::MissingKey.message(&format!(
         "no shard key: shard map {map} needs {key}; write {}",

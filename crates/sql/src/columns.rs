@@ -116,7 +116,7 @@ pub enum ColumnAnswer {
 /// Why no key can be shown to hold, and what the statement says of keys all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// What is not followed and why, for people.
+    /// What is not followed and why, human-readable.
     pub reason: String,
     /// Whether a key that comes from elsewhere, as from a comment, could contradict the statement.
     pub mentions: Mentions,

@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
         identifier(token, self.text).is_some_and(|found| same_but_for_case(&found, name))
     }
 
-    /// The tree of the statement; the error is for people.
+    /// The tree of the statement; the error is human-readable.
     pub(crate) fn tree(&self) -> Result<ast::Statement, String> {
         self.check_depth()?;
         let tokens = self

@@ -17,7 +17,7 @@ pub use refer::{SchemaReference, references};
 pub use tables::tables;
 pub(crate) use tables::{InsertTarget, insert_target};
 
-/// Why a statement cannot be placed into a shard's schema, for people.
+/// Why a statement cannot be placed into a shard's schema, human-readable.
 pub type Refusal = String;
 
 /// A name of a table as a statement has it.

@@ -36,9 +36,9 @@ shardwright_diagnostics::codes! {
     OTHERWISE_CYCLE = "SW305": "shard maps lead to each other in a circle";
     OUTSIDE_DOMAIN = "SW306": "a key outside the domain";
     NOT_PLACED = "SW307": "a shard without a place";
-    THROTTLE_ENDED = "SW314": "a throttle that has come to its end";
+    THROTTLE_ENDED = "SW314": "a throttle that has expired";
     NOBODY_READS = "SW315": "a cluster in which nobody answers reads";
-    STATE_EXPIRED = "SW316": "a server whose state has outlived its `until`";
+    STATE_EXPIRED = "SW316": "a server whose state has expired";
     BAD_MOVE = "SW317": "a move that cannot be made";
     KEPT_VARIABLE = "SW318": "an engine variable that belongs to another part of the project";
     NO_SUCH_VARIABLE = "SW319": "a variable that the engine does not have";

@@ -26,7 +26,7 @@ const MAX_COLUMNS: usize = 256;
 /// Cells of all data files of a project.
 const MAX_CELLS: usize = 20_000_000;
 
-/// Gives the bytes of a data file by its path below the project's directory; the error says why not, for people.
+/// Gives the bytes of a data file by its path below the project's directory; the error says why not, human-readable.
 pub(crate) type ReadData<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
 /// A table with a header.
@@ -189,7 +189,7 @@ pub(crate) fn texts<'n>(
     texts
 }
 
-/// The text of a file below the project's directory; the error says why it cannot be used, for people.
+/// The text of a file below the project's directory; the error says why it cannot be used, human-readable.
 fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
     check_path(path, kind)?;
     let bytes = read(path)?;

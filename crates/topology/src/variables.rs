@@ -43,7 +43,7 @@ object! {
         .page("Arithmetic needs an integer.");
     DEFAULT: Custom = custom("default", "Its value where none is given.", value_schema)
         .absent("none: somebody must give a value");
-    DESCRIPTION: Text = text("description", "What the variable is for, for people.");
+    DESCRIPTION: Text = text("description", "What the variable is for.");
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

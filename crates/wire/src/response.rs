@@ -19,7 +19,7 @@ pub struct OkPacket<'a> {
     pub status: StatusFlags,
     /// Number of warnings.
     pub warnings: u16,
-    /// Text for people.
+    /// Human-readable text.
     pub info: &'a [u8],
     /// Session state changes, for [`crate::session_changes`]; empty unless `CLIENT_SESSION_TRACK` is spoken.
     pub session_state: &'a [u8],

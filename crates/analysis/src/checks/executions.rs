@@ -93,7 +93,7 @@ fn differs_at_execution(set: &RuleSet<'_>) -> bool {
         })
 }
 
-/// What becomes of the engine, for people, and how sure that is.
+/// What becomes of the engine, human-readable, and how sure that is.
 fn becomes(fate: RefusedExecution) -> (&'static str, Proof) {
     match fate {
         RefusedExecution::EndsEngine => ("ends the engine for every client (signal 11)", Proof::Witnessed),

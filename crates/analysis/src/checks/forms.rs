@@ -1,4 +1,4 @@
-//! SW229: a statement written a little otherwise escapes a pattern; SW230: an unescaped `?`; SW231: two patterns negated;
+//! SW229: another form of a statement escapes a pattern; SW230: an unescaped `?`; SW231: two patterns negated;
 //! SW240: a pattern that backtracks.
 
 use std::collections::{BTreeMap, BTreeSet};

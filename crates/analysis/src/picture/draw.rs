@@ -1,4 +1,4 @@
-//! Pictures as text: a tree for people, Graphviz, Mermaid.
+//! Pictures as text: a human-readable tree, Graphviz, Mermaid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -24,7 +24,7 @@ pub struct Mutant {
     pub address: Address,
     /// The rules that are changed; none for rows of fast routing.
     pub rule_ids: Vec<u32>,
-    /// What is changed, for people.
+    /// What is changed, human-readable.
     pub what: String,
 }
 

@@ -111,7 +111,7 @@ pub(crate) enum Became {
     Lost(String),
 }
 
-/// A session's differences, for people; empty where there are none. `hits` counts what the evaluator says.
+/// A session's differences, human-readable; empty where there are none. `hits` counts what the evaluator says.
 pub(crate) fn differences(
     rig: &Rig,
     configuration: &Arc<Configuration>,

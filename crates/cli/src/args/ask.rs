@@ -26,7 +26,7 @@ pub(crate) struct Route {
     /// A rule set to ask instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
     #[arg(long, value_name = "RULES")]
     pub(crate) rules: Option<String>,
-    /// A second rule set, to be told where it differs: live, git:REV, plan:FILE, a file or a folder
+    /// A second rule set, to report the differences: live, git:REV, plan:FILE, a file or a folder
     #[arg(long, value_name = "RULES")]
     pub(crate) against: Option<String>,
     /// The listener that the session came in through
@@ -131,10 +131,10 @@ pub(crate) struct TrafficDiff {
     /// What the log is
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub(crate) log_format: LogKind,
-    /// The user of statements for which the log tells none
+    /// The user of statements for which the log has none
     #[arg(long)]
     pub(crate) user: Option<String>,
-    /// The schema of statements for which the log tells none; the user's when absent
+    /// The schema of statements for which the log has none; the user's when absent
     #[arg(long)]
     pub(crate) schema: Option<String>,
     /// The engine of both
@@ -180,7 +180,7 @@ pub(crate) struct Graph {
 /// `graph --emit`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphForm {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Tree,
     /// Graphviz

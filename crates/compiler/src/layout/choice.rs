@@ -14,7 +14,7 @@ const COMPARED: usize = 2_000;
 /// The name of the shape that the lock holds.
 pub(crate) const KEPT: &str = "kept";
 
-/// A shape with its name for people and its cost.
+/// A shape with its human-readable name and its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     /// `flat`, `fan-out 4`, `skewed 0.5`.

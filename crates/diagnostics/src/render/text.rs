@@ -1,4 +1,4 @@
-//! Problems for people: code and message, the place with the offending text underlined, then note lines.
+//! Human-readable problems: code and message, the place with the offending text underlined, then note lines.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};

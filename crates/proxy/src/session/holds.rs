@@ -98,7 +98,7 @@ impl Holds {
         }
     }
 
-    /// The reasons for people.
+    /// The reasons, human-readable.
     pub(crate) fn texts(self) -> String {
         let texts = Self::TEXTS
             .iter()

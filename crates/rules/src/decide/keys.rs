@@ -131,7 +131,7 @@ fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a>
 }
 
 impl Keys<'_> {
-    /// What the keys were found in, for people.
+    /// What the keys were found in, human-readable.
     pub(super) fn origin(&self) -> String {
         let text = self.found.first().map_or("", |found| &found.text);
         match &self.origin {

@@ -34,7 +34,7 @@ macro_rules! fact_set {
                 $name(self.0 & !other.0)
             }
 
-            /// What each fact says, for people.
+            /// What each fact says, human-readable.
             pub fn texts(self) -> impl Iterator<Item = &'static str> {
                 [$(($name::$fact, $text)),*].into_iter().filter(move |(fact, _)| self.contains(*fact)).map(|(_, text)| text)
             }

@@ -57,7 +57,7 @@ pub enum TableKeys<K> {
     Found(Vec<K>),
     /// Something in the statement has the form of such a table, and whether it is one cannot be shown.
     Undecidable {
-        /// Why, for people.
+        /// Why, human-readable.
         reason: String,
         /// The keys of everything that has the form; none where not all of it can be seen.
         mentioned: Option<Vec<K>>,

@@ -15,7 +15,7 @@ const BEFORE_SCHEMAS: [&str; 5] = ["FROM", "IN", "DATABASE", "SCHEMA", "EXISTS"]
 pub struct NamedSchemas<'a> {
     /// Quotes removed, with repeats. Some are tables, aliases, or columns in truth.
     pub names: Vec<Cow<'a, [u8]>>,
-    /// Why there may be more of them, for people.
+    /// Why there may be more of them, human-readable.
     pub unseen: Option<&'static str>,
 }
 

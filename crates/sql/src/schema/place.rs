@@ -23,7 +23,7 @@ pub enum Unqualified {
 /// statement in which the name could mean something else is refused.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, human-readable.
 pub fn place(
     text: &[u8],
     mode: LexMode,

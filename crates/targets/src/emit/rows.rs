@@ -170,7 +170,7 @@ fn user(user: &User) -> Result<Row, EmitError> {
     row.checked()
 }
 
-/// A reference to a secret, for people.
+/// A reference to a secret, human-readable.
 pub(super) fn reference_text(reference: &SecretReference) -> String {
     match reference {
         SecretReference::Env(name) => format!("env {name}"),

@@ -72,7 +72,7 @@ object! {
     WHERE: Custom = custom("where", "Which of them: all that satisfy these conditions.", condition_schema);
     REQUIRE: Custom = custom("require", "Conditions that those must satisfy, every one.", condition_schema).needed();
     MESSAGE: Text = filled("message", "What is said of one that does not.").needed();
-    HELP: Text = filled("help", "What to do about it, for people.");
+    HELP: Text = filled("help", "What to do about it.");
     SEVERITY: Word<LintSeverity> = word("severity", "How grave it is; a warning when absent.");
     TESTS: List = list(
         "tests",

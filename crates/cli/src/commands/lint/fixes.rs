@@ -23,9 +23,9 @@ pub(super) struct Applied {
     pub(super) fixed: usize,
     /// Those of the last round.
     pub(super) last: usize,
-    /// Why others were not applied, for people.
+    /// Why others were not applied, human-readable.
     pub(super) left: Vec<String>,
-    /// What changed with those that are not safe, for people.
+    /// What changed with those that are not safe, human-readable.
     pub(super) changed: Vec<String>,
 }
 

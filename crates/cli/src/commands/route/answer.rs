@@ -1,4 +1,4 @@
-//! What `route` says about one statement, for people and for programs.
+//! What `route` says about one statement, human-readable and for programs.
 
 use std::collections::BTreeSet;
 
@@ -196,7 +196,7 @@ impl Answer {
         format!("{} {}", ui.strong(verb), self.place())
     }
 
-    /// The lines for people.
+    /// The human-readable lines.
     pub(crate) fn lines(&self, ui: &Ui) -> Vec<String> {
         let mut lines = vec![self.headline(ui)];
         lines.extend(self.undecided.iter().map(|id| {

@@ -8,7 +8,7 @@ use crate::args::Route;
 /// Whether the rules ask for something of the session that is not known, and what was taken in its place.
 #[derive(Default)]
 pub(crate) struct Assumed {
-    /// In words, for people.
+    /// In words, human-readable.
     pub(crate) lines: Vec<String>,
     /// A rule was taken to match because the client's address is not known: another client may go elsewhere.
     pub(crate) decides: bool,
