@@ -95,7 +95,8 @@ pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has
         [SetItem::CharacterSet(_)] => return answered,
         _ => {}
     }
-    let begins_known = begins_with(digest, "SET NAMES") || items.first().is_some_and(begins_followed);
+    let begins_known =
+        begins_with(digest, "SET NAMES") || items.first().is_some_and(|item| begins_followed(item, text));
     let has_autocommit = String::from_utf8_lossy(digest)
         .to_ascii_lowercase()
         .contains("autocommit");
@@ -159,8 +160,9 @@ fn last_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether the engine begins to read a SET whose first assignment is this.
-fn begins_followed(item: &SetItem<'_>) -> bool {
+fn begins_followed(item: &SetItem<'_>, text: &[u8]) -> bool {
     match item {
+        SetItem::Unknown => first_name(text).is_some_and(|name| is_followed_name(&name)),
         SetItem::Variable { scope, name, .. } => *scope != Scope::Global && is_followed_name(name),
         SetItem::Names { .. } | SetItem::Autocommit(_) => true,
         _ => false,
@@ -238,6 +240,20 @@ fn is_word(text: &[u8]) -> bool {
         && text
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// The variable that a SET of the session names first; also where no value stands behind it.
+fn first_name(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    let rest = text.trim_start().strip_prefix("set ")?.trim_start();
+    let rest = rest.strip_prefix("session ").unwrap_or(rest).trim_start();
+    let rest = ["@@session.", "@@local.", "@@"]
+        .into_iter()
+        .find_map(|scope| rest.strip_prefix(scope))
+        .unwrap_or(rest)
+        .trim_start_matches('`');
+    let end = rest.find(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+    Some(rest[..end.unwrap_or(rest.len())].to_owned())
 }
 
 fn is_followed(item: &SetItem<'_>, text: &[u8]) -> bool {
