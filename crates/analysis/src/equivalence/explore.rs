@@ -1,4 +1,42 @@
 //! Walks two decision graphs side by side and asks the solver wherever they end differently.
+//!
+//! # Idea
+//!
+//! One walk is on each graph. A visit holds the two nodes where the walks are, what the rules have said so
+//! far on each side (the states), and the tests on the way: which rules matched and which did not.
+//!
+//! * Both walks are at the same rule: one answer moves both.
+//! * They are at different rules: one walk asks its rule, the other waits.
+//! * Nodes and states are equal: nothing behind them can differ, because equal parts of the graphs are one
+//!   node. The visit is dropped.
+//! * Both walks are at an end: [`ends`] compares what the rules said and what the ends add.
+//!
+//! # Invariant
+//!
+//! A visit stands for every statement that passes its tests, and such a statement brings each walk to its
+//! node in its state. The visits that replace it stand for the same statements, except for those that both
+//! sides treat alike. What is not followed (weighted jumps and steps that differ, anything beyond a limit) is
+//! noted in `undecided`. So a statement that the sides treat differently is compared at an end, or the answer
+//! is not `Proved`.
+//!
+//! # Example
+//!
+//! The left graph asks A (`^SELECT.*FOR UPDATE$`, to hostgroup 10, `apply`), then B (`^SELECT`, to 11,
+//! `apply`). The right one asks B, then A. Below, `A/B` means: the left walk is at A, the right walk is at B.
+//!
+//! 1. `A/B`: the left walk asks A. If A matches: `stop/B`, the left state is 10. If not: `B/B`.
+//! 2. `B/B`, A failed: one question for both. If B matches, both stop with 11: dropped. If not: `end/A`. A
+//!    failed before, so both are at the end in equal states: dropped.
+//! 3. `stop/B`, A matched: the right walk asks B. If B fails: `stop/A`. A matched before, so both stop with
+//!    10: dropped.
+//! 4. If B matches: both stop, the left one with 10, the right one with 11. The solver looks for a statement
+//!    that matches A and B. It finds `SELECT a FROM t WHERE id=1 FOR UPDATE`.
+//!
+//! # Limits
+//!
+//! Each visit moves at least one walk forward, and the graphs have no cycles, so the walk ends. A pair of
+//! nodes is visited once for each path to it. Where many rules without `apply` differ, these are
+//! exponentially many: hence [`MOST_VISITS`].
 
 use std::collections::BTreeSet;
 
@@ -120,6 +158,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     fn visit(&mut self, at: Visit, errand: &mut Errand<'_>, open: &mut Vec<Visit>, found: &mut Found) {
+        // Equal nodes decide alike, and equal states have said the same.
         if at.nodes[0] == at.nodes[1] && at.states[0] == at.states[1] {
             return;
         }
@@ -131,6 +170,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             (Node::Step { step: a, next }, Node::Step { step: b, next: other })
                 if a == b && at.states[0] == at.states[1] =>
             {
+                // A step reads the state, so equal steps do the same only in equal states.
                 let state = self.states.behind_step(at.states[0], *a);
                 open.push(Visit {
                     nodes: [*next, *other],
@@ -139,6 +179,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
                 });
             }
             (Node::Step { .. }, _) | (_, Node::Step { .. }) => {
+                // What a step does is not modelled: it counts if any statement comes here at all.
                 if self.ask(at, &Beside::default(), false, errand, found) {
                     steps::differ(self, [&left, &right], found);
                 }
@@ -151,6 +192,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
                     failed: other_failed,
                 },
             ) if row == other_row && weights(drawn) == weights(others) && self.reads_alike(*row, at) => {
+                // Draws with the same weights count as one draw: both walks take the same alternative.
                 let pairs = drawn.iter().zip(others).map(|(a, b)| [a.1, b.1]);
                 self.split_both(at, *row, pairs.collect(), [*failed, *other_failed], open);
             }
@@ -165,6 +207,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
                 let matched = vec![[*matched, *other_matched]];
                 self.split_both(at, *row, matched, [*failed, *other_failed], open);
             }
+            // The right side has one rule more. If it fails, both walks are at one node again.
             (_, Node::Rule { failed, .. }) if *failed == at.nodes[0] => {
                 self.split_one(at, 1, &right, open, found);
             }
@@ -214,6 +257,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         if known != Some(false) {
             let states = at.states.map(|state| self.behind(state, row));
             for nodes in matched {
+                // Such a visit would be dropped at once: it needs no path.
                 if nodes[0] == nodes[1] && states[0] == states[1] {
                     continue;
                 }
@@ -244,6 +288,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
                 found
                     .undecided
                     .insert("weighted jumps (flagOUTs) that differ".to_owned());
+                // Only the statements that do not match are followed.
                 (*row, None, *failed)
             }
             Node::Stop(_) | Node::End(_) | Node::Step { .. } => return,
@@ -268,6 +313,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
 
     fn extend(&mut self, path: PathId, row: RowId, met: bool, text: u64, known: Option<bool>) -> PathId {
         match known {
+            // The test is on the path already.
             Some(_) => path,
             None => self.paths.extend(path, Test { row, met, text }),
         }
@@ -275,6 +321,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
 
     /// Whether the path has asked the row of the same text, and what came out.
     fn asked_before(&self, at: Visit, row: RowId, text: u64) -> Option<bool> {
+        // Side by side, the walks seldom ask a rule twice. If they do, the solver refutes the contradiction.
         if !at.parted {
             return None;
         }
@@ -295,6 +342,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
     ) -> bool {
         errand.questions = errand.questions.saturating_sub(1);
         let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
+        // The path gives the last test first.
         tests.reverse();
         let pair = self.pair;
         let accepts = |example: &crate::example::Example| !visible || pair.difference_of(example).is_some();
@@ -307,6 +355,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         );
         match answer {
             Answer::Empty(_) => false,
+            // A statement may come here, and the caller must not take it for proved that none does.
             Answer::Undecided(reason) => {
                 found.undecided.insert(reason);
                 true
@@ -356,6 +405,7 @@ fn start_flags(configurations: [&Configuration; 2]) -> Vec<u32> {
             .flatten()
             .collect()
     };
+    // A flag that only one side sets is no start: the match that sets it is a difference by itself.
     let [left, right] = configurations.map(set);
     let both = left.intersection(&right).copied().filter(|&flag| flag != 0);
     std::iter::once(0).chain(both).collect()
