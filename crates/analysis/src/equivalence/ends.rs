@@ -1,4 +1,30 @@
 //! Two ends compared: what the rules said, and what fast routing adds.
+//!
+//! # Idea
+//!
+//! Both walks are at an end, so two things can differ: the states, which hold what the rules said, and the
+//! ends, which hold rows of fast routing and flags that the firewall allows. For states that differ, and for
+//! flags of the firewall that differ, the solver is asked once for a statement that comes here. For fast
+//! routing it is asked once for each user and schema whose look-ups differ.
+//!
+//! # Invariant
+//!
+//! No session whose look-ups differ is left out. The engine takes the row of the user; without one, the row
+//! of every user (the empty name). So in one schema all users without a row of their own on either side get
+//! the same two answers: one question stands for all of them, and it excludes the users who have a row. A
+//! schema whose rows are equal on both sides needs no question. What the solver cannot decide, and what is
+//! beyond a limit, is noted in `undecided`.
+//!
+//! # Example
+//!
+//! | side | user | schema | hostgroup |
+//! |---|---|---|---|
+//! | left | every | `shop` | 20 |
+//! | right | every | `shop` | 21 |
+//! | right | `app` | `shop` | 20 |
+//!
+//! `app` gets 20 on both sides, on the left from the row of every user: no question. All other users get 20
+//! and 21. The solver is asked for a statement that comes here in schema `shop`, of a user who is not `app`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +52,7 @@ pub(super) fn compare(
     let final_word = |said: &BTreeMap<Field, u64>| {
         said.len() == 1 && (said.contains_key(&Field::REFUSED) || said.contains_key(&Field::ANSWERED))
     };
+    // Fast routing and the firewall change nothing of a refusal or an answer.
     if left == right && (ends[0] == ends[1] || final_word(&left)) {
         return;
     }
@@ -40,6 +67,7 @@ pub(super) fn compare(
             let seen = said.iter().filter(|(field, _)| !UNSEEN.contains(field));
             seen.map(|(&field, &value)| (field, value)).collect()
         };
+        // No decision can show what is unseen, so such a difference is never refuted, only left open.
         let seen = visible(&left) != visible(&right);
         if explorer.ask(at, &Beside::default(), seen, errand, found) && !seen {
             found.undecided.insert(
@@ -98,6 +126,7 @@ fn rows(
 /// Users (`None`: those without a row) and schemas with different rows; false if there are more.
 fn differing(ends: [&End; 2]) -> (Vec<(Option<String>, String)>, bool) {
     let [left, right] = ends.map(|end| {
+        // From the last to the first: of rows with one key the first stays in the map.
         let rows = end.routes.iter().rev();
         rows.map(|(user, schema, hostgroup)| ((schema.as_str(), user.as_str()), *hostgroup))
             .collect::<BTreeMap<_, _>>()
@@ -116,6 +145,8 @@ fn differing(ends: [&End; 2]) -> (Vec<(Option<String>, String)>, bool) {
     );
     let mut keys = Vec::new();
     for schema in schemas {
+        // Every user with a row counts, not only those whose rows differ: the row of every user stands in for
+        // a missing one.
         let users: BTreeSet<&str> = [&left, &right]
             .into_iter()
             .flat_map(|rows| rows.range((schema, "")..).take_while(|(key, _)| key.0 == schema))
