@@ -1,14 +1,44 @@
 //! Whether possessive quantifiers change what a pattern matches.
 //!
-//! They forbid to give back what was taken. In an expression where each byte of a text can be read in one way only, nothing
-//! is ever given back, so with and without them it matches the same texts. Such expressions are called one-unambiguous
-//! (Brüggemann-Klein and Wood, "One-Unambiguous Regular Languages", 1998): from each place of the expression (a byte class)
-//! the places that may come next share no byte. `\z` counts as reading the end, which is no byte.
+//! # Idea
 //!
-//! `\A(?:[^']++|'[^']*+')*+\z` is one: behind a byte that is no quote comes such a byte, a quote that opens, or the end.
-//! `\A(?:a++|ab)*+\z` is not: `a` may begin either branch, and the possessive one never gives `a` back for `ab`.
+//! A possessive quantifier forbids the matcher to give back what it took. Where each byte of a text can be
+//! read in one way only, nothing is ever given back, so the pattern matches the same texts with and without
+//! possessive quantifiers. Such expressions are called one-unambiguous (Brüggemann-Klein and Wood,
+//! "One-Unambiguous Regular Languages", 1998).
 //!
-//! Such expressions must also take a byte wherever they can: nothing lazy, and no branch that can be empty before another.
+//! The check numbers the places of the expression: each literal byte, each class and each `\z` is one. For
+//! each place it collects the places that may come next (the construction of Glushkov).
+//!
+//! # Invariant
+//!
+//! The answer is true only if the places that the expression can begin with share no byte, and those that may
+//! come next to any place share none. Then the next byte decides the next place, and a second reading of the
+//! same text does not exist. `\z` counts as reading the end, which is no byte. Three more conditions make
+//! "the same texts" true:
+//!
+//! * The expression begins with `\A` and ends with `\z` on every way, so that it reads the whole text.
+//! * It takes a byte wherever it can: nothing is lazy, and no branch that can be empty stands before another.
+//! * No other assertion stands in it: whether one holds depends on more than the next byte.
+//!
+//! False means that it is not shown: the pattern is treated as opaque. Counted repetitions are written out,
+//! so places grow with the counts. Beyond [`MOST_PLACES`] and [`MOST_PAIRS`] the answer is false.
+//!
+//! # Example
+//!
+//! `\A(?:[^']++|'[^']*+')*+\z` has five places: 0 is `[^']` outside of quotes, 1 the opening quote, 2 `[^']`
+//! between quotes, 3 the closing quote, 4 `\z`.
+//!
+//! | behind | come next |
+//! |---|---|
+//! | the beginning, 0, 3 | 0, 1, 4: no quote, a quote, the end |
+//! | 1, 2 | 2, 3: no quote, a quote |
+//!
+//! In no row do two places share a byte, so the answer is true.
+//!
+//! For `\A(?:a++|ab)*+\z` the answer is false: the beginning may come to the `a` of either branch. The
+//! possessive branch never gives `a` back, so the pattern does not match `ab`. Without possessive quantifiers
+//! it does.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
@@ -65,6 +95,7 @@ pub(crate) fn reads_one_way(hir: &Hir) -> bool {
     let Some(whole) = anchored(hir).and_then(|parts| places.concat(parts.iter().copied())) else {
         return false;
     };
+    // Every place that the expression can end with is a `\z`.
     let ends = whole.last.iter().all(|&place| places.symbols[place as usize].end);
     ends && !whole.empty
         && places.disjoint(&whole.first)
@@ -125,6 +156,7 @@ impl Places {
             HirKind::Class(Class::Unicode(class)) => {
                 let mut symbols = Symbols::default();
                 for range in class.ranges() {
+                    // Beyond ASCII a character is several bytes, and a place is one.
                     let high = u8::try_from(range.end()).ok().filter(u8::is_ascii)?;
                     symbols.add(u8::try_from(range.start()).ok()?, high);
                 }
@@ -151,6 +183,7 @@ impl Places {
                 }
                 Some(whole)
             }
+            // A lazy part leaves a byte that it could take, and a possessive one around it keeps to that.
             HirKind::Repetition(repetition) if !repetition.greedy => None,
             HirKind::Repetition(repetition) => self.repeated(&repetition.sub, repetition.min, repetition.max),
         }
@@ -177,9 +210,11 @@ impl Places {
         let copies = max.unwrap_or_else(|| min.max(1));
         for copy in 0..copies {
             let mut part = self.part(hir)?;
+            // Only the last copy repeats.
             if max.is_none() && copy + 1 == copies {
                 self.pair(&part.last, &part.first)?;
             }
+            // Copies beyond the minimum may be left out.
             part.empty |= copy >= min;
             whole = self.behind(whole, part)?;
         }
@@ -207,6 +242,7 @@ impl Places {
             first: before.first,
             last: part.last,
         };
+        // An empty part lets the places beside it through.
         if before.empty {
             whole.first.extend(part.first);
         }
