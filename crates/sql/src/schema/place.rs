@@ -1,4 +1,43 @@
 //! Moves a statement's names from the logical schema to a shard's schema.
+//!
+//! # Idea
+//!
+//! A schema is named before a dot (`world.City`), or it is the session's and not named at all (`City`). For
+//! the first kind, the tokens are enough: the first name of each dotted chain that equals the logical schema
+//! is replaced. For the second kind, the statement is parsed to find its tables, and the shard's schema is
+//! inserted before each one.
+//!
+//! # Invariant
+//!
+//! Either no name of the result means the logical schema, or the statement is refused (`Unqualified::Keep`
+//! leaves tables without a schema to the session). Only names change: every other byte stays as it was. No
+//! two edits overlap: replacements are first names of chains, insertions are empty spans before names that
+//! stand in no chain.
+//!
+//! Without the tables of the server, a name may be a schema, a table, an alias or a column. So whatever has
+//! two readings is refused:
+//!
+//! * The logical schema in other letter case: one schema or two, as the server is set up.
+//! * Its name without a dot behind it, beside a chain that begins with it: an alias, to which the chain may
+//!   belong.
+//! * The same in a statement other than SELECT, INSERT, REPLACE, UPDATE and DELETE: there the bare name may
+//!   be the schema.
+//! * Tables without a schema in a kind of statement whose tables are not looked for.
+//!
+//! # Example
+//!
+//! The logical schema `world` is on shard `Europe`, the session is in `world`, and unqualified tables are
+//! qualified.
+//!
+//! ```sql
+//! SELECT n FROM world.City JOIN Country WHERE City.id = 1      -- is sent as
+//! SELECT n FROM Europe.City JOIN `Europe`.Country WHERE City.id = 1
+//! ```
+//!
+//! The chains begin with `world` and `City`; only the first is the logical schema. The tables are
+//! `world.City` and `Country`; only the second has no schema. `City.id` stays: it is a column of a table that
+//! keeps its name. `SELECT world.n FROM world.City AS world` is refused: behind AS, `world` stands without a
+//! dot, so `world.n` is a column of the alias.
 
 use super::naming::{Naming, is_plain, quoted};
 use super::{Refusal, refer, tables};
@@ -34,6 +73,7 @@ pub fn place(
 ) -> Result<Vec<Edit>, Refusal> {
     let reading = Reading::of(text, mode)?;
     let mut edits = qualified(&reading, logical_schema, shard_schema)?;
+    // Tables without a schema are the map's only if the session is in the logical schema.
     let session_is_logical = match session_schema.map(|schema| Naming::of(schema.as_bytes(), logical_schema))
     {
         Some(Naming::Same) => true,
@@ -49,6 +89,7 @@ pub fn place(
             if unqualified == Unqualified::Reject {
                 return Err(format!("table `{}` is named without a schema", table.table));
             }
+            // An empty span inserts: the table's own name stays as the client wrote it.
             let prefix = [quoted(shard_schema).as_slice(), b"."].concat();
             edits.push(Edit {
                 span: Span {
@@ -69,6 +110,7 @@ fn names_tables(reading: &Reading<'_>) -> Result<bool, Refusal> {
     match reading.class {
         C::Select | C::Insert | C::Replace | C::Update | C::Delete => Ok(true),
         C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => Ok(false),
+        // Only a subquery names tables there.
         C::Set | C::Do if !asks("SELECT") => Ok(false),
         C::Show if !asks("FROM") && !asks("IN") && !asks("TABLES") && !asks("CREATE") && !asks("TABLE") => {
             Ok(false)
@@ -98,6 +140,7 @@ fn qualified(reading: &Reading<'_>, logical: &str, shard: &str) -> Result<Vec<Ed
             }),
         }
     }
+    // A name that begins no chain: an alias, a column, a table, or the schema itself.
     let alone = reading.tokens.iter().find(|token| {
         reading.is_name(token, logical) && !references.iter().any(|reference| reference.span == token.span)
     });
@@ -109,6 +152,7 @@ fn qualified(reading: &Reading<'_>, logical: &str, shard: &str) -> Result<Vec<Ed
             | StatementClass::Update
             | StatementClass::Delete
     );
+    // In these statements a schema always has a dot behind it, so a bare name alone needs no edit.
     match alone {
         Some(token) if !edits.is_empty() || !rows_only => Err(format!(
             "`{logical}` stands at byte {} without a name behind it, so it may be something else than the schema",
