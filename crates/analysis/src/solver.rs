@@ -1,8 +1,39 @@
 //! Looks for a statement that satisfies a question, or proves that there is none.
 //!
-//! A shortest text of the conditions known so far is tried; where a rule on the way takes it, the condition that it does
-//! not is added, and so on. Texts are only ever believed when the evaluator routes them to the goal; an empty conjunction
-//! is a proof, and the rules whose conditions were added are the ones that take everything.
+//! # Idea
+//!
+//! A question says what the statement and its digest text must match, and which rules (blockers) must not
+//! take it. A large rule set has thousands of blockers, and few matter. So the solver begins without them: it
+//! makes a shortest text of the conditions and tries it. If a blocker takes the text, the solver adds the
+//! condition that this blocker does not match, and makes the next text. This goes on until a text reaches the
+//! goal or no text is left.
+//!
+//! # Invariant
+//!
+//! * A statement is only believed if the patterns themselves hold and the evaluator takes it to the goal.
+//! * No text left is a proof. The automata describe at least every statement that satisfies the question:
+//!   blockers that were not added and conditions of unknown language are left out, the digest domain holds
+//!   every digest text, and each side (digest text, statement) is asked alone. If this larger set is empty,
+//!   the real one is too.
+//! * Each round adds a condition that the text before fails, so no text comes twice.
+//!
+//! # Example
+//!
+//! The rules are 10 `^PURGE$`, 20 `^PURGE` and 30 `^PURGE BINARY`, all on the digest text and with `apply`.
+//!
+//! Which statement matches rule 20? No ordinary statement does. Round 1: `PURGE`, which rule 10 takes. "Not
+//! `^PURGE$`" is added. Round 2: a shortest text has one byte more, `PURGEA`. The evaluator takes it to rule
+//! 20, and with a blank (`PURGE A`) as well: this is the answer.
+//!
+//! Which statement matches rule 30? Round 1: `PURGE BINARY`, which rule 20 takes. "Not `^PURGE`" is added.
+//! Round 2: no text is left. The proof needs rule 20 and not rule 10, so the answer is: empty, rule 20 takes
+//! everything.
+//!
+//! # Limits
+//!
+//! From [`MOST_APART`] added conditions on, all blockers with one pattern are excluded at once as one
+//! alternation. A blocker with patterns over both texts is avoided if either fails, so each makes two
+//! questions; at most [`MOST_BRANCHES`] of them are nested. Beyond the limits the answer is undecided.
 
 use memchr::memmem;
 use shardwright_rules::{Decision, Outcome};
@@ -69,6 +100,7 @@ pub(crate) fn solve(set: &RuleSet<'_>, question: &Question, goal: Goal) -> Answe
 
 /// A statement that satisfies a question and reaches what is hunted for.
 pub(crate) fn hunt_for(hunt: &Hunt<'_>, question: &Question) -> Answer {
+    // Most questions end here, with a statement that reads well.
     let texts = || ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
     if let Round::Witness(example) =
         try_texts(hunt, question, &question.digest, &question.text, texts(), None)
@@ -87,6 +119,7 @@ fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches:
             Round::TakenBy(at) => &question.blockers[at],
         };
         match blocker.lits.as_slice() {
+            // The next text fails the pattern of this blocker.
             &[(side, lit)] => added.push(Added {
                 position: blocker.position,
                 side,
@@ -126,6 +159,7 @@ fn branch(
             side,
             lit: lit.negated(),
         });
+        // One branch is enough for a statement; a proof needs all of them.
         match refine(hunt, question, with, branches) {
             Answer::Witness(example) => return Answer::Witness(example),
             Answer::Empty(more) => takers.extend(more),
@@ -152,6 +186,7 @@ fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
     let (digest, text) = sides(question, added);
     let languages = hunt.languages;
     let limit = |_| languages.limit_reached().to_owned();
+    // A side beyond the limits does not end the round: the other side alone may be empty.
     let mut failed = None;
     let mut own = |lits: &[Lit], domain| match languages.shortest(lits, domain) {
         Ok(found) => Ok(found),
@@ -164,6 +199,7 @@ fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
     if of_digest == Ok(None) || of_text == Ok(None) {
         return Round::Empty;
     }
+    // A plain digest text is its own digest, so one text can satisfy both sides.
     let mut texts = Vec::new();
     let plain = languages.shortest(&digest, Domain::PlainDigest).ok().flatten();
     if digest.is_empty() {
@@ -206,6 +242,7 @@ fn try_texts(
         );
         let holds =
             |lits: &[Lit], subject: &Subject<'_>| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
+        // The automata leave out what is of unknown language, and a text need not be its own digest.
         if !holds(digest, &of_digest) || !holds(text, &of_text) {
             continue;
         }
@@ -288,6 +325,7 @@ pub(crate) fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u
 fn spaced(hunt: &Hunt<'_>, question: &Question, mut example: Example) -> Example {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     for &lit in question.digest.iter().chain(&question.text) {
+        // Where the pattern's own words stand in the text.
         let Some(own) = hunt.languages.sample(lit).filter(|own| !own.is_empty()) else {
             continue;
         };
@@ -353,7 +391,8 @@ fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
     example
 }
 
-/// Drops what the proof does not need.
+/// Drops what the proof does not need. Fewer conditions leave more texts, so what is needed once stays
+/// needed: after one pass, nothing more can be dropped.
 fn minimal(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
     let mut at = 0;
     while at < added.len() {
@@ -388,6 +427,7 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
         let mut positions = Vec::new();
         let mut excluded = Vec::new();
         for blocker in &question.blockers {
+            // Other blockers are left out: the set stays larger than the real one, and empty stays a proof.
             if let &[(of, lit)] = blocker.lits.as_slice()
                 && of == side
                 && lit.positive
