@@ -1,7 +1,28 @@
 //! Every end that plain statements of a domain can come to: a walk over the rules with sets of statements.
 //!
-//! The sets are never too small: where it cannot be told whether a rule matches, the walk goes on with both. So what
-//! holds for every end holds for every statement.
+//! # Idea
+//!
+//! A set is all plain statements of one kind that one user sends and that have one [`State`]. The walk goes
+//! once over the rules, in ascending order, and keeps the sets that wait at each flag. A rule takes the sets
+//! of its flag: whether their statements match is always, never or maybe ([`Starts`]). Maybe goes on with
+//! both: one set that matched, one that did not.
+//!
+//! # Invariant
+//!
+//! The sets are never too small: each statement is in a set at the flag and in the state that the evaluator
+//! has for it. So what holds for every end holds for every statement. Sets may be too large: an end that no
+//! statement comes to only costs a proof. One pass is enough: without restarts, evaluation only goes forward,
+//! and with restarts, rules whose jumps lead back are not walked at all ([`Walker::goes_back`]).
+//!
+//! # Example
+//!
+//! One rule, `match_digest: "^SELECT"`, to hostgroup 11 with `apply`; the default hostgroup of `app` is 10.
+//!
+//! * INSERT of `app`: no digest text of the kind begins with `SELECT`: the rule never matches. One end, 10.
+//! * SELECT of `app`: a digest text may also begin with `(` or `TABLE`: the rule may match. Two ends, 10 and
+//!   11.
+//!
+//! So "INSERT goes to 10" is proved. "SELECT goes to 11" is not, and rightly: `(SELECT 1)` goes to 10.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +38,8 @@ use super::Domain;
 use super::native;
 use super::starts::{Side, Starts, Tells};
 
-/// Steps of one walk; a tree of 10,000 shards takes some ten times as many as it has rules.
+/// Steps for all users and kinds of a domain; a tree of 10,000 shards takes some ten times as many as it has
+/// rules.
 const MOST_STEPS: usize = 3_000_000;
 
 /// What is known of a session's schema.
@@ -220,6 +242,7 @@ impl Walker<'_> {
         if let Some(wanted) = given(&row.schemaname) {
             match &state.schema {
                 Schema::Known(schema) => tells = tells.and(Tells::of(**schema == *wanted)),
+                // Those that match are from here on known to be in this schema.
                 Schema::Any => {
                     tells = tells.and(Tells::Maybe);
                     matched.schema = Schema::Known(wanted.into());
@@ -236,6 +259,7 @@ impl Walker<'_> {
             tells = tells.and(tell(pattern, Side::Digest));
         }
         for pattern in patterns.of_text() {
+            // Only the client's text begins as its kind does.
             let known = if state.rewritten {
                 Tells::Maybe
             } else {
@@ -280,6 +304,7 @@ impl Walker<'_> {
             };
             Some(row.flag_in) == flag && user && schema
         });
+        // In a known schema a row decides; in any schema each row may, or none.
         let mut sure = false;
         let routed: Vec<State> = rows
             .map(|row| {
