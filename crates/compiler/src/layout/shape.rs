@@ -1,7 +1,12 @@
 //! The shape of a tree of chains: which keys a chain decides itself and which it passes on.
+//!
+//! Entries are numbered in the order of their keys. In comments, a number is a leaf and brackets are a chain:
+//! `(0 1) 2` is a root chain of two items. The first item hands the entries 0 and 1 to a chain, the second
+//! item decides the entry 2. Every entry stands in a tree exactly once.
 
-/// One item of a chain: it either decides an entry or hands a run of entries to a chain of its own. Items are tested in
-/// their order. A run may reach over entries that an item before it has decided.
+/// One item of a chain: it either decides an entry or hands a run of entries to a chain of its own. Items are
+/// tested in their order. A run may have gaps, for entries that stand elsewhere in the tree. The rule that
+/// enters the chain does not match those.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// Decides the entry at this place.
