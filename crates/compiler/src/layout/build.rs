@@ -1,14 +1,33 @@
-//! Shapes of least cost: exact over sizes when every key weighs the same, by halving weights when they differ.
+//! Builds shapes of low cost: from a table over sizes when all keys weigh the same, by halving weights when
+//! they differ.
 //!
-//! A test costs one evaluation for every statement that comes to it, and a chain costs what its entry adds to the list
-//! of rules. Entering a chain is a test that holds all of a run; a key is decided by a test for it alone. So a shape is
-//! a binary search tree in which tests for equality may stand anywhere, and the bound of such trees, the entropy of the
-//! weights, is what the figures of the tests are compared with.
+//! A statement pays one evaluation for each test that it meets. A chain has a price too, because the rule
+//! that enters it makes the list longer. A test for a run of keys parts the keys in two; a test for one key
+//! decides that key. So a shape is a binary search tree in which tests for equality may stand anywhere. The
+//! entropy of the weights bounds the cost of such trees, and the tests compare with it.
+//!
+//! Equal weights ([`Sizes`]): only the number of keys counts. All n keys meet the first test. It decides one
+//! key, or hands p keys on:
+//!
+//! ```text
+//! cost(n) = n + min(cost(n - 1), chain_price + cost(p) + cost(n - p))   over p from 2 to n - 1
+//! ```
+//!
+//! With `chain_price` 0, cost(1) to cost(4) are 1, 3, 6, 10, as in a flat chain. cost(5) = 5 + cost(2) +
+//! cost(3) = 14, where a flat chain costs 15, so five keys become `(0 1) 2 3 4`. All p of all n would take
+//! O(n²) steps. The best p is near n / 2 or a power of two, so at most about 30 are tried for each n. The
+//! result is less than 0.4 % worse than the best (see the tests).
+//!
+//! Different weights ([`weighted`]): a key with a large share of the weight gets the first test. Otherwise
+//! the keys are cut, in their order, where both parts weigh most nearly the same, and the first part becomes
+//! a chain. Where a flat chain costs no more, it replaces the result. Example with the weights 8 1 1 1 1 1
+//! and `chain_price` 0: key 0 has 8 of 13, so it comes first. The other five are cut into two and three,
+//! which gives `0 (1 2) 3 4 5`. That costs 13 + 14 = 27; a flat chain costs 28.
 
 use super::shape::Item;
 
-/// A key that holds this share of what is left is asked for first. For search trees with tests for equality the best
-/// threshold lies between 1/4 and 3/7 of the weight; 0.35 measured best over Zipf weights.
+/// A key that holds this share of what is left is asked for first. For search trees with tests for equality
+/// the best threshold lies between 1/4 and 3/7 of the weight; 0.35 measured best over Zipf weights.
 const ALONE: f64 = 0.35;
 /// Longest chain that is tried without splits.
 const LONGEST: usize = 1024;
@@ -45,8 +64,8 @@ pub(crate) fn complete(entries: &[u32], fan_out: usize) -> Vec<Item> {
         .collect()
 }
 
-/// For each number of keys of equal weight, the cheapest way to lay them out when a chain costs so many evaluations,
-/// summed over all keys.
+/// For each number of keys of equal weight, the cheapest way to lay them out when a chain costs so many
+/// evaluations, summed over all keys.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     cost: Vec<f64>,
@@ -60,6 +79,7 @@ impl Sizes {
         let mut cost = vec![0.0; most + 1];
         let mut first = vec![1; most + 1];
         for size in 1..=most {
+            // A leaf first. A chain must be cheaper, so few keys stay flat.
             let mut best = cost[size - 1];
             for part in near_half(size).filter(|&part| part >= 2 && part < size) {
                 let price = chain_price + cost[part] + cost[size - part];
@@ -68,6 +88,7 @@ impl Sizes {
                     first[size] = part as u32;
                 }
             }
+            // Every key meets the first test.
             cost[size] = size as f64 + best;
         }
         Self { cost, first }
@@ -78,7 +99,7 @@ impl Sizes {
         self.cost[size]
     }
 
-    /// The items for these entries.
+    /// The items for these entries, which are in the order of their keys.
     pub(crate) fn lay(&self, entries: &[u32]) -> Vec<Item> {
         let mut items = Vec::new();
         let mut rest = entries;
@@ -106,8 +127,8 @@ fn near_half(size: usize) -> impl Iterator<Item = usize> {
         .chain([size - power.min(size), size - (power / 2).min(size)])
 }
 
-/// The items for entries of different weights when a chain costs `chain_price` evaluations times weight, and their cost
-/// in the same unit.
+/// The items for entries of different weights when a chain costs `chain_price` evaluations times weight, and
+/// their cost in the same unit.
 pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> (Vec<Item>, f64) {
     let weight = |entry: u32| weights[entry as usize];
     let total: f64 = entries.iter().map(|&entry| weight(entry)).sum();
@@ -129,6 +150,7 @@ pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> (V
     } else {
         split(entries, weights, total, chain_price)
     };
+    // Where chains are free, a long flat chain seldom wins, and each comparison sorts the entries.
     let longest = if chain_price > 0.0 { LONGEST } else { 8 };
     if entries.len() <= longest {
         let sorted = by_weight(entries, weights);
@@ -149,6 +171,7 @@ fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> (Vec
     let mut before = 0.0;
     let mut at = 1;
     let mut distance = f64::MAX;
+    // The last entry is left out, so that neither part is empty.
     for (place, &entry) in entries[..entries.len() - 1].iter().enumerate() {
         before += weights[entry as usize];
         let here = (before - total / 2.0).abs();
@@ -157,6 +180,7 @@ fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> (Vec
         }
     }
     let (left, right) = entries.split_at(at);
+    // A single key needs no chain, so it goes first.
     let (first, second) = if right.len() == 1 {
         (right, left)
     } else {
