@@ -1,7 +1,23 @@
 //! The shape that live systems already have: chains of the lock file, with the keys of today in them.
 //!
-//! A chain is remembered by the bounds of its keys, so a key belongs to the smallest chain around it. A key that came
-//! between two chains goes down into the smaller of them; one that came beside a single key stands beside it.
+//! The lock file remembers a chain by the bounds of the keys that it had. Today's keys are sorted, so these
+//! bounds are a range of entries, and the chains are nested ranges. Each key belongs to the smallest chain
+//! around it. A new key between two chains, or at an end beside one, goes down into the smaller chain beside
+//! it, which keeps the tree balanced. A new key beside a single key stands beside it.
+//!
+//! Invariants:
+//!
+//! * Every entry stands in the shape once. Ranges nest, so one walk from left to right meets each chain and
+//!   each entry once. Ranges that cross have no shape: `None`.
+//! * A rule with an id stands in its chain by its id, as it does in live systems. New rules stand behind
+//!   those.
+//! * An entry that was lifted out of the bounds of a chain stays in the chain that it was lifted to, as long
+//!   as that chain is there.
+//!
+//! Example: the lock file has the chains 10 to 30 and 40 to 50, with the keys 10, 20, 30 and 40, 50. The key
+//! 35 is new. The entries are 0 to 5, of which 3 is new, and the chains are the ranges 0..3 and 4..6. The
+//! walk gives `(0 1 2) 3 (4 5)`. Entry 3 stands between two chains and goes into the second one, which is
+//! smaller. The result is `(0 1 2) (4 5 3)`.
 
 use std::collections::HashMap;
 
@@ -31,13 +47,16 @@ pub(crate) struct Known {
 
 /// The remembered shape over entries; `None` when the chains do not nest, as after a merge of two branches.
 pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Vec<Item>> {
+    // A chain whose keys are all gone is gone.
     chains.retain(|chain| chain.to > chain.from && chain.to <= entries.len());
+    // An outer chain stands before those inside it.
     chains.sort_by(|a, b| {
         a.from
             .cmp(&b.from)
             .then(b.to.cmp(&a.to))
             .then(a.name.cmp(&b.name))
     });
+    // Without the keys that told them apart, an outer and an inner chain can hold the same.
     chains.dedup_by(|a, b| (a.from, a.to) == (b.from, b.to));
     // Chains are sorted by their start, so it is enough to look at those that are still open.
     let mut open: Vec<usize> = Vec::new();
@@ -45,11 +64,13 @@ pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Ve
         while open.last().is_some_and(|&outer| chains[outer].to <= chain.from) {
             open.pop();
         }
+        // It begins inside and ends outside.
         if open.last().is_some_and(|&outer| chains[outer].to < chain.to) {
             return None;
         }
         open.push(at);
     }
+    // An entry whose chain is gone goes back to the smallest chain around it.
     let mut lifted: HashMap<&str, Vec<u32>> = HashMap::new();
     for (at, known) in entries.iter().enumerate() {
         if let Some(chain) = known.lifted.as_deref()
@@ -81,6 +102,7 @@ struct Building<'e> {
 type Placed = (Option<u32>, Item);
 
 impl Building<'_> {
+    /// The items of one chain for a range of entries; `rest` has the chains that the walk has not met yet.
     fn items(
         &mut self,
         name: &str,
@@ -105,6 +127,7 @@ impl Building<'_> {
                 }
             }
         }
+        // Lifted entries come after, so that they do not part a new entry from a chain beside it.
         let mut items = descend(items);
         let lifted = self.lifted.get(name).into_iter().flatten();
         items.extend(lifted.map(|&at| (self.entries[at as usize].id, Item::Leaf(at))));
@@ -119,7 +142,8 @@ fn in_order(mut items: Vec<Placed>) -> Vec<Item> {
     items.into_iter().map(|(_, item)| item).collect()
 }
 
-/// New entries that stand between chains, or at an end beside one, go down into the smaller chain beside them.
+/// New entries that stand between chains, or at an end beside one, go down into the smaller chain beside
+/// them. `items` are in the order of keys.
 fn descend(items: Vec<Placed>) -> Vec<Placed> {
     let is_chain = |placed: Option<&Placed>| matches!(placed, Some((_, Item::Chain(_))));
     let mut kept: Vec<Placed> = Vec::with_capacity(items.len());
@@ -130,6 +154,7 @@ fn descend(items: Vec<Placed>) -> Vec<Placed> {
             continue;
         };
         let (before, behind) = (is_chain(kept.last()), is_chain(items.peek()));
+        // No single key stands on either side.
         let closed = (before || kept.is_empty()) && (behind || items.peek().is_none());
         if id.is_some() || !closed || !(before || behind) {
             kept.push((id, item));
@@ -151,7 +176,9 @@ fn count(item: &Item) -> usize {
     count
 }
 
-/// Adds an entry beyond the last (or before the first) of a chain: at the end of it, or in the chain that stands there.
+/// Adds an entry beyond the last (or before the first) of a chain: at the end of it, or in the chain that
+/// stands there. The rules of a chain are not in the order of keys, so the item with the outermost key is
+/// sought.
 fn add(chain: &mut Chain, entry: u32, last: bool) {
     let outermost = chain.items.iter_mut().max_by_key(|item| {
         let (low, high) = item.span().unwrap_or((0, 0));
