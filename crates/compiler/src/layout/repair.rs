@@ -1,9 +1,26 @@
 //! Keeps a remembered shape near the best one with changes as small as the edit was.
 //!
-//! A chain from one of its items on is a subtree. Where an edit has made one cost more than [`TOLERATED`] times the best
-//! shape for as many keys, the smallest such subtree is laid out again, and nothing around it. A subtree of n keys that
-//! was laid out well bears an edit of a fixed share of n before that happens, so an edit changes O(log n) rules when
-//! the work is spread over the edits that led to it (as in scapegoat trees).
+//! A chain from one of its items on is a subtree. Where an edit has made a subtree cost more than
+//! [`TOLERATED`] times the best shape for as many keys, it is laid out again. Chains are looked at from the
+//! inside out and each from its end, so the smallest such subtree goes first. What stands in front of it only
+//! changes where the larger subtree still costs too much.
+//!
+//! Invariants:
+//!
+//! * Only a subtree with an edited entry is laid out again. Any other keeps its rules, whatever it costs.
+//! * Only entries that follow each other are laid out again, so no new run reaches over an entry that stands
+//!   elsewhere.
+//! * A subtree that was looked at costs at most [`TOLERATED`] times the best, unless these two or `most`
+//!   forbid it.
+//!
+//! A subtree of n keys that was laid out well bears an edit of a fixed share of n before it is laid out
+//! again. So an edit changes O(log n) rules when the work is spread over the edits that led to it, as in
+//! scapegoat trees.
+//!
+//! Example with `chain_price` 0: in the flat chain `0 1 2 3 4 5` the key 5 is new. From the end, the subtrees
+//! of 1 to 6 keys cost 1, 3, 6, 10, 15 and 21, where the best shapes cost 1, 3, 6, 10, 14 and 18. 21 is less
+//! than 1.2 * 18 = 21.6, so nothing changes. With one more key the chain costs 28, more than 1.2 * 23 = 27.6,
+//! and becomes `(0 1 2) 3 4 5 6`.
 
 use super::build::Sizes;
 use super::shape::{self, Item};
@@ -45,10 +62,12 @@ impl Repair<'_> {
             let below = self.item(item);
             count += below.count;
             edited |= below.edited;
+            // This item is tested by its own keys and by all that stand behind it in the chain.
             cost += count as f64 + below.cost;
             rest.extend(below.items);
             if edited && count <= self.most && cost > TOLERATED * self.sizes.cost(count) {
                 let entries = shape::entries(&rest);
+                // A gap is an entry that stands elsewhere in the tree.
                 if is_run(&entries) {
                     rest = self.sizes.lay(&entries);
                     rest.reverse();
@@ -79,9 +98,11 @@ impl Repair<'_> {
             Item::Chain(chain) => chain,
         };
         let below = self.chain(std::mem::take(&mut chain.items));
+        // A chain of one key only adds a test.
         if below.count <= 1 {
             return Repaired { cost: 0.0, ..below };
         }
+        // The chain keeps its name, even where all below it is laid out again.
         chain.items = below.items;
         Repaired {
             items: vec![Item::Chain(chain)],
