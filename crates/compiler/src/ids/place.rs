@@ -1,10 +1,38 @@
-//! Ids for the rules of a tree of which some are pinned: what is pinned stays, and what is new goes where its chain
-//! allows it.
+//! Ids for the rules of a tree of which some are pinned: what is pinned stays, and what is new goes where its
+//! chain allows it.
 //!
-//! A rule must stand behind the one that jumps to its chain and in front of the rule that ends the chain; a rule that
-//! hands keys on must stand in front of theirs. Nothing else binds the rules of different chains, so a new rule takes
-//! an id from the hash of its name among many: two branches that add rules seldom take the same. Rules that hand keys on
-//! get theirs first (see [`super::entries`]), so that the rules of keys stay where they are as long as there is any room.
+//! An engine walks rules by their ids, so an id is a position. Rules that hand keys on get theirs first (see
+//! [`super::entries`]), in front of the pinned rules below them, so that the rules of keys stay where they
+//! are as long as there is any room. Then each chain is filled: pinned rules stay, and a new rule goes behind
+//! them and in front of the end of the chain. It takes an id from the hash of its name among several, so two
+//! branches that add rules seldom take the same.
+//!
+//! Invariants:
+//!
+//! * A rule stands behind the rule that jumps to its chain. That rule is in a chain with a smaller number, so
+//!   it has its id by then. A rule whose pinned id is not greater gets a new one.
+//! * A rule stands in front of the rules that end its chain. Only keys of no shard meet an end, so an end may
+//!   move.
+//! * No id is given twice: pinned ids are taken from the start, also those that their rules give up. Two
+//!   rules can be pinned to one id, as after a merge of two branches. Both keep it here, and
+//!   [`super::sequence::allocate`] moves one of them.
+//!
+//! Nothing else binds rules. Those of one chain match different keys, so their order changes costs, not
+//! routes, and it is given up where there is no room for it.
+//!
+//! Example with ids from 6 to 99:
+//!
+//! ```text
+//! rule             chain  pinned  id
+//! enters chain 1   0      10      10
+//! key a            1      11      11
+//! key b            1      -       13
+//! end of chain 0   0      90      90
+//! end of chain 1   1      95      95
+//! ```
+//!
+//! Key b must stand between 11 and 95. It gets one of the first 84 / 16 + 1 = 6 ids there, 12 to 17, and the
+//! hash of its name, b, gives the second of them.
 
 use std::collections::HashSet;
 
@@ -71,8 +99,8 @@ impl<'s, 'n> Chains<'s, 'n> {
     }
 }
 
-/// Ids for the rules of a tree, in their order, between two ids that others have; `None` when there is no room for one
-/// of them, or nothing is pinned.
+/// Ids for the rules of a tree, in their order, between two ids that others have; `None` when there is no
+/// room for one of them, or nothing is pinned.
 pub(crate) fn place(slots: &[Slot<'_>], bounds: (u32, u32)) -> Option<Vec<u32>> {
     let chains = Chains::of(slots, bounds);
     let mut taken: HashSet<u32> = (0..slots.len()).filter_map(|at| chains.locked(at)).collect();
@@ -81,6 +109,7 @@ pub(crate) fn place(slots: &[Slot<'_>], bounds: (u32, u32)) -> Option<Vec<u32>> 
     }
     let entries = entries::place(&chains, &mut taken);
     let mut ids = vec![0; slots.len()];
+    // In the order of numbers, so the rule that jumps to a chain has its id before the chain is filled.
     for (chain, opener) in chains.opener.iter().enumerate() {
         let above = match (chain, opener) {
             (0, _) | (_, None) => bounds.0,
@@ -115,6 +144,7 @@ impl Chain<'_, '_, '_> {
             };
             id.filter(|&id| above < id)
         };
+        // The greatest id of the chain so far. What is new goes behind all that stays.
         let mut last = above;
         for at in self.chains.items(chain) {
             if let Some(id) = keeps(at) {
@@ -127,13 +157,14 @@ impl Chain<'_, '_, '_> {
             .copied()
             .filter(|&at| slots[at].ends)
             .collect();
-        // The end of the chain is nobody's shard, and may move.
+        // An end that already stands in front of a rule of the chain moves, and bounds nothing.
         let end = ends
             .first()
             .and_then(|&at| self.chains.locked(at))
             .filter(|&id| last < id);
         for at in self.chains.items(chain).filter(|&at| keeps(at).is_none()) {
             let name = slots[at].name;
+            // In front of the end; else the end moves behind it; else in front of rules that stay.
             let id = end
                 .and_then(|end| behind(last, end, 16, name, taken))
                 .or_else(|| behind(last, high, 256, name, taken))
@@ -153,8 +184,8 @@ impl Chain<'_, '_, '_> {
     }
 }
 
-/// A free id between two others, near the first: in a share of the room, since what is far behind must last for all that
-/// comes later.
+/// A free id between two others, near the first: in one part of `share` parts of the room, because the rest
+/// must last for all that comes later.
 fn behind(above: u32, below: u32, share: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
     const NEAR: u32 = 64;
     let room = below.saturating_sub(above);
@@ -164,6 +195,7 @@ fn behind(above: u32, below: u32, share: u32, name: &str, taken: &mut HashSet<u3
         if found.is_some() || near >= room {
             return found;
         }
+        // The ids near the first are all taken.
         near = near.saturating_mul(4);
     }
 }
@@ -175,6 +207,7 @@ fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<
         .checked_sub(1)
         .filter(|&size| size > 0)?;
     let start = u32::try_from(hash(name) % u64::from(size)).expect("a remainder of a u32");
+    // Around the end, so that every free id is found.
     let id = (0..size)
         .map(|step| {
             above
