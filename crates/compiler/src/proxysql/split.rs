@@ -1,4 +1,13 @@
 //! What a map's tree costs with reads told from writes in front of it and behind its leaves.
+//!
+//! The costs themselves are those of [`split::compare`]. Here the tree that was lowered is turned into its
+//! arguments: the rules that tell reads from writes are counted, and the entries are put into groups. Entries
+//! are in one group where the rules behind their leaves would be the same, so that one copy serves them all.
+//! An entry whose reads go where its writes go needs no such rules and has no group.
+//!
+//! Example: the shards a, b, c are on the clusters x, y, x. x and y have readers, and no schema is written.
+//! The groups are 0, 1, 0, so a split at the leaves has its rules twice, and a split at the root once. Where
+//! each statement gets the schema of its shard, a and c differ in what follows, and the groups are 0, 1, 2.
 
 use std::collections::HashMap;
 
@@ -9,13 +18,13 @@ use super::tree::TreeKey;
 use crate::draft::ChainRef;
 use crate::layout::split::{self, RoleRules};
 
-/// What the rules of a split at the leaves can be shared by: the cluster, the schema that is written, and the entry whose
-/// session schemas are asked for.
+/// What the rules of a split at the leaves can be shared by: the cluster, the schema that is written, and the
+/// entry whose session schemas are asked for.
 type Shared<'p> = (&'p str, Option<&'p str>, Option<usize>);
 
 impl Lowering<'_, '_> {
-    /// Compares the two places of the split for a map whose readers' tree has this key; `role` has the rules of the split,
-    /// `ends` are the roots that it leads to.
+    /// Compares the two places of the split for a map whose readers' tree has this key; `role` has the rules
+    /// of the split, `ends` are the roots that it leads to. A map is compared once.
     pub(super) fn compare_splits(&mut self, readers: &TreeKey, role: ChainRef, ends: [ChainRef; 2]) {
         let map = readers.map;
         if !self.plans[map].splits.is_empty() {
@@ -36,6 +45,7 @@ impl Lowering<'_, '_> {
         let mut group = |(at, shard): (usize, usize)| {
             let shard = &step.shards[shard];
             let cluster = shard.cluster.as_deref()?;
+            // No policy covers the cluster, or it has no readers.
             if self.destination(&readers.readers, shard) == self.destination(&[], shard) {
                 return None;
             }
@@ -48,13 +58,15 @@ impl Lowering<'_, '_> {
         shards.map(&mut group).collect()
     }
 
-    /// Counts the chains from one up to the trees that they lead to.
+    /// Counts the chains from one up to the trees that they lead to, and the patterns of all their rules. A
+    /// statement may stop before the last of them, so the patterns are an upper bound.
     fn role_rules(&self, first: ChainRef, ends: [ChainRef; 2]) -> RoleRules {
         let mut role = RoleRules {
             rules: 0,
             chains: 0,
             patterns: 0.0,
         };
+        // The trees count as seen, so the walk stops at them.
         let mut seen = ends.to_vec();
         let mut waiting = vec![first];
         while let Some(chain) = waiting.pop() {
