@@ -1,16 +1,30 @@
 //! Refusals: `error_msg` for queries and preparations, a hostgroup that refuses for executions.
 //!
-//! ProxySQL 2.7.1 ends when `error_msg` answers a COM_STMT_EXECUTE, and no column of a rule tells an execution from a
-//! query. What tells them apart is that rewrites are skipped for executions. So a refusal is a chain of three rules:
+//! ProxySQL 2.7.1 ends when `error_msg` answers a COM_STMT_EXECUTE, and no column of a rule tells an
+//! execution from a query. What tells them apart is that rewrites are skipped for executions. So a refusal is
+//! a chain of three rules:
 //!
 //! 1. `\A` becomes `) `: queries and preparations get a mark in front, executions do not;
 //! 2. `\A\) ` has `error_msg`;
 //! 3. the rest, which is executions, goes to a refusing hostgroup.
 //!
-//! No server prepares a text that begins with a closing parenthesis, so no execution meets the second rule, whoever
-//! prepared it under whatever rules; and every query does, so none reaches the third.
+//! Invariant: no execution meets the second rule, and no query or preparation reaches the third. Every query
+//! and preparation has the mark. No server prepares a text that begins with a closing parenthesis, so no
+//! execution has it, whoever prepared its text under whatever rules.
 //!
-//! Chains are shared by what they say. Hostgroups are fewer: one for each map and [`Refusal`].
+//! Example: what `SELECT 1` meets.
+//!
+//! ```text
+//! command            after rule 1   rule 2             rule 3
+//! COM_QUERY          ) SELECT 1     matches: the error
+//! COM_STMT_PREPARE   ) SELECT 1     matches: the error
+//! COM_STMT_EXECUTE   SELECT 1       does not match     refusing hostgroup
+//! ```
+//!
+//! Chains are shared by what they say: one for each message of an object. Hostgroups are fewer: one for each
+//! map and [`Refusal`], because executions only learn the reason that holds for all statements.
+//!
+//! The bundled engine answers executions with `error_msg` as well, so `refuse` writes single rules for it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -99,6 +113,7 @@ impl Refusals {
         if let Some(&chain) = self.chains.get(&key) {
             return chain;
         }
+        // Messages that differ only in their words share the hostgroup of their reason.
         let name = refused.name();
         let known = self.reasons.iter().position(|reason| reason.name == name);
         let reason = known.unwrap_or_else(|| {
@@ -115,6 +130,7 @@ impl Refusals {
             let rule = DraftRule::engine(format!("{within}/{name}"), &refused.address, rule);
             draft.push(chain, DraftRule { refuses, ..rule });
         };
+        // No `apply`: the next rule of the chain sees the rewritten text.
         let mark = EngineRule {
             replace_pattern: Some(MARK.to_owned()),
             ..text_rule(r"\A".to_owned())
@@ -199,6 +215,7 @@ pub(crate) fn hostgroups(
     }
     let mut ports = BTreeSet::new();
     let name = |reason: &Reason, what: &str| format!("{prefix}{}.{what}", reason.name);
+    // All pinned numbers are taken before a new one is given.
     let pinned: Vec<(Option<u32>, Option<u32>)> = reasons
         .iter()
         .map(|reason| {
@@ -216,6 +233,7 @@ pub(crate) fn hostgroups(
         .collect();
     let mut refusing = Vec::with_capacity(reasons.len());
     for (reason, (id, port)) in reasons.iter().zip(pinned) {
+        // Where none is left, 0 stands in for it: the error below ends the compilation.
         let id = id.or_else(|| numbers.give(&reason.name)).unwrap_or(0);
         let offset = port.unwrap_or_else(|| first_free(&mut ports));
         lock.set(name(reason, "hostgroup"), id);
