@@ -1,5 +1,9 @@
-//! A backend connection for a statement: the one that is held, or one of the pool, or a new one; made as the session
-//! needs it.
+//! A backend connection for a statement: the one that the session holds, else an idle one, else a new one.
+//!
+//! Invariant: it has the session's state when the statement is sent; a statement that needs what another
+//! connection holds is refused. [`Session::adopt`] wipes what another session left, [`Session::align`] sends
+//! what differs. Example: an idle connection in schema `a` for a session in `b` with one SET gets
+//! COM_RESET_CONNECTION, COM_INIT_DB `b`, SET NAMES if names differ, and the SET.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,13 +31,11 @@ pub(super) struct Target {
     pub(super) any_schema: bool,
     /// It is about no schema: COMMIT and its kin.
     pub(super) needs_no_schema: bool,
-    /// It mentions user variables.
     pub(super) user_variables: bool,
     /// It asks about the session's earlier statements.
     pub(super) asks: bool,
     /// What it asks, by the reasons for which connections are held for that.
     pub(super) asked: Holds,
-    /// It calls ROW_COUNT().
     pub(super) row_count: bool,
     /// It reads `@@in_transaction`.
     pub(super) in_transaction: bool,
@@ -60,7 +62,6 @@ pub(super) enum Trouble {
 enum Misfit {
     /// The server said no.
     Refused(MysqlError),
-    /// The connection is lost.
     Lost(BackendError),
     /// The server said no to what the client was told had worked.
     Broken(MysqlError),
@@ -468,7 +469,6 @@ fn refused(error: Option<MysqlError>) -> Result<(), Misfit> {
     error.map_or(Ok(()), |error| Err(Misfit::Refused(error)))
 }
 
-/// The error for a connection that was lost.
 pub(super) fn lost(error: &BackendError) -> MysqlError {
     errors::CLIENT_SERVER_LOST.with(format_args!(
         "Lost connection to MySQL server during query: {error}"
