@@ -2,10 +2,12 @@
 //! to be undecided.
 //!
 //! A property is about *plain* statements of sessions outside of transactions: one statement in a text, without line
-//! comments, executable comments, or the engine's annotations. A proof walks the rules with sets of statements, larger
+//! comments, executable comments, or the engine's annotations, and none that ProxySQL answers by itself (`SET NAMES`,
+//! `USE`, COMMIT without a transaction). A proof walks the rules with sets of statements, larger
 //! where a condition cannot be told ([`ends`]); a counter-example is one that the evaluator was run on.
 
 mod claim;
+mod end;
 mod ends;
 mod native;
 mod starts;
@@ -19,7 +21,8 @@ use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView
 
 use crate::route_tests::{Expected, Mismatch, Runner};
 use crate::session::{USUAL_CLIENT, USUAL_LISTENER};
-use ends::{End, Walker};
+use end::End;
+use ends::Walker;
 use starts::Starts;
 
 /// Which statements a property is about; an empty list is no limit.

@@ -31,10 +31,12 @@ use rustc_hash::FxHashSet;
 use shardwright_patterns::{Pattern, PatternError};
 use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{
-    Address, Body, Cluster, Configuration, Effects, EngineRule, HostgroupId, Role, Route, StatementKind, User,
+    Address, Body, Cluster, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User,
 };
+use shardwright_sql::DigestOptions;
 
 use super::Domain;
+use super::end::{End, What};
 use super::native;
 use super::starts::{Side, Starts, Tells};
 
@@ -66,23 +68,6 @@ pub(super) struct State {
     pub(super) effects: Effects,
     pub(super) refused: bool,
     pub(super) answered: bool,
-}
-
-/// What becomes of statements of one kind that one user sends.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct End {
-    pub(super) user: String,
-    pub(super) kind: StatementKind,
-    pub(super) state: State,
-    pub(super) what: What,
-}
-
-/// The outcome, without its texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
-    Route(HostgroupId),
-    Reject,
-    Answer,
 }
 
 /// Where a step leads.
@@ -255,8 +240,13 @@ impl Walker<'_> {
                 .tell(pattern, row.negate_match_pattern, side, sender.kind),
             Err(_) => Tells::Maybe,
         };
-        for pattern in patterns.of_digest() {
-            tells = tells.and(tell(pattern, Side::Digest));
+        // With digests off the engine skips the condition; digests made otherwise need not begin as the kind does.
+        if let Some(options) = self.configuration.digests() {
+            let is_usual = options == DigestOptions::DEFAULT;
+            for pattern in patterns.of_digest() {
+                let known = is_usual.then(|| tell(pattern, Side::Digest));
+                tells = tells.and(known.unwrap_or(Tells::Maybe));
+            }
         }
         for pattern in patterns.of_text() {
             // Only the client's text begins as its kind does.
@@ -331,6 +321,9 @@ impl Walker<'_> {
                     false => What::Route(hostgroup),
                 }
             };
+            if self.configuration.engine.profile().answers_itself && what != What::Answer {
+                by_the_engine(sender, &state, ends);
+            }
             ends.insert((state, what));
         }
     }
@@ -339,6 +332,25 @@ impl Walker<'_> {
     pub(super) fn cluster_of(&self, state: &State, sender: Sender<'_>) -> Option<&Cluster> {
         let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
         self.configuration.cluster_of(hostgroup)
+    }
+}
+
+/// The ends that an engine has for some statements whatever rules say. A SET that it cannot read goes to the user's
+/// hostgroup; LOAD DATA LOCAL is refused.
+fn by_the_engine(sender: Sender<'_>, state: &State, ends: &mut FxHashSet<(State, What)>) {
+    match sender.kind {
+        StatementKind::Set if !state.refused => {
+            let default = State {
+                hostgroup: None,
+                shard: None,
+                ..state.clone()
+            };
+            ends.insert((default, What::Route(sender.user.default_hostgroup)));
+        }
+        StatementKind::Other => {
+            ends.insert((state.clone(), What::Reject));
+        }
+        _ => {}
     }
 }
 
@@ -427,64 +439,4 @@ fn in_map(domain: &Domain<'_>, state: &State) -> bool {
                 .is_some_and(|rest| rest.starts_with(".shards."))
         })
     })
-}
-
-impl End {
-    /// The route, where the statements are sent.
-    pub(super) fn route(&self, configuration: &Configuration) -> Option<Route> {
-        let What::Route(hostgroup) = self.what else {
-            return None;
-        };
-        let cluster = configuration.cluster_of(hostgroup);
-        Some(Route {
-            hostgroup,
-            cluster: cluster.map(|cluster| cluster.name.clone()),
-            role: cluster.map(|cluster| {
-                if cluster.writer == hostgroup {
-                    Role::Writer
-                } else {
-                    Role::Reader
-                }
-            }),
-            shard: self.state.shard.clone(),
-            rewritten: None,
-            backend_schema: self.state.backend_schema.clone(),
-            effects: self.state.effects.clone(),
-            locks: false,
-            assumed: Vec::new(),
-        })
-    }
-
-    /// `a select of user app`
-    pub(super) fn statement(&self) -> String {
-        let word = StatementKind::ALL
-            .into_iter()
-            .find(|(kind, _)| *kind == self.kind)
-            .map_or("statement", |(_, word)| word);
-        let schema = match &self.state.schema {
-            Schema::Any => String::new(),
-            Schema::Known(schema) => format!(" in schema {schema}"),
-        };
-        format!("{word} of user {}{schema}", self.user)
-    }
-
-    /// `sent to shop, reader`
-    pub(super) fn became(&self, configuration: &Configuration) -> String {
-        match (self.what, self.route(configuration)) {
-            (What::Reject, _) => "refused".to_owned(),
-            (_, Some(route)) => match (&route.cluster, route.role) {
-                (Some(cluster), Some(role)) => format!("sent to {cluster}, {role}"),
-                _ => format!("sent to hostgroup {}", route.hostgroup),
-            },
-            (_, None) => "answered by the proxy".to_owned(),
-        }
-    }
-
-    /// The shard as people write it.
-    pub(super) fn shard_name(&self) -> String {
-        self.state
-            .shard
-            .as_ref()
-            .map_or_else(|| "no shard".to_owned(), Address::short)
-    }
 }

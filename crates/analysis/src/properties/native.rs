@@ -7,7 +7,8 @@ use shardwright_rules::{
     StatementKind, UnknownKey,
 };
 
-use super::ends::{Next, Schema, Sender, State, Walker, What};
+use super::end::What;
+use super::ends::{Next, Schema, Sender, State, Walker};
 use super::starts::Tells;
 
 /// The shard maps among the rules.

@@ -9,7 +9,8 @@ use shardwright_rules::{
 use shardwright_sql::annotation;
 
 use super::claim::shard_of;
-use super::ends::{End, Schema, kinds};
+use super::end::End;
+use super::ends::{Schema, kinds};
 use super::starts::{Side, beginning};
 use super::{Domain, Prover, Trial};
 
@@ -362,7 +363,9 @@ fn texts(kind: StatementKind, carrier: &Carrier) -> Vec<String> {
             "SHOW TABLES".to_owned(),
             format!("EXPLAIN SELECT a FROM {table} WHERE {condition}"),
         ],
-        StatementKind::Set => vec!["SET NAMES utf8mb4".to_owned()],
+        StatementKind::Set => ["SET NAMES utf8mb4", "SET sql_select_limit=1+1"]
+            .map(str::to_owned)
+            .to_vec(),
         StatementKind::Begin => vec!["BEGIN".to_owned(), "START TRANSACTION".to_owned()],
         StatementKind::Commit => vec!["COMMIT".to_owned(), "ROLLBACK".to_owned()],
         StatementKind::Lock => vec![format!("LOCK TABLES {table} WRITE"), "UNLOCK TABLES".to_owned()],

@@ -122,6 +122,44 @@ rules:
 }
 
 #[test]
+fn digests_that_are_made_otherwise_prove_nothing() {
+    let read = r#"rules: [{rule_id: 1, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}]"#;
+    let commented = r#"rules: [{rule_id: 1, match_digest: "^/", destination_hostgroup: 11, apply: 1}]"#;
+    for (rules, setting, holds) in [
+        (read, "mysql-query_digests_replace_null: 'false'", true),
+        // The condition is skipped: every statement matches.
+        (read, "mysql-query_digests: 'false'", false),
+        (commented, "mysql-query_digests_keep_comment: 'true'", false),
+    ] {
+        let configuration = Arc::new(configuration(&format!("variables: {{{setting}}}\n{rules}")));
+        let answer = answer(&configuration, &writes_stay());
+        assert_eq!(answer == "proved", holds, "{setting}: {answer}");
+    }
+}
+
+/// `SET sql_select_limit=1+1` goes to the user's hostgroup whatever rules say; SET NAMES is the engine's own.
+#[test]
+fn a_set_that_the_engine_cannot_read_goes_where_no_rule_sends_it() {
+    let rules = "rules: [{rule_id: 1, destination_hostgroup: 11, apply: 1}]";
+    let to_readers = |kind| Property {
+        domain: Domain {
+            statements: vec![kind],
+            ..Domain::default()
+        },
+        claim: Claim::Each(Expected {
+            role: Some(Role::Reader),
+            ..Expected::default()
+        }),
+    };
+    let configuration = Arc::new(configuration(rules));
+    assert_ne!(answer(&configuration, &to_readers(StatementKind::Set)), "proved");
+    assert_eq!(
+        answer(&configuration, &to_readers(StatementKind::Delete)),
+        "proved"
+    );
+}
+
+#[test]
 fn a_domain_limits_what_is_asked() {
     let rules = r#"
 rules:
@@ -141,7 +179,16 @@ rules:
         users,
         ..Domain::default()
     };
-    assert_eq!(ask(users(vec!["geo"]), on("c")), "proved");
+    // ProxySQL does not read this SET, and sends it to the user's own hostgroup.
+    assert_eq!(
+        ask(users(vec!["geo"]), on("c")),
+        "refuted: geo SET sql_select_limit=1+1"
+    );
+    let writes = |domain| Domain {
+        statements: WRITES.to_vec(),
+        ..domain
+    };
+    assert_eq!(ask(writes(users(vec!["geo"])), on("c")), "proved");
     assert_eq!(
         ask(users(vec!["app"]), on("a")),
         "refuted: app SELECT a FROM t WHERE id = 1"
@@ -152,7 +199,7 @@ rules:
         ..Domain::default()
     };
     assert_eq!(ask(here("near"), on("a")), "proved");
-    assert_eq!(ask(here("far"), on("b")), "proved");
+    assert_eq!(ask(writes(here("far")), on("b")), "proved");
     let refused = Expected {
         outcome: Some(OutcomeKind::Reject),
         ..Expected::default()
