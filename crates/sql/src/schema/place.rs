@@ -103,18 +103,25 @@ pub fn place(
     Ok(edits)
 }
 
+/// What a query begins with, also inside another statement.
+pub(super) const QUERY: [&str; 3] = ["SELECT", "TABLE", "WITH"];
+
+/// Words of a SHOW that is about a schema: the session's where it names none.
+const OF_A_SCHEMA: [&str; 7] = ["FROM", "IN", "TABLES", "CREATE", "TABLE", "TRIGGERS", "EVENTS"];
+
 /// False for statements that name no table; an error for those whose tables are not looked for.
 fn names_tables(reading: &Reading<'_>) -> Result<bool, Refusal> {
     use StatementClass as C;
-    let asks = |word: &str| (0..reading.tokens.len()).any(|index| reading.is_word(index, word));
+    let asks = |words: &[&str]| {
+        let is_asked = |index| words.iter().any(|word| reading.is_word(index, word));
+        (0..reading.tokens.len()).any(is_asked)
+    };
     match reading.class {
         C::Select | C::Insert | C::Replace | C::Update | C::Delete => Ok(true),
         C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => Ok(false),
         // Only a subquery names tables there.
-        C::Set | C::Do if !asks("SELECT") => Ok(false),
-        C::Show if !asks("FROM") && !asks("IN") && !asks("TABLES") && !asks("CREATE") && !asks("TABLE") => {
-            Ok(false)
-        }
+        C::Set | C::Do if !asks(&QUERY) => Ok(false),
+        C::Show if !asks(&OF_A_SCHEMA) => Ok(false),
         C::Lock if reading.is_word(0, "UNLOCK") => Ok(false),
         _ => Err(
             "tables without a schema are looked for in SELECT, INSERT, REPLACE, UPDATE and DELETE only"

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Delete, ObjectName, Query, Statement, Visit, Visitor};
 
+use super::place::QUERY;
 use super::{NamedTable, Refusal};
 use crate::class::StatementClass;
 use crate::lex::{LexMode, Span, TokenKind, identifier};
@@ -29,7 +30,7 @@ pub(crate) fn unqualified(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refu
 fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
     if matches!(reading.class, StatementClass::Insert | StatementClass::Replace) {
         let target = insert_target(reading)?;
-        let asks = ["SELECT", "TABLE", "WITH"]
+        let asks = QUERY
             .iter()
             .any(|word| (target.end..reading.tokens.len()).any(|index| reading.is_word(index, word)));
         if !asks {

@@ -396,6 +396,27 @@ fn a_name_that_may_not_be_the_schema_is_not_rewritten() {
         place(statement.as_bytes(), MODE, "world", Some("world"), "Europe", how)
             .map(|edits| String::from_utf8(apply(statement.as_bytes(), &edits)).unwrap())
     };
+    for statement in [
+        "SET @x = (SELECT n FROM City)",
+        "SET @x = EXISTS(TABLE City)",
+        "DO EXISTS(WITH c AS (TABLE City) TABLE c)",
+        "SHOW TRIGGERS",
+        "SHOW EVENTS LIKE 'a'",
+        "SHOW TABLE STATUS",
+    ] {
+        assert!(
+            unqualified(statement, Unqualified::Qualify).is_err(),
+            "{statement}"
+        );
+    }
+    for statement in [
+        "SET @x = 1",
+        "DO SLEEP(0)",
+        "SHOW WARNINGS",
+        "SHOW VARIABLES LIKE 'a'",
+    ] {
+        assert_eq!(unqualified(statement, Unqualified::Reject).unwrap(), statement);
+    }
     let statement = "WITH c AS (SELECT n FROM City) SELECT n FROM c JOIN Country JOIN app.t";
     assert!(
         unqualified(statement, Unqualified::Reject)
