@@ -72,6 +72,15 @@ fn what_a_command_line_asks_for_and_nobody_has_is_64() {
     assert!(format.contains("tip: write `--report sarif=FILE`"), "{format}");
 }
 
+/// README begins with it.
+#[test]
+fn the_demo_shows_each_statement_where_it_says() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    let shown = environment.run(["demo"]).unwrap().success().stdout;
+    assert!(shown.contains("reached europe (continents/europe)"), "{shown}");
+    assert!(!shown.contains("reached no server, though"), "{shown}");
+}
+
 #[test]
 fn notes_are_a_number_until_they_are_asked_for() {
     let environment = example("tenants");

@@ -10,6 +10,8 @@ use rusqlite::{Connection, OpenFlags};
 use shardwright_wire::{MysqlError, errors};
 use tempfile::TempDir;
 
+use super::information::INFORMATION_SCHEMA;
+
 /// Schemas that a server may have.
 const MAX_SCHEMAS: usize = 10_000;
 
@@ -100,8 +102,8 @@ impl Schemas {
     }
 
     fn add(&mut self, name: &str, path: &Path, is_temporary: bool) -> Result<(), MysqlError> {
-        // SQLite has these names for itself.
-        let is_reserved = ["main", "temp"]
+        // SQLite has the first two for itself.
+        let is_reserved = ["main", "temp", INFORMATION_SCHEMA]
             .iter()
             .any(|reserved| reserved.eq_ignore_ascii_case(name));
         if is_reserved || name.is_empty() || name.len() > 64 || name.contains('\0') {

@@ -6,6 +6,7 @@ mod catalog;
 mod create_table;
 mod errors;
 mod functions;
+mod information;
 mod lexer;
 mod run;
 mod schemas;

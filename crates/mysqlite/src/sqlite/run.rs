@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError};
 
 use super::errors as sqlite_errors;
+use super::information::INFORMATION_SCHEMA;
 use super::lexer::{Kind, Token};
 use super::session::SqliteSession;
 use super::translate::{Translated, translate};
@@ -80,8 +81,16 @@ impl SqliteSession {
                 databases.push(schema.name);
             }
         }
+        let is_information = |name: &String| name.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        let asks_for_tables = translated.qualifiers.iter().any(is_information);
+        if asks_for_tables {
+            self.fill_information_schema()?;
+        }
         for name in &databases {
             self.attach(name, &databases)?;
+        }
+        if asks_for_tables {
+            databases.push(INFORMATION_SCHEMA.to_owned());
         }
         let mut access = self.access.lock();
         access.databases = databases;

@@ -32,6 +32,8 @@ pub struct SqliteSession {
     pub(super) schema: Option<String>,
     /// Attached schemas, in the order in which SQLite looks for tables.
     pub(super) attached: Vec<String>,
+    /// `information_schema` is attached, beside those.
+    pub(super) has_information_schema: bool,
 }
 
 impl SqliteSession {
@@ -58,6 +60,7 @@ impl SqliteSession {
             is_stopping,
             schema: None,
             attached: Vec::new(),
+            has_information_schema: false,
         })
     }
 

@@ -56,6 +56,26 @@ fn rows_come_in_text_and_in_binary() {
 }
 
 #[test]
+fn tables_are_listed_as_they_are_now() {
+    let world = world();
+    let mut conn = world.connect(Some("Europe"));
+    let question = "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'Europe' AND TABLE_NAME = 'City'";
+    let asked = |conn: &mut Conn| conn.query::<String, _>(question).unwrap();
+    assert_eq!(asked(&mut conn), ["BASE TABLE"]);
+    let absent: Vec<String> = conn
+        .query("SELECT TABLE_NAME FROM INFORMATION_SCHEMA.tables WHERE TABLE_NAME = 'Later'")
+        .unwrap();
+    assert!(absent.is_empty());
+    conn.query_drop("CREATE TABLE Later (id INT)").unwrap();
+    let there: Vec<String> = conn
+        .query("SELECT TABLE_NAME FROM INFORMATION_SCHEMA.tables WHERE TABLE_NAME = 'Later'")
+        .unwrap();
+    assert_eq!(there, ["Later"]);
+    let own: Vec<String> = conn.query("SELECT Name FROM City LIMIT 1").unwrap();
+    assert_eq!(own.len(), 1, "the session's own schema is as it was");
+}
+
+#[test]
 fn parameters_keep_their_values() {
     let world = world();
     let mut conn = world.connect(None);

@@ -1,0 +1,44 @@
+//! `information_schema.TABLES`: which tables there are, for clients that ask before they use one.
+
+use shardwright_wire::MysqlError;
+
+use super::errors as sqlite_errors;
+use super::session::SqliteSession;
+use super::translate::quote_name;
+
+/// The schema's name. No other can have it.
+pub(super) const INFORMATION_SCHEMA: &str = "information_schema";
+
+const CREATE: &str = "ATTACH ':memory:' AS information_schema; \
+    CREATE TABLE information_schema.TABLES (TABLE_CATALOG TEXT, TABLE_SCHEMA TEXT, TABLE_NAME TEXT, TABLE_TYPE TEXT)";
+
+impl SqliteSession {
+    /// Fills the table anew: a statement that names it sees the tables of this moment. It is the session's own and beside
+    /// the schemas that may be attached at a time.
+    pub(super) fn fill_information_schema(&mut self) -> Result<(), MysqlError> {
+        if !self.has_information_schema {
+            self.internal_batch(CREATE)?;
+            self.has_information_schema = true;
+        }
+        self.internal_batch("DELETE FROM information_schema.TABLES")?;
+        for name in self.catalog.names() {
+            self.attach(&name, &[])?;
+            let insert = format!(
+                "INSERT INTO information_schema.TABLES \
+                 SELECT 'def', ?1, name, CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END FROM {}.sqlite_schema \
+                 WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_'",
+                quote_name(&name)
+            );
+            self.access
+                .internally(|| self.connection.execute(&insert, [&name]))
+                .map_err(|error| sqlite_errors::statement(&error, None, None))?;
+        }
+        Ok(())
+    }
+
+    fn internal_batch(&self, sql: &str) -> Result<(), MysqlError> {
+        self.access
+            .internally(|| self.connection.execute_batch(sql))
+            .map_err(|error| sqlite_errors::statement(&error, None, None))
+    }
+}
