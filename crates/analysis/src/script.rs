@@ -51,7 +51,8 @@ pub struct Sent {
     pub way: Vec<Visit>,
 }
 
-/// The statements of a text, which semicolons separate; the comments before a statement are part of it.
+/// The statements of a text, which semicolons separate; the comments before a statement are part of it, and so are blanks that
+/// its line begins with.
 #[must_use]
 pub fn statements(text: &[u8]) -> Vec<&[u8]> {
     let mut statements = Vec::new();
@@ -59,7 +60,7 @@ pub fn statements(text: &[u8]) -> Vec<&[u8]> {
     for token in Lexer::new(text, LexMode::default()) {
         if token.kind == TokenKind::Semicolon {
             if is_some {
-                statements.push(text[start..token.span.start].trim_ascii());
+                statements.push(as_written(&text[start..token.span.start], start == 0));
             }
             (start, is_some) = (token.span.end, false);
         } else if token.is_significant() {
@@ -67,9 +68,21 @@ pub fn statements(text: &[u8]) -> Vec<&[u8]> {
         }
     }
     if is_some {
-        statements.push(text[start..].trim_ascii());
+        statements.push(as_written(&text[start..], start == 0));
     }
     statements
+}
+
+/// A statement without what separates it from others: line breaks, and blanks behind a semicolon on the same line.
+fn as_written(text: &[u8], is_first: bool) -> &[u8] {
+    let text = text.trim_ascii_end();
+    let blanks = text.len() - text.trim_ascii_start().len();
+    let line = text[..blanks].iter().rposition(|byte| *byte == b'\n');
+    match line {
+        Some(end) => &text[end + 1..],
+        None if is_first => text,
+        None => &text[blanks..],
+    }
 }
 
 /// Sends the commands of a script to a configuration; they are taken to succeed.
@@ -149,6 +162,10 @@ mod tests {
             ]
         );
         assert!(statements(b" ; -- x").is_empty());
+        assert_eq!(
+            statements(b"  SELECT 1;\n\n \tSELECT 2; SELECT 3 ;\r\nSELECT 4\n"),
+            [&b"  SELECT 1"[..], b" \tSELECT 2", b"SELECT 3", b"SELECT 4"]
+        );
     }
 
     /// Where statements of `app` go that the engine does not answer itself, and whose reads `rule` sends to the readers, 11.

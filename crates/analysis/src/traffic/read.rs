@@ -146,9 +146,10 @@ fn statement(text: &[u8]) -> Record<'_> {
     }
 }
 
-/// A statement without blanks around it and without the semicolon at its end.
+/// A statement without the semicolon and the blanks at its end. Blanks in front are the client's: `^SELECT` does not match
+/// behind them.
 fn without_end(text: &[u8]) -> &[u8] {
-    let text = text.trim_ascii();
+    let text = text.trim_ascii_end();
     text.strip_suffix(b";").map_or(text, |text| text.trim_ascii_end())
 }
 
