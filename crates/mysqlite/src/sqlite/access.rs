@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use super::information::INFORMATION_SCHEMA;
+
 #[derive(Debug, Default)]
 pub(super) struct Access {
     /// Statements of this crate, which may do everything.
@@ -51,6 +53,11 @@ impl SharedAccess {
                 Refused::Statement
             }
             AuthAction::Unknown { .. } | AuthAction::CreateVtable { .. } | AuthAction::DropVtable { .. } => {
+                Refused::Statement
+            }
+            _ if context.database_name == Some(INFORMATION_SCHEMA)
+                && !matches!(context.action, AuthAction::Read { .. }) =>
+            {
                 Refused::Statement
             }
             _ => match context.database_name {

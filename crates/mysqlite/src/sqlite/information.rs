@@ -13,16 +13,20 @@ const CREATE: &str = "ATTACH ':memory:' AS information_schema; \
     CREATE TABLE information_schema.TABLES (TABLE_CATALOG TEXT, TABLE_SCHEMA TEXT, TABLE_NAME TEXT, TABLE_TYPE TEXT)";
 
 impl SqliteSession {
-    /// Fills the table anew: a statement that names it sees the tables of this moment. It is the session's own and beside
-    /// the schemas that may be attached at a time.
-    pub(super) fn fill_information_schema(&mut self) -> Result<(), MysqlError> {
-        if !self.has_information_schema {
+    /// Fills the session's own table anew: a statement that names it sees the tables of this moment. `needed` are not detached to
+    /// make room, and this schema is one of them.
+    pub(super) fn fill_information_schema(&mut self, needed: &[String]) -> Result<(), MysqlError> {
+        if !self
+            .attached
+            .iter()
+            .any(|attached| attached == INFORMATION_SCHEMA)
+        {
             self.internal_batch(CREATE)?;
-            self.has_information_schema = true;
+            self.attached.push(INFORMATION_SCHEMA.to_owned());
         }
         self.internal_batch("DELETE FROM information_schema.TABLES")?;
         for name in self.catalog.names() {
-            self.attach(&name, &[])?;
+            self.attach(&name, needed)?;
             let insert = format!(
                 "INSERT INTO information_schema.TABLES \
                  SELECT 'def', ?1, name, CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END FROM {}.sqlite_schema \

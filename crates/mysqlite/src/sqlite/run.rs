@@ -82,15 +82,12 @@ impl SqliteSession {
             }
         }
         let is_information = |name: &String| name.eq_ignore_ascii_case(INFORMATION_SCHEMA);
-        let asks_for_tables = translated.qualifiers.iter().any(is_information);
-        if asks_for_tables {
-            self.fill_information_schema()?;
+        if translated.qualifiers.iter().any(is_information) {
+            databases.push(INFORMATION_SCHEMA.to_owned());
+            self.fill_information_schema(&databases)?;
         }
         for name in &databases {
             self.attach(name, &databases)?;
-        }
-        if asks_for_tables {
-            databases.push(INFORMATION_SCHEMA.to_owned());
         }
         let mut access = self.access.lock();
         access.databases = databases;

@@ -32,8 +32,6 @@ pub struct SqliteSession {
     pub(super) schema: Option<String>,
     /// Attached schemas, in the order in which SQLite looks for tables.
     pub(super) attached: Vec<String>,
-    /// `information_schema` is attached, beside those.
-    pub(super) has_information_schema: bool,
 }
 
 impl SqliteSession {
@@ -60,7 +58,6 @@ impl SqliteSession {
             is_stopping,
             schema: None,
             attached: Vec::new(),
-            has_information_schema: false,
         })
     }
 

@@ -71,8 +71,27 @@ fn tables_are_listed_as_they_are_now() {
         .query("SELECT TABLE_NAME FROM INFORMATION_SCHEMA.tables WHERE TABLE_NAME = 'Later'")
         .unwrap();
     assert_eq!(there, ["Later"]);
+    for number in 0..12 {
+        conn.query_drop(format!("CREATE DATABASE more_{number}")).unwrap();
+    }
+    conn.query_drop("CREATE TABLE more_11.City (Name TEXT)").unwrap();
+    assert_eq!(
+        asked(&mut conn),
+        ["BASE TABLE"],
+        "with more schemas than can be open at a time"
+    );
     let own: Vec<String> = conn.query("SELECT Name FROM City LIMIT 1").unwrap();
     assert_eq!(own.len(), 1, "the session's own schema is as it was");
+    conn.query_drop("CREATE TABLE more_11.TABLES (id INT)").unwrap();
+    conn.query_drop("USE more_11").unwrap();
+    let own: Vec<i64> = conn.query("SELECT COUNT(*) FROM TABLES").unwrap();
+    assert_eq!(own, [0], "a schema's own TABLES is that");
+    for write in [
+        "DELETE FROM information_schema.TABLES",
+        "CREATE TABLE information_schema.t (id INT)",
+    ] {
+        assert!(conn.query_drop(write).is_err(), "{write}");
+    }
 }
 
 #[test]
