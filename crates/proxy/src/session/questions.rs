@@ -8,7 +8,7 @@ use shardwright_wire::errors;
 use super::holds::Holds;
 use super::place::{Target, Trouble};
 use super::text::mentions;
-use super::{Held, NO_CONNECTION, Session};
+use super::{Held, NO_CONNECTION, Previous, Session};
 
 impl Session {
     /// A connection for a statement, which gives what the statement asks about earlier ones the answer that one server would
@@ -19,10 +19,10 @@ impl Session {
     pub(super) async fn obtain(&mut self, target: &Target) -> Result<Held, Trouble> {
         self.check_questions(target)?;
         let held = self.held_or_new(target).await?;
-        let is_as_left = self.previous.is_none_or(|previous| {
+        let is_as_left = |previous: Previous| {
             previous.serial == held.backend.serial && previous.exchanges == held.backend.exchanges
-        });
-        if target.row_count && !is_as_left {
+        };
+        if target.row_count && !self.previous.is_none_or(is_as_left) {
             // The connection was pinged, or given another schema, since the statement that the client means.
             self.keep_or_give(held);
             return Err(unknown_counts());
@@ -72,8 +72,12 @@ impl Session {
         warnings: u16,
     ) {
         let serial = held.backend.serial;
-        let list = warning_list(statement);
         let had_warnings = held.backend.may_have_warnings;
+        // Nearly every statement: the list is known to be empty, and stays so. Its text need not be read.
+        if self.warned_on == Some(serial) && !failed && warnings == 0 && !had_warnings {
+            return;
+        }
+        let list = warning_list(statement);
         let begins_list = failed || list == WarningList::Begins || (warnings > 0 && !had_warnings);
         // Warnings beside a list that is kept are the statement's own, or those of an earlier one there: the answer does
         // not tell.
@@ -110,9 +114,8 @@ enum WarningList {
 fn warning_list(statement: &Statement<'_>) -> WarningList {
     use StatementClass as C;
     let shape = statement.shape();
-    let names_table = shape.names_table && !mentions(statement.text(), b"DUAL");
     match shape.class {
-        C::Select if names_table => WarningList::Begins,
+        C::Select if shape.names_table && !mentions(statement.text(), b"DUAL") => WarningList::Begins,
         C::Insert | C::Update | C::Delete | C::Replace | C::Load => WarningList::Begins,
         C::Select | C::Set if shape.names_table || shape.runs_or_reads() => WarningList::Unknown,
         C::Select | C::Set | C::Use | C::Begin | C::Commit | C::Rollback | C::Savepoint => WarningList::Keeps,

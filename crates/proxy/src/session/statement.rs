@@ -173,7 +173,7 @@ impl Session {
         let is_work = route.is_on_shard || !statement.is_session_setup();
         // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
         let is_question = asks && !shape.names_table && !shape.runs_or_reads();
-        let home = self.home_of_question(shape).filter(|_| is_question);
+        let home = is_question.then(|| self.home_of_question(shape)).flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         Run {
             target: Target {
