@@ -91,7 +91,12 @@ impl Refusal {
         format!("{}: {what}", self.code())
     }
 
-    /// What the client gets.
+    /// What the client gets, in the words of `what`.
+    pub fn because(self, what: &str, address: Option<Address>) -> Rejection {
+        self.rejection(self.message(what), address)
+    }
+
+    /// What the client gets; the message begins with the code.
     pub fn rejection(self, message: String, address: Option<Address>) -> Rejection {
         Rejection::by_rule(Some(self), message, address)
     }

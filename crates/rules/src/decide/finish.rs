@@ -230,8 +230,7 @@ pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",
         walk.session.user, walk.session.user
     );
-    let message = Refusal::Annotation.message(&what);
-    Some(Refusal::Annotation.rejection(message, user.map(|user| user.address.clone())))
+    Some(Refusal::Annotation.because(&what, user.map(|user| user.address.clone())))
 }
 
 /// Where a transaction opens whose first statement goes to `wanted`: what follows may write, so on the writer of the
@@ -266,9 +265,7 @@ fn stay_in_transaction(
         name(open, transaction.hostgroup)
     );
     let refusal = Refusal::OpenTransactionElsewhere;
-    Err(Box::new(
-        refusal.rejection(refusal.message(&what), walk.shard.cloned()),
-    ))
+    Err(Box::new(refusal.because(&what, walk.shard.cloned())))
 }
 
 /// A route to `hostgroup` without anything else.

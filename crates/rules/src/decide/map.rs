@@ -22,18 +22,12 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
     }
     let next = if walk.statement.has_several() {
         let what = "several statements in one text cannot be placed; send them one by one";
-        Err(refused(
-            &rule.address,
-            Refusal::NotOneShard,
-            Refusal::NotOneShard.message(what),
-        ))
+        Err(refused_because(&rule.address, Refusal::NotOneShard, what))
     } else {
         match keys::search(step, walk) {
-            Search::Refused(Refusal::NotOneShard, what) => Err(refused(
-                &rule.address,
-                Refusal::NotOneShard,
-                Refusal::NotOneShard.message(&what),
-            )),
+            Search::Refused(Refusal::NotOneShard, what) => {
+                Err(refused_because(&rule.address, Refusal::NotOneShard, &what))
+            }
             Search::Refused(refusal, message) => Err(refused(&rule.address, refusal, message)),
             Search::Nothing => missing(index, rule, step, walk),
             Search::Keys(keys) => found(index, rule, step, walk, &keys),
@@ -45,8 +39,12 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
     })
 }
 
-pub(super) fn refused(address: &Address, refusal: Refusal, message: String) -> Refused {
+fn refused(address: &Address, refusal: Refusal, message: String) -> Refused {
     Box::new(refusal.rejection(message, Some(address.clone())))
+}
+
+pub(super) fn refused_because(address: &Address, refusal: Refusal, what: &str) -> Refused {
+    Box::new(refusal.because(what, Some(address.clone())))
 }
 
 /// What `missing_key` says about a statement without a key.
@@ -213,11 +211,7 @@ fn one_shard<'i>(
                 several.len(),
                 names.join(", ")
             );
-            Err(refused(
-                &rule.address,
-                Refusal::NotOneShard,
-                Refusal::NotOneShard.message(&what),
-            ))
+            Err(refused_because(&rule.address, Refusal::NotOneShard, &what))
         }
     }
 }
@@ -262,11 +256,7 @@ fn edits(
 ) -> Result<Vec<Edit>, Refused> {
     let not_one = |reason: &str| {
         let what = format!("cannot be placed on one shard: shard map {}: {reason}", step.map);
-        refused(
-            &rule.address,
-            Refusal::NotOneShard,
-            Refusal::NotOneShard.message(&what),
-        )
+        refused_because(&rule.address, Refusal::NotOneShard, &what)
     };
     let mut edits = Vec::new();
     if let Some(using) = &keys.column {
@@ -324,10 +314,6 @@ fn in_own_schema(
     )
     .map_err(|reason| {
         let what = format!("shard map {}: {reason}", step.map);
-        refused(
-            &rule.address,
-            Refusal::Unqualified,
-            Refusal::Unqualified.message(&what),
-        )
+        refused_because(&rule.address, Refusal::Unqualified, &what)
     })
 }

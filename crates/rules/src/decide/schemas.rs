@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use shardwright_sql::{StatementClass, schema};
 
 use crate::decide::Index;
-use crate::decide::map::{Refused, refused};
+use crate::decide::map::{Refused, refused_because};
 use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
 use crate::{Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
@@ -27,11 +27,7 @@ pub(super) fn check(
             "the statement belongs to shard {} ({own}) and {what}",
             shard.address.short()
         );
-        refused(
-            &rule.address,
-            Refusal::OtherShardsSchema,
-            Refusal::OtherShardsSchema.message(&what),
-        )
+        refused_because(&rule.address, Refusal::OtherShardsSchema, &what)
     };
     let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
     for name in &named.names {
