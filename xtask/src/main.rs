@@ -1,6 +1,7 @@
 //! Repository checks, generated files and benchmarks.
 
 mod bench;
+mod circles;
 mod edges;
 mod generate;
 mod sources;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Task {
     /// Who depends on whom, file lengths, module docs, lints.
     Check,
+    /// Modules of a crate that use each other, and the files that do.
+    Circles,
     /// Write the published schemas and the tables of `docs/language`.
     Generate,
     /// Measure: `cargo xtask bench --help` lists what.
@@ -37,6 +40,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Check => check(&root()),
+        Task::Circles => show_circles(&root()),
         Task::Generate => generate::run(&root()),
         Task::Bench { arguments } => bench::run(&root(), &arguments),
     };
@@ -58,6 +62,21 @@ fn check(root: &Path) -> io::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+fn show_circles(root: &Path) -> io::Result<ExitCode> {
+    let circles = circles::circles(root)?;
+    for circle in &circles {
+        report(
+            io::stdout(),
+            &format!("{}: {}", circle.within, circle.rooms.join(" ")),
+        );
+        for edge in &circle.edges {
+            report(io::stdout(), &format!("    {edge}"));
+        }
+    }
+    report(io::stdout(), &format!("{} circles", circles.len()));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn report(mut to: impl Write, line: &str) {
