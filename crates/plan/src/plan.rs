@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::digest::sha256_hex;
-use crate::{Action, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
+use crate::{Action, Base, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -81,19 +81,6 @@ pub struct TargetPlan {
     pub cost: Option<Cost>,
     /// What is done, in order; empty when nothing changes.
     pub steps: Vec<Step>,
-}
-
-/// A state of a target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Base {
-    /// Generation; 0 before the first configuration.
-    pub generation: u64,
-    /// Fingerprint of the configuration; empty before the first one.
-    pub fingerprint: String,
-    /// The project that the target belongs to, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
 }
 
 /// Whether statements route differently.

@@ -1,9 +1,9 @@
 //! What a plan is applied to.
 
-use shardwright_rules::{Address, Configuration};
+use shardwright_rules::Address;
 use thiserror::Error;
 
-use crate::{Base, Change};
+use crate::{Change, Observed};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -16,30 +16,6 @@ pub trait Target {
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
-}
-
-/// What a target runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    /// Counts the configurations that the target has run; 0 before the first one.
-    pub generation: u64,
-    /// [`Configuration::fingerprint`] of what it runs; empty before the first one.
-    pub fingerprint: String,
-    /// The project that it belongs to; `None` where nobody with a name has applied to it.
-    pub project: Option<String>,
-    /// What it runs; `None` before the first one.
-    pub configuration: Option<Configuration>,
-}
-
-impl Observed {
-    /// What a plan is computed from.
-    pub fn base(&self) -> Base {
-        Base {
-            generation: self.generation,
-            fingerprint: self.fingerprint.clone(),
-            project: self.project.clone(),
-        }
-    }
 }
 
 /// A target's word that it runs the desired configuration and will after a restart.
