@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::column::{Column, Table};
 use crate::engine::QUERY_RULES;
+use crate::engine_rule::columns::{RULE_COLUMNS, Value};
 use crate::engine_rule::{EngineRule, digest_text};
-use crate::rule_columns::{RULE_COLUMNS, Value};
 
 /// A value of a column that is not NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]

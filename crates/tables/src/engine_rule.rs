@@ -1,8 +1,10 @@
 //! A row of `mysql_query_rules`, column for column.
 
+pub(crate) mod columns;
+
 use serde::{Deserialize, Serialize};
 
-use crate::rule_columns::{RULE_COLUMNS, RuleColumn, rule_column};
+use columns::{RULE_COLUMNS, RuleColumn, rule_column};
 
 const USERNAME: &RuleColumn = rule_column("username");
 

@@ -7,7 +7,6 @@ mod cell;
 mod column;
 mod engine;
 mod engine_rule;
-mod rule_columns;
 
 pub use cell::Cell;
 pub use column::{Check, Column, SqlType, Table};
@@ -16,5 +15,7 @@ pub use engine::{
     GROUP_REPLICATION_HOSTGROUPS, QUERY_DIGEST, QUERY_RULES, REPLICATION_HOSTGROUPS, RULE_HITS, SERVERS,
     TABLES, TOTALS, USERS, table,
 };
+pub use engine_rule::columns::{
+    Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column, rule_column_place,
+};
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr};
-pub use rule_columns::{Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column, rule_column_place};

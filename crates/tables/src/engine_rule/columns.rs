@@ -1,8 +1,8 @@
 //! The columns of an [`EngineRule`]: what each is for, how it is read and how it is written.
 
+use super::{EngineRule, FlagOutChoice, Modifiers};
 use crate::column::{Column, equal};
 use crate::engine::QUERY_RULES;
-use crate::engine_rule::{EngineRule, FlagOutChoice, Modifiers};
 
 /// A column of `mysql_query_rules` that an [`EngineRule`] holds.
 #[derive(Clone, Copy, Debug)]
