@@ -1,6 +1,7 @@
 //! Configurations as files: SQL for the admin port of ProxySQL, its configuration file, and JSON.
 
 mod cnf;
+mod literal;
 mod ownership;
 mod rows;
 mod sql;

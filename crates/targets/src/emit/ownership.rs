@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use shardwright_rules::glob_matches;
 
+use super::literal::literal;
 use super::{Cell, EmitError, Row, Table};
 
 /// What the rows of fast routing that a project writes have at the start of their comment: the address of their shard.
@@ -191,7 +192,7 @@ impl Ownership {
             .map(|glob| format!("username GLOB {}", literal_glob(glob)))
             .collect();
         if !names.is_empty() || terms.is_empty() {
-            let names: Vec<String> = names.into_iter().map(|name| super::sql::literal(name)).collect();
+            let names: Vec<String> = names.into_iter().map(|name| literal(name)).collect();
             terms.push(format!("username IN ({})", names.join(", ")));
         }
         Some(any(terms))
@@ -236,7 +237,7 @@ fn any(terms: Vec<String>) -> String {
 
 /// Our `*` and `?` mean the same to GLOB; a bracket opens a class there and is a character here.
 fn literal_glob(glob: &str) -> String {
-    super::sql::literal(&glob.replace('[', "[[]"))
+    literal(&glob.replace('[', "[[]"))
 }
 
 #[cfg(test)]
