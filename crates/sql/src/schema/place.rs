@@ -103,9 +103,6 @@ pub fn place(
     Ok(edits)
 }
 
-/// What a query begins with, also inside another statement.
-pub(super) const QUERY: [&str; 3] = ["SELECT", "TABLE", "WITH"];
-
 /// Words of a SHOW that is about a schema: the session's where it names none.
 const OF_A_SCHEMA: [&str; 7] = ["FROM", "IN", "TABLES", "CREATE", "TABLE", "TRIGGERS", "EVENTS"];
 
@@ -120,7 +117,7 @@ fn names_tables(reading: &Reading<'_>) -> Result<bool, Refusal> {
         C::Select | C::Insert | C::Replace | C::Update | C::Delete => Ok(true),
         C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => Ok(false),
         // Only a subquery names tables there.
-        C::Set | C::Do if !asks(&QUERY) => Ok(false),
+        C::Set | C::Do if !asks(&tables::QUERY) => Ok(false),
         C::Show if !asks(&OF_A_SCHEMA) => Ok(false),
         C::Lock if reading.is_word(0, "UNLOCK") => Ok(false),
         _ => Err(

@@ -4,11 +4,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Delete, ObjectName, Query, Statement, Visit, Visitor};
 
-use super::place::QUERY;
 use super::{NamedTable, Refusal};
 use crate::class::StatementClass;
 use crate::lex::{LexMode, Span, TokenKind, identifier};
 use crate::parse::{Reading, offset, same_but_for_case};
+
+/// What a query begins with, also inside another statement.
+pub(super) const QUERY: [&str; 3] = ["SELECT", "TABLE", "WITH"];
 
 /// The tables that a SELECT, INSERT, REPLACE, UPDATE or DELETE names, in the order of the text; names of common table
 /// expressions are not among them.
