@@ -27,6 +27,25 @@ impl Counts {
     pub const fn total(self) -> usize {
         self.error + self.warning + self.info
     }
+
+    /// `2 errors, 1 warning`; `no problems` where there are none.
+    #[must_use]
+    pub fn summary(self) -> String {
+        let listed: Vec<String> = [
+            (self.error, "error"),
+            (self.warning, "warning"),
+            (self.info, "note"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+        if listed.is_empty() {
+            "no problems".to_owned()
+        } else {
+            listed.join(", ")
+        }
+    }
 }
 
 /// Collects problems. The same problem (code, place, message) in several generator instances is one problem that

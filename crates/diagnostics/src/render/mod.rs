@@ -1,10 +1,13 @@
 //! How problems are shown: one module per format. `text` and `json` take problems and sources; the formats of report
-//! files take a [`crate::Report`].
+//! files take a [`Report`].
 
 mod excerpt;
 pub mod github;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod report;
 pub mod sarif;
 pub mod text;
+
+pub use report::{Case, CaseOutcome, Decided, Finding, Place, PlacedFix, Report, Tool, Undecided};

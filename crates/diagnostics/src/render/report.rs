@@ -2,8 +2,10 @@
 
 use crate::{
     Applicability, Code, CodeDoc, Counts, Diagnostic, Note, Position, Problems, Proof, Severity, Sources,
-    Span, Witness, render,
+    Span, Witness,
 };
+
+use super::text;
 
 /// Everything that a run has to report, free of the sources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,7 +97,7 @@ pub struct Finding {
     pub witness: Option<Witness>,
     /// What would put it right.
     pub fix: Option<PlacedFix>,
-    /// What [`render::text`] shows, without colour.
+    /// What [`super::text`] shows, without colour.
     pub rendered: String,
 }
 
@@ -226,7 +228,7 @@ impl Places<'_> {
                     .map(|edit| (self.place(edit.span), edit.text.clone()))
                     .collect(),
             }),
-            rendered: render::text::render_one(diagnostic, self.sources, false),
+            rendered: text::render_one(diagnostic, self.sources, false),
         }
     }
 
@@ -241,27 +243,6 @@ impl Places<'_> {
             },
             start: self.sources.position(span),
             end: self.sources.end_position(span),
-        }
-    }
-}
-
-impl Counts {
-    /// `2 errors, 1 warning`; `no problems` where there are none.
-    #[must_use]
-    pub fn summary(self) -> String {
-        let listed: Vec<String> = [
-            (self.error, "error"),
-            (self.warning, "warning"),
-            (self.info, "note"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
-        .collect();
-        if listed.is_empty() {
-            "no problems".to_owned()
-        } else {
-            listed.join(", ")
         }
     }
 }
