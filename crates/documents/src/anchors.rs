@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shardwright_diagnostics::did_you_mean;
 
 use crate::Node;
-use crate::read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES};
+use crate::limits::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES};
 
 /// No more anchors than this are looked at for a name that is near.
 const MAX_SUGGESTED: usize = 1_000;

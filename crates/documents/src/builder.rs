@@ -7,9 +7,12 @@ use shardwright_diagnostics::{Diagnostic, FileId, MAX_KEPT, Problems, Span};
 
 use crate::anchors::{Anchors, Refused, Size};
 use crate::codes::{NOT_IN_LANGUAGE, SEVERAL_DOCUMENTS, TOO_LARGE, UNKNOWN_ALIAS};
+use crate::limits::{
+    MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_VALUES, NOT_READ, offset, too_deep,
+};
 use crate::merge::unique_and_merged;
-use crate::read::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_VALUES, NOT_READ, offset, too_deep};
-use crate::{Comment, Document, Entry, Key, Node, Placement, Style, Value, core_schema};
+use crate::node::core_schema;
+use crate::{Comment, Document, Entry, Key, Node, Placement, Style, Value};
 
 /// A collection whose end has not come.
 struct Frame {

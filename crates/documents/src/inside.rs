@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use shardwright_diagnostics::{Sources, Span};
 
-use crate::read::offset;
+use crate::limits::offset;
 use crate::{Node, Style, Value};
 
 /// The place of the bytes `part` of a scalar's text. The whole scalar where the text was not written letter by

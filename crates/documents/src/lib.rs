@@ -7,12 +7,11 @@
 mod anchors;
 mod builder;
 mod codes;
-mod core_schema;
 mod document;
 mod format;
 mod inside;
 mod json;
-mod mapping;
+mod limits;
 mod merge;
 mod node;
 mod pointer;
@@ -25,11 +24,10 @@ pub use document::{Comment, Document, Placement};
 pub use format::{WIDTH, format};
 pub use inside::part_of_text;
 pub use json::to_json;
-pub use mapping::{Entry, Key, Mapping};
+pub use limits::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES};
+pub use node::mapping::{Entry, Key, Mapping};
 pub use node::{Node, Style, Value};
 pub use pointer::Found;
-pub use read::{
-    MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, read, read_all, unreadable,
-};
+pub use read::{read, read_all, unreadable};
 pub use side_by_side::side_by_side;
 pub use spelling::spelled;

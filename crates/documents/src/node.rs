@@ -1,9 +1,11 @@
 //! The tree: values with the place where they were written.
 
+pub(crate) mod core_schema;
+pub(crate) mod mapping;
+
 use shardwright_diagnostics::Span;
 
-use crate::core_schema;
-use crate::mapping::Mapping;
+use mapping::Mapping;
 
 /// A value and where it was written; for a value behind an alias, where the anchor defines it.
 #[derive(Clone, Debug, PartialEq)]

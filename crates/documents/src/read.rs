@@ -8,22 +8,11 @@ use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
 use crate::Document;
 use crate::builder::Builder;
 use crate::codes::{MALFORMED, NOT_UTF8, TOO_LARGE, UNREADABLE};
+use crate::limits::{MAX_DEPTH, MAX_FILE_BYTES, NOT_READ, offset, too_deep};
 use crate::side_by_side::side_by_side;
 
-/// Larger files are refused, in bytes.
-pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
-/// Lists and mappings inside each other, aliases expanded.
-pub const MAX_DEPTH: usize = 64;
-/// Scalars, lists and mappings in one file, without keys: as many as 200,000 written-out shards with their clusters need.
-/// A file can hold a value in two bytes, so bytes alone would let 16 MiB become a gigabyte.
-pub const MAX_VALUES: usize = 2_000_000;
 /// Comment lines in front of one value; the parser holds them back until it has seen what follows.
 const MAX_COMMENTS_IN_A_ROW: usize = 100_000;
-/// Values that the anchors and aliases of one file may copy.
-pub const MAX_ALIASED_NODES: usize = 200_000;
-/// Bytes of text that the anchors and aliases of one file may copy.
-pub const MAX_ALIASED_BYTES: usize = 16 * 1024 * 1024;
-
 /// Texts smaller than this together are read on one thread.
 const WORTH_THREADS: usize = 256 * 1024;
 
@@ -159,13 +148,6 @@ fn malformed(error: &ScanError, file: FileId, text: &str) -> Diagnostic {
     }
 }
 
-pub(crate) const NOT_READ: &str = "the rest of the file is not read";
-
-pub(crate) fn too_deep(span: Span) -> Diagnostic {
-    let message = format!("lists and mappings are nested more than {MAX_DEPTH} deep");
-    Diagnostic::error(TOO_LARGE, message).at(span, NOT_READ)
-}
-
 const fn advice(kind: &ErrorKind) -> Option<&'static str> {
     use ErrorKind as E;
     match kind {
@@ -189,8 +171,4 @@ const fn advice(kind: &ErrorKind) -> Option<&'static str> {
         E::UnexpectedEofFlowMapping | E::ExpectedFlowMappingSeparator => Some("is a `}` or a `,` missing?"),
         _ => None,
     }
-}
-
-pub(crate) fn offset(at: usize) -> u32 {
-    u32::try_from(at).expect("files are not larger than MAX_FILE_BYTES")
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::Value;
-use crate::core_schema::{resolve, yaml_1_1_reading};
+use crate::node::core_schema::{resolve, yaml_1_1_reading};
 
 /// A text as a scalar of one line that may stand anywhere: as it is where that is plain text to YAML 1.1 and 1.2
 /// alike, else in double quotes.
