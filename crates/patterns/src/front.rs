@@ -6,8 +6,8 @@ mod fold;
 mod group;
 mod repeat;
 
+use crate::dialect::Dialect;
 use crate::error::{ErrorKind, PatternError};
-use crate::pattern::Dialect;
 
 /// What a pattern is opaque for that is not read in one way.
 pub(crate) const POSSESSIVE: &str = "a possessive quantifier";

@@ -6,6 +6,7 @@
 //! texts that contain a match: inclusion, intersection, witnesses.
 
 pub mod automata;
+mod dialect;
 mod error;
 mod front;
 mod literals;
@@ -15,5 +16,6 @@ mod possessive;
 mod rewrite;
 
 pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, walk, witness};
+pub use dialect::{Captures, Dialect, Flags};
 pub use error::{ErrorKind, PatternError};
-pub use pattern::{Captures, Dialect, Flags, Pattern};
+pub use pattern::Pattern;

@@ -5,15 +5,19 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use regex_automata::meta;
+use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::error::{ErrorKind, PatternError};
-use crate::pattern::Pattern;
+use crate::front::MAX_DEPTH;
 
 /// Questions after which the fast matcher is built; building it costs about as much as this many answers of the other.
 const OFTEN: u32 = 64;
 /// Parts of a pattern, repetitions counted out, from which on its size is checked at once.
 const MANY_PARTS: usize = 2_000;
+
+/// Bytes of one compiled regular expression.
+pub(crate) const COMPILED_BYTES: usize = 16 << 20;
 
 /// The matchers of one pattern, each built when it is needed.
 #[derive(Debug, Default)]
@@ -40,7 +44,7 @@ impl Matcher {
     /// Builds the fast matcher.
     pub(crate) fn prepare(&self, hir: &Hir) {
         self.full
-            .get_or_init(|| build(hir, Pattern::engine()).ok().or_else(|| light(hir).ok()));
+            .get_or_init(|| build(hir, engine()).ok().or_else(|| light(hir).ok()));
     }
 
     /// Builds the light matcher.
@@ -59,8 +63,22 @@ impl Matcher {
     }
 }
 
+/// The syntax options that translated patterns are written for.
+pub(crate) fn syntax() -> syntax::Config {
+    syntax::Config::new().utf8(false).nest_limit(MAX_DEPTH * 4)
+}
+
+/// The engine options to compile them with. Without prefilters: with them, the reverse suffix optimization of
+/// regex-automata 0.4.18 finds `[ab][ab].+b` in `aab\n`.
+pub(crate) fn engine() -> meta::Config {
+    meta::Config::new()
+        .utf8_empty(false)
+        .auto_prefilter(false)
+        .nfa_size_limit(Some(COMPILED_BYTES))
+}
+
 fn light(hir: &Hir) -> Result<meta::Regex, Box<meta::BuildError>> {
-    build(hir, Pattern::engine().dfa(false).hybrid(false).onepass(false))
+    build(hir, engine().dfa(false).hybrid(false).onepass(false))
 }
 
 fn build(hir: &Hir, config: meta::Config) -> Result<meta::Regex, Box<meta::BuildError>> {

@@ -1,71 +1,20 @@
 //! A compiled pattern and what it finds in a text.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
 
+use crate::dialect::{Captures, Dialect, Flags};
 use crate::error::{ErrorKind, PatternError};
 use crate::front::{self, Translation};
-use crate::matcher::{self, Matcher};
-use crate::{literals, possessive, rewrite};
-
-/// Whose regular expressions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// PCRE in byte mode: ProxySQL's default.
-    #[default]
-    Pcre,
-    /// RE2: `mysql-query_processor_regex=2`.
-    Re2,
-    /// The bundled engine, which reads patterns as PCRE does.
-    Bundled,
-}
-
-/// `re_modifiers` of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Flags {
-    /// `CASELESS`, set unless a rule says otherwise.
-    pub caseless: bool,
-    /// `GLOBAL`: a rewrite replaces every match. Matching is the same.
-    pub global: bool,
-}
-
-impl Default for Flags {
-    fn default() -> Self {
-        Flags {
-            caseless: true,
-            global: false,
-        }
-    }
-}
-
-impl Flags {
-    /// Reads `re_modifiers`: a comma list whose words count by case-insensitive prefix; others are ignored.
-    pub fn from_modifiers(modifiers: &str) -> Self {
-        let has = |flag: &str| {
-            modifiers.split(',').any(|word| {
-                word.get(..flag.len())
-                    .is_some_and(|prefix| prefix.eq_ignore_ascii_case(flag))
-            })
-        };
-        Flags {
-            caseless: has("CASELESS"),
-            global: has("GLOBAL"),
-        }
-    }
-}
-
-/// Group ranges of a match; group 0 is the whole. `None` for a group that took no part.
-pub type Captures = Vec<Option<Range<usize>>>;
+use crate::matcher::{self, COMPILED_BYTES, Matcher};
+use crate::rewrite::Replacement;
+use crate::{literals, possessive};
 
 /// Steps of the backtracking matcher, after which the search is given up; PCRE's own limit is not the same.
 const BACKTRACK_LIMIT: usize = 200_000;
-/// Bytes of one compiled regular expression.
-pub(crate) const COMPILED_BYTES: usize = 16 << 20;
-
 /// A pattern as one engine understands it.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -223,16 +172,12 @@ impl Pattern {
 
     /// The syntax options that [`Pattern::regular_text`] is written for.
     pub fn syntax() -> syntax::Config {
-        syntax::Config::new().utf8(false).nest_limit(front::MAX_DEPTH * 4)
+        matcher::syntax()
     }
 
-    /// The engine options to compile it with. Without prefilters: with them, the reverse suffix optimization of
-    /// regex-automata 0.4.18 finds `[ab][ab].+b` in `aab\n`.
+    /// The engine options to compile it with.
     pub fn engine() -> meta::Config {
-        meta::Config::new()
-            .utf8_empty(false)
-            .auto_prefilter(false)
-            .nfa_size_limit(Some(COMPILED_BYTES))
+        matcher::engine()
     }
 
     /// True if `text`, cut at its first NUL byte unless the pattern is [`Pattern::past_nul`], contains a match. A search that
@@ -259,7 +204,13 @@ impl Pattern {
     /// [`Pattern::is_match`] does not see is lost, as it is in ProxySQL.
     pub fn rewrite(&self, text: &[u8], replacement: &[u8]) -> Option<Vec<u8>> {
         let by = self.rewriting.as_deref().unwrap_or(self);
-        rewrite::rewrite(by, self.subject(text), replacement, self.flags.global)
+        let replacement = Replacement {
+            text: replacement,
+            dialect: by.dialect,
+            groups: by.groups(),
+            global: self.flags.global,
+        };
+        replacement.rewrite(self.subject(text), |text, from| by.captures_at(text, from))
     }
 
     /// The backtracking matcher, where the regular one cannot tell places or is none.
@@ -270,7 +221,7 @@ impl Pattern {
     }
 
     /// The leftmost match that begins at `from` or later.
-    pub(crate) fn captures_at(&self, text: &[u8], from: usize) -> Option<Captures> {
+    fn captures_at(&self, text: &[u8], from: usize) -> Option<Captures> {
         if let Some(exact) = self.exact() {
             let captures = exact.captures_from_pos(text, from).ok()??;
             return Some(
