@@ -15,6 +15,7 @@ mod map;
 mod native;
 mod own;
 mod patterns;
+mod refused;
 mod schemas;
 mod walk;
 

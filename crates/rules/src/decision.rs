@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use crate::refusal::Refusal;
+use crate::refusal::Rejection;
 use crate::{Address, HostgroupId, Role, Withheld};
 
 /// Positions of rules; as many as most statements match are held without a heap.
@@ -205,35 +205,6 @@ impl Effects {
             self.retries = None;
         }
         self
-    }
-}
-
-/// The error that a client gets instead of an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rejection {
-    /// MySQL error number.
-    pub code: u16,
-    /// SQLSTATE, five characters.
-    pub sqlstate: &'static str,
-    /// The reason, where it is one that has a page.
-    #[serde(skip)]
-    pub refusal: Option<Refusal>,
-    /// What is wrong, and what would be accepted.
-    pub message: String,
-    /// The object of the topology that asks for it.
-    pub address: Option<Address>,
-}
-
-impl Rejection {
-    /// Error 1148, SQLSTATE 42000: what ProxySQL sends for `error_msg`.
-    pub(crate) fn by_rule(refusal: Option<Refusal>, message: String, address: Option<Address>) -> Self {
-        Self {
-            code: 1148,
-            sqlstate: "42000",
-            refusal,
-            message,
-            address,
-        }
     }
 }
 

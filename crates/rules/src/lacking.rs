@@ -2,8 +2,6 @@
 
 use shardwright_tables::{EngineRule, RuleColumn, Value, rule_column};
 
-use crate::EngineProfile;
-
 /// A column that an engine has no means for.
 #[derive(Clone, Copy, Debug)]
 pub struct Lacking {
@@ -13,6 +11,15 @@ pub struct Lacking {
     pub what: &'static str,
     /// Whether 0 asks for nothing.
     zero_is_none: bool,
+}
+
+impl Lacking {
+    /// Whether a row says something in the column.
+    pub(crate) fn is_asked_by(&self, row: &EngineRule) -> bool {
+        let value = self.column.get(row);
+        let is_zero = matches!(value, Some(Value::Number(0) | Value::Switch(false)));
+        value.is_some() && !(is_zero && self.zero_is_none)
+    }
 }
 
 impl PartialEq for Lacking {
@@ -38,14 +45,3 @@ pub(crate) const OF_BUNDLED: &[Lacking] = &[
     lacking("gtid_from_hostgroup", "wait for a GTID", false),
     lacking("log", "write an event log", true),
 ];
-
-impl EngineProfile {
-    /// The columns of a rule that ask for what the engine has no means for.
-    pub fn lacks(&self, row: &EngineRule) -> impl Iterator<Item = &'static Lacking> {
-        self.lacking.iter().filter(|lacking| {
-            let value = lacking.column.get(row);
-            let is_zero = matches!(value, Some(Value::Number(0) | Value::Switch(false)));
-            value.is_some() && !(is_zero && lacking.zero_is_none)
-        })
-    }
-}

@@ -18,12 +18,14 @@ mod key;
 mod lacking;
 mod map;
 pub mod prepared;
+mod prices;
 mod profile;
 mod proxysql_prices;
 pub mod refusal;
 mod refusing;
 mod rows;
 mod scope;
+mod sent_as;
 mod session;
 mod statement;
 mod steps;
@@ -35,7 +37,7 @@ pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
-    AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Rejection, Route, Step,
+    AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
 };
 pub use digests::{GROUPING_LIMITS, changes_digests};
 pub use evaluator::Evaluator;
@@ -51,11 +53,14 @@ pub use map::{
     CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
     Shard, StatedTables, UnknownKey, Unqualified,
 };
-pub use prepared::{PreparedStatements, RefusedExecution, SentAs, Withheld};
-pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings, Prices, RegexEngine};
+pub use prepared::{PreparedStatements, RefusedExecution};
+pub use prices::{Prices, RegexEngine};
+pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings};
+pub use refusal::Rejection;
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
 pub use rows::{Cells, PLACEHOLDER_PASSWORD};
 pub use scope::{Names, Scope, StatementKind};
+pub use sent_as::{SentAs, Withheld};
 pub use session::{SessionView, Transaction};
 pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};

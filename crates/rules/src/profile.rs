@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::lacking::OF_BUNDLED;
+use crate::prices::{Prices, RegexEngine};
 use crate::proxysql_prices::PROXYSQL_PRICES;
-use crate::{Lacking, PreparedStatements, RefusedExecution, Withheld};
+use crate::{EngineRule, Lacking, PreparedStatements, RefusedExecution, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -117,6 +118,11 @@ impl EngineProfile {
         found.map(|(variable, _)| *variable)
     }
 
+    /// The columns of a rule that ask for what the engine has no means for.
+    pub fn lacks(&self, row: &EngineRule) -> impl Iterator<Item = &'static Lacking> {
+        self.lacking.iter().filter(|lacking| lacking.is_asked_by(row))
+    }
+
     /// What is wrong with a user of a reserved name.
     pub fn reserved_message(&self, user: &str, variable: &str) -> String {
         format!(
@@ -143,29 +149,6 @@ pub enum Annotations {
     PerUser,
 }
 
-/// Prices in nanoseconds, measured with client, proxy and server on one core.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Prices {
-    /// One evaluation of a pattern by PCRE.
-    pub pcre_evaluation_ns: f64,
-    /// One evaluation of a pattern by RE2.
-    pub re2_evaluation_ns: f64,
-    /// One visit to a rule of another chain.
-    pub visit_ns: f64,
-    /// One look-up in a hash table.
-    pub lookup_ns: f64,
-}
-
-impl Prices {
-    /// The price of one evaluation by `regex`.
-    pub fn evaluation_ns(&self, regex: RegexEngine) -> f64 {
-        match regex {
-            RegexEngine::Pcre => self.pcre_evaluation_ns,
-            RegexEngine::Re2 => self.re2_evaluation_ns,
-        }
-    }
-}
-
 /// Engine variables that change what rules mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -174,16 +157,6 @@ pub struct EngineSettings {
     pub query_processor_iterations: u32,
     /// `mysql-query_processor_regex`.
     pub regex: RegexEngine,
-}
-
-/// The library that matches patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RegexEngine {
-    /// PCRE, byte mode.
-    Pcre,
-    /// RE2.
-    Re2,
 }
 
 /// ProxySQL keeps the text as rewritten, with its digest and its first comment, and runs its rules over it at each

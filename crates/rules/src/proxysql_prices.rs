@@ -1,6 +1,6 @@
 //! What ProxySQL's work on rules costs; `cargo xtask bench proxysql --write-prices` writes this file.
 
-use crate::profile::Prices;
+use crate::prices::Prices;
 
 /// ProxySQL 2.7.1, with client, proxy and server on one core.
 pub(crate) const PROXYSQL_PRICES: Prices = Prices {

@@ -1,6 +1,8 @@
 //! The refusals of shard maps: what is missing, what is accepted, and the code to look up.
 
-use crate::{Address, CommentForm, Finder, KeyTemplate, Rejection};
+use serde::Serialize;
+
+use crate::{Address, CommentForm, Finder, KeyTemplate};
 
 /// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,6 +108,35 @@ impl Refusal {
     pub fn of_message(message: &str) -> Option<Self> {
         let (code, _) = message.split_once(':')?;
         Self::ALL.into_iter().find(|refusal| refusal.code() == code)
+    }
+}
+
+/// The error that a client gets instead of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rejection {
+    /// MySQL error number.
+    pub code: u16,
+    /// SQLSTATE, five characters.
+    pub sqlstate: &'static str,
+    /// The reason, where it is one that has a page.
+    #[serde(skip)]
+    pub refusal: Option<Refusal>,
+    /// What is wrong, and what would be accepted.
+    pub message: String,
+    /// The object of the topology that asks for it.
+    pub address: Option<Address>,
+}
+
+impl Rejection {
+    /// Error 1148, SQLSTATE 42000: what ProxySQL sends for `error_msg`.
+    pub(crate) fn by_rule(refusal: Option<Refusal>, message: String, address: Option<Address>) -> Self {
+        Self {
+            code: 1148,
+            sqlstate: "42000",
+            refusal,
+            message,
+            address,
+        }
     }
 }
 

@@ -6,15 +6,13 @@ use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, schema};
 
 use crate::decide::keys::{self, Keys, Search};
+use crate::decide::refused::{Refused, refused, refused_because};
 use crate::decide::walk::{Next, Walk};
 use crate::decide::{Index, Place, keys::Found, schemas};
 use crate::refusal::{self, Refusal};
 use crate::{
-    Address, AssumedTable, MapStep, MissingAction, MissingBegin, Outcome, Rejection, Rule, Shard, UnknownKey,
-    Unqualified,
+    AssumedTable, MapStep, MissingAction, MissingBegin, Outcome, Rule, Shard, UnknownKey, Unqualified,
 };
-
-pub(super) type Refused = Box<Rejection>;
 
 pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, walk: &mut Walk<'a>) -> Next {
     if walk.statement.follows_transaction() {
@@ -37,14 +35,6 @@ pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, 
         walk.matched(rule, &rule.address, None, |_| "refused".to_owned());
         Next::Decided(Box::new(Outcome::Reject(*rejection)))
     })
-}
-
-fn refused(address: &Address, refusal: Refusal, message: String) -> Refused {
-    Box::new(refusal.rejection(message, Some(address.clone())))
-}
-
-pub(super) fn refused_because(address: &Address, refusal: Refusal, what: &str) -> Refused {
-    Box::new(refusal.because(what, Some(address.clone())))
 }
 
 /// What `missing_key` says about a statement without a key.

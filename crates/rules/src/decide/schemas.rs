@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use shardwright_sql::{StatementClass, schema};
 
 use crate::decide::Index;
-use crate::decide::map::{Refused, refused_because};
+use crate::decide::refused::{Refused, refused_because};
 use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
 use crate::{Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
