@@ -12,7 +12,7 @@ mod shards;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::decide::{Index, Place, RulePatterns, decide};
+use shardwright_rules::decide::{Index, RulePatterns, ShardOfKey, decide};
 use shardwright_rules::{
     Cluster, Configuration, Decision, Dispatch, FastRoute, HostgroupId, KeyRef, SessionView, Shard,
     Statement, User,
@@ -196,7 +196,7 @@ impl Index for RoutingTable {
             .map(|&position| &self.configuration.clusters[position])
     }
 
-    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<Place<'_>> {
+    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<ShardOfKey<'_>> {
         let index = self.shards.get(position)?.as_ref()?;
         let mut place = index.of_key(key, self.map(position)?)?;
         if place.writer.is_none() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::decide::{Place, remainder};
+use shardwright_rules::decide::{ShardOfKey, remainder};
 use shardwright_rules::{Body, HostgroupId, KeyRef, KeyValue, MapStep, NativeStep, Remainder, RuleGraph};
 
 use crate::integers::Integers;
@@ -127,9 +127,9 @@ impl ShardIndex {
     }
 
     /// The writer is left out where it is not written down beside the key.
-    pub(crate) fn of_key<'c>(&self, key: &KeyRef<'_>, step: &'c MapStep) -> Option<Place<'c>> {
+    pub(crate) fn of_key<'c>(&self, key: &KeyRef<'_>, step: &'c MapStep) -> Option<ShardOfKey<'c>> {
         let spot = self.spot(key)?;
-        Some(Place {
+        Some(ShardOfKey {
             shard: step.shards.get(spot.shard as usize)?,
             writer: spot.writer(),
             is_sole_owner: self.are_sole_owners,

@@ -1,6 +1,6 @@
 //! What a configuration means for one statement.
 //!
-//! The walk over rules follows ProxySQL 2.7.1: one forward pass over the ascending ids, considering only rules of the
+//! The evaluation over rules follows ProxySQL 2.7.1: one forward pass over the ascending ids, considering only rules of the
 //! current flag; a jump changes the flag and goes on with the next rule, or restarts while iterations are left. Native
 //! steps of the bundled engine stand in the same list and obey the same flags.
 //!
@@ -8,6 +8,7 @@
 //! evaluator takes the look-ups as they stand, line by line; the routing table replaces them by hash tables.
 
 mod engine;
+mod evaluation;
 mod finish;
 mod index;
 mod keys;
@@ -17,12 +18,11 @@ mod own;
 mod patterns;
 mod refused;
 mod schemas;
-mod walk;
 
-pub use index::{Index, Place, remainder};
+pub use index::{Index, ShardOfKey, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
-use crate::decide::walk::{Next, Walk};
+use crate::decide::evaluation::{Evaluation, Next};
 use crate::{Annotations, Body, Decision, NativeStep, Outcome, SentAs, SessionView, Statement, prepared};
 
 /// Where `statement` of `session` goes; with `explain`, also the human-readable path.
@@ -44,12 +44,12 @@ pub fn decide<'a>(
     };
     let schema = session.schema.or_else(of_engine);
     let digests = configuration.digests();
-    let mut walk = Walk::new((session, schema), user, (statement, digests), withheld, explain);
-    let outcome = match before_rules(index, &walk) {
+    let mut evaluation = Evaluation::new((session, schema), user, (statement, digests), withheld, explain);
+    let outcome = match before_rules(index, &evaluation) {
         Some(outcome) => outcome,
-        None => match scan(index, &mut walk) {
+        None => match scan(index, &mut evaluation) {
             Some(outcome) => *outcome,
-            None => finish::finish(index, &mut walk),
+            None => finish::finish(index, &mut evaluation),
         },
     };
     let is_answered = matches!(outcome, Outcome::Answer { .. } | Outcome::DeferBegin);
@@ -61,39 +61,39 @@ pub fn decide<'a>(
     };
     Decision {
         outcome,
-        evaluations: walk.evaluations,
-        visits: walk.visits,
-        hits: walk.hits,
-        unknown: walk.unknown,
-        unsure: walk.unsure,
-        path: walk.path,
+        evaluations: evaluation.evaluations,
+        visits: evaluation.visits,
+        hits: evaluation.hits,
+        unknown: evaluation.unknown,
+        unsure: evaluation.unsure,
+        path: evaluation.path,
     }
 }
 
 /// What never reaches the rules. On ProxySQL: what it answers itself. On the bundled engine: the end of a transaction follows the transaction, and an
 /// annotation that the user is not allowed is refused.
-fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
+fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outcome> {
     let profile = index.configuration().engine.profile();
     if profile.answers_itself {
-        return own::before_rules(index, walk);
+        return own::before_rules(index, evaluation);
     }
     if profile.annotations != Annotations::PerUser {
         return None;
     }
-    if prepared_in_vain(index, walk.statement) {
+    if prepared_in_vain(index, evaluation.statement) {
         return Some(Outcome::Reject(prepared::not_preparable()));
     }
-    if walk.statement.follows_transaction() {
-        if let Some(transaction) = walk.session.transaction {
+    if evaluation.statement.follows_transaction() {
+        if let Some(transaction) = evaluation.session.transaction {
             return Some(Outcome::Route(finish::route(index, transaction.hostgroup)));
         }
-        if walk.session.transaction_pending {
+        if evaluation.session.transaction_pending {
             return Some(Outcome::Answer {
                 message: String::new(),
             });
         }
     }
-    finish::denied_annotation(walk).map(Outcome::Reject)
+    finish::denied_annotation(evaluation).map(Outcome::Reject)
 }
 
 fn prepared_in_vain(index: &impl Index, statement: &Statement<'_>) -> bool {
@@ -106,23 +106,23 @@ fn prepared_in_vain(index: &impl Index, statement: &Statement<'_>) -> bool {
     refuses && statement.command() == SentAs::Prepare && prepared::changes_session(statement)
 }
 
-fn scan<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Option<Box<Outcome>> {
+fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Box<Outcome>> {
     let configuration = index.configuration();
     let rules = &configuration.graph.rules;
     let mut budget = configuration.settings.query_processor_iterations;
     let mut from = 0;
     loop {
-        let Some(position) = index.next_rule(walk.flag, from) else {
-            walk.visits += (rules.len() - from) as u32;
-            walk.last_rule_applies = rules
+        let Some(position) = index.next_rule(evaluation.flag, from) else {
+            evaluation.visits += (rules.len() - from) as u32;
+            evaluation.last_rule_applies = rules
                 .last()
                 .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
             return None;
         };
-        walk.visits += (position - from + 1) as u32;
-        walk.position = position;
+        evaluation.visits += (position - from + 1) as u32;
+        evaluation.position = position;
         from = position + 1;
-        match run(index, walk) {
+        match run(index, evaluation) {
             Next::Continue => {}
             Next::Jumped if budget > 0 => {
                 budget -= 1;
@@ -130,8 +130,8 @@ fn scan<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Option<Box<Outcome>> 
             }
             Next::Jumped => {}
             Next::Stop => {
-                walk.applied = true;
-                walk.last_rule_applies = true;
+                evaluation.applied = true;
+                evaluation.last_rule_applies = true;
                 return None;
             }
             Next::Decided(outcome) => return Some(outcome),
@@ -139,21 +139,21 @@ fn scan<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Option<Box<Outcome>> 
     }
 }
 
-fn run<'a>(index: &'a impl Index, walk: &mut Walk<'a>) -> Next {
-    let rule = &index.configuration().graph.rules[walk.position];
-    let patterns = index.patterns(walk.position);
+fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
+    let rule = &index.configuration().graph.rules[evaluation.position];
+    let patterns = index.patterns(evaluation.position);
     match &rule.body {
-        Body::Engine(row) => engine::run(rule, row, patterns, walk),
+        Body::Engine(row) => engine::run(rule, row, patterns, evaluation),
         Body::Native { scope, step } => {
-            if !native::in_scope(index, scope, &patterns.scope, walk) {
+            if !native::in_scope(index, scope, &patterns.scope, evaluation) {
                 return Next::Continue;
             }
             match step {
-                NativeStep::Map(step) => map::run(index, rule, step, walk),
-                NativeStep::Role(step) => native::role(index, rule, step, patterns, walk),
-                NativeStep::Delay(step) => native::delay(rule, step, walk),
-                NativeStep::NoMultiplex => native::no_multiplex(rule, walk),
-                NativeStep::StopIfPlaced => native::stop_if_placed(walk),
+                NativeStep::Map(step) => map::run(index, rule, step, evaluation),
+                NativeStep::Role(step) => native::role(index, rule, step, patterns, evaluation),
+                NativeStep::Delay(step) => native::delay(rule, step, evaluation),
+                NativeStep::NoMultiplex => native::no_multiplex(rule, evaluation),
+                NativeStep::StopIfPlaced => native::stop_if_placed(evaluation),
             }
         }
     }

@@ -2,25 +2,30 @@
 
 use shardwright_tables::{Cell, RULE_COLUMNS};
 
+use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::patterns::{RulePatterns, finds};
-use crate::decide::walk::{Next, Walk};
 use crate::{EngineRule, Rule};
 
-pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<'_>) -> Next {
-    if !session_matches(row, walk) || !statement_matches(row, patterns, walk) {
+pub(super) fn run(
+    rule: &Rule,
+    row: &EngineRule,
+    patterns: &RulePatterns,
+    evaluation: &mut Evaluation<'_>,
+) -> Next {
+    if !session_matches(row, evaluation) || !statement_matches(row, patterns, evaluation) {
         return Next::Continue;
     }
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
-    walk.matched(rule, &rule.address, flag_out, |walk| why(row, walk));
-    act(rule, row, walk);
-    if !walk.withheld.rewrite
+    evaluation.matched(rule, &rule.address, flag_out, |evaluation| why(row, evaluation));
+    act(rule, row, evaluation);
+    if !evaluation.withheld.rewrite
         && let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
-        && let Some(text) = pattern.rewrite(&walk.text, replacement.as_bytes())
+        && let Some(text) = pattern.rewrite(&evaluation.text, replacement.as_bytes())
     {
-        walk.text = text.into();
+        evaluation.text = text.into();
     }
     if let Some(flag) = flag_out {
-        walk.flag = flag;
+        evaluation.flag = flag;
     }
     match (row.apply, flag_out) {
         (true, _) => Next::Stop,
@@ -29,14 +34,14 @@ pub(super) fn run(rule: &Rule, row: &EngineRule, patterns: &RulePatterns, walk: 
     }
 }
 
-fn session_matches(row: &EngineRule, walk: &Walk<'_>) -> bool {
-    let session = walk.session;
+fn session_matches(row: &EngineRule, evaluation: &Evaluation<'_>) -> bool {
+    let session = evaluation.session;
     let equal = |wanted: &Option<String>, actual: Option<&str>| match wanted.as_deref() {
         None | Some("") => true,
         Some(wanted) => actual == Some(wanted),
     };
     equal(&row.username, Some(session.user))
-        && equal(&row.schemaname, walk.schema)
+        && equal(&row.schemaname, evaluation.schema)
         && address_matches(row.client_addr.as_deref(), session.client_addr)
         && match (row.proxy_addr.as_deref(), session.listener) {
             (None | Some(""), _) | (_, None) => true,
@@ -58,14 +63,14 @@ pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> boo
     }
 }
 
-fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
-    let statement = walk.statement;
+fn statement_matches(row: &EngineRule, patterns: &RulePatterns, evaluation: &mut Evaluation<'_>) -> bool {
+    let statement = evaluation.statement;
     // Without digests, what asks for them is skipped.
     let asks = row.digest.is_some() || !patterns.scope.digest.is_empty();
-    let options = walk.digests.filter(|_| asks);
+    let options = evaluation.digests.filter(|_| asks);
     let digest = options.map(|options| statement.digest_under(&options));
     if digest.as_ref().is_some_and(|digest| !digest.is_determined) {
-        walk.unknown.push(walk.position as u32);
+        evaluation.unknown.push(evaluation.position as u32);
     }
     if let (Some(wanted), Some(digest)) = (row.digest, &digest)
         && wanted != digest.hash
@@ -78,10 +83,14 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<
         .digest
         .iter()
         .filter_map(|pattern| Some((pattern, of_digest?)));
-    let on_text = patterns.scope.text.iter().map(|pattern| (pattern, &*walk.text));
+    let on_text = patterns
+        .scope
+        .text
+        .iter()
+        .map(|pattern| (pattern, &*evaluation.text));
     let mut is_unknown = false;
     for (pattern, subject) in on_digest.chain(on_text) {
-        walk.evaluations += 1;
+        evaluation.evaluations += 1;
         let found = finds(pattern, subject);
         is_unknown |= found.is_none();
         if found == Some(row.negate_match_pattern) {
@@ -89,21 +98,21 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, walk: &mut Walk<
         }
     }
     if is_unknown {
-        walk.unknown.push(walk.position as u32);
+        evaluation.unknown.push(evaluation.position as u32);
     }
     // What cannot be told counts as no match of the pattern.
     !is_unknown || row.negate_match_pattern
 }
 
 /// Later matches overwrite what they set; nothing can be unset.
-fn act(rule: &Rule, row: &EngineRule, walk: &mut Walk<'_>) {
+fn act(rule: &Rule, row: &EngineRule, evaluation: &mut Evaluation<'_>) {
     fn set<T: Copy>(target: &mut Option<T>, value: Option<T>) {
         if value.is_some() {
             *target = value;
         }
     }
-    set(&mut walk.hostgroup, row.destination_hostgroup);
-    let effects = &mut walk.effects;
+    set(&mut evaluation.hostgroup, row.destination_hostgroup);
+    let effects = &mut evaluation.effects;
     set(&mut effects.delay_ms, row.delay_ms);
     set(&mut effects.multiplex, row.multiplex);
     set(&mut effects.cache_ttl_ms, row.cache_ttl_ms);
@@ -114,10 +123,10 @@ fn act(rule: &Rule, row: &EngineRule, walk: &mut Walk<'_>) {
     set(&mut effects.mirror_hostgroup, row.mirror_hostgroup);
     set(&mut effects.log, row.log);
     if let Some(text) = &row.error_msg {
-        walk.error_msg = Some((text.clone(), rule.address.clone()));
+        evaluation.error_msg = Some((text.clone(), rule.address.clone()));
     }
     if let Some(text) = &row.ok_msg {
-        walk.ok_msg = Some(text.clone());
+        evaluation.ok_msg = Some(text.clone());
     }
 }
 
@@ -132,7 +141,7 @@ fn weighted_choice(row: &EngineRule) -> Option<u32> {
     best.map(|choice| choice.id)
 }
 
-fn why(row: &EngineRule, walk: &Walk<'_>) -> String {
+fn why(row: &EngineRule, evaluation: &Evaluation<'_>) -> String {
     let mut parts = Vec::new();
     for column in RULE_COLUMNS.iter().filter(|column| column.is_condition_of(row)) {
         let name = column.name();
@@ -151,7 +160,7 @@ fn why(row: &EngineRule, walk: &Walk<'_>) -> String {
     } else {
         parts.join(", ")
     };
-    match walk.withheld.of_row(row, walk.statement.command()) {
+    match evaluation.withheld.of_row(row, evaluation.statement.command()) {
         Some(withheld) => format!("{conditions}; {withheld}"),
         None => conditions,
     }

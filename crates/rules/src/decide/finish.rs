@@ -6,45 +6,45 @@ use std::sync::Arc;
 use shardwright_sql::annotation::{Annotation, annotations_in};
 
 use crate::decide::Index;
+use crate::decide::evaluation::Evaluation;
 use crate::decide::own::{self, Verdict};
-use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
 use crate::{
     Address, Annotations, Effects, FIREWALL_MESSAGE, HostgroupId, Outcome, Rejection, Role, Route,
     Transaction,
 };
 
-pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
+pub(super) fn finish(index: &impl Index, evaluation: &mut Evaluation<'_>) -> Outcome {
     let profile = index.configuration().engine.profile();
-    fast_routing(index, walk);
-    if walk.error_msg.is_none() {
-        walk.error_msg = firewall(index, walk);
+    fast_routing(index, evaluation);
+    if evaluation.error_msg.is_none() {
+        evaluation.error_msg = firewall(index, evaluation);
     }
     if profile.answers_itself
-        && let Some(outcome) = own::uses_schema(walk)
+        && let Some(outcome) = own::uses_schema(evaluation)
     {
         return outcome;
     }
-    if let Some(message) = walk.ok_msg.take() {
+    if let Some(message) = evaluation.ok_msg.take() {
         return Outcome::Answer { message };
     }
-    if let Some((message, address)) = walk.error_msg.take() {
+    if let Some((message, address)) = evaluation.error_msg.take() {
         let refusal = Refusal::of_message(&message);
         return Outcome::Reject(Rejection::by_rule(refusal, message, Some(address)));
     }
-    annotations(index, walk);
+    annotations(index, evaluation);
     let mut verdict = Verdict::Sent;
     if profile.answers_itself {
-        verdict = own::behind_rules(walk, &walk.text);
+        verdict = own::behind_rules(evaluation, &evaluation.text);
         if let Verdict::Answered(answer) = verdict {
             return Outcome::Own {
                 answer,
-                rewritten: *walk.text != *walk.statement.text(),
+                rewritten: *evaluation.text != *evaluation.statement.text(),
             };
         }
-        follow(index, walk, verdict);
+        follow(index, evaluation, verdict);
     }
-    let hostgroup = match hostgroup(index, walk) {
+    let hostgroup = match hostgroup(index, evaluation) {
         Ok(hostgroup) => hostgroup,
         Err(rejection) => return Outcome::Reject(*rejection),
     };
@@ -52,17 +52,17 @@ pub(super) fn finish(index: &impl Index, walk: &mut Walk<'_>) -> Outcome {
         return Outcome::Reject(refusing.rejection());
     }
     let locks = verdict == Verdict::Locks && holds_locks(index);
-    Outcome::Route(routed(index, walk, hostgroup, locks))
+    Outcome::Route(routed(index, evaluation, hostgroup, locks))
 }
 
 /// A SET that the engine cannot follow sets no flag, and unless it locks the session it goes to the user's hostgroup.
-fn follow(index: &impl Index, walk: &mut Walk<'_>, verdict: Verdict) {
+fn follow(index: &impl Index, evaluation: &mut Evaluation<'_>, verdict: Verdict) {
     let is_locking = verdict == Verdict::Locks;
     if is_locking || verdict == Verdict::Default {
-        walk.effects.next_query_flag_in = None;
+        evaluation.effects.next_query_flag_in = None;
     }
     if verdict == Verdict::Default || (is_locking && !holds_locks(index)) {
-        walk.hostgroup = None;
+        evaluation.hostgroup = None;
     }
 }
 
@@ -74,18 +74,18 @@ fn holds_locks(index: &impl Index) -> bool {
 }
 
 /// Where the statement goes, as far as its session lets it.
-fn hostgroup(index: &impl Index, walk: &Walk<'_>) -> Result<HostgroupId, Box<Rejection>> {
+fn hostgroup(index: &impl Index, evaluation: &Evaluation<'_>) -> Result<HostgroupId, Box<Rejection>> {
     let profile = index.configuration().engine.profile();
-    let user = walk.user;
-    let session = walk.session;
+    let user = evaluation.user;
+    let session = evaluation.session;
     let default = user.map_or(HostgroupId(0), |user| user.default_hostgroup);
-    let asked = walk.hostgroup.map(HostgroupId);
+    let asked = evaluation.hostgroup.map(HostgroupId);
     if profile.transactions_ignore_rules {
         let persistent = user.is_none_or(|user| user.transaction_persistent);
         let hostgroup = match session.transaction {
             Some(transaction) if persistent => transaction.hostgroup,
             // Its end goes where the transaction is, unless a rule sends it elsewhere.
-            Some(transaction) if own::ends_transaction(walk.statement) => {
+            Some(transaction) if own::ends_transaction(evaluation.statement) => {
                 asked.unwrap_or(transaction.hostgroup)
             }
             _ => asked.or(session.locked_on).unwrap_or(default),
@@ -102,7 +102,7 @@ fn hostgroup(index: &impl Index, walk: &Walk<'_>) -> Result<HostgroupId, Box<Rej
         hostgroup = where_transactions_open(index, hostgroup, default);
     }
     match session.transaction {
-        Some(transaction) => stay_in_transaction(index, walk, transaction, hostgroup),
+        Some(transaction) => stay_in_transaction(index, evaluation, transaction, hostgroup),
         None => Ok(hostgroup),
     }
 }
@@ -120,81 +120,81 @@ fn locked_elsewhere(locked: HostgroupId, wanted: HostgroupId) -> Box<Rejection> 
     })
 }
 
-fn routed(index: &impl Index, walk: &mut Walk<'_>, hostgroup: HostgroupId, locks: bool) -> Route {
-    let rewritten = match &walk.text {
-        Cow::Owned(text) if **text != *walk.statement.text() => Some(text.clone()),
+fn routed(index: &impl Index, evaluation: &mut Evaluation<'_>, hostgroup: HostgroupId, locks: bool) -> Route {
+    let rewritten = match &evaluation.text {
+        Cow::Owned(text) if **text != *evaluation.statement.text() => Some(text.clone()),
         Cow::Borrowed(_) | Cow::Owned(_) => None,
     };
-    let mut route = match walk.owner {
+    let mut route = match evaluation.owner {
         Some((writer, cluster)) if writer == hostgroup => plain(hostgroup, Some((cluster, Role::Writer))),
         _ => route(index, hostgroup),
     };
-    route.shard = walk.shard.cloned();
+    route.shard = evaluation.shard.cloned();
     route.rewritten = rewritten;
-    route.backend_schema = walk.backend_schema.take();
-    route.assumed = std::mem::take(&mut walk.assumed);
-    route.effects = std::mem::take(&mut walk.effects).without(walk.withheld);
+    route.backend_schema = evaluation.backend_schema.take();
+    route.assumed = std::mem::take(&mut evaluation.assumed);
+    route.effects = std::mem::take(&mut evaluation.effects).without(evaluation.withheld);
     route.locks = locks;
     route
 }
 
 /// First the row of the user, then the row of every user; a hit overwrites what rules without `apply` decided.
-fn fast_routing(index: &impl Index, walk: &mut Walk<'_>) {
+fn fast_routing(index: &impl Index, evaluation: &mut Evaluation<'_>) {
     let skipped = if index
         .configuration()
         .engine
         .profile()
         .trailing_apply_skips_fast_routing
     {
-        walk.last_rule_applies
+        evaluation.last_rule_applies
     } else {
-        walk.applied
+        evaluation.applied
     };
-    let Some(schema) = walk.schema.filter(|_| !skipped) else {
+    let Some(schema) = evaluation.schema.filter(|_| !skipped) else {
         return;
     };
-    let row = |user: &str| index.fast_route(user, schema, walk.flag);
-    if let Some(row) = row(walk.session.user).or_else(|| row("")) {
-        walk.hostgroup = Some(row.hostgroup.0);
-        walk.note(0, &row.address, None, |_| {
+    let row = |user: &str| index.fast_route(user, schema, evaluation.flag);
+    if let Some(row) = row(evaluation.session.user).or_else(|| row("")) {
+        evaluation.hostgroup = Some(row.hostgroup.0);
+        evaluation.note(0, &row.address, None, |_| {
             format!("fast routing of schema {schema}")
         });
     }
 }
 
 /// The refusal of a statement that is not allowed to its user; a user who is not in the list is allowed none.
-fn firewall(index: &impl Index, walk: &Walk<'_>) -> Option<(String, Address)> {
+fn firewall(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<(String, Address)> {
     let firewall = &index.configuration().firewall;
     if firewall.is_empty() {
         return None;
     }
-    let user = walk.session.user;
+    let user = evaluation.session.user;
     let own = firewall
         .binary_search_by(|known| known.user.as_str().cmp(user))
         .ok()
         .map(|at| &firewall[at]);
-    let schema = walk.schema.unwrap_or_default();
-    let options = walk.digests.unwrap_or_default();
-    let digest = walk.statement.digest_under(&options).hash;
-    if own.is_some_and(|own| own.passes(schema, walk.flag, digest)) {
+    let schema = evaluation.schema.unwrap_or_default();
+    let options = evaluation.digests.unwrap_or_default();
+    let digest = evaluation.statement.digest_under(&options).hash;
+    if own.is_some_and(|own| own.passes(schema, evaluation.flag, digest)) {
         return None;
     }
     let address = own.map_or_else(|| Address::new("firewall"), |own| own.address.clone());
     Some((FIREWALL_MESSAGE.to_owned(), address))
 }
 
-fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
+fn annotations(index: &impl Index, evaluation: &mut Evaluation<'_>) {
     let obeyed = match index.configuration().engine.profile().annotations {
         Annotations::AfterRules => true,
-        Annotations::PerUser => walk.user.is_some_and(|user| user.annotations_allowed),
+        Annotations::PerUser => evaluation.user.is_some_and(|user| user.annotations_allowed),
     };
     if !obeyed {
         return;
     }
-    let Some(comment) = walk.statement.first_comment() else {
+    let Some(comment) = evaluation.statement.first_comment() else {
         return;
     };
-    walk.unsure |= comment.is_open;
+    evaluation.unsure |= comment.is_open;
     for asked in annotations_in(&comment.text) {
         let Some(number) = asked.number() else {
             continue;
@@ -202,33 +202,33 @@ fn annotations(index: &impl Index, walk: &mut Walk<'_>) {
         // A number below 0 takes back what rules set.
         let number = u32::try_from(number).ok();
         if asked.is("hostgroup") {
-            walk.hostgroup = number;
+            evaluation.hostgroup = number;
         } else if asked.is("query_delay") {
-            walk.effects.delay_ms = number;
+            evaluation.effects.delay_ms = number;
         } else if asked.is("query_timeout") {
-            walk.effects.timeout_ms = number;
+            evaluation.effects.timeout_ms = number;
         } else if asked.is("query_retries") {
-            walk.effects.retries = number;
+            evaluation.effects.retries = number;
         } else if asked.is("cache_ttl") {
-            walk.effects.cache_ttl_ms = number;
+            evaluation.effects.cache_ttl_ms = number;
         } else if asked.is("mirror") {
-            walk.effects.mirror_hostgroup = number;
+            evaluation.effects.mirror_hostgroup = number;
         }
     }
 }
 
 /// Refuses a statement with an engine annotation from a user who is not allowed them.
-pub(super) fn denied_annotation(walk: &Walk<'_>) -> Option<Rejection> {
-    let user = walk.user;
+pub(super) fn denied_annotation(evaluation: &Evaluation<'_>) -> Option<Rejection> {
+    let user = evaluation.user;
     if user.is_some_and(|user| user.annotations_allowed) {
         return None;
     }
-    let comment = walk.statement.first_comment()?;
+    let comment = evaluation.statement.first_comment()?;
     let denied = annotations_in(&comment.text).find(Annotation::is_known)?;
     let key = String::from_utf8_lossy(denied.key).to_ascii_lowercase();
     let what = format!(
         "the comment sets {key}, which user {} may not; remove it, or set users.{}.annotations: allow",
-        walk.session.user, walk.session.user
+        evaluation.session.user, evaluation.session.user
     );
     Some(Refusal::Annotation.because(&what, user.map(|user| user.address.clone())))
 }
@@ -245,14 +245,14 @@ fn where_transactions_open(index: &impl Index, wanted: HostgroupId, own: Hostgro
 /// The hostgroup of a statement inside a transaction: the transaction's, when it is of the same cluster.
 fn stay_in_transaction(
     index: &impl Index,
-    walk: &Walk<'_>,
+    evaluation: &Evaluation<'_>,
     transaction: Transaction,
     wanted: HostgroupId,
 ) -> Result<HostgroupId, Box<Rejection>> {
     let cluster = |id| index.cluster_of(id).map(|cluster| &*cluster.name);
     let (open, asked) = (cluster(transaction.hostgroup), cluster(wanted));
     let same = wanted == transaction.hostgroup || (open.is_some() && open == asked);
-    if same || (walk.statement.is_session_setup() && !walk.placed) {
+    if same || (evaluation.statement.is_session_setup() && !evaluation.placed) {
         return Ok(transaction.hostgroup);
     }
     let name = |cluster: Option<&str>, id: HostgroupId| match cluster {
@@ -265,7 +265,7 @@ fn stay_in_transaction(
         name(open, transaction.hostgroup)
     );
     let refusal = Refusal::OpenTransactionElsewhere;
-    Err(Box::new(refusal.because(&what, walk.shard.cloned())))
+    Err(Box::new(refusal.because(&what, evaluation.shard.cloned())))
 }
 
 /// A route to `hostgroup` without anything else.

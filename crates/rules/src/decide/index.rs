@@ -7,7 +7,7 @@ use crate::{
 
 /// A shard that holds a key.
 #[derive(Debug)]
-pub struct Place<'c> {
+pub struct ShardOfKey<'c> {
     /// The shard.
     pub shard: &'c Shard,
     /// The writer of its cluster; `None` where it has none, or the configuration does not know it.
@@ -50,11 +50,11 @@ pub trait Index {
     }
 
     /// The shard that holds `key` in the map at `position`.
-    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<Place<'_>> {
+    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<ShardOfKey<'_>> {
         let step = self.map(position)?;
         let shard = step.shards.iter().find(|shard| holds(step, shard, key))?;
         let cluster = shard.cluster.as_deref().and_then(|name| self.cluster(name));
-        Some(Place {
+        Some(ShardOfKey {
             shard,
             writer: cluster.map(|cluster| cluster.writer),
             is_sole_owner: false,

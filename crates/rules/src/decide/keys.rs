@@ -7,7 +7,7 @@ use shardwright_sql::comment::{self, CommentKey};
 use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
 use smallvec::{SmallVec, smallvec};
 
-use crate::decide::walk::Walk;
+use crate::decide::evaluation::Evaluation;
 use crate::refusal::{self, Refusal};
 use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep};
 
@@ -24,7 +24,7 @@ pub(super) enum Search<'a> {
 /// The keys of a statement.
 pub(super) struct Keys<'a> {
     /// At least one; several where a predicate lists several.
-    pub(super) found: SmallVec<[Found<'a>; 1]>,
+    pub(super) found: SmallVec<[FoundKey<'a>; 1]>,
     origin: Origin<'a>,
     /// How a predicate uses them, when one does.
     pub(super) column: Option<Box<KeyUse>>,
@@ -32,7 +32,7 @@ pub(super) struct Keys<'a> {
 
 /// One value that was found.
 #[derive(PartialEq)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundKey<'a> {
     /// As it stands in the statement.
     pub(super) text: Cow<'a, str>,
     /// `None`: not a value of the key's kind, so no shard holds it.
@@ -60,25 +60,25 @@ enum Answer<'a> {
 
 struct Doubt<'a> {
     reason: String,
-    /// What the doubt comes to where another finder yields a key.
-    beside: Beside<'a>,
+    /// What another finder must yield so that the doubt does not count.
+    settled_by: SettledBy<'a>,
 }
 
-enum Beside<'a> {
-    /// Nothing: the tables have the key in their rows, and the other finder says which shard to ask.
+enum SettledBy<'a> {
+    /// Any key: the tables have it in their rows, and the other finder says which shard to ask.
     AnyKey,
-    /// Nothing, if these are all that could have been meant.
-    These(Vec<Found<'a>>),
-    /// The statement cannot be changed as it would have to be.
+    /// One of these keys, if they are all that could have been meant.
+    These(Vec<FoundKey<'a>>),
+    /// No key settles it: the statement cannot be changed as it would have to be.
     NoKey,
 }
 
 /// Asks every finder.
-pub(super) fn search<'a>(step: &'a MapStep, walk: &Walk<'a>) -> Search<'a> {
+pub(super) fn search<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>) -> Search<'a> {
     let mut keys: Option<Keys<'a>> = None;
     let mut doubts = Vec::new();
     for finder in &step.finders {
-        let found = match ask(step, walk, finder) {
+        let found = match ask(step, evaluation, finder) {
             Answer::Nothing => continue,
             Answer::Keys(found) => found,
             Answer::Doubt(doubt) => {
@@ -96,10 +96,10 @@ pub(super) fn search<'a>(step: &'a MapStep, walk: &Walk<'a>) -> Search<'a> {
             Some(first) => return conflict(step, first.found.iter().chain(&found.found)),
         }
     }
-    let stays = |doubt: &&Doubt| match (&keys, &doubt.beside) {
-        (None, _) | (_, Beside::NoKey) => true,
-        (Some(_), Beside::AnyKey) => false,
-        (Some(keys), Beside::These(possible)) => !possible.iter().all(|one| keys.holds(one)),
+    let stays = |doubt: &&Doubt| match (&keys, &doubt.settled_by) {
+        (None, _) | (_, SettledBy::NoKey) => true,
+        (Some(_), SettledBy::AnyKey) => false,
+        (Some(keys), SettledBy::These(possible)) => !possible.iter().all(|one| keys.holds(one)),
     };
     if let Some(doubt) = doubts.iter().find(stays) {
         return Search::Refused(Refusal::NotOneShard, not_one_shard(step, &doubt.reason));
@@ -107,18 +107,21 @@ pub(super) fn search<'a>(step: &'a MapStep, walk: &Walk<'a>) -> Search<'a> {
     keys.map_or(Search::Nothing, Search::Keys)
 }
 
-fn ask<'a>(step: &'a MapStep, walk: &Walk<'a>, finder: &'a Finder) -> Answer<'a> {
+fn ask<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>, finder: &'a Finder) -> Answer<'a> {
     let or_nothing = |keys: Option<Keys<'a>>| keys.map_or(Answer::Nothing, Answer::Keys);
     match finder {
-        Finder::Comment { word, form } => comment_keys(step, walk, word, form),
+        Finder::Comment { word, form } => comment_keys(step, evaluation, word, form),
         Finder::Schema { template } => or_nothing(
-            walk.session
+            evaluation
+                .session
                 .schema
                 .and_then(|schema| name_key(step.kind, template, schema, "schema")),
         ),
-        Finder::User { template } => or_nothing(name_key(step.kind, template, walk.session.user, "user")),
-        Finder::Table { template } => table_keys(step, walk, template),
-        Finder::Column { column, in_shards } => match column_keys(step, walk, column, *in_shards) {
+        Finder::User { template } => {
+            or_nothing(name_key(step.kind, template, evaluation.session.user, "user"))
+        }
+        Finder::Table { template } => table_keys(step, evaluation, template),
+        Finder::Column { column, in_shards } => match column_keys(step, evaluation, column, *in_shards) {
             ColumnAnswer::NotConcerned | ColumnAnswer::Missing => Answer::Nothing,
             ColumnAnswer::Keys(using) => Answer::Keys(Keys {
                 found: literals(step.kind, &using),
@@ -143,8 +146,8 @@ impl Keys<'_> {
         }
     }
 
-    fn holds(&self, wanted: &Found<'_>) -> bool {
-        let same = |found: &Found<'_>| found.value.is_some() && found.value == wanted.value;
+    fn holds(&self, wanted: &FoundKey<'_>) -> bool {
+        let same = |found: &FoundKey<'_>| found.value.is_some() && found.value == wanted.value;
         self.found.iter().any(same)
     }
 
@@ -174,7 +177,7 @@ fn agree(a: &Keys<'_>, b: &Keys<'_>) -> bool {
     }
 }
 
-fn conflict<'a, 'f, 'k: 'f>(step: &MapStep, found: impl Iterator<Item = &'f Found<'k>>) -> Search<'a> {
+fn conflict<'a, 'f, 'k: 'f>(step: &MapStep, found: impl Iterator<Item = &'f FoundKey<'k>>) -> Search<'a> {
     let mut texts: Vec<&str> = found.map(|found| &*found.text).collect();
     texts.sort_unstable();
     texts.dedup();
@@ -196,10 +199,15 @@ pub(super) fn comment_key<'w>(word: &'w str, form: &CommentForm, flag: bool) -> 
     CommentKey { name: word, form }
 }
 
-fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &CommentForm) -> Answer<'a> {
-    let mut found: SmallVec<[Found<'a>; 1]> = SmallVec::new();
+fn comment_keys<'a>(
+    step: &MapStep,
+    evaluation: &Evaluation<'a>,
+    word: &'a str,
+    form: &CommentForm,
+) -> Answer<'a> {
+    let mut found: SmallVec<[FoundKey<'a>; 1]> = SmallVec::new();
     let key = comment_key(word, form, false);
-    walk.statement.each_in_comments(key, |value| {
+    evaluation.statement.each_in_comments(key, |value| {
         let Some(found_value) = comment_value(step.kind, value, form) else {
             return;
         };
@@ -234,7 +242,7 @@ fn comment_keys<'a>(step: &MapStep, walk: &Walk<'a>, word: &'a str, form: &Comme
 }
 
 /// A comment of another form is no key; a value of another kind is a key that no shard holds.
-fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) -> Option<Found<'a>> {
+fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) -> Option<FoundKey<'a>> {
     let (text, is_valid) = match value {
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => (Cow::Borrowed(text), true),
@@ -253,18 +261,18 @@ fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) ->
             } else {
                 None
             };
-            Some(Found { text, value })
+            Some(FoundKey { text, value })
         }
     }
 }
 
-fn in_template<'a>(kind: KeyKind, template: &KeyTemplate, name: Cow<'a, str>) -> Option<Found<'a>> {
+fn in_template<'a>(kind: KeyKind, template: &KeyTemplate, name: Cow<'a, str>) -> Option<FoundKey<'a>> {
     let text = match name {
         Cow::Borrowed(name) => Cow::Borrowed(template.extract(kind, name)?),
         Cow::Owned(name) => Cow::Owned(template.extract(kind, &name)?.to_owned()),
     };
     let value = KeyRef::parse(kind, text.clone());
-    Some(Found { text, value })
+    Some(FoundKey { text, value })
 }
 
 /// The key in the name of the session's schema or user.
@@ -282,18 +290,18 @@ fn name_key<'a>(
     })
 }
 
-fn table_keys<'a>(step: &MapStep, walk: &Walk<'a>, template: &KeyTemplate) -> Answer<'a> {
+fn table_keys<'a>(step: &MapStep, evaluation: &Evaluation<'a>, template: &KeyTemplate) -> Answer<'a> {
     let question = TableQuestion {
         logical_schema: step.logical_schema.as_deref(),
-        session_schema: walk.schema,
-        mode: walk.statement.mode(),
+        session_schema: evaluation.schema,
+        mode: evaluation.statement.mode(),
     };
     let read = |name: &str| match in_template(step.kind, template, Cow::Owned(name.to_owned())) {
         Some(found) => TableName::Key(found),
         None if template.fits_in_other_case(step.kind, name) => TableName::OtherCase,
         None => TableName::Plain,
     };
-    match schema::table_keys(walk.statement.text(), &question, read) {
+    match schema::table_keys(evaluation.statement.text(), &question, read) {
         TableKeys::None => Answer::Nothing,
         TableKeys::Found(found) => {
             let names = found.iter().take(4);
@@ -306,47 +314,52 @@ fn table_keys<'a>(step: &MapStep, walk: &Walk<'a>, template: &KeyTemplate) -> An
         }
         TableKeys::Undecidable { reason, mentioned } => Answer::Doubt(Doubt {
             reason,
-            beside: mentioned.map_or(Beside::NoKey, Beside::These),
+            settled_by: mentioned.map_or(SettledBy::NoKey, SettledBy::These),
         }),
     }
 }
 
-fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShards) -> ColumnAnswer {
+fn column_keys(
+    step: &MapStep,
+    evaluation: &Evaluation<'_>,
+    column: &str,
+    in_shards: InShards,
+) -> ColumnAnswer {
     let Some(logical_schema) = step.logical_schema.as_deref() else {
         return ColumnAnswer::NotConcerned;
     };
     let question = ColumnQuestion {
         logical_schema,
         key_column: column,
-        session_schema: walk.schema,
+        session_schema: evaluation.schema,
         in_shards: match in_shards {
             InShards::Absent => columns::InShards::Absent,
             InShards::Present => columns::InShards::Present,
         },
-        mode: walk.statement.mode(),
+        mode: evaluation.statement.mode(),
     };
-    columns::decide(walk.statement.text(), &question)
+    columns::decide(evaluation.statement.text(), &question)
 }
 
 /// A key that comes from elsewhere is believed as long as the statement does not contradict it.
 fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) -> Doubt<'a> {
-    let beside = match (in_shards, doubt.mentions) {
-        (InShards::Absent, _) => Beside::NoKey,
-        (InShards::Present, _) if step.conflict == Conflict::First => Beside::AnyKey,
-        (InShards::Present, Mentions::Nothing) => Beside::AnyKey,
+    let settled_by = match (in_shards, doubt.mentions) {
+        (InShards::Absent, _) => SettledBy::NoKey,
+        (InShards::Present, _) if step.conflict == Conflict::First => SettledBy::AnyKey,
+        (InShards::Present, Mentions::Nothing) => SettledBy::AnyKey,
         (InShards::Present, Mentions::These(literals)) => {
             let values = literals.iter().map(|literal| &literal.value);
-            Beside::These(values.map(|value| literal_value(step.kind, value)).collect())
+            SettledBy::These(values.map(|value| literal_value(step.kind, value)).collect())
         }
-        (InShards::Present, Mentions::Unknown(_)) => Beside::NoKey,
+        (InShards::Present, Mentions::Unknown(_)) => SettledBy::NoKey,
     };
     Doubt {
         reason: doubt.reason,
-        beside,
+        settled_by,
     }
 }
 
-fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[Found<'a>; 1]> {
+fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[FoundKey<'a>; 1]> {
     using
         .values
         .iter()
@@ -356,14 +369,14 @@ fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[Found<'a>; 1]> {
 
 /// A number never places a text key: to the server `name = 0` is true of most names. A string places an integer key
 /// only in canonical form.
-fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> Found<'a> {
+fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> FoundKey<'a> {
     match value {
         columns::KeyValue::Integer(n) => {
             let value = match kind {
                 KeyKind::Integer => i64::try_from(*n).ok().map(KeyRef::Integer),
                 KeyKind::Text => None,
             };
-            Found {
+            FoundKey {
                 text: Cow::Owned(n.to_string()),
                 value,
             }
@@ -371,7 +384,7 @@ fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> Found<'a> {
         columns::KeyValue::Text(text) => {
             let text: Cow<'a, str> = Cow::Owned(text.clone());
             let value = KeyRef::parse(kind, text.clone()).filter(|value| value.to_string() == *text);
-            Found { text, value }
+            FoundKey { text, value }
         }
     }
 }

@@ -5,34 +5,39 @@ use std::sync::Arc;
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, schema};
 
+use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys::{self, Keys, Search};
 use crate::decide::refused::{Refused, refused, refused_because};
-use crate::decide::walk::{Next, Walk};
-use crate::decide::{Index, Place, keys::Found, schemas};
+use crate::decide::{Index, ShardOfKey, keys::FoundKey, schemas};
 use crate::refusal::{self, Refusal};
 use crate::{
     AssumedTable, MapStep, MissingAction, MissingBegin, Outcome, Rule, Shard, UnknownKey, Unqualified,
 };
 
-pub(super) fn run<'a>(index: &'a impl Index, rule: &'a Rule, step: &'a MapStep, walk: &mut Walk<'a>) -> Next {
-    if walk.statement.follows_transaction() {
+pub(super) fn run<'a>(
+    index: &'a impl Index,
+    rule: &'a Rule,
+    step: &'a MapStep,
+    evaluation: &mut Evaluation<'a>,
+) -> Next {
+    if evaluation.statement.follows_transaction() {
         return Next::Continue;
     }
-    let next = if walk.statement.has_several() {
+    let next = if evaluation.statement.has_several() {
         let what = "several statements in one text cannot be placed; send them one by one";
         Err(refused_because(&rule.address, Refusal::NotOneShard, what))
     } else {
-        match keys::search(step, walk) {
+        match keys::search(step, evaluation) {
             Search::Refused(Refusal::NotOneShard, what) => {
                 Err(refused_because(&rule.address, Refusal::NotOneShard, &what))
             }
             Search::Refused(refusal, message) => Err(refused(&rule.address, refusal, message)),
-            Search::Nothing => missing(index, rule, step, walk),
-            Search::Keys(keys) => found(index, rule, step, walk, &keys),
+            Search::Nothing => missing(index, rule, step, evaluation),
+            Search::Keys(keys) => on_shard_of(index, rule, step, evaluation, &keys),
         }
     };
     next.unwrap_or_else(|rejection| {
-        walk.matched(rule, &rule.address, None, |_| "refused".to_owned());
+        evaluation.matched(rule, &rule.address, None, |_| "refused".to_owned());
         Next::Decided(Box::new(Outcome::Reject(*rejection)))
     })
 }
@@ -42,27 +47,27 @@ fn missing<'a>(
     index: &'a impl Index,
     rule: &Rule,
     step: &'a MapStep,
-    walk: &mut Walk<'a>,
+    evaluation: &mut Evaluation<'a>,
 ) -> Result<Next, Refused> {
-    if walk.settled == Some(&step.map) {
-        walk.settled = step.otherwise.as_deref();
+    if evaluation.settled == Some(&step.map) {
+        evaluation.settled = step.otherwise.as_deref();
         return Ok(Next::Continue);
     }
     if step.otherwise.is_some() {
         return Ok(Next::Continue);
     }
     let no_key = || refusal::missing_key(&step.map, &step.key, &step.finders);
-    let action = if walk.statement.begins() {
+    let action = if evaluation.statement.begins() {
         match step.missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
-            MissingBegin::FirstStatement if walk.session.transaction.is_some() => {
+            MissingBegin::FirstStatement if evaluation.session.transaction.is_some() => {
                 // BEGIN commits what is open, so it goes there.
-                walk.hostgroup = walk.session.transaction.map(|open| open.hostgroup.0);
+                evaluation.hostgroup = evaluation.session.transaction.map(|open| open.hostgroup.0);
                 return Ok(Next::Continue);
             }
             MissingBegin::FirstStatement => {
                 let why = "the transaction opens where its first statement with a key goes";
-                walk.matched(rule, &rule.address, None, |_| why.to_owned());
+                evaluation.matched(rule, &rule.address, None, |_| why.to_owned());
                 return Ok(Next::Decided(Box::new(Outcome::DeferBegin)));
             }
             MissingBegin::Reject => {
@@ -70,7 +75,7 @@ fn missing<'a>(
                 return Err(refused(&rule.address, Refusal::BeginWithoutKey, message));
             }
         }
-    } else if walk.statement.is_session_setup() && !schemas::names_a_shard(index, step, walk) {
+    } else if evaluation.statement.is_session_setup() && !schemas::names_a_shard(index, step, evaluation) {
         &step.missing.session_setup
     } else {
         &step.missing.statements
@@ -79,8 +84,8 @@ fn missing<'a>(
         MissingAction::Allow => Ok(Next::Continue),
         MissingAction::Reject => Err(refused(&rule.address, Refusal::MissingKey, no_key())),
         MissingAction::Cluster(name) => {
-            to_cluster(index, walk, name);
-            walk.matched(rule, &rule.address, None, |_| {
+            to_cluster(index, evaluation, name);
+            evaluation.matched(rule, &rule.address, None, |_| {
                 format!("no {}, to cluster {name}", step.key)
             });
             Ok(Next::Continue)
@@ -89,67 +94,68 @@ fn missing<'a>(
 }
 
 /// Places the statement on a cluster's writer, where no policy takes it away.
-fn to_cluster(index: &impl Index, walk: &mut Walk<'_>, name: &str) {
+fn to_cluster(index: &impl Index, evaluation: &mut Evaluation<'_>, name: &str) {
     if let Some(cluster) = index.cluster(name) {
-        walk.hostgroup = Some(cluster.writer.0);
-        walk.kept_on = walk.hostgroup;
+        evaluation.hostgroup = Some(cluster.writer.0);
+        evaluation.kept_on = evaluation.hostgroup;
     }
-    walk.placed = true;
+    evaluation.placed = true;
 }
 
-fn found<'a>(
+/// Places the statement on the one shard that holds its keys.
+fn on_shard_of<'a>(
     index: &'a impl Index,
     rule: &Rule,
     step: &'a MapStep,
-    walk: &mut Walk<'a>,
+    evaluation: &mut Evaluation<'a>,
     keys: &Keys<'_>,
 ) -> Result<Next, Refused> {
-    let place = one_shard(index, rule, step, walk, &keys.found)?;
+    let place = one_shard(index, rule, step, evaluation, &keys.found)?;
     let writer = || match &place {
         Ok(place) => place.writer,
         Err(cluster) => index.cluster(cluster).map(|cluster| cluster.writer),
     };
-    if walk.settled == Some(&step.map) && writer().map(|writer| writer.0) != walk.hostgroup {
+    if evaluation.settled == Some(&step.map) && writer().map(|writer| writer.0) != evaluation.hostgroup {
         let message = refusal::conflicting_keys(&step.map, &step.key, &[]);
         return Err(refused(&rule.address, Refusal::ConflictingKeys, message));
     }
-    walk.settled = step.otherwise.as_deref();
-    let Place {
+    evaluation.settled = step.otherwise.as_deref();
+    let ShardOfKey {
         shard,
         writer,
         is_sole_owner,
     } = match place {
         Ok(place) => place,
         Err(cluster) => {
-            to_cluster(index, walk, cluster);
-            walk.matched(rule, &rule.address, None, |_| {
+            to_cluster(index, evaluation, cluster);
+            evaluation.matched(rule, &rule.address, None, |_| {
                 format!("{} is of no shard, to cluster {cluster}", keys.origin())
             });
             return Ok(Next::Continue);
         }
     };
-    schemas::check(index, rule, step, walk, shard)?;
-    let edits = edits(rule, step, walk, shard, keys)?;
+    schemas::check(index, rule, step, evaluation, shard)?;
+    let edits = edits(rule, step, evaluation, shard, keys)?;
     if let Some(using) = &keys.column {
-        walk.assumed.extend(assumed(step, shard, using));
+        evaluation.assumed.extend(assumed(step, shard, using));
     }
     if !edits.is_empty() {
-        walk.text = rewrite::apply(walk.statement.text(), &edits).into();
+        evaluation.text = rewrite::apply(evaluation.statement.text(), &edits).into();
     }
-    if step.logical_schema.is_some() && walk.schema == step.logical_schema.as_deref() {
-        walk.backend_schema = shard.schema.clone();
+    if step.logical_schema.is_some() && evaluation.schema == step.logical_schema.as_deref() {
+        evaluation.backend_schema = shard.schema.clone();
     }
     if let Some(writer) = writer {
-        walk.hostgroup = Some(writer.0);
-        walk.owner = shard
+        evaluation.hostgroup = Some(writer.0);
+        evaluation.owner = shard
             .cluster
             .as_ref()
             .filter(|_| is_sole_owner)
             .map(|cluster| (writer, cluster));
     }
-    walk.placed = true;
-    walk.shard = Some(&shard.address);
-    walk.matched(rule, &shard.address, None, |_| keys.origin());
+    evaluation.placed = true;
+    evaluation.shard = Some(&shard.address);
+    evaluation.matched(rule, &shard.address, None, |_| keys.origin());
     Ok(Next::Continue)
 }
 
@@ -158,21 +164,21 @@ fn one_shard<'i>(
     index: &'i impl Index,
     rule: &Rule,
     step: &'i MapStep,
-    walk: &Walk<'_>,
-    keys: &[Found<'_>],
-) -> Result<Result<Place<'i>, &'i str>, Refused> {
-    let shard_of = |key: &Found<'_>| {
+    evaluation: &Evaluation<'_>,
+    keys: &[FoundKey<'_>],
+) -> Result<Result<ShardOfKey<'i>, &'i str>, Refused> {
+    let shard_of = |key: &FoundKey<'_>| {
         key.value
             .as_ref()
-            .and_then(|value| index.shard(walk.position, value))
+            .and_then(|value| index.shard(evaluation.position, value))
     };
     if let [key] = keys
         && let Some(place) = shard_of(key)
     {
         return Ok(Ok(place));
     }
-    let mut shards: Vec<Place<'i>> = Vec::new();
-    let mut unknown: Option<&Found<'_>> = None;
+    let mut shards: Vec<ShardOfKey<'i>> = Vec::new();
+    let mut unknown: Option<&FoundKey<'_>> = None;
     for key in keys {
         match shard_of(key) {
             None => unknown = unknown.or(Some(key)),
@@ -240,7 +246,7 @@ fn assumed(step: &MapStep, shard: &Shard, using: &KeyUse) -> Vec<AssumedTable> {
 fn edits(
     rule: &Rule,
     step: &MapStep,
-    walk: &Walk<'_>,
+    evaluation: &Evaluation<'_>,
     shard: &Shard,
     keys: &Keys<'_>,
 ) -> Result<Vec<Edit>, Refused> {
@@ -258,16 +264,16 @@ fn edits(
         edits.extend(using.neutralised.iter().cloned());
     }
     if let (Some(logical), Some(own)) = (&step.logical_schema, &shard.schema) {
-        edits.extend(in_own_schema(rule, step, walk, logical, own)?);
+        edits.extend(in_own_schema(rule, step, evaluation, logical, own)?);
     }
-    if !edits.is_empty() && *walk.text != *walk.statement.text() {
+    if !edits.is_empty() && *evaluation.text != *evaluation.statement.text() {
         return Err(not_one("an earlier rule has rewritten the statement"));
     }
     Ok(edits)
 }
 
 /// Where the key column is absent, a shard of several keys must be asked for all of them.
-fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[Found<'_>]) -> bool {
+fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[FoundKey<'_>]) -> bool {
     let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
     if !filters {
         return true;
@@ -284,7 +290,7 @@ fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[Found<'
 fn in_own_schema(
     rule: &Rule,
     step: &MapStep,
-    walk: &Walk<'_>,
+    evaluation: &Evaluation<'_>,
     logical: &str,
     own: &Arc<str>,
 ) -> Result<Vec<Edit>, Refused> {
@@ -293,12 +299,12 @@ fn in_own_schema(
         Unqualified::Qualify => schema::Unqualified::Qualify,
         Unqualified::SessionSchema => schema::Unqualified::Keep,
     };
-    let statement = walk.statement;
+    let statement = evaluation.statement;
     schema::place(
         statement.text(),
         statement.mode(),
         logical,
-        walk.schema,
+        evaluation.schema,
         own,
         unqualified,
     )

@@ -2,9 +2,9 @@
 
 use crate::decide::Index;
 use crate::decide::engine::address_matches;
+use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys;
 use crate::decide::patterns::{RulePatterns, ScopePatterns, matches};
-use crate::decide::walk::{Next, Walk};
 use crate::{Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, WriterHint};
 
 /// Whether the statement belongs to a step's scope.
@@ -12,14 +12,19 @@ pub(super) fn in_scope(
     index: &impl Index,
     scope: &Scope,
     patterns: &ScopePatterns,
-    walk: &mut Walk<'_>,
+    evaluation: &mut Evaluation<'_>,
 ) -> bool {
-    session_in_scope(index, scope, patterns, walk)
-        && (!patterns.asks_of_statement || statement_in_scope(scope, patterns, walk))
+    session_in_scope(index, scope, patterns, evaluation)
+        && (!patterns.asks_of_statement || statement_in_scope(scope, patterns, evaluation))
 }
 
-fn session_in_scope(index: &impl Index, scope: &Scope, patterns: &ScopePatterns, walk: &Walk<'_>) -> bool {
-    let session = walk.session;
+fn session_in_scope(
+    index: &impl Index,
+    scope: &Scope,
+    patterns: &ScopePatterns,
+    evaluation: &Evaluation<'_>,
+) -> bool {
+    let session = evaluation.session;
     if !scope.users.contains(session.user) {
         return false;
     }
@@ -34,7 +39,7 @@ fn session_in_scope(index: &impl Index, scope: &Scope, patterns: &ScopePatterns,
         return false;
     }
     if !scope.clusters.is_any()
-        && !placed_cluster(index, walk).is_some_and(|cluster| scope.clusters.contains(&cluster.name))
+        && !placed_cluster(index, evaluation).is_some_and(|cluster| scope.clusters.contains(&cluster.name))
     {
         return false;
     }
@@ -47,8 +52,8 @@ fn session_in_scope(index: &impl Index, scope: &Scope, patterns: &ScopePatterns,
         && !scope.except_client_addrs.iter().any(is_from)
 }
 
-fn statement_in_scope(scope: &Scope, patterns: &ScopePatterns, walk: &mut Walk<'_>) -> bool {
-    let statement = walk.statement;
+fn statement_in_scope(scope: &Scope, patterns: &ScopePatterns, evaluation: &mut Evaluation<'_>) -> bool {
+    let statement = evaluation.statement;
     if !scope.statements.is_empty() && !scope.statements.contains(&statement.kind()) {
         return false;
     }
@@ -67,21 +72,21 @@ fn statement_in_scope(scope: &Scope, patterns: &ScopePatterns, walk: &mut Walk<'
     if !scope.tables.is_any() && !statement.names_tables(&scope.tables) {
         return false;
     }
-    walk.evaluations += patterns.len();
+    evaluation.evaluations += patterns.len();
     let any = |patterns: &[_], subject: &[u8]| patterns.iter().any(|pattern| matches(pattern, subject));
     let listed = (patterns.digest.is_empty() || any(&patterns.digest, statement.digest_text()))
-        && (patterns.text.is_empty() || any(&patterns.text, &walk.text));
+        && (patterns.text.is_empty() || any(&patterns.text, &evaluation.text));
     // The digest text is only made where somebody asks for it.
-    let excepted = any(&patterns.except_text, &walk.text)
+    let excepted = any(&patterns.except_text, &evaluation.text)
         || (!patterns.except_digest.is_empty() && any(&patterns.except_digest, statement.digest_text()));
     listed && !excepted
 }
 
 /// The cluster that the statement is on so far; before any placement, its user's.
-pub(super) fn placed_cluster<'c>(index: &'c impl Index, walk: &Walk<'_>) -> Option<&'c Cluster> {
-    let hostgroup = match walk.hostgroup {
+pub(super) fn placed_cluster<'c>(index: &'c impl Index, evaluation: &Evaluation<'_>) -> Option<&'c Cluster> {
+    let hostgroup = match evaluation.hostgroup {
         Some(id) => HostgroupId(id),
-        None => walk.user?.default_hostgroup,
+        None => evaluation.user?.default_hostgroup,
     };
     index.cluster_of(hostgroup)
 }
@@ -92,54 +97,61 @@ pub(super) fn role(
     rule: &Rule,
     step: &RoleStep,
     patterns: &RulePatterns,
-    walk: &mut Walk<'_>,
+    evaluation: &mut Evaluation<'_>,
 ) -> Next {
-    let Some(cluster) = placed_cluster(index, walk) else {
+    let Some(cluster) = placed_cluster(index, evaluation) else {
         return Next::Continue;
     };
     let Some(reader) = cluster.reader else {
         return Next::Continue;
     };
-    if walk.session.transaction.is_some() || walk.session.is_about_to_open() {
+    if evaluation.session.transaction.is_some() || evaluation.session.is_about_to_open() {
         return Next::Continue;
     }
     // What the session keeps on the writer can be what the read is about: a temporary table hides the table of its name.
-    if walk.session.state_on.contains(&cluster.writer) {
+    if evaluation.session.state_on.contains(&cluster.writer) {
         return Next::Continue;
     }
-    if walk.kept_on == walk.hostgroup && walk.kept_on.is_some() {
+    if evaluation.kept_on == evaluation.hostgroup && evaluation.kept_on.is_some() {
         return Next::Continue;
     }
-    if !walk.statement.is_safe_read(step.session_functions_on_readers)
-        || !selected(index, step, patterns, walk)
+    if !evaluation
+        .statement
+        .is_safe_read(step.session_functions_on_readers)
+        || !selected(index, step, patterns, evaluation)
     {
         return Next::Continue;
     }
     if step
         .writer_hint
         .as_ref()
-        .is_some_and(|hint| asks_for_writer(hint, walk))
+        .is_some_and(|hint| asks_for_writer(hint, evaluation))
     {
         return Next::Continue;
     }
     let fresh_write = |since: u64| since < u64::from(step.after_write_ms);
-    if walk.session.since_write_ms.is_some_and(fresh_write) {
+    if evaluation.session.since_write_ms.is_some_and(fresh_write) {
         return Next::Continue;
     }
-    walk.hostgroup = Some(reader.0);
-    walk.placed = true;
-    walk.matched(rule, &rule.address, None, |_| {
+    evaluation.hostgroup = Some(reader.0);
+    evaluation.placed = true;
+    evaluation.matched(rule, &rule.address, None, |_| {
         format!("a read, to the readers of {}", cluster.name)
     });
     Next::Continue
 }
 
-fn selected(index: &impl Index, step: &RoleStep, patterns: &RulePatterns, walk: &mut Walk<'_>) -> bool {
+fn selected(
+    index: &impl Index,
+    step: &RoleStep,
+    patterns: &RulePatterns,
+    evaluation: &mut Evaluation<'_>,
+) -> bool {
     let mut any = |scopes: &[Scope]| {
         scopes
             .iter()
             .zip(&patterns.reads)
-            .any(|(scope, patterns)| in_scope(index, scope, patterns, walk))
+            .any(|(scope, patterns)| in_scope(index, scope, patterns, evaluation))
     };
     match &step.reads {
         ReadSelection::All => true,
@@ -148,33 +160,40 @@ fn selected(index: &impl Index, step: &RoleStep, patterns: &RulePatterns, walk: 
     }
 }
 
-fn asks_for_writer(hint: &WriterHint, walk: &Walk<'_>) -> bool {
+fn asks_for_writer(hint: &WriterHint, evaluation: &Evaluation<'_>) -> bool {
     let mut asks = false;
     let key = keys::comment_key(&hint.word, &hint.form, true);
-    walk.statement
+    evaluation
+        .statement
         .each_in_comments(key, |value| asks |= &*value == b"1");
     asks
 }
 
 /// The longest delay of all that apply.
-pub(super) fn delay(rule: &Rule, step: &DelayStep, walk: &mut Walk<'_>) -> Next {
-    let delay_ms = &mut walk.effects.delay_ms;
+pub(super) fn delay(rule: &Rule, step: &DelayStep, evaluation: &mut Evaluation<'_>) -> Next {
+    let delay_ms = &mut evaluation.effects.delay_ms;
     *delay_ms = Some(delay_ms.map_or(step.delay_ms, |earlier| earlier.max(step.delay_ms)));
-    walk.matched(rule, &rule.address, None, |walk| match walk.withheld.delay {
-        false => format!("delayed by {} ms", step.delay_ms),
-        true => format!("a delay of {} ms, which preparing does not get", step.delay_ms),
+    evaluation.matched(rule, &rule.address, None, |evaluation| {
+        match evaluation.withheld.delay {
+            false => format!("delayed by {} ms", step.delay_ms),
+            true => format!("a delay of {} ms, which preparing does not get", step.delay_ms),
+        }
     });
     Next::Continue
 }
 
-pub(super) fn no_multiplex(rule: &Rule, walk: &mut Walk<'_>) -> Next {
-    walk.effects.multiplex = Some(0);
-    walk.matched(rule, &rule.address, None, |_| {
+pub(super) fn no_multiplex(rule: &Rule, evaluation: &mut Evaluation<'_>) -> Next {
+    evaluation.effects.multiplex = Some(0);
+    evaluation.matched(rule, &rule.address, None, |_| {
         "the connection stays with the session".to_owned()
     });
     Next::Continue
 }
 
-pub(super) fn stop_if_placed(walk: &Walk<'_>) -> Next {
-    if walk.placed { Next::Stop } else { Next::Continue }
+pub(super) fn stop_if_placed(evaluation: &Evaluation<'_>) -> Next {
+    if evaluation.placed {
+        Next::Stop
+    } else {
+        Next::Continue
+    }
 }

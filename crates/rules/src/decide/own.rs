@@ -11,14 +11,14 @@ mod set;
 use shardwright_sql::{Digest, StatementClass};
 
 use crate::decide::Index;
-use crate::decide::walk::Walk;
+use crate::decide::evaluation::Evaluation;
 use crate::{Outcome, OwnAnswer, Rejection, SentAs, Statement};
 
 pub(super) use set::Verdict;
 
 /// What the engine answers before it looks at rules.
-pub(super) fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcome> {
-    let statement = walk.statement;
+pub(super) fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outcome> {
+    let statement = evaluation.statement;
     if statement.command() != SentAs::Query {
         return None;
     }
@@ -30,12 +30,13 @@ pub(super) fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcom
     if of_client {
         return own(OwnAnswer::OfEngine);
     }
-    if walk.session.locked_on.is_none() {
+    if evaluation.session.locked_on.is_none() {
         if let Some(switch) = set::autocommit(text) {
-            let is_sent = switch && walk.session.autocommit_off && walk.session.transaction.is_some();
+            let is_sent =
+                switch && evaluation.session.autocommit_off && evaluation.session.transaction.is_some();
             return if is_sent { None } else { own(OwnAnswer::Set) };
         }
-        if ends_transaction(statement) && walk.session.transaction.is_none() {
+        if ends_transaction(statement) && evaluation.session.transaction.is_none() {
             return own(OwnAnswer::NoTransaction);
         }
     }
@@ -43,7 +44,7 @@ pub(super) fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcom
     if text == b"select @@version_comment limit 1" || text == b"select USER()" {
         return own(OwnAnswer::OfEngine);
     }
-    if walk.session.locked_on.is_none() && set::names(text) {
+    if evaluation.session.locked_on.is_none() && set::names(text) {
         return own(OwnAnswer::Set);
     }
     let local_files = index
@@ -65,8 +66,8 @@ pub(super) fn before_rules(index: &impl Index, walk: &Walk<'_>) -> Option<Outcom
 const CHARSET_STATUS: &str = "select @@character_set_client, @@character_set_connection, @@character_set_server, @@character_set_database limit 1";
 
 /// USE, which changes the session's schema whatever the rules made of it. Told by the digest of the text as it was sent.
-pub(super) fn uses_schema(walk: &Walk<'_>) -> Option<Outcome> {
-    let statement = walk.statement;
+pub(super) fn uses_schema(evaluation: &Evaluation<'_>) -> Option<Outcome> {
+    let statement = evaluation.statement;
     if statement.command() != SentAs::Query || statement.class() != StatementClass::Use {
         return None;
     }
@@ -79,8 +80,8 @@ pub(super) fn uses_schema(walk: &Walk<'_>) -> Option<Outcome> {
 }
 
 /// What the engine makes of a statement behind the rules; `text` as they rewrote it.
-pub(super) fn behind_rules(walk: &Walk<'_>, text: &[u8]) -> Verdict {
-    let statement = walk.statement;
+pub(super) fn behind_rules(evaluation: &Evaluation<'_>, text: &[u8]) -> Verdict {
+    let statement = evaluation.statement;
     if statement.command() == SentAs::Execute {
         return Verdict::Sent;
     }
@@ -103,8 +104,13 @@ pub(super) fn behind_rules(walk: &Walk<'_>, text: &[u8]) -> Verdict {
     {
         return Verdict::Answered(OwnAnswer::OfEngine);
     }
-    if walk.session.locked_on.is_none() && begins_with(digest, "SET ") {
-        let verdict = set::verdict(walk.session, text, digest, walk.effects.multiplex.is_some());
+    if evaluation.session.locked_on.is_none() && begins_with(digest, "SET ") {
+        let verdict = set::verdict(
+            evaluation.session,
+            text,
+            digest,
+            evaluation.effects.multiplex.is_some(),
+        );
         let is_prepared = statement.command() == SentAs::Prepare;
         return match verdict {
             Verdict::Answered(_) if is_prepared => Verdict::Sent,
@@ -122,7 +128,7 @@ pub(super) fn behind_rules(walk: &Walk<'_>, text: &[u8]) -> Verdict {
         "SELECT @@IDENTITY LIMIT 1",
     ];
     // Where the session holds the connection of its last statement with rows, that server answers; else the engine does.
-    let is_held = walk.session.transaction.is_some();
+    let is_held = evaluation.session.transaction.is_some();
     let is_own = is("SELECT CONNECTION_ID()")
         || (!is_held && last_insert_id.into_iter().any(is))
         || kills(digest, text);

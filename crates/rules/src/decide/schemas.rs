@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use shardwright_sql::{StatementClass, schema};
 
 use crate::decide::Index;
+use crate::decide::evaluation::Evaluation;
 use crate::decide::refused::{Refused, refused_because};
-use crate::decide::walk::Walk;
 use crate::refusal::Refusal;
 use crate::{Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
 
@@ -15,13 +15,13 @@ pub(super) fn check(
     index: &impl Index,
     rule: &Rule,
     step: &MapStep,
-    walk: &Walk<'_>,
+    evaluation: &Evaluation<'_>,
     shard: &Shard,
 ) -> Result<(), Refused> {
     if shard.schema.is_none() && templates(step).next().is_none() {
         return Ok(());
     }
-    let own = walk.schema.unwrap_or("the session's schema");
+    let own = evaluation.schema.unwrap_or("the session's schema");
     let refuse = |what: &str| {
         let what = format!(
             "the statement belongs to shard {} ({own}) and {what}",
@@ -29,13 +29,13 @@ pub(super) fn check(
         );
         refused_because(&rule.address, Refusal::OtherShardsSchema, &what)
     };
-    let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
+    let named = schema::named_schemas(evaluation.statement.text(), evaluation.statement.mode());
     for name in &named.names {
         let name = String::from_utf8_lossy(name);
         // A shard may keep the logical schema as its own; names of it mean the schema of the shard all the same.
         let is_rewritten = shard.schema.is_some() && step.logical_schema.as_deref() == Some(&*name);
         let is_own = shard.schema.as_deref() == Some(&*name) || is_rewritten;
-        if !is_own && is_of_another(index, step, walk, &name, shard) {
+        if !is_own && is_of_another(index, step, evaluation, &name, shard) {
             return Err(refuse(&format!("names {name}, which is another shard's schema")));
         }
     }
@@ -55,36 +55,47 @@ fn templates(step: &MapStep) -> impl Iterator<Item = &KeyTemplate> {
 }
 
 /// The shard whose schema `name` is.
-fn shard_of<'i>(index: &'i impl Index, step: &MapStep, walk: &Walk<'_>, name: &str) -> Option<&'i Shard> {
-    index.shard_of_schema(walk.position, name).or_else(|| {
+fn shard_of<'i>(
+    index: &'i impl Index,
+    step: &MapStep,
+    evaluation: &Evaluation<'_>,
+    name: &str,
+) -> Option<&'i Shard> {
+    index.shard_of_schema(evaluation.position, name).or_else(|| {
         templates(step).find_map(|template| {
             let key = template.extract(step.kind, name)?;
             let key = KeyRef::parse(step.kind, Cow::Borrowed(key))?;
-            index.shard(walk.position, &key).map(|place| place.shard)
+            index.shard(evaluation.position, &key).map(|place| place.shard)
         })
     })
 }
 
 /// Whether `name` is the schema of a shard other than `shard`; in other letter case it is, where the server's
 /// `lower_case_table_names` has it so.
-fn is_of_another(index: &impl Index, step: &MapStep, walk: &Walk<'_>, name: &str, shard: &Shard) -> bool {
+fn is_of_another(
+    index: &impl Index,
+    step: &MapStep,
+    evaluation: &Evaluation<'_>,
+    name: &str,
+    shard: &Shard,
+) -> bool {
     let is_other = |owner: &Shard| !std::ptr::eq(owner, shard);
-    if let Some(owner) = shard_of(index, step, walk, name) {
+    if let Some(owner) = shard_of(index, step, evaluation, name) {
         return is_other(owner);
     }
     let lower = name.to_lowercase();
-    lower != name && shard_of(index, step, walk, &lower).is_some_and(is_other)
+    lower != name && shard_of(index, step, evaluation, &lower).is_some_and(is_other)
 }
 
 /// Whether a statement without a key names the schema of a shard.
-pub(super) fn names_a_shard(index: &impl Index, step: &MapStep, walk: &Walk<'_>) -> bool {
-    if walk.statement.class() == StatementClass::Use {
+pub(super) fn names_a_shard(index: &impl Index, step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
+    if evaluation.statement.class() == StatementClass::Use {
         return false;
     }
-    let named = schema::named_schemas(walk.statement.text(), walk.statement.mode());
+    let named = schema::named_schemas(evaluation.statement.text(), evaluation.statement.mode());
     let is_shards = |name: &Cow<'_, [u8]>| {
         let name = String::from_utf8_lossy(name);
-        step.logical_schema.as_deref() != Some(&*name) && shard_of(index, step, walk, &name).is_some()
+        step.logical_schema.as_deref() != Some(&*name) && shard_of(index, step, evaluation, &name).is_some()
     };
     named.names.iter().any(is_shards)
 }

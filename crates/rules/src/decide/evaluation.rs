@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What is known so far about one statement.
-pub(super) struct Walk<'a> {
+pub(super) struct Evaluation<'a> {
     pub(super) session: &'a SessionView<'a>,
     /// The session's schema, or what the engine has in its place.
     pub(super) schema: Option<&'a str>,
@@ -58,7 +58,7 @@ pub(super) struct Walk<'a> {
     explain: bool,
 }
 
-/// How the walk goes on after a rule.
+/// How the evaluation goes on after a rule.
 pub(super) enum Next {
     Continue,
     Jumped,
@@ -66,7 +66,7 @@ pub(super) enum Next {
     Decided(Box<Outcome>),
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Evaluation<'a> {
     pub(super) fn new(
         (session, schema): (&'a SessionView<'a>, Option<&'a str>),
         user: Option<&'a User>,
