@@ -331,7 +331,7 @@ impl<'text> Builder<'text> {
 
     fn alias(&mut self, anchor: usize, at: Span) -> ControlFlow<()> {
         match self.anchors.copy(anchor, MAX_DEPTH - self.stack.len()) {
-            Ok((node, size)) => self.place(node, at, size),
+            Ok((node, size)) => self.attach(node, at, size),
             Err(Refused::Unfinished) => {
                 let diagnostic =
                     Diagnostic::error(UNKNOWN_ALIAS, "an alias cannot stand inside its own anchor");
@@ -359,7 +359,7 @@ impl<'text> Builder<'text> {
 
     fn place_null(&mut self, at: Span) {
         let value = Value::Null { raw: "".into() };
-        self.place(Node { value, span: at }, at, Size::of_text(""));
+        self.attach(Node { value, span: at }, at, Size::of_text(""));
     }
 
     fn refuse_copies(&mut self, at: Span) -> ControlFlow<()> {
@@ -378,12 +378,12 @@ impl<'text> Builder<'text> {
         if anchor != 0 && self.anchors.keep(anchor, &node, size).is_err() {
             return self.refuse_copies(at);
         }
-        self.place(node, at, size);
+        self.attach(node, at, size);
         ControlFlow::Continue(())
     }
 
     /// `at` is where the value stands, which for an alias is not where it was written.
-    fn place(&mut self, node: Node, at: Span, size: Size) {
+    fn attach(&mut self, node: Node, at: Span, size: Size) {
         self.values += 1;
         let Some(frame) = self.stack.last_mut() else {
             self.document.root = Some(node);

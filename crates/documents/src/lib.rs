@@ -27,7 +27,7 @@ pub use json::to_json;
 pub use limits::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES};
 pub use node::mapping::{Entry, Key, Mapping};
 pub use node::{Node, Style, Value};
-pub use pointer::Found;
+pub use pointer::PointedNode;
 pub use read::{read, read_all, unreadable};
 pub use side_by_side::side_by_side;
 pub use spelling::spelled;

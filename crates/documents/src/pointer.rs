@@ -6,14 +6,14 @@ use crate::{Key, Node, Value};
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct PointedNode<'a> {
     /// The key in front of it; none for the root and for items of lists.
     pub key: Option<&'a Key>,
     /// The value.
     pub node: &'a Node,
 }
 
-impl Found<'_> {
+impl PointedNode<'_> {
     /// The key's place, or the value's where there is no key.
     #[must_use]
     pub fn key_span(&self) -> Span {
@@ -24,8 +24,8 @@ impl Found<'_> {
 impl Node {
     /// What a JSON pointer (RFC 6901: `/shards/0/a~1b`, empty for this node itself) leads to.
     #[must_use]
-    pub fn pointer(&self, pointer: &str) -> Option<Found<'_>> {
-        let mut found = Found {
+    pub fn pointer(&self, pointer: &str) -> Option<PointedNode<'_>> {
+        let mut found = PointedNode {
             key: None,
             node: self,
         };
@@ -37,12 +37,12 @@ impl Node {
             found = match &found.node.value {
                 Value::Mapping(mapping) => {
                     let entry = mapping.entry(&part)?;
-                    Found {
+                    PointedNode {
                         key: Some(&entry.key),
                         node: &entry.value,
                     }
                 }
-                Value::Sequence(items) => Found {
+                Value::Sequence(items) => PointedNode {
                     key: None,
                     node: items.get(part.parse::<usize>().ok()?)?,
                 },

@@ -7,13 +7,13 @@
 //! possessive quantifiers. Such expressions are called one-unambiguous (Brüggemann-Klein and Wood,
 //! "One-Unambiguous Regular Languages", 1998).
 //!
-//! The check numbers the places of the expression: each literal byte, each class and each `\z` is one. For
-//! each place it collects the places that may come next (the construction of Glushkov).
+//! The check numbers the positions of the expression: each literal byte, each class and each `\z` is one. For
+//! each position it collects the positions that may come next (the construction of Glushkov).
 //!
 //! # Invariant
 //!
-//! The answer is true only if the places that the expression can begin with share no byte, and those that may
-//! come next to any place share none. Then the next byte decides the next place, and a second reading of the
+//! The answer is true only if the positions that the expression can begin with share no byte, and those that may
+//! come next to any position share none. Then the next byte decides the next position, and a second reading of the
 //! same text does not exist. `\z` counts as reading the end, which is no byte. Three more conditions make
 //! "the same texts" true:
 //!
@@ -22,11 +22,11 @@
 //! * No other assertion stands in it: whether one holds depends on more than the next byte.
 //!
 //! False means that it is not shown: the pattern is treated as opaque. Counted repetitions are written out,
-//! so places grow with the counts. Beyond [`MOST_PLACES`] and [`MOST_PAIRS`] the answer is false.
+//! so positions grow with the counts. Beyond [`MOST_POSITIONS`] and [`MOST_PAIRS`] the answer is false.
 //!
 //! # Example
 //!
-//! `\A(?:[^']++|'[^']*+')*+\z` has five places: 0 is `[^']` outside of quotes, 1 the opening quote, 2 `[^']`
+//! `\A(?:[^']++|'[^']*+')*+\z` has five positions: 0 is `[^']` outside of quotes, 1 the opening quote, 2 `[^']`
 //! between quotes, 3 the closing quote, 4 `\z`.
 //!
 //! | behind | come next |
@@ -34,7 +34,7 @@
 //! | the beginning, 0, 3 | 0, 1, 4: no quote, a quote, the end |
 //! | 1, 2 | 2, 3: no quote, a quote |
 //!
-//! In no row do two places share a byte, so the answer is true.
+//! In no row do two positions share a byte, so the answer is true.
 //!
 //! For `\A(?:a++|ab)*+\z` the answer is false: the beginning may come to the `a` of either branch. The
 //! possessive branch never gives `a` back, so the pattern does not match `ab`. Without possessive quantifiers
@@ -42,9 +42,9 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// Places of an expression; more are not looked at.
-const MOST_PLACES: usize = 20_000;
-/// Pairs of places that follow each other.
+/// Positions of an expression; more are not looked at.
+const MOST_POSITIONS: usize = 20_000;
+/// Pairs of positions that follow each other.
 const MOST_PAIRS: usize = 400_000;
 
 /// Bytes, and the end of the text.
@@ -73,7 +73,7 @@ impl Symbols {
     }
 }
 
-/// A part of the expression: whether it can be empty, and the places that it can begin and end with.
+/// A part of the expression: whether it can be empty, and the positions that it can begin and end with.
 #[derive(Clone, Debug, Default)]
 struct Part {
     empty: bool,
@@ -81,9 +81,9 @@ struct Part {
     last: Vec<u32>,
 }
 
-/// The places of an expression, and for each those that may come next.
+/// The positions of an expression, and for each those that may come next.
 #[derive(Default)]
-struct Places {
+struct Positions {
     symbols: Vec<Symbols>,
     next: Vec<Vec<u32>>,
     pairs: usize,
@@ -91,15 +91,18 @@ struct Places {
 
 /// Whether each text that the expression matches can be read in one way only, from its first byte to its end.
 pub(crate) fn reads_one_way(hir: &Hir) -> bool {
-    let mut places = Places::default();
-    let Some(whole) = anchored(hir).and_then(|parts| places.concat(parts.iter().copied())) else {
+    let mut positions = Positions::default();
+    let Some(whole) = anchored(hir).and_then(|parts| positions.concat(parts.iter().copied())) else {
         return false;
     };
-    // Every place that the expression can end with is a `\z`.
-    let ends = whole.last.iter().all(|&place| places.symbols[place as usize].end);
+    // Every position that the expression can end with is a `\z`.
+    let ends = whole
+        .last
+        .iter()
+        .all(|&position| positions.symbols[position as usize].end);
     ends && !whole.empty
-        && places.disjoint(&whole.first)
-        && places.next.iter().all(|next| places.disjoint(next))
+        && positions.disjoint(&whole.first)
+        && positions.next.iter().all(|next| positions.disjoint(next))
 }
 
 /// What stands behind the `\A` that the expression begins with.
@@ -119,12 +122,12 @@ fn anchored(hir: &Hir) -> Option<Vec<&Hir>> {
     }
 }
 
-impl Places {
-    fn disjoint(&self, places: &[u32]) -> bool {
+impl Positions {
+    fn disjoint(&self, positions: &[u32]) -> bool {
         let mut all = Symbols::default();
-        places
+        positions
             .iter()
-            .all(|&place| all.join(&self.symbols[place as usize]))
+            .all(|&position| all.join(&self.symbols[position as usize]))
     }
 
     fn part(&mut self, hir: &Hir) -> Option<Part> {
@@ -141,7 +144,7 @@ impl Places {
                 for &byte in &literal.0 {
                     let mut symbols = Symbols::default();
                     symbols.add(byte, byte);
-                    let part = self.place(symbols)?;
+                    let part = self.position(symbols)?;
                     whole = self.behind(whole, part)?;
                 }
                 Some(whole)
@@ -151,18 +154,18 @@ impl Places {
                 for range in class.ranges() {
                     symbols.add(range.start(), range.end());
                 }
-                self.place(symbols)
+                self.position(symbols)
             }
             HirKind::Class(Class::Unicode(class)) => {
                 let mut symbols = Symbols::default();
                 for range in class.ranges() {
-                    // Beyond ASCII a character is several bytes, and a place is one.
+                    // Beyond ASCII a character is several bytes, and a position is one.
                     let high = u8::try_from(range.end()).ok().filter(u8::is_ascii)?;
                     symbols.add(u8::try_from(range.start()).ok()?, high);
                 }
-                self.place(symbols)
+                self.position(symbols)
             }
-            HirKind::Look(Look::End) => self.place(Symbols {
+            HirKind::Look(Look::End) => self.position(Symbols {
                 end: true,
                 ..Symbols::default()
             }),
@@ -221,17 +224,17 @@ impl Places {
         Some(whole)
     }
 
-    fn place(&mut self, symbols: Symbols) -> Option<Part> {
-        if self.symbols.len() >= MOST_PLACES {
+    fn position(&mut self, symbols: Symbols) -> Option<Part> {
+        if self.symbols.len() >= MOST_POSITIONS {
             return None;
         }
-        let place = u32::try_from(self.symbols.len()).ok()?;
+        let position = u32::try_from(self.symbols.len()).ok()?;
         self.symbols.push(symbols);
         self.next.push(Vec::new());
         Some(Part {
             empty: false,
-            first: vec![place],
-            last: vec![place],
+            first: vec![position],
+            last: vec![position],
         })
     }
 
@@ -242,7 +245,7 @@ impl Places {
             first: before.first,
             last: part.last,
         };
-        // An empty part lets the places beside it through.
+        // An empty part lets the positions beside it through.
         if before.empty {
             whole.first.extend(part.first);
         }
@@ -253,8 +256,8 @@ impl Places {
     }
 
     fn pair(&mut self, from: &[u32], to: &[u32]) -> Option<()> {
-        for &place in from {
-            let next = &mut self.next[place as usize];
+        for &position in from {
+            let next = &mut self.next[position as usize];
             for &other in to {
                 if !next.contains(&other) {
                     next.push(other);

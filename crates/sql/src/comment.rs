@@ -103,7 +103,7 @@ static IS_BARE: [bool; 256] = {
 /// Every value of `key` in one comment body, in order.
 pub fn values_in<'a, 'k>(body: &'a [u8], key: CommentKey<'k>) -> Values<'a, 'k> {
     Values {
-        items: Items {
+        pieces: Pieces {
             rest: body,
             sqlcommenter: key.form == CommentForm::Sqlcommenter,
         },
@@ -114,7 +114,7 @@ pub fn values_in<'a, 'k>(body: &'a [u8], key: CommentKey<'k>) -> Values<'a, 'k> 
 /// The values of a key in a comment; see [`values_in`].
 #[derive(Clone, Debug)]
 pub struct Values<'a, 'k> {
-    items: Items<'a>,
+    pieces: Pieces<'a>,
     key: CommentKey<'k>,
 }
 
@@ -123,13 +123,13 @@ impl<'a> Iterator for Values<'a, '_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.key.form == CommentForm::Exact {
-            let body = self.items.rest;
+            let body = self.pieces.rest;
             self.key.form = CommentForm::Pairs;
-            self.items.rest = &[];
+            self.pieces.rest = &[];
             return Some(Cow::Borrowed(body.trim_ascii()));
         }
         loop {
-            let value = self.items.next()?.value_of(self.key);
+            let value = self.pieces.next()?.value_of(self.key);
             if value.is_some() {
                 return value;
             }
@@ -138,12 +138,12 @@ impl<'a> Iterator for Values<'a, '_> {
 }
 
 /// One `name`, `name=value` or piece of other text.
-struct Item<'a> {
+struct Piece<'a> {
     name: &'a [u8],
     value: Option<Cow<'a, [u8]>>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> Piece<'a> {
     fn value_of(self, key: CommentKey<'_>) -> Option<Cow<'a, [u8]>> {
         let wanted = key.name.as_bytes();
         match (self.value, key.form) {
@@ -164,15 +164,15 @@ impl<'a> Item<'a> {
 }
 
 #[derive(Clone, Debug)]
-struct Items<'a> {
+struct Pieces<'a> {
     rest: &'a [u8],
     sqlcommenter: bool,
 }
 
-impl<'a> Iterator for Items<'a> {
-    type Item = Item<'a>;
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
 
-    fn next(&mut self) -> Option<Item<'a>> {
+    fn next(&mut self) -> Option<Piece<'a>> {
         let start = self.rest.iter().position(|&b| !is_separator(b))?;
         let rest = &self.rest[start..];
         let end = rest
@@ -182,11 +182,11 @@ impl<'a> Iterator for Items<'a> {
         let name = &rest[..end];
         if rest.get(end) != Some(&b'=') {
             self.rest = &rest[end..];
-            return Some(Item { name, value: None });
+            return Some(Piece { name, value: None });
         }
         let (value, used) = value_at(&rest[end + 1..], self.sqlcommenter);
         self.rest = &rest[end + 1 + used..];
-        Some(Item {
+        Some(Piece {
             name,
             value: Some(value),
         })

@@ -1,18 +1,18 @@
 //! Collections in brackets on one line, and lists of plain values filled over lines.
 
-use super::tree::{Kind, Written};
+use super::tree::{Form, Written};
 use super::{INDENT, WIDTH, scalar};
 
 /// A value on one line.
 pub(super) fn inline(text: &str, node: &Written) -> String {
-    let value = match &node.kind {
-        Kind::Empty | Kind::Block(_) => String::new(),
-        Kind::Flat => scalar::flat(&text[node.span.clone()], 0),
-        Kind::Sequence { items, .. } => {
+    let value = match &node.form {
+        Form::Empty | Form::Block(_) => String::new(),
+        Form::Flat => scalar::flat(&text[node.span.clone()], 0),
+        Form::Sequence { items, .. } => {
             let items: Vec<String> = items.iter().map(|item| inline(text, item)).collect();
             format!("[{}]", items.join(", "))
         }
-        Kind::Mapping { entries, .. } => {
+        Form::Mapping { entries, .. } => {
             let entries: Vec<String> = entries
                 .iter()
                 .map(|(key, value)| pair(text, key, value))
@@ -41,7 +41,7 @@ fn pair(text: &str, key: &Written, value: &Written) -> String {
 /// A key in front of its colon, which must not become part of the name of an alias, anchor or tag.
 pub(super) fn key_text(text: &str, key: &Written) -> String {
     let shown = inline(text, key);
-    let ends_with_name = shown.starts_with('*') || matches!(key.kind, Kind::Empty) && !shown.is_empty();
+    let ends_with_name = shown.starts_with('*') || matches!(key.form, Form::Empty) && !shown.is_empty();
     let space = if ends_with_name { " " } else { "" };
     format!("{shown}{space}")
 }
@@ -58,10 +58,10 @@ pub(super) fn joined(properties: &str, value: &str) -> String {
 /// A list of plain values, whose closing bracket needs no line of its own: on one line where it fits behind `used`
 /// columns, else filled. None for other values.
 pub(super) fn filled(text: &str, node: &Written, indent: usize, used: usize) -> Option<String> {
-    let Kind::Sequence { flow: true, items } = &node.kind else {
+    let Form::Sequence { flow: true, items } = &node.form else {
         return None;
     };
-    let plain = |item: &Written| matches!(item.kind, Kind::Flat) && !item.has_lines(text);
+    let plain = |item: &Written| matches!(item.form, Form::Flat) && !item.has_lines(text);
     if !items.iter().all(plain) {
         return None;
     }

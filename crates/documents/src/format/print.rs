@@ -1,7 +1,7 @@
 //! Documents in block style. Comments are written where the walk over the tokens of the text meets them.
 
 use super::source::Source;
-use super::tree::{Kind, Written};
+use super::tree::{Form, Written};
 use super::{INDENT, flow, scalar};
 use crate::Comment;
 
@@ -38,7 +38,7 @@ struct Printer<'a> {
 
 /// Where a value stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct Columns {
     /// The column of the key or dash in the result.
     indent: usize,
     /// Its column in the text.
@@ -59,9 +59,9 @@ impl Printer<'_> {
 
     fn root(&mut self, root: &Written) {
         let column = self.source.column(self.source.next());
-        let place = Place { indent: 0, column };
-        match &root.kind {
-            Kind::Sequence { .. } | Kind::Mapping { .. } if self.is_block(root) => {
+        let columns = Columns { indent: 0, column };
+        match &root.form {
+            Form::Sequence { .. } | Form::Mapping { .. } if self.is_block(root) => {
                 if !root.properties.is_empty() {
                     self.skip_properties(root);
                     self.out.push_str(&root.properties);
@@ -71,23 +71,23 @@ impl Printer<'_> {
             }
             _ => {
                 self.skip_properties(root);
-                self.value_text(root, place, "");
+                self.value_text(root, columns, "");
             }
         }
     }
 
     /// Whether a collection is to be written in block style.
     fn is_block(&self, node: &Written) -> bool {
-        let (Kind::Sequence { flow, .. } | Kind::Mapping { flow, .. }) = &node.kind else {
+        let (Form::Sequence { flow, .. } | Form::Mapping { flow, .. }) = &node.form else {
             return false;
         };
         if !flow {
             return true;
         }
         let has_comment = self.source.has_comment_in(&node.span);
-        let is_empty = match &node.kind {
-            Kind::Sequence { items, .. } => items.is_empty(),
-            Kind::Mapping { entries, .. } => entries.is_empty(),
+        let is_empty = match &node.form {
+            Form::Sequence { items, .. } => items.is_empty(),
+            Form::Mapping { entries, .. } => entries.is_empty(),
             _ => true,
         };
         let fills = !has_comment && flow::filled(self.source.text, node, 0, 0).is_some();
@@ -103,23 +103,23 @@ impl Printer<'_> {
             let _ = self.source.skip("{") || self.source.skip("[");
         }
         let column = self.source.column(self.source.next());
-        let place = Place { indent, column };
-        match &node.kind {
-            Kind::Sequence { items, .. } => {
+        let columns = Columns { indent, column };
+        match &node.form {
+            Form::Sequence { items, .. } => {
                 for (number, item) in items.iter().enumerate() {
                     self.between(number > 0 && in_brackets);
                     self.start_line(indent, inline && number == 0);
-                    self.item(item, place, in_brackets);
+                    self.item(item, columns, in_brackets);
                 }
             }
-            Kind::Mapping { entries, .. } => {
+            Form::Mapping { entries, .. } => {
                 for (number, (key, value)) in entries.iter().enumerate() {
                     self.between(number > 0 && in_brackets);
                     self.start_line(indent, inline && number == 0);
-                    self.entry(key, value, place);
+                    self.entry(key, value, columns);
                 }
             }
-            Kind::Empty | Kind::Flat | Kind::Block(_) => {}
+            Form::Empty | Form::Flat | Form::Block(_) => {}
         }
         if in_brackets {
             self.source.skip(",");
@@ -150,7 +150,7 @@ impl Printer<'_> {
         self.pad(indent);
     }
 
-    fn item(&mut self, item: &Written, place: Place, in_brackets: bool) {
+    fn item(&mut self, item: &Written, columns: Columns, in_brackets: bool) {
         if !in_brackets {
             self.source.skip("-");
         }
@@ -159,13 +159,13 @@ impl Printer<'_> {
         let commented = self.source.comment_before_next().is_some();
         if self.is_block(item) && item.properties.is_empty() && !commented {
             self.out.push(' ');
-            self.collection(item, place.indent + INDENT, place.column + 1, true);
+            self.collection(item, columns.indent + INDENT, columns.column + 1, true);
         } else {
-            self.value(item, place);
+            self.value(item, columns);
         }
     }
 
-    fn entry(&mut self, key: &Written, value: &Written, place: Place) {
+    fn entry(&mut self, key: &Written, value: &Written, columns: Columns) {
         self.source.skip("? ");
         self.skip_properties(key);
         let shown = flow::key_text(self.source.text, key);
@@ -174,32 +174,32 @@ impl Printer<'_> {
         self.source.skip(":");
         self.out.push(':');
         self.skip_properties(value);
-        self.value(value, place);
+        self.value(value, columns);
     }
 
     /// The value behind a key or dash that was written, to the end of its last line.
-    fn value(&mut self, value: &Written, place: Place) {
-        let nested = place.indent + INDENT;
+    fn value(&mut self, value: &Written, columns: Columns) {
+        let nested = columns.indent + INDENT;
         if self.is_block(value) {
             self.push_properties(value);
             self.end_line();
-            self.collection(value, nested, place.column + 1, false);
+            self.collection(value, nested, columns.column + 1, false);
             return;
         }
-        match &value.kind {
-            Kind::Empty => {
+        match &value.form {
+            Form::Empty => {
                 self.push_properties(value);
                 self.end_line();
-                self.comments(nested, place.column + 1);
+                self.comments(nested, columns.column + 1);
             }
             _ if self.source.comment_before_next().is_some() => {
                 self.push_properties(value);
                 self.end_line();
                 self.comments(nested, 0);
                 self.pad(nested);
-                self.value_text_without_properties(value, place, "");
+                self.value_text_without_properties(value, columns, "");
             }
-            _ => self.value_text(value, place, " "),
+            _ => self.value_text(value, columns, " "),
         }
     }
 
@@ -218,27 +218,27 @@ impl Printer<'_> {
     }
 
     /// A value that starts in the open line, with its properties.
-    fn value_text(&mut self, value: &Written, place: Place, gap: &str) {
+    fn value_text(&mut self, value: &Written, columns: Columns, gap: &str) {
         let mut gap = gap;
         if !value.properties.is_empty() {
             self.out.push_str(gap);
             self.out.push_str(&value.properties);
             gap = " ";
         }
-        self.value_text_without_properties(value, place, gap);
+        self.value_text_without_properties(value, columns, gap);
     }
 
-    fn value_text_without_properties(&mut self, value: &Written, place: Place, gap: &str) {
-        let nested = place.indent + INDENT;
+    fn value_text_without_properties(&mut self, value: &Written, columns: Columns, gap: &str) {
+        let nested = columns.indent + INDENT;
         let text = self.source.text;
         self.out.push_str(gap);
-        let bare = match &value.kind {
-            Kind::Block(meaning) => return self.block_scalar(meaning, nested),
-            Kind::Flat => scalar::flat(&text[value.span.clone()], nested),
+        let bare = match &value.form {
+            Form::Block(meaning) => return self.block_scalar(meaning, nested),
+            Form::Flat => scalar::flat(&text[value.span.clone()], nested),
             _ => {
                 let line = self.out.rfind('\n').map_or(0, |end| end + 1);
                 let used = self.out[line..].chars().count();
-                let bare = flow::filled(text, value, place.indent, used).filter(|_| value.has_lines(text));
+                let bare = flow::filled(text, value, columns.indent, used).filter(|_| value.has_lines(text));
                 let bare = bare.unwrap_or_else(|| flow::inline(text, value));
                 // The properties were written in front.
                 match bare.strip_prefix(value.properties.as_str()) {

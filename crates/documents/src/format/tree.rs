@@ -13,11 +13,11 @@ pub(super) struct Written {
     pub(super) properties: String,
     /// In the text; of block collections only the start is exact.
     pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) form: Form,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum Form {
     /// No text at all.
     Empty,
     /// Plain or quoted text, or an alias, exactly its span.
@@ -73,16 +73,16 @@ pub(super) fn parse(text: &str) -> Option<Option<Written>> {
                 *properties = format!("&{name} {properties}").trim_end().to_owned();
             }
             Event::Scalar(value, style, _, _) => {
-                let kind = match style {
-                    ScalarStyle::Literal | ScalarStyle::Folded => Kind::Block(value.into_owned()),
-                    _ if range.is_empty() => Kind::Empty,
-                    _ => Kind::Flat,
+                let form = match style {
+                    ScalarStyle::Literal | ScalarStyle::Folded => Form::Block(value.into_owned()),
+                    _ if range.is_empty() => Form::Empty,
+                    _ => Form::Flat,
                 };
-                place(&mut stack, &mut root, written(tag(), range, kind));
+                attach(&mut stack, &mut root, written(tag(), range, form));
                 last = Last::Placed;
             }
             Event::Alias(_) => {
-                place(&mut stack, &mut root, written(None, range, Kind::Flat));
+                attach(&mut stack, &mut root, written(None, range, Form::Flat));
                 last = Last::Placed;
             }
             Event::SequenceStart(style, ..) | Event::MappingStart(style, ..) => {
@@ -97,7 +97,7 @@ pub(super) fn parse(text: &str) -> Option<Option<Written>> {
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let node = close(stack.pop()?, &range);
-                place(&mut stack, &mut root, node);
+                attach(&mut stack, &mut root, node);
                 last = Last::Placed;
             }
             _ => {}
@@ -106,11 +106,11 @@ pub(super) fn parse(text: &str) -> Option<Option<Written>> {
     Some(root)
 }
 
-fn written(tag: Option<String>, span: Range<usize>, kind: Kind) -> Written {
+fn written(tag: Option<String>, span: Range<usize>, form: Form) -> Written {
     Written {
         properties: tag.unwrap_or_default(),
         span,
-        kind,
+        form,
     }
 }
 
@@ -121,7 +121,7 @@ fn last_placed<'a>(stack: &'a mut [Frame], root: &'a mut Option<Written>) -> Opt
     }
 }
 
-fn place(stack: &mut [Frame], root: &mut Option<Written>, node: Written) {
+fn attach(stack: &mut [Frame], root: &mut Option<Written>, node: Written) {
     match stack.last_mut() {
         Some(frame) => frame.children.push(node),
         None => *root = Some(node),
@@ -130,15 +130,15 @@ fn place(stack: &mut [Frame], root: &mut Option<Written>, node: Written) {
 
 fn close(frame: Frame, end: &Range<usize>) -> Written {
     let flow = frame.flow;
-    let kind = if frame.mapping {
+    let form = if frame.mapping {
         let mut entries = Vec::with_capacity(frame.children.len() / 2);
         let mut children = frame.children.into_iter();
         while let (Some(key), Some(value)) = (children.next(), children.next()) {
             entries.push((key, value));
         }
-        Kind::Mapping { flow, entries }
+        Form::Mapping { flow, entries }
     } else {
-        Kind::Sequence {
+        Form::Sequence {
             flow,
             items: frame.children,
         }
@@ -146,7 +146,7 @@ fn close(frame: Frame, end: &Range<usize>) -> Written {
     Written {
         properties: frame.properties,
         span: frame.start..end.end.max(frame.start),
-        kind,
+        form,
     }
 }
 
@@ -154,8 +154,8 @@ impl Written {
     /// A collection in brackets, with or without properties.
     pub(super) fn is_flow(&self) -> bool {
         matches!(
-            self.kind,
-            Kind::Sequence { flow: true, .. } | Kind::Mapping { flow: true, .. }
+            self.form,
+            Form::Sequence { flow: true, .. } | Form::Mapping { flow: true, .. }
         )
     }
 

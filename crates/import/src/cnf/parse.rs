@@ -6,7 +6,7 @@ use std::vec;
 
 use shardwright_diagnostics::{FileId, Span};
 
-use super::scan::{Kind, Scanner, Token};
+use super::scan::{Scanner, Token, TokenKind};
 
 /// How deep values may be in each other.
 const MAX_DEPTH: usize = 16;
@@ -112,7 +112,7 @@ impl Parser {
         self.parts.push(Span::new(self.file, start, end));
     }
 
-    fn peek(&mut self) -> Option<&Kind> {
+    fn peek(&mut self) -> Option<&TokenKind> {
         self.tokens.peek().map(|token| &token.kind)
     }
 
@@ -127,12 +127,12 @@ impl Parser {
                 return settings;
             };
             match token.kind {
-                Kind::Mark(mark) if Some(mark) == close => return settings,
-                Kind::Name(name) => match self.setting(name, &token.range, depth) {
+                TokenKind::Mark(mark) if Some(mark) == close => return settings,
+                TokenKind::Name(name) => match self.setting(name, &token.range, depth) {
                     Some(setting) => settings.push(setting),
                     None => self.recover(),
                 },
-                Kind::Fault(message) => {
+                TokenKind::Fault(message) => {
                     self.fault(message, &token.range);
                     self.recover();
                 }
@@ -145,7 +145,7 @@ impl Parser {
     }
 
     fn setting(&mut self, name: String, range: &Range<usize>, depth: usize) -> Option<Setting> {
-        if self.peek() != Some(&Kind::Equals) {
+        if self.peek() != Some(&TokenKind::Equals) {
             self.fault("a name is followed by = or : and a value", range);
             return None;
         }
@@ -153,7 +153,7 @@ impl Parser {
         let (value, span) = self.value(depth)?;
         let name_span = self.span(range);
         self.part(name_span.start);
-        if matches!(self.peek(), Some(Kind::Mark(b';' | b','))) {
+        if matches!(self.peek(), Some(TokenKind::Mark(b';' | b','))) {
             self.take();
         }
         Some(Setting {
@@ -175,14 +175,14 @@ impl Parser {
             return None;
         }
         let value = match kind {
-            Kind::Boolean(value) => Value::Boolean(value),
-            Kind::Integer(number) => Value::Integer(number),
-            Kind::Float => Value::Float,
-            Kind::Text(mut text) => {
+            TokenKind::Boolean(value) => Value::Boolean(value),
+            TokenKind::Integer(number) => Value::Integer(number),
+            TokenKind::Float => Value::Float,
+            TokenKind::Text(mut text) => {
                 // Texts that follow each other are one.
-                while matches!(self.peek(), Some(Kind::Text(_)))
+                while matches!(self.peek(), Some(TokenKind::Text(_)))
                     && let Some(Token {
-                        kind: Kind::Text(more),
+                        kind: TokenKind::Text(more),
                         range,
                     }) = self.take()
                 {
@@ -191,17 +191,17 @@ impl Parser {
                 }
                 Value::Text(text)
             }
-            Kind::Mark(b'{') => {
+            TokenKind::Mark(b'{') => {
                 let settings = self.settings(Some(b'}'), depth + 1);
                 Value::Group(Group { settings })
             }
-            Kind::Mark(b'(') => Value::List(self.list(b')', depth + 1)?),
-            Kind::Mark(b'[') => Value::List(self.list(b']', depth + 1)?),
-            Kind::Fault(message) => {
+            TokenKind::Mark(b'(') => Value::List(self.list(b')', depth + 1)?),
+            TokenKind::Mark(b'[') => Value::List(self.list(b']', depth + 1)?),
+            TokenKind::Fault(message) => {
                 self.fault(message, &range);
                 return None;
             }
-            Kind::Name(_) | Kind::Equals | Kind::Mark(_) => {
+            TokenKind::Name(_) | TokenKind::Equals | TokenKind::Mark(_) => {
                 self.fault("a value is missing", &range);
                 return None;
             }
@@ -212,7 +212,7 @@ impl Parser {
     fn list(&mut self, close: u8, depth: usize) -> Option<Vec<(Value, Span)>> {
         let mut items = Vec::new();
         loop {
-            if self.peek() == Some(&Kind::Mark(close)) {
+            if self.peek() == Some(&TokenKind::Mark(close)) {
                 self.take();
                 return Some(items);
             }
@@ -223,8 +223,8 @@ impl Parser {
             self.part(item.1.start);
             items.push(item);
             match self.take() {
-                Some(token) if token.kind == Kind::Mark(close) => return Some(items),
-                Some(token) if token.kind == Kind::Mark(b',') => {}
+                Some(token) if token.kind == TokenKind::Mark(close) => return Some(items),
+                Some(token) if token.kind == TokenKind::Mark(b',') => {}
                 Some(token) => {
                     self.fault("entries are separated by commas", &token.range);
                     self.close();
@@ -243,8 +243,8 @@ impl Parser {
         let mut depth = 1_usize;
         while let Some(token) = self.take() {
             match token.kind {
-                Kind::Mark(b'{' | b'(' | b'[') => depth += 1,
-                Kind::Mark(b'}' | b')' | b']') => depth -= 1,
+                TokenKind::Mark(b'{' | b'(' | b'[') => depth += 1,
+                TokenKind::Mark(b'}' | b')' | b']') => depth -= 1,
                 _ => {}
             }
             if depth == 0 {
@@ -259,14 +259,14 @@ impl Parser {
         let mut depth = 0_usize;
         while let Some(kind) = self.peek() {
             match kind {
-                Kind::Mark(b'{' | b'(' | b'[') => depth += 1,
-                Kind::Mark(b'}' | b')' | b']') if depth == 0 => return,
-                Kind::Mark(b'}' | b')' | b']') => depth -= 1,
-                Kind::Mark(b';') if depth == 0 => {
+                TokenKind::Mark(b'{' | b'(' | b'[') => depth += 1,
+                TokenKind::Mark(b'}' | b')' | b']') if depth == 0 => return,
+                TokenKind::Mark(b'}' | b')' | b']') => depth -= 1,
+                TokenKind::Mark(b';') if depth == 0 => {
                     self.take();
                     return;
                 }
-                Kind::Name(_) if depth == 0 => return,
+                TokenKind::Name(_) if depth == 0 => return,
                 _ => {}
             }
             self.take();

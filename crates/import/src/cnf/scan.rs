@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Name(String),
     /// `=` or `:`
     Equals,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 /// A token and its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) range: Range<usize>,
 }
 
@@ -70,7 +70,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn text(&mut self) -> Kind {
+    fn text(&mut self) -> TokenKind {
         let mut value = String::new();
         let mut rest = self.text[self.at + 1..].char_indices();
         let start = self.at + 1;
@@ -78,7 +78,7 @@ impl<'t> Scanner<'t> {
             match letter {
                 '"' => {
                     self.at = start + at + 1;
-                    return Kind::Text(value);
+                    return TokenKind::Text(value);
                 }
                 '\\' => match self.escape(start + at) {
                     Some((escaped, length)) => {
@@ -94,7 +94,7 @@ impl<'t> Scanner<'t> {
             }
         }
         self.at = self.text.len();
-        Kind::Fault("the text does not end")
+        TokenKind::Fault("the text does not end")
     }
 
     /// The letter that the escape at a place stands for, and how many letters it takes.
@@ -119,7 +119,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> TokenKind {
         let end = self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
         let text = &self.text[self.at..end];
         self.at = end;
@@ -132,20 +132,20 @@ impl<'t> Scanner<'t> {
             None => digits.parse().ok(),
         };
         match (integer, text.parse::<f64>()) {
-            (Some(number), _) => Kind::Integer(number),
-            (None, Ok(_)) => Kind::Float,
-            (None, Err(_)) => Kind::Fault("not a number"),
+            (Some(number), _) => TokenKind::Integer(number),
+            (None, Ok(_)) => TokenKind::Float,
+            (None, Err(_)) => TokenKind::Fault("not a number"),
         }
     }
 
-    fn word(&mut self) -> Kind {
+    fn word(&mut self) -> TokenKind {
         let end = self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'*'));
         let word = &self.text[self.at..end];
         self.at = end;
         if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("false") {
-            return Kind::Boolean(word.eq_ignore_ascii_case("true"));
+            return TokenKind::Boolean(word.eq_ignore_ascii_case("true"));
         }
-        Kind::Name(word.to_owned())
+        TokenKind::Name(word.to_owned())
     }
 }
 
@@ -156,7 +156,7 @@ impl Iterator for Scanner<'_> {
         if !self.skip() {
             let range = self.at..self.text.len();
             self.at = self.text.len();
-            let kind = Kind::Fault("the comment does not end");
+            let kind = TokenKind::Fault("the comment does not end");
             return Some(Token { kind, range });
         }
         let start = self.at;
@@ -166,17 +166,17 @@ impl Iterator for Scanner<'_> {
             byte if byte.is_ascii_alphabetic() || byte == b'*' => self.word(),
             b'=' | b':' => {
                 self.at += 1;
-                Kind::Equals
+                TokenKind::Equals
             }
             mark @ (b'{' | b'}' | b'(' | b')' | b'[' | b']' | b',' | b';') => {
                 self.at += 1;
-                Kind::Mark(mark)
+                TokenKind::Mark(mark)
             }
             _ => {
                 let letter = self.text[start..].chars().next().map_or(1, char::len_utf8);
                 let include = self.text[start..].starts_with("@include");
                 self.at += if include { "@include".len() } else { letter };
-                Kind::Fault(match include {
+                TokenKind::Fault(match include {
                     true => "other files are not included: give the whole file",
                     false => "not a part of a configuration file",
                 })
@@ -193,15 +193,15 @@ impl Iterator for Scanner<'_> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         Scanner::new(text).map(|token| token.kind).collect()
     }
 
     #[test]
     fn escapes_are_those_of_libconfig() {
         let text = r#""\d+ \\d \" \x41 \xZZ \b""#;
-        assert_eq!(kinds(text), [Kind::Text(r#"\d+ \d " A \xZZ \b"#.to_owned())]);
-        assert_eq!(kinds("\"a\\tb\""), [Kind::Text("a\tb".to_owned())]);
+        assert_eq!(kinds(text), [TokenKind::Text(r#"\d+ \d " A \xZZ \b"#.to_owned())]);
+        assert_eq!(kinds("\"a\\tb\""), [TokenKind::Text("a\tb".to_owned())]);
     }
 
     #[test]

@@ -84,14 +84,16 @@ impl Raw {
             let position = bytes.iter().position(|&b| dfa.byte_classes().get(b) == class)?;
             classes[usize::from(byte)] = u8::try_from(position).ok()?;
         }
-        let mut walk = Walk {
+        let mut numbering = Numbering {
             cache: dfa.create_cache(),
             dfa,
             numbers: FxHashMap::default(),
             queue: Vec::new(),
         };
-        let start = dfa.start_state_forward(&mut walk.cache, &Input::new(b"")).ok()?;
-        let start = walk.number(start);
+        let start = dfa
+            .start_state_forward(&mut numbering.cache, &Input::new(b""))
+            .ok()?;
+        let start = numbering.number(start);
         let mut raw = Raw {
             next: [vec![ACCEPT; bytes.len()], vec![DEAD; bytes.len()]].concat(),
             accepting: vec![true, false],
@@ -100,15 +102,15 @@ impl Raw {
             start,
         };
         let mut done = 0;
-        while let Some(&state) = walk.queue.get(done) {
+        while let Some(&state) = numbering.queue.get(done) {
             done += 1;
-            if walk.queue.len() > limit {
+            if numbering.queue.len() > limit {
                 return None;
             }
             raw.accepting
-                .push(dfa.next_eoi_state(&mut walk.cache, state).ok()?.is_match());
+                .push(dfa.next_eoi_state(&mut numbering.cache, state).ok()?.is_match());
             for &byte in &raw.bytes {
-                raw.next.push(walk.step(state, byte)?);
+                raw.next.push(numbering.step(state, byte)?);
             }
         }
         Some(raw)
@@ -211,14 +213,14 @@ fn distances(next: &[u32], width: usize, accepting: &[bool], wanted: bool) -> Ve
     distances
 }
 
-struct Walk<'d> {
+struct Numbering<'d> {
     dfa: &'d dfa::DFA,
     cache: dfa::Cache,
     numbers: FxHashMap<LazyStateID, u32>,
     queue: Vec<LazyStateID>,
 }
 
-impl Walk<'_> {
+impl Numbering<'_> {
     /// The number of the state behind `byte`; `None` beyond the limit on bytes.
     fn step(&mut self, state: LazyStateID, byte: u8) -> Option<u32> {
         let next = self.dfa.next_state(&mut self.cache, state, byte).ok()?;
