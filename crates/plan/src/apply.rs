@@ -1,6 +1,8 @@
 //! Does a plan to a target: compare, send, read back; and finds out what happened when no answer comes.
 
-use crate::{Action, Applied, ApplyError, Change, Observed, Outcome, Plan, Problem, Report, Target, diff};
+use crate::{
+    Action, Applied, ApplyError, ApplyReport, Change, Observed, Outcome, Plan, Problem, Target, diff,
+};
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
 const MAX_SENDS: usize = 2;
@@ -10,9 +12,9 @@ const MAX_PROBLEMS: usize = 20;
 
 /// Does the target's part of `plan`, exactly, or nothing. The target is observed before and after; where it does not
 /// run the base of the plan nothing is sent.
-pub fn apply(plan: &Plan, target: &mut dyn Target) -> Report {
+pub fn apply(plan: &Plan, target: &mut dyn Target) -> ApplyReport {
     let mut run = Run {
-        report: Report {
+        report: ApplyReport {
             target: target.name().to_owned(),
             plan: plan.id.clone(),
             outcome: Outcome::NotSent,
@@ -35,7 +37,7 @@ pub fn apply(plan: &Plan, target: &mut dyn Target) -> Report {
             ),
         ),
     };
-    Report {
+    ApplyReport {
         outcome,
         message,
         ..run.report
@@ -66,7 +68,7 @@ enum Live {
 }
 
 struct Run<'a> {
-    report: Report,
+    report: ApplyReport,
     target: &'a mut dyn Target,
 }
 

@@ -28,7 +28,7 @@ pub use effect::{Action, Effect, Facts, RowChange, RowKey};
 pub use jiff::Timestamp;
 pub use kind::ObjectKind;
 pub use observed::{Base, Observed};
-pub use outcome::{Outcome, Problem, Report};
+pub use outcome::{ApplyReport, Outcome, Problem};
 pub use plan::{Change, Cost, Hazard, Meaning, Plan, SCHEMA_VERSION, Severity, Step, TargetPlan};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::schemas;

@@ -68,7 +68,7 @@ impl Outcome {
 
 /// What happened to one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct ApplyReport {
     /// Name of the target.
     pub target: String,
     /// Id of the plan.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use shardwright_plan::{LoadError, Outcome, Plan, Report, safety};
+use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
 
 use crate::args::{Apply, Global};
 use crate::commands::live::{self, Live, LockUse};
@@ -128,7 +128,7 @@ fn approve(ui: &Ui) -> Result<(), CommandError> {
     Err(refused("not approved"))
 }
 
-fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<Report> {
+fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
     let mut reports = Vec::with_capacity(live.len());
     for Live { target, .. } in live {
         ui.status(&format!("applying {} to {}", plan.short_id(), target.name()));
@@ -137,7 +137,7 @@ fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<Report> {
     reports
 }
 
-fn present(reports: &[Report], ui: &Ui) -> Result<(), CommandError> {
+fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
     if ui.format() == Format::Json {
         return ui.json(&serde_json::json!({ "reports": reports }));
     }

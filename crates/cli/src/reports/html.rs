@@ -79,7 +79,7 @@ fn finding(finding: &Finding) -> String {
         Severity::Warning => ("warning", "warning"),
         Severity::Info => ("info", "note"),
     };
-    let place = finding.place.as_ref().map_or_else(String::new, |place| {
+    let place = finding.location.as_ref().map_or_else(String::new, |place| {
         format!(
             " · {}:{}:{}",
             escaped(&place.path),

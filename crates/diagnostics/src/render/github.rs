@@ -21,14 +21,14 @@ fn annotation(finding: &Finding) -> String {
         Severity::Info => "notice",
     };
     let mut properties = Vec::new();
-    if let Some(place) = &finding.place {
-        properties.push(format!("file={}", property(&place.path)));
-        properties.push(format!("line={}", place.start.line));
-        properties.push(format!("endLine={}", place.end.line));
+    if let Some(location) = &finding.location {
+        properties.push(format!("file={}", property(&location.path)));
+        properties.push(format!("line={}", location.start.line));
+        properties.push(format!("endLine={}", location.end.line));
         // Columns are for annotations of one line only.
-        if place.start.line == place.end.line {
-            properties.push(format!("col={}", place.start.column));
-            properties.push(format!("endColumn={}", place.end.column));
+        if location.start.line == location.end.line {
+            properties.push(format!("col={}", location.start.column));
+            properties.push(format!("endColumn={}", location.end.column));
         }
     }
     properties.push(format!("title={}", property(finding.code.as_str())));

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::{
-    Applicability, Code, Counts, Decided, Finding, Place, Problems, Proof, Report, Severity, Sources, Witness,
+    Applicability, Code, Counts, Decided, Finding, Location, Problems, Proof, Report, Severity, Sources,
+    Witness,
 };
 
 #[derive(Serialize)]
@@ -138,7 +139,7 @@ fn decided(decided: &Decided) -> DecidedShape<'_> {
 }
 
 fn finding(finding: &Finding) -> FindingShape<'_> {
-    let place = finding.place.as_ref();
+    let location = finding.location.as_ref();
     FindingShape {
         code: finding.code,
         severity: finding.severity,
@@ -148,16 +149,16 @@ fn finding(finding: &Finding) -> FindingShape<'_> {
         instance: finding.instance.as_deref(),
         more_instances: finding.more_instances,
         rule_ids: &finding.rule_ids,
-        file: place.map(|place| place.path.as_str()),
-        line: place.map(|place| place.start.line),
-        column: place.map(|place| place.start.column),
-        end_line: place.map(|place| place.end.line),
-        end_column: place.map(|place| place.end.column),
+        file: location.map(|location| location.path.as_str()),
+        line: location.map(|location| location.start.line),
+        column: location.map(|location| location.start.column),
+        end_line: location.map(|location| location.end.line),
+        end_column: location.map(|location| location.end.column),
         related: finding
             .related
             .iter()
-            .map(|(place, text)| RelatedShape {
-                range: range(place),
+            .map(|(location, text)| RelatedShape {
+                range: range(location),
                 text,
             })
             .collect(),
@@ -175,8 +176,8 @@ fn finding(finding: &Finding) -> FindingShape<'_> {
             edits: fix
                 .edits
                 .iter()
-                .map(|(place, text)| EditShape {
-                    range: range(place),
+                .map(|(location, text)| EditShape {
+                    range: range(location),
                     text,
                 })
                 .collect(),
@@ -184,13 +185,13 @@ fn finding(finding: &Finding) -> FindingShape<'_> {
     }
 }
 
-fn range(place: &Place) -> Range<'_> {
+fn range(location: &Location) -> Range<'_> {
     Range {
-        file: &place.path,
-        line: place.start.line,
-        column: place.start.column,
-        end_line: place.end.line,
-        end_column: place.end.column,
+        file: &location.path,
+        line: location.start.line,
+        column: location.start.column,
+        end_line: location.end.line,
+        end_column: location.end.column,
     }
 }
 

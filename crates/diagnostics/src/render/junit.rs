@@ -73,15 +73,15 @@ fn tested(case: &Case) -> TestCase {
 }
 
 fn finding(finding: &Finding) -> TestCase {
-    let place = finding.place.as_ref();
-    let position = place.map(|place| format!(" {}:{}", place.start.line, place.start.column));
+    let location = finding.location.as_ref();
+    let position = location.map(|location| format!(" {}:{}", location.start.line, location.start.column));
     let failed = |kind| Verdict::Failed {
         kind,
         message: finding.message.clone(),
         details: finding.rendered.clone(),
     };
     TestCase {
-        class: place.map_or_else(|| "project".to_owned(), |place| place.path.clone()),
+        class: location.map_or_else(|| "project".to_owned(), |location| location.path.clone()),
         name: format!(
             "{}{} {}",
             finding.code,

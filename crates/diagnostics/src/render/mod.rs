@@ -10,4 +10,4 @@ mod report;
 pub mod sarif;
 pub mod text;
 
-pub use report::{Case, CaseOutcome, Decided, Finding, Place, PlacedFix, Report, Tool, Undecided};
+pub use report::{Case, CaseOutcome, Decided, Finding, Location, PlacedFix, Report, Tool, Undecided};

@@ -1,4 +1,4 @@
-//! Problems with their places resolved: the value that every report file is written from.
+//! Problems with their locator resolved: the value that every report file is written from.
 
 use crate::{
     Applicability, Code, CodeDoc, Counts, Diagnostic, Note, Position, Problems, Proof, Severity, Sources,
@@ -78,11 +78,11 @@ pub struct Finding {
     /// One line without a full stop.
     pub message: String,
     /// Where it is.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// What is said at that place; may be empty.
     pub label: String,
-    /// Other places that matter, with what is said there.
-    pub related: Vec<(Place, String)>,
+    /// Other locator that matter, with what is said there.
+    pub related: Vec<(Location, String)>,
     /// Lines below the excerpt.
     pub notes: Vec<Note>,
     /// The generator instance it was found in.
@@ -103,7 +103,7 @@ pub struct Finding {
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, from the directory that the program was started in.
     pub path: String,
     /// The first character.
@@ -118,7 +118,7 @@ pub struct PlacedFix {
     /// Whether it may be made without asking.
     pub applicability: Applicability,
     /// What is replaced, and by what.
-    pub edits: Vec<(Place, String)>,
+    pub edits: Vec<(Location, String)>,
 }
 
 /// Something that was tested and either held or did not, for reports of tests.
@@ -153,11 +153,11 @@ impl Report {
     /// seen from where the program was started; empty or `.` for the same place.
     #[must_use]
     pub fn new(problems: &Problems, sources: &Sources, directory: &str) -> Self {
-        let places = Places { sources, directory };
+        let locator = Locator { sources, directory };
         let findings = problems
             .sorted()
             .into_iter()
-            .map(|diagnostic| places.finding(diagnostic));
+            .map(|diagnostic| locator.finding(diagnostic));
         Self {
             findings: findings.collect(),
             counts: problems.counts(),
@@ -194,24 +194,24 @@ impl Finding {
     }
 }
 
-struct Places<'a> {
+struct Locator<'a> {
     sources: &'a Sources,
     directory: &'a str,
 }
 
-impl Places<'_> {
+impl Locator<'_> {
     fn finding(&self, diagnostic: &Diagnostic) -> Finding {
         let related = diagnostic
             .secondary
             .iter()
-            .map(|label| (self.place(label.span), label.text.clone()));
+            .map(|label| (self.location(label.span), label.text.clone()));
         let primary = diagnostic.primary.as_ref();
         Finding {
             code: diagnostic.code,
             severity: diagnostic.severity,
             proof: diagnostic.proof,
             message: diagnostic.message.clone(),
-            place: primary.map(|label| self.place(label.span)),
+            location: primary.map(|label| self.location(label.span)),
             label: primary.map(|label| label.text.clone()).unwrap_or_default(),
             related: related.collect(),
             notes: diagnostic.notes.clone(),
@@ -225,17 +225,17 @@ impl Places<'_> {
                 edits: fix
                     .edits
                     .iter()
-                    .map(|edit| (self.place(edit.span), edit.text.clone()))
+                    .map(|edit| (self.location(edit.span), edit.text.clone()))
                     .collect(),
             }),
             rendered: text::render_one(diagnostic, self.sources, false),
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn location(&self, span: Span) -> Location {
         let path = self.sources.path(span.file);
         let directory = self.directory.trim_end_matches('/');
-        Place {
+        Location {
             path: match directory {
                 "" if self.directory.is_empty() => path.to_owned(),
                 "." => path.to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Applicability, CodeDoc, Finding, Place, Report, Severity, Tool};
+use crate::{Applicability, CodeDoc, Finding, Location, Report, Severity, Tool};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -81,29 +81,29 @@ fn result(finding: &Finding, rules: &[Rule<'_>]) -> Value {
     if let Ok(index) = rules.binary_search_by(|rule| rule.code.cmp(finding.code.as_str())) {
         result["ruleIndex"] = json!(index);
     }
-    let mut location = Map::new();
-    if let Some(place) = &finding.place {
-        location.insert("physicalLocation".to_owned(), physical(place));
+    let mut shown = Map::new();
+    if let Some(location) = &finding.location {
+        shown.insert("physicalLocation".to_owned(), physical(location));
         if !finding.label.is_empty() {
-            location.insert("message".to_owned(), json!({"text": finding.label}));
+            shown.insert("message".to_owned(), json!({"text": finding.label}));
         }
     }
     if let Some(address) = &finding.address {
-        location.insert(
+        shown.insert(
             "logicalLocations".to_owned(),
             json!([{"fullyQualifiedName": address, "kind": "object"}]),
         );
     }
-    if !location.is_empty() {
-        result["locations"] = json!([location]);
+    if !shown.is_empty() {
+        result["locations"] = json!([shown]);
     }
     if !finding.related.is_empty() {
-        let related = finding.related.iter().enumerate().map(|(id, (place, text))| {
-            let mut location = json!({"id": id, "physicalLocation": physical(place)});
+        let related = finding.related.iter().enumerate().map(|(id, (location, text))| {
+            let mut shown = json!({"id": id, "physicalLocation": physical(location)});
             if !text.is_empty() {
-                location["message"] = json!({"text": text});
+                shown["message"] = json!({"text": text});
             }
-            location
+            shown
         });
         result["relatedLocations"] = related.collect();
     }
@@ -117,19 +117,19 @@ fn result(finding: &Finding, rules: &[Rule<'_>]) -> Value {
     result
 }
 
-fn physical(place: &Place) -> Value {
+fn physical(location: &Location) -> Value {
     json!({
-        "artifactLocation": {"uri": uri(&place.path)},
-        "region": region(place),
+        "artifactLocation": {"uri": uri(&location.path)},
+        "region": region(location),
     })
 }
 
-fn region(place: &Place) -> Value {
+fn region(location: &Location) -> Value {
     json!({
-        "startLine": place.start.line,
-        "startColumn": place.start.column,
-        "endLine": place.end.line,
-        "endColumn": place.end.column,
+        "startLine": location.start.line,
+        "startColumn": location.start.column,
+        "endLine": location.end.line,
+        "endColumn": location.end.column,
     })
 }
 
@@ -150,11 +150,11 @@ fn uri(path: &str) -> String {
 fn fix(finding: &Finding) -> Option<Value> {
     let fix = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty())?;
     let mut changes: Vec<(&str, Vec<Value>)> = Vec::new();
-    for (place, text) in &fix.edits {
-        let replacement = json!({"deletedRegion": region(place), "insertedContent": {"text": text}});
-        match changes.iter_mut().find(|(path, _)| *path == place.path) {
+    for (location, text) in &fix.edits {
+        let replacement = json!({"deletedRegion": region(location), "insertedContent": {"text": text}});
+        match changes.iter_mut().find(|(path, _)| *path == location.path) {
             Some((_, replacements)) => replacements.push(replacement),
-            None => changes.push((&place.path, vec![replacement])),
+            None => changes.push((&location.path, vec![replacement])),
         }
     }
     let changes: Vec<Value> = changes

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use insta::assert_snapshot;
 use shardwright_plan::{
-    Applied, ApplyError, Change, Observed, Outcome, Plan, Report, Target, TargetError, apply,
+    Applied, ApplyError, ApplyReport, Change, Observed, Outcome, Plan, Target, TargetError, apply,
 };
 use shardwright_rules::Configuration;
 
@@ -143,7 +143,7 @@ fn target(events: Vec<Event>) -> Scripted {
     }
 }
 
-fn said(report: &Report) -> String {
+fn said(report: &ApplyReport) -> String {
     let generation = |base: &Option<shardwright_plan::Base>| match base {
         Some(base) => base.generation.to_string(),
         None => "?".to_owned(),
