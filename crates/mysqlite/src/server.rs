@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shardwright_wire::auth::NativeVerifier;
 use shardwright_wire::{MysqlError, errors, write_packet};
 
@@ -34,6 +37,9 @@ impl fmt::Debug for User {
             .finish_non_exhaustive()
     }
 }
+
+/// Pause after a failed accept: most likely there are no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// What clients may take of the server.
 #[derive(Debug, Clone)]
@@ -97,7 +103,15 @@ impl fmt::Debug for Config {
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    acceptor: Option<JoinHandle<()>>,
+    acceptor: Option<Acceptor>,
+}
+
+/// The thread that accepts connections.
+struct Acceptor {
+    thread: JoinHandle<()>,
+    /// The thread waits for connections and for this to be closed. It is opened with the server, because a server must
+    /// stop where no descriptor is left.
+    stop: UnixStream,
 }
 
 /// What the acceptor and the connections share.
@@ -124,6 +138,8 @@ impl Server {
     /// The address cannot be listened on, or no thread can be started.
     pub fn bind(address: impl ToSocketAddrs, config: Config, backend: Arc<dyn Backend>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let (stop, stopped) = UnixStream::pair()?;
         let address = listener.local_addr()?;
         let verifiers = config
             .users
@@ -139,14 +155,14 @@ impl Server {
             next_id: AtomicU32::new(1),
             live: Mutex::default(),
         });
-        let acceptor = thread::Builder::new().name("mysqlite-accept".to_owned()).spawn({
+        let thread = thread::Builder::new().name("mysqlite-accept".to_owned()).spawn({
             let shared = Arc::clone(&shared);
-            move || accept(&listener, &shared)
+            move || accept(&listener, &stopped, &shared)
         })?;
         Ok(Self {
             shared,
             address,
-            acceptor: Some(acceptor),
+            acceptor: Some(Acceptor { thread, stop }),
         })
     }
 
@@ -168,16 +184,14 @@ impl Server {
     }
 
     fn stop(&mut self) {
-        let Some(acceptor) = self.acceptor.take() else {
+        let Some(Acceptor { thread, stop }) = self.acceptor.take() else {
             return;
         };
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.shared.end_all();
-        // A connection of our own wakes the acceptor; when it fails, the listener is already gone.
-        let woken = TcpStream::connect_timeout(&reachable(self.address), Duration::from_secs(5));
-        drop(woken);
+        drop(stop);
         // A thread that panicked has already told so; there is nothing to add.
-        let _ = acceptor.join();
+        let _ = thread.join();
     }
 }
 
@@ -193,16 +207,6 @@ impl fmt::Debug for Server {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
-}
-
-/// An unspecified address is reached over loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        other => other.ip(),
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 impl Shared {
@@ -261,18 +265,26 @@ impl Drop for Registration {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, stopped: &UnixStream, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.is_stopping() {
+        let mut awaited = [
+            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
+        ];
+        // A signal interrupts the wait; nothing else can be wrong with it but memory that is short for a moment.
+        if poll(&mut awaited, PollTimeout::NONE).is_err() {
+            thread::sleep(ACCEPT_PAUSE);
+        }
         let accepted = listener.accept();
         threads.retain(|thread| !thread.is_finished());
         match accepted {
             Ok((stream, peer)) => threads.extend(admit(shared, stream, peer)),
-            // Out of descriptors, most likely: wait for connections to end rather than spin.
-            Err(error) if error.kind() != io::ErrorKind::ConnectionAborted => {
-                thread::sleep(Duration::from_millis(10));
-            }
-            Err(_) => {}
+            Err(error) => match error.kind() {
+                io::ErrorKind::ConnectionAborted | io::ErrorKind::WouldBlock => {}
+                // Wait for connections to end rather than spin.
+                _ => thread::sleep(ACCEPT_PAUSE),
+            },
         }
     }
     shared.end_all();
