@@ -14,7 +14,7 @@ use crate::answer::Answer;
 use crate::backend::{Session, SessionContext};
 use crate::prepared::Statements;
 use crate::responder::{Layout, Responder};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::transport::{Transport, TransportError};
 
 /// How a connection came to its end.
@@ -37,42 +37,42 @@ impl From<MysqlError> for Ended {
     }
 }
 
-/// Serves a client to its end.
 /// Both ends of a connection.
 #[derive(Clone, Copy)]
-struct Between {
+struct Endpoints {
     peer: SocketAddr,
     local: SocketAddr,
 }
 
+/// Serves a client to its end.
 pub(crate) fn run(shared: &Shared, id: u32, stream: TcpStream, peer: SocketAddr) {
     // A connection without an address of its own has ended.
     let Ok(local) = stream.local_addr() else {
         return;
     };
-    let between = Between { peer, local };
+    let endpoints = Endpoints { peer, local };
     // Without these the connection works, only slower or less guarded.
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(
         shared.config.limits.idle_timeout.max(Duration::from_millis(1)),
     ));
     let mut transport = Transport::new(stream);
-    if let Err(Ended::With(error)) = serve(shared, id, between, &mut transport) {
+    if let Err(Ended::With(error)) = serve(shared, id, endpoints, &mut transport) {
         transport.queue_error(&error);
         // The client may be gone; the connection ends either way.
         let _ = transport.flush();
     }
 }
 
-fn serve(shared: &Shared, id: u32, between: Between, transport: &mut Transport) -> Result<(), Ended> {
+fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transport) -> Result<(), Ended> {
     let attempt = login(shared, id, transport)?;
     let capabilities = attempt.capabilities;
     let schema = attempt.request.database.clone().unwrap_or_default();
-    let session = open(shared, id, between, &attempt, &schema)?;
+    let session = open(shared, id, endpoints, &attempt, &schema)?;
     let mut connection = Connection {
         shared,
         id,
-        between,
+        endpoints,
         user: String::from_utf8_lossy(&attempt.request.user).into_owned(),
         transport,
         capabilities,
@@ -113,29 +113,29 @@ fn login(shared: &Shared, id: u32, transport: &mut Transport) -> Result<LoginAtt
 fn open(
     shared: &Shared,
     id: u32,
-    between: Between,
+    endpoints: Endpoints,
     attempt: &LoginAttempt,
     schema: &[u8],
 ) -> Result<Box<dyn Session>, MysqlError> {
-    let denied = || attempt.denied(&between.peer.ip().to_string());
+    let denied = || attempt.denied(&endpoints.peer.ip().to_string());
     let user = std::str::from_utf8(&attempt.request.user).map_err(|_| denied())?;
     let verifier = shared.verifier(user).ok_or_else(denied)?;
     attempt.verify(verifier).ok_or_else(denied)?;
-    session(shared, id, between, user, schema)
+    session(shared, id, endpoints, user, schema)
 }
 
 fn session(
     shared: &Shared,
     id: u32,
-    between: Between,
+    endpoints: Endpoints,
     user: &str,
     schema: &[u8],
 ) -> Result<Box<dyn Session>, MysqlError> {
     let context = SessionContext {
         connection_id: id,
         user: user.to_owned(),
-        peer: between.peer,
-        local: between.local,
+        peer: endpoints.peer,
+        local: endpoints.local,
     };
     let mut session = shared.backend.open_session(&context)?;
     if !schema.is_empty() {
@@ -152,7 +152,7 @@ fn text(bytes: &[u8]) -> Result<&str, MysqlError> {
 struct Connection<'s> {
     shared: &'s Shared,
     id: u32,
-    between: Between,
+    endpoints: Endpoints,
     user: String,
     transport: &'s mut Transport,
     capabilities: CapabilityFlags,
@@ -339,7 +339,7 @@ impl Connection<'_> {
             .verifier(&user)
             .is_some_and(|verifier| verifier.verify(&answer, &scramble).is_some());
         if !is_right {
-            let host = self.between.peer.ip();
+            let host = self.endpoints.peer.ip();
             return Err(errors::ACCESS_DENIED
                 .with(format_args!(
                     "Access denied for user '{user}'@'{host}' (using password: YES)"
@@ -352,7 +352,7 @@ impl Connection<'_> {
     fn replace_session(&mut self, user: &str, schema: &[u8]) -> Result<(), Ended> {
         self.statements.clear();
         self.session.close()?;
-        self.session = session(self.shared, self.id, self.between, user, schema)?;
+        self.session = session(self.shared, self.id, self.endpoints, user, schema)?;
         user.clone_into(&mut self.user);
         self.ok()
     }

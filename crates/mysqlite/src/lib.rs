@@ -6,15 +6,18 @@
 
 mod answer;
 mod backend;
+mod config;
 mod connection;
 mod prepared;
 mod responder;
 mod server;
+mod shared;
 pub mod sqlite;
 mod transport;
 pub mod world;
 
 pub use answer::{Answer, Cell, Completion, RowSink, Table, Value};
 pub use backend::{Backend, Interrupt, Session, SessionContext, StatementShape};
-pub use server::{Config, Limits, OnQuery, Server, User};
+pub use config::{Config, Limits, OnQuery, User};
+pub use server::Server;
 pub use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags};

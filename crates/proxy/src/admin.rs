@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession};
 use shardwright_mysqlite::{
-    Answer, Backend, Config, Limits, RowSink, Session, SessionContext, StatusFlags, Table, User, Value,
+    Answer, Backend, Config, Interrupt, Limits, RowSink, Session, SessionContext, StatusFlags, Table, User,
+    Value,
 };
 use shardwright_rules::{SessionView, Statement};
 use shardwright_sql::{LexMode, StatementClass, classify};
@@ -126,6 +127,10 @@ impl Session for AdminSession {
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
             None => self.sql(text, rows),
         }
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        self.sqlite.interrupt()
     }
 }
 

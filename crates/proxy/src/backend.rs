@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shardwright_wire::charset::{charset_of_collation, collation_name};
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
     Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, StatusFlags,
@@ -12,9 +11,10 @@ use shardwright_wire::{
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch, Socket};
 use crate::members::MemberRuntime;
-use crate::prepared::BackendStatements;
+use crate::set_names::SetNames;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
 pub(crate) const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
@@ -38,13 +38,6 @@ const UNREADABLE: u16 = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() |
 const UNREADABLE_SESSION: &[u8] = b"SELECT 1 FROM DUAL WHERE @@character_set_client IN \
     ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
     OR @@sql_mode LIKE '%ANSI_QUOTES%' OR @@sql_mode LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1";
-
-/// A character set of a session: what `SET NAMES` said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) charset: String,
-    pub(crate) collation: Option<String>,
-}
 
 /// What a connection must be for a session to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +88,7 @@ pub(crate) struct Backend {
     pub(crate) is_mariadb: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
-    pub(crate) names: Option<Names>,
+    pub(crate) names: Option<SetNames>,
     pub(crate) autocommit: bool,
     pub(crate) statements: BackendStatements,
     /// Code ran on it that may have changed how statements are to be read.
@@ -300,7 +293,7 @@ impl Backend {
         self.names = if self.is_mariadb {
             None
         } else {
-            Some(unknown_names())
+            Some(SetNames::unknown())
         };
         Ok(Ok(()))
     }
@@ -311,23 +304,6 @@ impl Backend {
         let outcome = self.exchange(Command::Query(UNREADABLE_SESSION)).await?;
         self.is_suspect = false;
         Ok(outcome.rows == 0)
-    }
-
-    /// Names that stand for the character set of the login, for servers that have lost it.
-    pub(crate) fn login_names(&self) -> Option<Names> {
-        let id = u16::from(self.fit.collation);
-        charset_of_collation(id).map(|charset| Names {
-            charset,
-            collation: collation_name(id),
-        })
-    }
-}
-
-/// Names that equal no session's, so that they are always set anew.
-fn unknown_names() -> Names {
-    Names {
-        charset: String::new(),
-        collation: None,
     }
 }
 

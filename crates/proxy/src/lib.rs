@@ -11,17 +11,19 @@
 
 mod admin;
 mod backend;
+mod backend_statements;
 mod channel;
 mod control;
 mod failpoint;
 mod members;
 mod options;
+mod permit;
 mod pool;
-mod prepared;
 mod proxy;
 mod refuse;
 mod secrets;
 mod session;
+mod set_names;
 mod shared;
 mod snapshot;
 mod stats;
@@ -29,6 +31,8 @@ mod store;
 mod tables;
 mod validate;
 mod worker;
+mod worker_handle;
+mod worker_thread;
 
 pub use control::RestoreError;
 pub use failpoint::UnknownFailPoint;

@@ -51,7 +51,7 @@ impl MemberRuntime {
     }
 
     /// `host:port`, or the path of a socket.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         if self.port == 0 {
             self.host.clone()
         } else {

@@ -19,7 +19,8 @@ use crate::failpoint::{FailPoints, UnknownFailPoint};
 use crate::options::Options;
 use crate::shared::{Phase, Shared};
 use crate::store::{Store, StoreError};
-use crate::worker::{self, NewSession, WorkerHandle};
+use crate::worker_handle::{NewSession, WorkerHandle};
+use crate::worker_thread;
 
 /// How often a drain looks whether sessions are left.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
@@ -126,7 +127,7 @@ fn start_workers(
     };
     let (mut handles, mut threads) = (Vec::new(), Vec::new());
     for number in 0..count.get() {
-        let (handle, thread) = worker::start(shared.clone(), number)?;
+        let (handle, thread) = worker_thread::start(shared.clone(), number)?;
         handles.push(handle);
         threads.push(thread);
     }
@@ -173,8 +174,8 @@ async fn accept(shared: &Shared, listener: &TcpListener, mut stopped: watch::Rec
 
 /// Hands a connection to the worker with the fewest sessions, or says that there are too many.
 fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let places = shared.session_place().zip(shared.login_place());
-    let Some((place, login_place)) = places else {
+    let permits = shared.session_permit().zip(shared.login_permit());
+    let Some((session_permit, login_permit)) = permits else {
         return refuse(&stream, &errors::CON_COUNT_ERROR.with("Too many connections"));
     };
     let prepared = stream.set_nodelay(true).and_then(|()| stream.into_std());
@@ -190,8 +191,8 @@ fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
         worker.take_on(NewSession {
             stream,
             peer,
-            place,
-            login_place,
+            session_permit,
+            login_permit,
         });
     }
 }

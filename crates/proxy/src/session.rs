@@ -4,6 +4,7 @@ mod answer;
 mod assumed;
 mod conclude;
 mod database;
+mod execute_parameters;
 mod forward;
 mod holds;
 mod keep;
@@ -16,6 +17,7 @@ mod questions;
 mod schema;
 mod set;
 mod statement;
+mod statements;
 mod text;
 mod wait;
 
@@ -31,11 +33,13 @@ use shardwright_wire::{CapabilityFlags, Command, ConnectError, DecodeError, Mysq
 use self::holds::Holds;
 use self::pending::Pending;
 use self::set::SetHistory;
+use self::statements::SessionStatements;
 use self::wait::Woken;
-use crate::backend::{Backend, Names};
+use crate::backend::Backend;
 use crate::channel::{Channel, Frame};
-use crate::prepared::SessionStatements;
-use crate::shared::{Phase, Place};
+use crate::permit::Permit;
+use crate::set_names::SetNames;
+use crate::shared::Phase;
 use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
 use crate::worker::{Slot, Worker};
@@ -92,9 +96,9 @@ struct Session {
     user: Arc<UserEntry>,
     /// The generation that is followed does not have the user any more.
     is_removed: bool,
-    _user_place: Place,
+    _user_permit: Permit,
     schema: Option<Arc<str>>,
-    names: Option<Names>,
+    names: Option<SetNames>,
     autocommit: bool,
     /// BEGIN and savepoints that no server has seen yet.
     pending: Pending,
@@ -123,7 +127,7 @@ pub(crate) async fn serve(
     number: u64,
     mut channel: Channel,
     peer: SocketAddr,
-    login_place: Place,
+    login_permit: Permit,
 ) {
     let timeout = worker.shared.limits.handshake_timeout;
     let login = login::log_in(&worker, &mut channel, peer);
@@ -135,14 +139,14 @@ pub(crate) async fn serve(
             return;
         }
     };
-    drop(login_place);
+    drop(login_permit);
     let mut session = Session {
         client: channel,
         client_ip: client_ip(peer),
         snapshot: accepted.snapshot,
         user: accepted.user,
         is_removed: false,
-        _user_place: accepted.user_place,
+        _user_permit: accepted.user_permit,
         schema: accepted.schema,
         capabilities: accepted.capabilities,
         collation: accepted.collation,

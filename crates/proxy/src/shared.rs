@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::control::Control;
 use crate::options::Limits;
-use crate::worker::WorkerHandle;
+use crate::permit::Permit;
+use crate::worker_handle::WorkerHandle;
 
 /// How far the end of a proxy has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,66 +108,29 @@ impl Shared {
         }
     }
 
-    /// A place among all sessions, or `None` when there are too many.
-    pub(crate) fn session_place(&self) -> Option<Place> {
-        Place::take(&self.sessions, self.limits.max_sessions)
+    /// A permit for one more session, or `None` when there are too many.
+    pub(crate) fn session_permit(&self) -> Option<Permit> {
+        Permit::take(&self.sessions, self.limits.max_sessions)
     }
 
-    /// A place among the logins that are under way.
-    pub(crate) fn login_place(&self) -> Option<Place> {
-        Place::take(&self.half_open, self.limits.max_half_open)
+    /// A permit for one more login under way.
+    pub(crate) fn login_permit(&self) -> Option<Permit> {
+        Permit::take(&self.half_open, self.limits.max_half_open)
     }
 
-    /// A place among the sessions of a user.
-    pub(crate) fn user_place(&self, user: &Arc<str>, limit: u32) -> Option<Place> {
+    /// A permit for one more session of a user.
+    pub(crate) fn user_permit(&self, user: &Arc<str>, limit: u32) -> Option<Permit> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match users.entry(user.clone()) {
             Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(entry) => entry.insert(Arc::default()).clone(),
         };
-        Place::take(&count, limit as usize)
+        Permit::take(&count, limit as usize)
     }
 
     /// Sessions of a user.
     pub(crate) fn user_sessions(&self, user: &str) -> usize {
         let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.get(user).map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-}
-
-/// One of a limited number of places; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(count: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        count
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| {
-                (taken < limit).then_some(taken + 1)
-            })
-            .ok()
-            .map(|_| Self(count.clone()))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_limited_and_given_back() {
-        let count = Arc::default();
-        let first = Place::take(&count, 2).unwrap();
-        let _second = Place::take(&count, 2).unwrap();
-        assert!(Place::take(&count, 2).is_none());
-        drop(first);
-        assert!(Place::take(&count, 2).is_some());
-        assert_eq!(count.load(Ordering::Relaxed), 1);
     }
 }

@@ -126,10 +126,10 @@ impl Counters {
         std::mem::take(&mut digests.entries).into_values().collect()
     }
 
-    pub(crate) fn report(&self, idle: Vec<MemberFigures>) -> Report {
+    pub(crate) fn figures(&self, idle: Vec<MemberFigures>) -> WorkerFigures {
         let rules = self.rules.borrow();
         let digests = self.digests.borrow();
-        Report {
+        WorkerFigures {
             rules: rules
                 .keys
                 .iter()
@@ -324,7 +324,7 @@ impl DigestTable {
 
 /// The figures of one worker, or of all of them once merged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct WorkerFigures {
     pub(crate) rules: Vec<((u32, Address), u64)>,
     pub(crate) members: Vec<(u64, MemberCounters)>,
     pub(crate) idle: Vec<MemberFigures>,
@@ -334,28 +334,30 @@ pub(crate) struct Report {
     pub(crate) totals: Vec<(&'static str, u64)>,
 }
 
-impl Report {
+impl WorkerFigures {
     /// Hits by rule id and address.
-    pub(crate) fn rule_hits(reports: &[Report]) -> FxHashMap<(u32, Address), u64> {
-        sum(reports.iter().flat_map(|report| report.rules.iter().cloned()))
+    pub(crate) fn rule_hits(figures: &[WorkerFigures]) -> FxHashMap<(u32, Address), u64> {
+        sum(figures.iter().flat_map(|figures| figures.rules.iter().cloned()))
     }
 
     /// Refusals by code.
-    pub(crate) fn all_refusals(reports: &[Report]) -> FxHashMap<Reason, u64> {
-        sum(reports.iter().flat_map(|report| report.refusals.iter().cloned()))
+    pub(crate) fn all_refusals(figures: &[WorkerFigures]) -> FxHashMap<Reason, u64> {
+        sum(figures
+            .iter()
+            .flat_map(|figures| figures.refusals.iter().cloned()))
     }
 
     /// Totals by name.
-    pub(crate) fn all_totals(reports: &[Report]) -> FxHashMap<&'static str, u64> {
-        sum(reports.iter().flat_map(|report| report.totals.iter().copied()))
+    pub(crate) fn all_totals(figures: &[WorkerFigures]) -> FxHashMap<&'static str, u64> {
+        sum(figures.iter().flat_map(|figures| figures.totals.iter().copied()))
     }
 
     /// What went through a member, and its idle connections.
-    pub(crate) fn member(reports: &[Report], number: u64) -> (MemberCounters, usize) {
+    pub(crate) fn member(figures: &[WorkerFigures], number: u64) -> (MemberCounters, usize) {
         let mut all = MemberCounters::default();
-        for (_, counters) in reports
+        for (_, counters) in figures
             .iter()
-            .flat_map(|report| &report.members)
+            .flat_map(|figures| &figures.members)
             .filter(|(member, _)| *member == number)
         {
             all.queries += counters.queries;
@@ -364,17 +366,17 @@ impl Report {
             all.bytes_received += counters.bytes_received;
             all.time_us += counters.time_us;
         }
-        let idle = reports
+        let idle = figures
             .iter()
-            .flat_map(|report| &report.idle)
+            .flat_map(|figures| &figures.idle)
             .filter(|figures| figures.member == number);
         (all, idle.map(|figures| figures.idle).sum())
     }
 
     /// Digests of all workers, merged.
-    pub(crate) fn all_digests(reports: &[Report]) -> Vec<DigestFigures> {
+    pub(crate) fn all_digests(figures: &[WorkerFigures]) -> Vec<DigestFigures> {
         let mut merged: FxHashMap<(HostgroupId, &str, &str, u64), DigestFigures> = FxHashMap::default();
-        for figures in reports.iter().flat_map(|report| &report.digests) {
+        for figures in figures.iter().flat_map(|figures| &figures.digests) {
             let key = (
                 figures.hostgroup,
                 figures.schema.as_str(),

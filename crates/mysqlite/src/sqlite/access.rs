@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-use super::information::INFORMATION_SCHEMA;
+use super::errors::Refused;
+use super::names::INFORMATION_SCHEMA;
 
 #[derive(Debug, Default)]
 pub(super) struct Access {
@@ -17,14 +18,6 @@ pub(super) struct Access {
     pub(super) databases: Vec<String>,
     /// What was refused, for the error.
     pub(super) refused: Option<Refused>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// The table is in another schema than the current one.
-    Table(String),
-    /// ATTACH, PRAGMA and their kind.
-    Statement,
 }
 
 #[derive(Debug, Clone, Default)]

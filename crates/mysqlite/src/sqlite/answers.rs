@@ -1,14 +1,13 @@
 //! Statements that SQLite does not run as they are: SET, SHOW, DESCRIBE.
 
-use shardwright_wire::{MysqlError, errors};
+use shardwright_wire::MysqlError;
 
 use super::errors as sqlite_errors;
+use super::errors::no_such_table;
 use super::lexer::Token;
-use super::run::send;
 use super::session::SqliteSession;
 use super::set::{Assignment, Setting, assignments};
 use super::show::{self, Show};
-use super::translate::Translated;
 use crate::answer::{Answer, RowSink, Table, Value};
 
 impl SqliteSession {
@@ -17,17 +16,17 @@ impl SqliteSession {
             match assignment {
                 Assignment::Ignored => {}
                 Assignment::CharacterSet(name) => {
-                    let mut facts = self.facts.lock();
+                    let mut state = self.state.lock();
                     for variable in ["client", "connection", "results"] {
                         let value = Value::Text(name.to_ascii_lowercase());
-                        facts
+                        state
                             .variables
                             .set_system(&format!("character_set_{variable}"), Some(value))?;
                     }
                 }
                 Assignment::User { name, expression } => {
                     let value = self.evaluate(expression)?;
-                    self.facts.lock().variables.set_user(&name, value)?;
+                    self.state.lock().variables.set_user(&name, value)?;
                 }
                 Assignment::System { name, value } => {
                     let value = match value {
@@ -35,10 +34,10 @@ impl SqliteSession {
                         Setting::Value(value) => Some(value),
                         Setting::Expression(expression) => Some(self.evaluate(expression)?),
                     };
-                    self.facts.lock().variables.set_system(&name, value)?;
+                    self.state.lock().variables.set_system(&name, value)?;
                     // Switching autocommit on commits (MySQL Reference Manual 15.3.1).
                     if name.to_ascii_lowercase().ends_with("autocommit")
-                        && self.facts.lock().variables.autocommit()
+                        && self.state.lock().variables.autocommit()
                     {
                         self.end("COMMIT")?;
                     }
@@ -91,41 +90,18 @@ impl SqliteSession {
             }
             Show::Variables { like } => {
                 let mut table = Table::of_text(&["Variable_name", "Value"]);
-                let facts = self.facts.lock();
-                let shown = facts
+                let state = self.state.lock();
+                let shown = state
                     .variables
                     .all()
                     .filter(|(name, _)| show::is_like(name, like.as_deref()));
                 for (name, value) in shown {
                     table = table.with_row([name.into(), value.clone()]);
                 }
-                drop(facts);
+                drop(state);
                 table.send(rows)
             }
             Show::Empty(columns) => Table::of_text(columns).send(rows),
         }
     }
-
-    pub(super) fn internal(&self, sql: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        // Table-valued pragmas run statements of their own while they are stepped through.
-        self.access.internally(|| {
-            let mut statement = self
-                .connection
-                .prepare(sql)
-                .map_err(|error| self.failure(&error))?;
-            send(&mut statement, &Translated::default(), rows, |error| {
-                self.failure(error)
-            })
-        })
-    }
-
-    pub(super) fn internal_table(&self, sql: &str) -> Result<Table, MysqlError> {
-        let mut table = Table::default();
-        self.internal(sql, &mut table)?;
-        Ok(table)
-    }
-}
-
-pub(super) fn no_such_table(schema: &str, table: &str) -> MysqlError {
-    errors::NO_SUCH_TABLE.with(format_args!("Table '{schema}.{table}' doesn't exist"))
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use shardwright_wire::{MysqlError, errors};
 use tempfile::TempDir;
 
-use super::information::INFORMATION_SCHEMA;
+use super::names::INFORMATION_SCHEMA;
 
 /// Schemas that a server may have.
 const MAX_SCHEMAS: usize = 10_000;

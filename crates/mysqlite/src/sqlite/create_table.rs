@@ -1,6 +1,6 @@
 //! CREATE TABLE: types, keys and options that SQLite does not know.
 
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 
 /// Integer types that become `INTEGER`, so that a primary key of one column numbers rows by itself.
 const INTEGERS: [&str; 6] = ["INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "INTEGER"];
@@ -31,7 +31,7 @@ pub(super) fn rewrite<'a>(tokens: &[Token<'a>]) -> Option<Vec<Token<'a>>> {
         };
         if !is_first {
             out.push(Token {
-                kind: Kind::Symbol,
+                kind: TokenKind::Symbol,
                 text: ",",
             });
         }
@@ -97,7 +97,7 @@ fn rewrite_element<'a>(element: &[Token<'a>]) -> Option<Vec<Token<'a>>> {
 
 fn rewrite_column<'a>(column: &[Token<'a>]) -> Vec<Token<'a>> {
     let word = |text: &'static str| Token {
-        kind: Kind::Word,
+        kind: TokenKind::Word,
         text,
     };
     let mut out: Vec<Token<'a>> = column.iter().take(1).copied().collect();
@@ -149,13 +149,13 @@ mod tests {
         let sql = "CREATE TABLE `City` (
             `ID` int(11) unsigned NOT NULL AUTO_INCREMENT COMMENT 'key',
             `Name` char(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
-            `Kind` enum('a','b') DEFAULT 'a',
+            `TokenKind` enum('a','b') DEFAULT 'a',
             `Seen` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-            PRIMARY KEY (`ID`), KEY `Name` (`Name`), UNIQUE KEY `k` (`Name`,`Kind`)
+            PRIMARY KEY (`ID`), KEY `Name` (`Name`), UNIQUE KEY `k` (`Name`,`TokenKind`)
         ) ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT CHARSET=utf8mb4";
         let expected = "CREATE TABLE `City` (`ID` INTEGER NOT NULL , `Name` char(35) NOT NULL DEFAULT '' , \
-                        `Kind` TEXT DEFAULT 'a' , `Seen` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP , \
-                        PRIMARY KEY (`ID`) , UNIQUE (`Name`,`Kind`) )";
+                        `TokenKind` TEXT DEFAULT 'a' , `Seen` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP , \
+                        PRIMARY KEY (`ID`) , UNIQUE (`Name`,`TokenKind`) )";
         let squeezed = |text: &str| text.replace(' ', "");
         assert_eq!(squeezed(&translated(sql)), squeezed(expected));
     }
@@ -169,7 +169,7 @@ mod tests {
             "CREATE TABLE t (a INT",
         ] {
             assert_eq!(
-                rewrite(&translate::without_space(&lexer::tokens(sql).unwrap())),
+                rewrite(&lexer::without_space(&lexer::tokens(sql).unwrap())),
                 None,
                 "{sql}"
             );

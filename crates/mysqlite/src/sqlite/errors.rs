@@ -3,7 +3,14 @@
 use rusqlite::{Error, ErrorCode, ffi};
 use shardwright_wire::{MysqlError, errors};
 
-use super::access::Refused;
+/// What a statement may not touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The table is in another schema than the current one.
+    Table(String),
+    /// ATTACH, PRAGMA and their kind.
+    Statement,
+}
 
 /// The error of a statement, or of what was refused while it was prepared.
 pub(super) fn statement(error: &Error, refused: Option<&Refused>, schema: Option<&str>) -> MysqlError {
@@ -12,7 +19,7 @@ pub(super) fn statement(error: &Error, refused: Option<&Refused>, schema: Option
             return errors::NOT_ALLOWED_COMMAND.with("The used command is not allowed");
         }
         (Some(Refused::Table(_)), None) => return errors::NO_DB.with("No database selected"),
-        (Some(Refused::Table(table)), Some(schema)) => return no_such_table(table, Some(schema)),
+        (Some(Refused::Table(table)), Some(schema)) => return table_not_found(table, Some(schema)),
         (None, _) => {}
     }
     match error {
@@ -66,7 +73,7 @@ fn failure(error: ffi::Error, message: &str, schema: Option<&str>) -> MysqlError
 fn by_message(message: &str, schema: Option<&str>) -> Option<MysqlError> {
     let after = |start: &str| message.strip_prefix(start);
     if let Some(table) = after("no such table: ") {
-        return Some(no_such_table(table, schema));
+        return Some(table_not_found(table, schema));
     }
     if let Some(column) =
         after("no such column: ").or_else(|| message.split_once(" has no column named ").map(|(_, c)| c))
@@ -96,7 +103,7 @@ fn by_message(message: &str, schema: Option<&str>) -> Option<MysqlError> {
         )));
     }
     if let Some(database) = after("unknown database ") {
-        return Some(errors::BAD_DB.with(format_args!("Unknown database '{}'", database.trim_matches('"'))));
+        return Some(unknown_schema(database.trim_matches('"')));
     }
     let is_count = (message.contains(" columns but ") && message.ends_with(" values were supplied"))
         || message.contains(" values for ") && message.ends_with(" columns");
@@ -109,11 +116,19 @@ fn by_message(message: &str, schema: Option<&str>) -> Option<MysqlError> {
     is_syntax.then(|| syntax(message))
 }
 
-fn no_such_table(table: &str, schema: Option<&str>) -> MysqlError {
+/// Error 1146.
+pub(super) fn no_such_table(schema: &str, table: &str) -> MysqlError {
+    errors::NO_SUCH_TABLE.with(format_args!("Table '{schema}.{table}' doesn't exist"))
+}
+
+/// Error 1049.
+pub(super) fn unknown_schema(name: &str) -> MysqlError {
+    errors::BAD_DB.with(format_args!("Unknown database '{name}'"))
+}
+
+fn table_not_found(table: &str, schema: Option<&str>) -> MysqlError {
     match (table.contains('.'), schema) {
-        (false, Some(schema)) => {
-            errors::NO_SUCH_TABLE.with(format_args!("Table '{schema}.{table}' doesn't exist"))
-        }
+        (false, Some(schema)) => no_such_table(schema, table),
         (false, None) => errors::NO_DB.with("No database selected"),
         (true, _) => errors::NO_SUCH_TABLE.with(format_args!("Table '{table}' doesn't exist")),
     }

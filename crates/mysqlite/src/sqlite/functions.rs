@@ -20,7 +20,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What functions know of their session.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct SessionState {
     pub(super) schema: Option<String>,
     pub(super) last_insert_id: i64,
     pub(super) row_count: i64,
@@ -28,12 +28,12 @@ pub(super) struct Facts {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct SharedFacts(Arc<Mutex<Facts>>);
+pub(super) struct SharedState(Arc<Mutex<SessionState>>);
 
-impl SharedFacts {
+impl SharedState {
     pub(super) fn new(server_version: &str) -> Self {
         let variables = Variables::new(server_version);
-        Self(Arc::new(Mutex::new(Facts {
+        Self(Arc::new(Mutex::new(SessionState {
             schema: None,
             last_insert_id: 0,
             row_count: -1,
@@ -41,7 +41,7 @@ impl SharedFacts {
         })))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Facts> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,18 +67,18 @@ pub(super) struct Identity<'i> {
 
 pub(super) fn register(
     connection: &Connection,
-    facts: &SharedFacts,
+    state: &SharedState,
     identity: &Identity<'_>,
     is_stopping: &Arc<AtomicBool>,
 ) -> rusqlite::Result<()> {
     for name in ["database", "schema"] {
-        fact(connection, name, facts, |facts| facts.schema.clone().into())?;
+        session_value(connection, name, state, |state| state.schema.clone().into())?;
     }
-    fact(connection, "last_insert_id", facts, |facts| {
-        Value::Int(facts.last_insert_id)
+    session_value(connection, "last_insert_id", state, |state| {
+        Value::Int(state.last_insert_id)
     })?;
-    fact(connection, "row_count", facts, |facts| {
-        Value::Int(facts.row_count)
+    session_value(connection, "row_count", state, |state| {
+        Value::Int(state.row_count)
     })?;
     for name in ["user", "current_user", "session_user", "system_user"] {
         constant(connection, name, Value::Text(identity.user.clone()))?;
@@ -93,7 +93,7 @@ pub(super) fn register(
         "version",
         Value::Text(identity.server_version.to_owned()),
     )?;
-    variables(connection, facts)?;
+    variables(connection, state)?;
     for (name, sql) in [
         ("now", "SELECT datetime('now')"),
         ("curdate", "SELECT date('now')"),
@@ -107,15 +107,15 @@ pub(super) fn register(
     sleep(connection, Arc::clone(is_stopping))
 }
 
-fn fact(
+fn session_value(
     connection: &Connection,
     name: &str,
-    facts: &SharedFacts,
-    read: fn(&Facts) -> Value,
+    state: &SharedState,
+    read: fn(&SessionState) -> Value,
 ) -> rusqlite::Result<()> {
-    let facts = facts.clone();
+    let state = state.clone();
     connection.create_scalar_function(name, 0, FunctionFlags::SQLITE_UTF8, move |_| {
-        Ok(Owned(read(&facts.lock())))
+        Ok(Owned(read(&state.lock())))
     })
 }
 
@@ -125,23 +125,23 @@ fn constant(connection: &Connection, name: &str, value: Value) -> rusqlite::Resu
     })
 }
 
-fn variables(connection: &Connection, facts: &SharedFacts) -> rusqlite::Result<()> {
-    let system = facts.clone();
+fn variables(connection: &Connection, state: &SharedState) -> rusqlite::Result<()> {
+    let system = state.clone();
     connection.create_scalar_function(
         "mysql_system_variable",
         1,
         FunctionFlags::SQLITE_UTF8,
         move |context| {
             let name: String = context.get(0)?;
-            let facts = system.lock();
-            facts
+            let state = system.lock();
+            state
                 .variables
                 .system(&name)
                 .map(|value| Owned(value.clone()))
                 .map_err(|error| Error::UserFunctionError(error.into()))
         },
     )?;
-    let user = facts.clone();
+    let user = state.clone();
     connection.create_scalar_function(
         "mysql_user_variable",
         1,

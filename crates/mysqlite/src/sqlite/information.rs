@@ -3,11 +3,8 @@
 use shardwright_wire::MysqlError;
 
 use super::errors as sqlite_errors;
+use super::names::{INFORMATION_SCHEMA, quote_name};
 use super::session::SqliteSession;
-use super::translate::quote_name;
-
-/// The schema's name. No other can have it.
-pub(super) const INFORMATION_SCHEMA: &str = "information_schema";
 
 const CREATE: &str = "ATTACH ':memory:' AS information_schema; \
     CREATE TABLE information_schema.TABLES (TABLE_CATALOG TEXT, TABLE_SCHEMA TEXT, TABLE_NAME TEXT, TABLE_TYPE TEXT)";

@@ -5,7 +5,7 @@ use shardwright_wire::MysqlError;
 use super::errors::syntax;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// White space and comments.
     Space,
     /// A bare word: keyword or name.
@@ -25,31 +25,31 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'a str,
 }
 
 impl Token<'_> {
     pub(super) fn is_word(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     pub(super) fn is_symbol(&self, symbol: &str) -> bool {
-        self.kind == Kind::Symbol && self.text == symbol
+        self.kind == TokenKind::Symbol && self.text == symbol
     }
 
     /// The name that a word or a name in backticks stands for.
     pub(super) fn name(&self) -> Option<String> {
         match self.kind {
-            Kind::Word => Some(self.text.to_owned()),
-            Kind::Quoted => Some(self.text[1..self.text.len() - 1].replace("``", "`")),
+            TokenKind::Word => Some(self.text.to_owned()),
+            TokenKind::Quoted => Some(self.text[1..self.text.len() - 1].replace("``", "`")),
             _ => None,
         }
     }
 
     /// The contents of a string.
     pub(super) fn string(&self) -> Option<String> {
-        (self.kind == Kind::Text).then(|| unescape(self.text))
+        (self.kind == TokenKind::Text).then(|| unescape(self.text))
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn tokens(sql: &str) -> Result<Vec<Token<'_>>, MysqlError> {
     if let Some(end) = tokens.iter().position(|token| token.is_symbol(";")) {
         if tokens[end..]
             .iter()
-            .any(|token| token.kind != Kind::Space && !token.is_symbol(";"))
+            .any(|token| token.kind != TokenKind::Space && !token.is_symbol(";"))
         {
             return Err(syntax("several statements in one query"));
         }
@@ -79,12 +79,12 @@ pub(super) fn statements(script: &str) -> Result<Vec<String>, MysqlError> {
     let tokens = all_tokens(script)?;
     let statements = tokens.split(|token| token.is_symbol(";"));
     Ok(statements
-        .filter(|tokens| tokens.iter().any(|token| token.kind != Kind::Space))
+        .filter(|tokens| tokens.iter().any(|token| token.kind != TokenKind::Space))
         .map(|tokens| {
             tokens
                 .iter()
                 .map(|token| {
-                    if token.kind == Kind::Space {
+                    if token.kind == TokenKind::Space {
                         " "
                     } else {
                         token.text
@@ -95,6 +95,15 @@ pub(super) fn statements(script: &str) -> Result<Vec<String>, MysqlError> {
         .collect())
 }
 
+/// The tokens without white space and comments.
+pub(super) fn without_space<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
+    tokens
+        .iter()
+        .filter(|token| token.kind != TokenKind::Space)
+        .copied()
+        .collect()
+}
+
 fn all_tokens(sql: &str) -> Result<Vec<Token<'_>>, MysqlError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -103,10 +112,10 @@ fn all_tokens(sql: &str) -> Result<Vec<Token<'_>>, MysqlError> {
         let rest = &sql[at..];
         let (kind, len) = if let Some(len) = executable_comment(rest) {
             is_in_executable_comment = true;
-            (Kind::Space, len)
+            (TokenKind::Space, len)
         } else if is_in_executable_comment && rest.starts_with("*/") {
             is_in_executable_comment = false;
-            (Kind::Space, 2)
+            (TokenKind::Space, 2)
         } else {
             token(rest)?
         };
@@ -131,7 +140,7 @@ fn executable_comment(rest: &str) -> Option<usize> {
     Some(opener.len() + digits)
 }
 
-fn token(rest: &str) -> Result<(Kind, usize), MysqlError> {
+fn token(rest: &str) -> Result<(TokenKind, usize), MysqlError> {
     let bytes = rest.as_bytes();
     let while_len = |from: usize, is_part: fn(u8) -> bool| {
         from + bytes[from..].iter().take_while(|b| is_part(**b)).count()
@@ -144,32 +153,34 @@ fn token(rest: &str) -> Result<(Kind, usize), MysqlError> {
     };
     let two = rest.get(..2).unwrap_or_default();
     Ok(match bytes[0] {
-        byte if byte.is_ascii_whitespace() => (Kind::Space, while_len(1, |byte| byte.is_ascii_whitespace())),
-        b'#' => (Kind::Space, line()),
+        byte if byte.is_ascii_whitespace() => {
+            (TokenKind::Space, while_len(1, |byte| byte.is_ascii_whitespace()))
+        }
+        b'#' => (TokenKind::Space, line()),
         // In MySQL two dashes begin a comment only before white space or a control character.
-        b'-' if two == "--" && bytes.get(2).is_none_or(|byte| *byte <= b' ') => (Kind::Space, line()),
+        b'-' if two == "--" && bytes.get(2).is_none_or(|byte| *byte <= b' ') => (TokenKind::Space, line()),
         b'/' if two == "/*" => match rest[2..].find("*/") {
-            Some(end) => (Kind::Space, end + 4),
+            Some(end) => (TokenKind::Space, end + 4),
             None => return Err(syntax("a comment does not end")),
         },
-        b'\'' | b'"' => (Kind::Text, quoted_len(bytes, true)?),
-        b'`' => (Kind::Quoted, quoted_len(bytes, false)?),
+        b'\'' | b'"' => (TokenKind::Text, quoted_len(bytes, true)?),
+        b'`' => (TokenKind::Quoted, quoted_len(bytes, false)?),
         b'@' if two == "@@" => (
-            Kind::SystemVariable,
+            TokenKind::SystemVariable,
             while_len(2, |byte| is_name(byte) || byte == b'.'),
         ),
         b'@' => (
-            Kind::UserVariable,
+            TokenKind::UserVariable,
             while_len(1, |byte| is_name(byte) || byte == b'.'),
         ),
-        byte if byte.is_ascii_digit() => (Kind::Number, number_len(bytes)),
-        byte if is_name(byte) => (Kind::Word, while_len(1, is_name)),
+        byte if byte.is_ascii_digit() => (TokenKind::Number, number_len(bytes)),
+        byte if is_name(byte) => (TokenKind::Word, while_len(1, is_name)),
         _ => {
             let long = [
                 "<=>", "&&", "||", "<=", ">=", "<>", "!=", ":=", "<<", ">>", "->>", "->",
             ];
             (
-                Kind::Symbol,
+                TokenKind::Symbol,
                 long.iter()
                     .find(|symbol| rest.starts_with(**symbol))
                     .map_or(1, |symbol| symbol.len()),
@@ -248,11 +259,11 @@ fn unescape(literal: &str) -> String {
 mod tests {
     use super::*;
 
-    fn kinds(sql: &str) -> Vec<(Kind, &str)> {
+    fn kinds(sql: &str) -> Vec<(TokenKind, &str)> {
         tokens(sql)
             .unwrap()
             .into_iter()
-            .filter(|t| t.kind != Kind::Space)
+            .filter(|t| t.kind != TokenKind::Space)
             .map(|t| (t.kind, t.text))
             .collect()
     }
@@ -281,7 +292,11 @@ mod tests {
         assert_eq!(kinds("1--1").len(), 4);
         assert_eq!(
             kinds("1 -- 1\n+ 2 # x"),
-            [(Kind::Number, "1"), (Kind::Symbol, "+"), (Kind::Number, "2")]
+            [
+                (TokenKind::Number, "1"),
+                (TokenKind::Symbol, "+"),
+                (TokenKind::Number, "2")
+            ]
         );
     }
 
@@ -289,7 +304,7 @@ mod tests {
     fn executable_comments_are_executed() {
         assert_eq!(
             kinds("/*!40101 SET */ /* not */ x"),
-            [(Kind::Word, "SET"), (Kind::Word, "x")]
+            [(TokenKind::Word, "SET"), (TokenKind::Word, "x")]
         );
     }
 

@@ -5,8 +5,8 @@ use rusqlite::types::ValueRef;
 use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError};
 
 use super::errors as sqlite_errors;
-use super::information::INFORMATION_SCHEMA;
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
+use super::names::INFORMATION_SCHEMA;
 use super::session::SqliteSession;
 use super::translate::{Translated, translate};
 use crate::answer::{Answer, Cell, Completion, RowSink, Table, Value};
@@ -28,7 +28,7 @@ impl SqliteSession {
             && !tokens.iter().any(|token| token.is_word("TEMPORARY"));
         if defines {
             self.end("COMMIT")?;
-        } else if !self.facts.lock().variables.autocommit() {
+        } else if !self.state.lock().variables.autocommit() {
             self.begin_if_none()?;
         }
         let translated = self.translate(tokens)?;
@@ -43,7 +43,7 @@ impl SqliteSession {
         }
         if statement.column_count() > 0 {
             let answer = send(&mut statement, &translated, rows, |error| self.failure(error));
-            self.facts.lock().row_count = -1;
+            self.state.lock().row_count = -1;
             return answer;
         }
         let changed = statement.raw_execute().map_err(|error| self.failure(&error))?;
@@ -57,10 +57,10 @@ impl SqliteSession {
         } else {
             0
         };
-        let mut facts = self.facts.lock();
-        facts.row_count = affected_rows as i64;
+        let mut state = self.state.lock();
+        state.row_count = affected_rows as i64;
         if last_insert_id != 0 {
-            facts.last_insert_id = last_insert_id;
+            state.last_insert_id = last_insert_id;
         }
         let last_insert_id = u64::try_from(last_insert_id).unwrap_or(0);
         Ok(Answer::Ok(Completion {
@@ -110,9 +110,23 @@ impl SqliteSession {
         Ok(statement)
     }
 
-    pub(super) fn failure(&self, error: &rusqlite::Error) -> MysqlError {
-        let refused = self.access.lock().refused.take();
-        sqlite_errors::statement(error, refused.as_ref(), self.schema.as_deref())
+    pub(super) fn internal(&self, sql: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        // Table-valued pragmas run statements of their own while they are stepped through.
+        self.access.internally(|| {
+            let mut statement = self
+                .connection
+                .prepare(sql)
+                .map_err(|error| self.failure(&error))?;
+            send(&mut statement, &Translated::default(), rows, |error| {
+                self.failure(error)
+            })
+        })
+    }
+
+    pub(super) fn internal_table(&self, sql: &str) -> Result<Table, MysqlError> {
+        let mut table = Table::default();
+        self.internal(sql, &mut table)?;
+        Ok(table)
     }
 
     pub(super) fn evaluate(&mut self, expression: &[Token<'_>]) -> Result<Value, MysqlError> {
@@ -204,7 +218,7 @@ fn cell(value: ValueRef<'_>) -> Cell<'_> {
 
 pub(super) fn with_keyword<'a>(keyword: &'static str, rest: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut tokens = vec![Token {
-        kind: Kind::Word,
+        kind: TokenKind::Word,
         text: keyword,
     }];
     tokens.extend_from_slice(rest);

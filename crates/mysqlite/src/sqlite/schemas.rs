@@ -4,9 +4,10 @@ use shardwright_wire::{MysqlError, errors};
 
 use super::catalog::Schema;
 use super::errors as sqlite_errors;
+use super::errors::unknown_schema;
 use super::lexer::Token;
+use super::names::quote_name;
 use super::session::SqliteSession;
-use super::translate::quote_name;
 use crate::answer::{Answer, Completion};
 
 /// Schemas attached at a time; SQLite's own limit is 10.
@@ -119,11 +120,7 @@ impl SqliteSession {
     }
 
     pub(super) fn set_schema(&mut self, schema: Option<String>) {
-        self.facts.lock().schema.clone_from(&schema);
+        self.state.lock().schema.clone_from(&schema);
         self.schema = schema;
     }
-}
-
-pub(super) fn unknown_schema(name: &str) -> MysqlError {
-    errors::BAD_DB.with(format_args!("Unknown database '{name}'"))
 }

@@ -4,20 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, OpenFlags};
-use shardwright_wire::{ColumnDefinition, MysqlError, StatusFlags, errors};
+use shardwright_wire::MysqlError;
 
 use super::access::SharedAccess;
-use super::answers::no_such_table;
-use super::catalog::{BUSY_TIMEOUT, Catalog, Schema};
+use super::catalog::{BUSY_TIMEOUT, Catalog};
 use super::errors as sqlite_errors;
-use super::functions::{self, Identity, SharedFacts};
-use super::lexer::{self, Kind, Token};
-use super::run::{declared, definitions, with_keyword};
-use super::schemas::unknown_schema;
-use super::show;
-use super::translate::without_space;
-use crate::answer::{Answer, RowSink, Table, Value};
-use crate::backend::{Interrupt, Session, SessionContext, StatementShape};
+use super::functions::{self, Identity, SharedState};
+use crate::answer::Answer;
+use crate::backend::SessionContext;
 
 /// Instructions of SQLite's machine between two looks at whether to stop.
 const STOP_CHECK_INTERVAL: i32 = 10_000;
@@ -27,7 +21,7 @@ pub struct SqliteSession {
     pub(super) connection: Connection,
     pub(super) catalog: Arc<Catalog>,
     pub(super) access: SharedAccess,
-    pub(super) facts: SharedFacts,
+    pub(super) state: SharedState,
     pub(super) is_stopping: Arc<AtomicBool>,
     pub(super) schema: Option<String>,
     /// Attached schemas, in the order in which SQLite looks for tables.
@@ -41,7 +35,7 @@ impl SqliteSession {
         context: &SessionContext,
     ) -> Result<Self, MysqlError> {
         let access = SharedAccess::default();
-        let facts = SharedFacts::new(server_version);
+        let state = SharedState::new(server_version);
         let is_stopping = Arc::new(AtomicBool::new(false));
         let identity = Identity {
             user: format!("{}@{}", context.user, context.peer.ip()),
@@ -49,77 +43,16 @@ impl SqliteSession {
             server_version,
         };
         let connection =
-            connect(&access, &facts, &identity, &is_stopping).map_err(|error| sqlite_errors::open(&error))?;
+            connect(&access, &state, &identity, &is_stopping).map_err(|error| sqlite_errors::open(&error))?;
         Ok(Self {
             connection,
             catalog,
             access,
-            facts,
+            state,
             is_stopping,
             schema: None,
             attached: Vec::new(),
         })
-    }
-
-    fn dispatch(
-        &mut self,
-        tokens: &[Token<'_>],
-        values: &[Value],
-        rows: &mut dyn RowSink,
-    ) -> Result<Answer, MysqlError> {
-        let words = without_space(tokens);
-        let Some(first) = words.first() else {
-            return Err(errors::EMPTY_QUERY.with("Query was empty"));
-        };
-        let keyword = if first.kind == Kind::Word {
-            first.text.to_ascii_uppercase()
-        } else {
-            String::new()
-        };
-        let is_second = |word: &str| words.get(1).is_some_and(|token| token.is_word(word));
-        match keyword.as_str() {
-            "USE" => {
-                let schema = words
-                    .get(1)
-                    .and_then(Token::name)
-                    .ok_or_else(|| sqlite_errors::syntax("USE without a name"))?;
-                self.use_schema(&schema)?;
-                Ok(Answer::ok())
-            }
-            "SET" => self.set(&words[1..]),
-            "SHOW" | "DESCRIBE" | "DESC" => self.show(&words, rows),
-            "BEGIN" | "START" => self.begin(),
-            "COMMIT" => self.end("COMMIT"),
-            "ROLLBACK" if !words.iter().any(|token| token.is_word("TO")) => self.end("ROLLBACK"),
-            "CREATE" | "DROP" if is_second("DATABASE") || is_second("SCHEMA") => {
-                self.schemas(&keyword, &words[2..])
-            }
-            "TRUNCATE" => {
-                let name = if is_second("TABLE") {
-                    &words[2..]
-                } else {
-                    &words[1..]
-                };
-                self.truncate(name, rows)
-            }
-            "UNLOCK" => Ok(Answer::ok()),
-            "DO" => {
-                self.run(
-                    "SELECT",
-                    &with_keyword("SELECT", &words[1..]),
-                    values,
-                    &mut Table::default(),
-                )?;
-                Ok(Answer::ok())
-            }
-            _ => self.run(&keyword, tokens, values, rows),
-        }
-    }
-
-    fn begin(&mut self) -> Result<Answer, MysqlError> {
-        self.end("COMMIT")?;
-        self.begin_if_none()?;
-        Ok(Answer::ok())
     }
 
     pub(super) fn begin_if_none(&self) -> Result<(), MysqlError> {
@@ -144,137 +77,15 @@ impl SqliteSession {
             .map_err(|error| self.failure(&error))
     }
 
-    fn truncate(&mut self, name: &[Token<'_>], rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        self.end("COMMIT")?;
-        let delete = [
-            Token {
-                kind: Kind::Word,
-                text: "DELETE",
-            },
-            Token {
-                kind: Kind::Word,
-                text: "FROM",
-            },
-        ];
-        self.run("TRUNCATE", &[&delete, name].concat(), &[], rows)
-    }
-}
-
-impl Session for SqliteSession {
-    fn use_schema(&mut self, schema: &str) -> Result<(), MysqlError> {
-        let Schema { name, .. } = self.catalog.get(schema).ok_or_else(|| unknown_schema(schema))?;
-        if self.attached.first() != Some(&name) {
-            // SQLite looks in the order of attachment: the current schema must come first.
-            for attached in self.attached.clone() {
-                self.detach(&attached)?;
-            }
-            self.attach(&name, &[])?;
-        }
-        self.set_schema(Some(name));
-        Ok(())
-    }
-
-    fn schema(&self) -> Option<&str> {
-        self.schema.as_deref()
-    }
-
-    fn status(&self) -> StatusFlags {
-        let mut status = StatusFlags::empty();
-        status.set(
-            StatusFlags::SERVER_STATUS_AUTOCOMMIT,
-            self.facts.lock().variables.autocommit(),
-        );
-        status.set(
-            StatusFlags::SERVER_STATUS_IN_TRANS,
-            !self.connection.is_autocommit(),
-        );
-        status
-    }
-
-    fn query(&mut self, sql: &[u8], rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        self.execute(sql, &[], rows)
-    }
-
-    fn prepare(&mut self, sql: &[u8]) -> Result<StatementShape, MysqlError> {
-        let tokens = lexer::tokens(utf8(sql)?)?;
-        let words = without_space(&tokens);
-        let parameters = words.iter().filter(|token| token.is_symbol("?")).count();
-        let parameters = u16::try_from(parameters).map_err(|_| MysqlError {
-            code: 1390,
-            sqlstate: *b"HY000",
-            message: "Prepared statement contains too many placeholders".to_owned(),
-        })?;
-        let is_query = words.first().is_some_and(|word| {
-            [
-                "SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "VALUES",
-            ]
-            .iter()
-            .any(|known| word.is_word(known))
-        });
-        if !is_query {
-            return Ok(StatementShape {
-                parameters,
-                columns: Vec::new(),
-            });
-        }
-        let translated = self.translate(&tokens)?;
-        let statement = self.statement(&translated)?;
-        Ok(StatementShape {
-            parameters,
-            columns: definitions(&statement, &translated, None),
-        })
-    }
-
-    fn execute(
-        &mut self,
-        sql: &[u8],
-        values: &[Value],
-        rows: &mut dyn RowSink,
-    ) -> Result<Answer, MysqlError> {
-        let tokens = lexer::tokens(utf8(sql)?)?;
-        let answer = self.dispatch(&tokens, values, rows);
-        if answer
-            .as_ref()
-            .is_err_and(|error| error.code == errors::LOCK_DEADLOCK.code)
-        {
-            // The victim of a deadlock has lost its transaction.
-            self.end("ROLLBACK")?;
-        }
-        answer
-    }
-
-    fn field_list(&mut self, table: &str) -> Result<Vec<ColumnDefinition>, MysqlError> {
-        let schema = self.known_schema(None)?;
-        let found = self.internal_table(&show::columns(&schema, table))?;
-        if found.rows.is_empty() {
-            return Err(no_such_table(&schema, table));
-        }
-        let column = |row: &Vec<Value>| match (row.first(), row.get(1)) {
-            (Some(Value::Text(name)), Some(Value::Text(kind))) => {
-                let mut column = ColumnDefinition::new(name.as_str(), declared(kind));
-                column.table = table.as_bytes().to_vec();
-                column.schema = schema.clone().into_bytes();
-                Some(column)
-            }
-            _ => None,
-        };
-        Ok(found.rows.iter().filter_map(column).collect())
-    }
-
-    fn close(&mut self) -> Result<(), MysqlError> {
-        self.end("ROLLBACK")?;
-        Ok(())
-    }
-
-    fn interrupt(&self) -> Option<Interrupt> {
-        let is_stopping = Arc::clone(&self.is_stopping);
-        Some(Box::new(move || is_stopping.store(true, Ordering::Relaxed)))
+    pub(super) fn failure(&self, error: &rusqlite::Error) -> MysqlError {
+        let refused = self.access.lock().refused.take();
+        sqlite_errors::statement(error, refused.as_ref(), self.schema.as_deref())
     }
 }
 
 fn connect(
     access: &SharedAccess,
-    facts: &SharedFacts,
+    state: &SharedState,
     identity: &Identity<'_>,
     is_stopping: &Arc<AtomicBool>,
 ) -> rusqlite::Result<Connection> {
@@ -282,7 +93,7 @@ fn connect(
     let mut connection = Connection::open_in_memory_with_flags(flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", "on")?;
-    functions::register(&connection, facts, identity, is_stopping)?;
+    functions::register(&connection, state, identity, is_stopping)?;
     let authorizer = access.clone();
     connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
         authorizer.authorize(&context)
@@ -293,8 +104,4 @@ fn connect(
         Some(move || is_stopping.load(Ordering::Relaxed)),
     )?;
     Ok(connection)
-}
-
-fn utf8(sql: &[u8]) -> Result<&str, MysqlError> {
-    std::str::from_utf8(sql).map_err(|_| MysqlError::general(1300, "Invalid utf8mb4 character string"))
 }

@@ -3,7 +3,7 @@
 use shardwright_wire::{MysqlError, charset};
 
 use super::errors::syntax;
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use crate::answer::Value;
 
 /// One part of a SET statement. An expression is given as its tokens.
@@ -64,12 +64,12 @@ fn assignment<'t, 'a>(tokens: &'t [Token<'a>]) -> Result<Assignment<'t, 'a>, Mys
         return Err(syntax("SET without a value"));
     }
     match target.kind {
-        Kind::UserVariable => Ok(Assignment::User {
+        TokenKind::UserVariable => Ok(Assignment::User {
             name: target.text[1..].to_owned(),
             expression: value,
         }),
-        Kind::SystemVariable => system(&target.text[2..], value),
-        Kind::Word | Kind::Quoted => system(&target.name().unwrap_or_default(), value),
+        TokenKind::SystemVariable => system(&target.text[2..], value),
+        TokenKind::Word | TokenKind::Quoted => system(&target.name().unwrap_or_default(), value),
         _ => Err(syntax("SET of what is no variable")),
     }
 }
@@ -81,7 +81,7 @@ fn system<'t, 'a>(name: &str, value: &'t [Token<'a>]) -> Result<Assignment<'t, '
     let value = match value {
         [token] if token.is_word("DEFAULT") => Setting::Default,
         // A bare word is its own value: SET sql_mode = ANSI, SET autocommit = ON.
-        [token] if token.kind == Kind::Word => Setting::Value(Value::Text(token.text.to_owned())),
+        [token] if token.kind == TokenKind::Word => Setting::Value(Value::Text(token.text.to_owned())),
         expression => Setting::Expression(expression),
     };
     Ok(Assignment::System {

@@ -1,7 +1,7 @@
 //! SHOW and DESCRIBE as queries over SQLite's own tables.
 
-use super::lexer::{Kind, Token};
-use super::translate::{quote_name, quote_text};
+use super::lexer::{Token, TokenKind};
+use super::names::{quote_name, quote_text};
 
 /// What a SHOW statement asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn like(tokens: &[Token<'_>]) -> Option<String> {
         .position(|token| token.is_word("LIKE") || token.is_symbol("="))?;
     tokens
         .get(at + 1)
-        .filter(|token| token.kind == Kind::Text)?
+        .filter(|token| token.kind == TokenKind::Text)?
         .string()
 }
 
@@ -167,7 +167,7 @@ pub(super) fn is_like(name: &str, pattern: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::{lexer, translate};
+    use crate::sqlite::lexer;
 
     #[test]
     fn shows_are_recognized() {
@@ -212,7 +212,7 @@ mod tests {
             ("DESC", None),
         ] {
             assert_eq!(
-                parse(&translate::without_space(&lexer::tokens(sql).unwrap())),
+                parse(&lexer::without_space(&lexer::tokens(sql).unwrap())),
                 show,
                 "{sql}"
             );

@@ -3,31 +3,38 @@
 use shardwright_wire::MysqlError;
 
 use super::create_table;
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind, without_space};
+use super::names::{quote_name, quote_text};
 
 /// A statement for SQLite.
 #[derive(Debug, Default)]
 pub(super) struct Translated {
     pub(super) sql: String,
-    /// Texts that were replaced, new and old: SQLite names columns by their text.
-    pub(super) renamed: Vec<(String, String)>,
-    /// String literals as SQLite has them, and their contents.
-    literals: Vec<(String, String)>,
+    /// Texts that were replaced: SQLite names columns by their text.
+    replaced: Vec<Replacement>,
+    /// String literals, which name columns by their contents.
+    literals: Vec<Replacement>,
     /// Names before a `.`: they may be schemas.
     pub(super) qualifiers: Vec<String>,
+}
+
+/// A text that SQLite has in place of another.
+#[derive(Debug)]
+struct Replacement {
+    sqlite: String,
+    mysql: String,
 }
 
 impl Translated {
     /// The name that MySQL would give a column that SQLite calls `name`.
     pub(super) fn column_name(&self, name: &str) -> String {
-        // A string literal names its column by its contents.
-        if let Some((_, contents)) = self.literals.iter().find(|(literal, _)| literal == name) {
-            return contents.clone();
+        if let Some(literal) = self.literals.iter().find(|literal| literal.sqlite == name) {
+            return literal.mysql.clone();
         }
         let mut name = name.to_owned();
-        for (new, old) in &self.renamed {
-            if name.contains(new.as_str()) {
-                name = name.replace(new.as_str(), old);
+        for Replacement { sqlite, mysql } in &self.replaced {
+            if name.contains(sqlite.as_str()) {
+                name = name.replace(sqlite.as_str(), mysql);
             }
         }
         name
@@ -69,24 +76,28 @@ fn put(out: &mut Translated, token: &Token<'_>, previous: Option<&Token<'_>>, ne
     let is_name = previous.is_some_and(|previous| previous.is_symbol("."))
         || next.is_some_and(|next| next.is_symbol("."));
     let replacement = match token.kind {
-        Kind::Text => quote_text(&token.string().unwrap_or_default()),
-        Kind::SystemVariable => call("mysql_system_variable", &token.text[2..]),
-        Kind::UserVariable => call("mysql_user_variable", &token.text[1..]),
-        Kind::Symbol => match token.text {
+        TokenKind::Text => quote_text(&token.string().unwrap_or_default()),
+        TokenKind::SystemVariable => call("mysql_system_variable", &token.text[2..]),
+        TokenKind::UserVariable => call("mysql_user_variable", &token.text[1..]),
+        TokenKind::Symbol => match token.text {
             "||" => "OR".to_owned(),
             "&&" => "AND".to_owned(),
             "<=>" => "IS".to_owned(),
             "!" => "NOT".to_owned(),
             same => same.to_owned(),
         },
-        Kind::Word if is_name => token.text.to_owned(),
+        TokenKind::Word if is_name => token.text.to_owned(),
         // A character set before a string, as in _utf8mb4'…'.
-        Kind::Word if token.text.starts_with('_') && next.is_some_and(|next| next.kind == Kind::Text) => {
+        TokenKind::Word
+            if token.text.starts_with('_') && next.is_some_and(|next| next.kind == TokenKind::Text) =>
+        {
             String::new()
         }
-        Kind::Word if token.is_word("DIV") => "/".to_owned(),
-        Kind::Word if token.is_word("MOD") && !next.is_some_and(|next| next.is_symbol("(")) => "%".to_owned(),
-        Kind::Word
+        TokenKind::Word if token.is_word("DIV") => "/".to_owned(),
+        TokenKind::Word if token.is_word("MOD") && !next.is_some_and(|next| next.is_symbol("(")) => {
+            "%".to_owned()
+        }
+        TokenKind::Word
             if token.is_word("IGNORE")
                 && previous.is_some_and(|word| word.is_word("INSERT") || word.is_word("UPDATE")) =>
         {
@@ -95,30 +106,22 @@ fn put(out: &mut Translated, token: &Token<'_>, previous: Option<&Token<'_>>, ne
         _ => token.text.to_owned(),
     };
     if let Some(contents) = token.string() {
-        out.literals.push((replacement.clone(), contents));
+        out.literals.push(Replacement {
+            sqlite: replacement.clone(),
+            mysql: contents,
+        });
     }
     if replacement != token.text {
-        out.renamed.push((replacement.clone(), token.text.to_owned()));
+        out.replaced.push(Replacement {
+            sqlite: replacement.clone(),
+            mysql: token.text.to_owned(),
+        });
     }
     out.sql.push_str(&replacement);
 }
 
 fn call(function: &str, name: &str) -> String {
     format!("{function}({})", quote_text(name))
-}
-
-/// A name for SQLite.
-pub(super) fn quote_name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A string for SQLite, whose literals cannot hold NUL.
-pub(super) fn quote_text(text: &str) -> String {
-    if text.contains('\0') {
-        let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-        return format!("CAST(X'{hex}' AS TEXT)");
-    }
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Tokens that stood together stay together, so that columns keep their names.
@@ -131,15 +134,7 @@ fn needs_space(previous: Option<&Token<'_>>, token: &Token<'_>) -> bool {
 
 /// Operators that become words.
 fn is_spelled_out(token: &Token<'_>) -> bool {
-    token.kind == Kind::Symbol && matches!(token.text, "||" | "&&" | "<=>" | "!")
-}
-
-pub(super) fn without_space<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
-    tokens
-        .iter()
-        .filter(|token| token.kind != Kind::Space)
-        .copied()
-        .collect()
+    token.kind == TokenKind::Symbol && matches!(token.text, "||" | "&&" | "<=>" | "!")
 }
 
 /// Takes `FOR UPDATE`, `FOR SHARE` and `LOCK IN SHARE MODE` off the end of a query: SQLite locks whole databases.

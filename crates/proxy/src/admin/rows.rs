@@ -9,7 +9,7 @@ use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Ou
 
 use crate::shared::Shared;
 use crate::stats::Reason;
-use crate::stats::{DigestFigures, Report};
+use crate::stats::{DigestFigures, WorkerFigures};
 
 type Rows = Vec<Vec<Value>>;
 
@@ -31,7 +31,7 @@ fn row(table: &Table, given: &[(&'static str, Cell)]) -> Vec<Value> {
     table.row(given).map(value).collect()
 }
 
-pub(super) fn servers(shared: &Shared, _: &[Report]) -> Rows {
+pub(super) fn servers(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let hostgroups = &snapshot.configuration.hostgroups;
     let members = hostgroups
@@ -42,7 +42,7 @@ pub(super) fn servers(shared: &Shared, _: &[Report]) -> Rows {
         .collect()
 }
 
-pub(super) fn users(shared: &Shared, _: &[Report]) -> Rows {
+pub(super) fn users(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let user = |user: &User| {
         let mut row = row(&tables::USERS, &user.cells());
@@ -52,7 +52,7 @@ pub(super) fn users(shared: &Shared, _: &[Report]) -> Rows {
     snapshot.configuration.users.iter().map(user).collect()
 }
 
-pub(super) fn rules(shared: &Shared, _: &[Report]) -> Rows {
+pub(super) fn rules(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     snapshot.configuration.graph.rules.iter().map(rule).collect()
 }
@@ -78,9 +78,9 @@ fn of_step(step: &NativeStep) -> EngineRule {
     row
 }
 
-pub(super) fn rule_hits(shared: &Shared, reports: &[Report]) -> Rows {
+pub(super) fn rule_hits(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
-    let hits = Report::rule_hits(reports);
+    let hits = WorkerFigures::rule_hits(figures);
     let rules = snapshot.configuration.graph.rules.iter();
     rules
         .map(|rule| {
@@ -90,7 +90,7 @@ pub(super) fn rule_hits(shared: &Shared, reports: &[Report]) -> Rows {
         .collect()
 }
 
-pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
+pub(super) fn connection_pool(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let mut groups: Vec<_> = snapshot.hostgroups.iter().collect();
     groups.sort_by_key(|(id, _)| **id);
@@ -100,7 +100,7 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
     members
         .map(|(id, member)| {
             let runtime = &member.runtime;
-            let (counters, free) = Report::member(reports, runtime.number);
+            let (counters, free) = WorkerFigures::member(figures, runtime.number);
             let open = runtime.connections();
             let status = match member.status {
                 MemberStatus::Online if runtime.is_avoided() => "SHUNNED",
@@ -127,20 +127,26 @@ pub(super) fn connection_pool(shared: &Shared, reports: &[Report]) -> Rows {
         .collect()
 }
 
-pub(super) fn digests(_: &Shared, reports: &[Report]) -> Rows {
-    Report::all_digests(reports).into_iter().map(digest).collect()
+pub(super) fn digests(_: &Shared, figures: &[WorkerFigures]) -> Rows {
+    WorkerFigures::all_digests(figures)
+        .into_iter()
+        .map(digest)
+        .collect()
 }
 
 /// What was counted, which begins anew.
-pub(super) fn digests_reset(shared: &Shared, _: &[Report]) -> Rows {
+pub(super) fn digests_reset(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let taken = shared.workers().iter().filter_map(|worker| worker.take_digests());
-    let reports: Vec<Report> = taken
-        .map(|digests| Report {
+    let figures: Vec<WorkerFigures> = taken
+        .map(|digests| WorkerFigures {
             digests,
-            ..Report::default()
+            ..WorkerFigures::default()
         })
         .collect();
-    Report::all_digests(&reports).into_iter().map(digest).collect()
+    WorkerFigures::all_digests(&figures)
+        .into_iter()
+        .map(digest)
+        .collect()
 }
 
 fn digest(figures: DigestFigures) -> Vec<Value> {
@@ -163,7 +169,7 @@ fn digest(figures: DigestFigures) -> Vec<Value> {
     ]
 }
 
-pub(super) fn totals(shared: &Shared, reports: &[Report]) -> Rows {
+pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
     let mut totals: Vec<(String, u64)> = vec![
         ("ProxySQL_Uptime".to_owned(), shared.started.elapsed().as_secs()),
         (
@@ -177,15 +183,15 @@ pub(super) fn totals(shared: &Shared, reports: &[Report]) -> Rows {
         ),
         (
             "Query_Digests_dropped".to_owned(),
-            reports.iter().map(|report| report.digests_dropped).sum(),
+            figures.iter().map(|figures| figures.digests_dropped).sum(),
         ),
     ];
     totals.extend(
-        Report::all_totals(reports)
+        WorkerFigures::all_totals(figures)
             .into_iter()
             .map(|(name, count)| (name.to_owned(), count)),
     );
-    let refusals = Report::all_refusals(reports);
+    let refusals = WorkerFigures::all_refusals(figures);
     let without_key = refusals
         .get(&Reason::Refusal(Refusal::MissingKey))
         .copied()
@@ -203,7 +209,7 @@ pub(super) fn totals(shared: &Shared, reports: &[Report]) -> Rows {
         .collect()
 }
 
-pub(super) fn variables(shared: &Shared, _: &[Report]) -> Rows {
+pub(super) fn variables(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let limits = &shared.limits;
     let settings = shared.control.snapshot().load().configuration.settings;
     let variables = [

@@ -8,7 +8,7 @@ use shardwright_wire::MysqlError;
 
 use super::rows;
 use crate::shared::Shared;
-use crate::stats::Report;
+use crate::stats::WorkerFigures;
 
 /// Schemas of the admin port; the first is where sessions begin. SQLite keeps `main` for itself, so what ProxySQL
 /// calls `main` has another name inside.
@@ -22,7 +22,7 @@ struct AdminTable {
     columns: &'static [Column],
     /// `name TYPE` of each column that ProxySQL's table does not have.
     more: &'static [&'static str],
-    rows: fn(&Shared, &[Report]) -> Vec<Vec<Value>>,
+    rows: fn(&Shared, &[WorkerFigures]) -> Vec<Vec<Value>>,
 }
 
 const TABLES: &[AdminTable] = &[
@@ -82,7 +82,7 @@ impl AdminTable {
         name: &'static str,
         table: &tables::Table,
         more: &'static [&'static str],
-        rows: fn(&Shared, &[Report]) -> Vec<Vec<Value>>,
+        rows: fn(&Shared, &[WorkerFigures]) -> Vec<Vec<Value>>,
     ) -> Self {
         Self {
             name,
@@ -147,13 +147,13 @@ pub(super) fn fill(shared: &Shared, sqlite: &mut SqliteSession, text: &str) -> R
     if named.is_empty() {
         return Ok(());
     }
-    let reports: Vec<Report> = shared
+    let figures: Vec<WorkerFigures> = shared
         .workers()
         .iter()
-        .filter_map(|worker| worker.report())
+        .filter_map(|worker| worker.figures())
         .collect();
     for table in named {
-        let rows = (table.rows)(shared, &reports);
+        let rows = (table.rows)(shared, &figures);
         for schema in SCHEMAS
             .into_iter()
             .filter(|schema| in_schema(schema).any(|other| other.name == table.name))

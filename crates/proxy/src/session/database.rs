@@ -9,8 +9,8 @@ use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
 use shardwright_wire::binary::{BinaryCell, put_row};
 use shardwright_wire::{ColumnDefinition, ColumnType, PrepareOk, ResultSetWriter, append_packet};
 
+use super::statements::SessionStatement;
 use super::{End, Flow, Session};
-use crate::prepared::SessionStatement;
 
 /// Longest schema name in bytes, as servers say it of the column: 64 characters.
 const LENGTH: u32 = 64 * 4;

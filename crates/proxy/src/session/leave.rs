@@ -7,7 +7,7 @@ use shardwright_wire::auth::{AuthSwitch, NativeVerifier, Scramble};
 use shardwright_wire::{MysqlError, errors};
 
 use super::holds::Holds;
-use super::login::{collation, schema_name, user_place};
+use super::login::{collation, schema_name, user_permit};
 use super::set::SetHistory;
 use super::{End, Flow, Held, RESET_TIMEOUT, Session, malformed};
 use crate::channel::{Frame, ReadError};
@@ -120,12 +120,12 @@ impl Session {
             Some(id) => collation(id)?,
             None => self.collation,
         };
-        let place = user_place(&self.worker, &user)?;
+        let permit = user_permit(&self.worker, &user)?;
         self.forget_state();
         self.snapshot = snapshot;
         self.user = user;
         self.is_removed = false;
-        self._user_place = place;
+        self._user_permit = permit;
         self.schema = schema;
         self.collation = collation;
         Ok(())

@@ -13,7 +13,8 @@ use shardwright_wire::{
 
 use crate::backend::{BASE, CLASS};
 use crate::channel::{Channel, Frame, ReadError};
-use crate::shared::{Phase, Place};
+use crate::permit::Permit;
+use crate::shared::Phase;
 use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
 use crate::worker::Worker;
@@ -43,7 +44,7 @@ pub(super) struct Accepted {
     pub(super) collation: u8,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) user: Arc<UserEntry>,
-    pub(super) user_place: Place,
+    pub(super) user_permit: Permit,
     pub(super) schema: Option<Arc<str>>,
 }
 
@@ -142,14 +143,14 @@ fn admit(worker: &Rc<Worker>, attempt: &LoginAttempt, peer: SocketAddr) -> Resul
         Some(name) => Some(schema_name(name)?),
         None => user.user.default_schema.as_deref().map(Arc::from),
     };
-    let user_place = user_place(worker, &user)?;
+    let user_permit = user_permit(worker, &user)?;
     Ok(Accepted {
         connection_id: 0,
         capabilities: attempt.capabilities,
         collation,
         snapshot,
         user,
-        user_place,
+        user_permit,
         schema,
     })
 }
@@ -176,12 +177,12 @@ pub(super) fn verify(
     }
 }
 
-pub(super) fn user_place(worker: &Rc<Worker>, user: &UserEntry) -> Result<Place, MysqlError> {
+pub(super) fn user_permit(worker: &Rc<Worker>, user: &UserEntry) -> Result<Permit, MysqlError> {
     if worker.phase() != Phase::Serving {
         return Err(errors::SERVER_SHUTDOWN.with("Server shutdown in progress"));
     }
     let limit = user.user.max_connections;
-    worker.shared.user_place(&user.name, limit).ok_or_else(|| {
+    worker.shared.user_permit(&user.name, limit).ok_or_else(|| {
         errors::USER_LIMIT_REACHED.with(format_args!(
             "User '{}' has exceeded the 'max_user_connections' resource (current value: {limit})",
             user.name

@@ -14,9 +14,10 @@ use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
 
 use super::holds::Holds;
 use super::{Held, Session, is_about_login};
-use crate::backend::{Backend, BackendError, CLASS, Connect, ConnectFailure, Fit, Names};
+use crate::backend::{Backend, BackendError, CLASS, Connect, ConnectFailure, Fit};
 use crate::members::{MemberRuntime, Standing};
 use crate::pool::Preference;
+use crate::set_names::SetNames;
 
 /// Connections of the pool that turn out to be dead before one is given up.
 const MAX_DEAD: usize = 8;
@@ -149,7 +150,7 @@ impl Session {
         }
         Err(Trouble::Fatal(errors::CLIENT_SERVER_LOST.with(format_args!(
             "Lost connection to MySQL server: {} is not a server of hostgroup {} any more, and the session held {} there",
-            held.backend.member.place(),
+            held.backend.member.endpoint(),
             target.hostgroup,
             held.holds.texts()
         ))))
@@ -213,7 +214,7 @@ impl Session {
                         .runtime
                         .avoid_for(self.worker.shared.limits.backend_retry_after);
                     tracing::warn!(server = %placed.server, %error, "a server cannot be reached");
-                    reason = format!("{} ({}): {error}", placed.server, placed.runtime.place());
+                    reason = format!("{} ({}): {error}", placed.server, placed.runtime.endpoint());
                 }
             }
         }
@@ -398,12 +399,16 @@ impl Session {
         if self.names.is_none() && backend.is_mariadb && held.holds.is_empty() {
             return refused(backend.reset().await?.err());
         }
-        let Some(names) = self.names.clone().or_else(|| backend.login_names()) else {
+        let Some(names) = self
+            .names
+            .clone()
+            .or_else(|| SetNames::of_login(backend.fit.collation))
+        else {
             return Ok(());
         };
         refused(
             backend
-                .exchange(Command::Query(set_names(&names).as_bytes()))
+                .exchange(Command::Query(names.statement().as_bytes()))
                 .await?
                 .error,
         )?;
@@ -473,14 +478,6 @@ pub(super) fn lost(error: &BackendError) -> MysqlError {
     errors::CLIENT_SERVER_LOST.with(format_args!(
         "Lost connection to MySQL server during query: {error}"
     ))
-}
-
-/// Names consist of letters, digits and underscores, so they need no quotes.
-fn set_names(names: &Names) -> String {
-    match &names.collation {
-        Some(collation) => format!("SET NAMES {} COLLATE {collation}", names.charset),
-        None => format!("SET NAMES {}", names.charset),
-    }
 }
 
 /// Counts a session among those that wait for a connection to a member.

@@ -8,11 +8,13 @@ use shardwright_sql::LexMode;
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
 use super::database::{Rows, schema_question};
+use super::execute_parameters::ExecuteParameters;
 use super::forward::{Transmission, forward};
 use super::place::{Trouble, lost};
+use super::statements::{Circumstances, SessionStatement};
 use super::text::{other_packets, rejected, unroutable};
 use super::{End, Flow, Held, Session};
-use crate::prepared::{Circumstances, ExecuteParameters, PreparedText, SessionStatement};
+use crate::backend_statements::PreparedText;
 use crate::stats::bump;
 
 const MAX_PREPARED: ErrorCode = ErrorCode {

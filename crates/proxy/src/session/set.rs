@@ -6,7 +6,7 @@ use shardwright_wire::charset::is_lexable;
 use shardwright_wire::{ErrorCode, MysqlError};
 
 use super::holds::SetLeft;
-use crate::backend::Names;
+use crate::set_names::SetNames;
 
 const WRONG_VALUE: ErrorCode = ErrorCode {
     code: 1231,
@@ -21,7 +21,7 @@ const UNKNOWN_CHARSET: ErrorCode = ErrorCode {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SetPlan {
     /// The character set after it.
-    pub(crate) names: Option<Names>,
+    pub(crate) names: Option<SetNames>,
     /// Autocommit after it.
     pub(crate) autocommit: Option<bool>,
     /// It is about the next transaction only.
@@ -90,7 +90,7 @@ impl SetPlan {
                 match collation.as_deref().map(name_of) {
                     Some(None) => self.left = SetLeft::Unknown,
                     collation => {
-                        self.names = Some(Names {
+                        self.names = Some(SetNames {
                             charset,
                             collation: collation.flatten(),
                         });
@@ -287,7 +287,7 @@ mod tests {
         }
         assert_eq!(
             plan("SET NAMES latin1 COLLATE latin1_bin").unwrap().names,
-            Some(Names {
+            Some(SetNames {
                 charset: "latin1".into(),
                 collation: Some("latin1_bin".into())
             })

@@ -1,5 +1,10 @@
 //! The tables of the admin port.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use mysql::Row;
 use mysql::prelude::Queryable;
 use shardwright_rules::{EngineRule, FlagOutChoice, tables};
 
@@ -134,4 +139,29 @@ fn the_admin_tables_have_the_columns_of_the_engine() {
     ] {
         assert_eq!(value(&mut admin, sql), expected, "{sql}");
     }
+}
+
+/// The end of a proxy that takes longer does not come.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+#[test]
+fn a_statement_of_an_administrator_does_not_hold_up_the_end() {
+    let proxy = start(&Setup::default());
+    let mut admin = proxy.admin();
+    // The rows before the last one fill what the admin port collects before it writes: when the first arrives, the
+    // statement is about to sleep.
+    let mut rows = admin
+        .query_iter(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) \
+             SELECT hex(zeroblob(600)), CASE i WHEN 60 THEN SLEEP(3600) END FROM n",
+        )
+        .unwrap();
+    let first: Row = rows.next().unwrap().unwrap();
+    assert_eq!(first.len(), 2);
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        drop(proxy);
+        sender.send(()).unwrap();
+    });
+    ended.recv_timeout(HANGS_AFTER).expect("the proxy ends");
 }

@@ -1,0 +1,159 @@
+//! The prepared statements of a session, by the numbers that its client has.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use shardwright_rules::{Dispatch, HostgroupId, Transaction};
+
+/// A prepared statement of a session.
+pub(crate) struct SessionStatement {
+    /// The text as the client sent it: this is what is routed.
+    pub(crate) text: Rc<[u8]>,
+    /// The schema that was current when it was prepared; names in it mean that schema's.
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) parameters: u16,
+    /// Types of the parameters, two bytes each, as the client bound them last.
+    pub(crate) types: Vec<u8>,
+    /// Pieces of parameters that wait for the execution: parameter and bytes.
+    pub(crate) long_data: Vec<(u16, Vec<u8>)>,
+    /// The last decision, and what it depended on.
+    pub(crate) decided: Option<(Circumstances, Rc<Dispatch>)>,
+}
+
+/// What a decision about a prepared statement depends on, besides its text, its schema and its user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    /// As in [`shardwright_rules::SessionView::state_on`].
+    pub(crate) state_on: Vec<HostgroupId>,
+    pub(crate) generation: i64,
+    pub(crate) transaction: Option<Transaction>,
+    pub(crate) transaction_pending: bool,
+    pub(crate) autocommit_off: bool,
+    pub(crate) next_query_flag_in: Option<u32>,
+}
+
+/// The prepared statements of a session, by the number that the client has.
+#[derive(Default)]
+pub(crate) struct SessionStatements {
+    statements: FxHashMap<u32, SessionStatement>,
+    last: u32,
+    long_data_bytes: usize,
+}
+
+impl SessionStatements {
+    pub(crate) fn len(&self) -> usize {
+        self.statements.len()
+    }
+
+    /// A number that the session has not in use.
+    pub(crate) fn next_id(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            // 0 is no statement and u32::MAX is "the last one" to MariaDB clients.
+            let is_free =
+                self.last != 0 && self.last != u32::MAX && !self.statements.contains_key(&self.last);
+            if is_free {
+                return self.last;
+            }
+        }
+    }
+
+    pub(crate) fn insert(&mut self, id: u32, statement: SessionStatement) {
+        self.statements.insert(id, statement);
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&SessionStatement> {
+        self.statements.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut SessionStatement> {
+        self.statements.get_mut(&id)
+    }
+
+    pub(crate) fn close(&mut self, id: u32) {
+        self.forget_long_data(id);
+        self.statements.remove(&id);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.statements.clear();
+        self.long_data_bytes = 0;
+    }
+
+    /// Keeps a piece of a parameter until the execution; `false` when there is no such statement or parameter, or
+    /// more than `limit` bytes would wait.
+    pub(crate) fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], limit: usize) -> bool {
+        if self.long_data_bytes + data.len() > limit {
+            return false;
+        }
+        let Some(statement) = self.statements.get_mut(&id) else {
+            return false;
+        };
+        if parameter >= statement.parameters {
+            return false;
+        }
+        self.long_data_bytes += data.len();
+        match statement
+            .long_data
+            .iter_mut()
+            .find(|(known, _)| *known == parameter)
+        {
+            Some((_, bytes)) => bytes.extend_from_slice(data),
+            None => statement.long_data.push((parameter, data.to_vec())),
+        }
+        true
+    }
+
+    /// Drops pieces of parameters; `false` when there is no such statement.
+    pub(crate) fn forget_long_data(&mut self, id: u32) -> bool {
+        let Some(statement) = self.statements.get_mut(&id) else {
+            return false;
+        };
+        let bytes: usize = statement.long_data.drain(..).map(|(_, bytes)| bytes.len()).sum();
+        self.long_data_bytes -= bytes;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(parameters: u16) -> SessionStatement {
+        SessionStatement {
+            text: Rc::from(&b"SELECT ?"[..]),
+            schema: None,
+            parameters,
+            types: Vec::new(),
+            long_data: Vec::new(),
+            decided: None,
+        }
+    }
+
+    #[test]
+    fn long_data_is_bounded_and_counted() {
+        let mut statements = SessionStatements::default();
+        let id = statements.next_id();
+        statements.insert(id, statement(2));
+        assert!(statements.add_long_data(id, 0, &[1; 60], 100));
+        assert!(!statements.add_long_data(id, 1, &[1; 60], 100), "over the limit");
+        assert!(!statements.add_long_data(id, 2, &[1], 100), "no such parameter");
+        assert!(!statements.add_long_data(99, 0, &[1], 100), "no such statement");
+        statements.forget_long_data(id);
+        assert!(statements.add_long_data(id, 1, &[1; 60], 100));
+        statements.close(id);
+        assert_eq!(statements.long_data_bytes, 0);
+    }
+
+    #[test]
+    fn numbers_are_not_reused_while_in_use() {
+        let mut statements = SessionStatements {
+            last: u32::MAX - 2,
+            ..SessionStatements::default()
+        };
+        statements.insert(1, statement(0));
+        assert_eq!(statements.next_id(), u32::MAX - 1);
+        assert_eq!(statements.next_id(), 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! A worker as other threads see it: what it can be told, and how.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc as std_mpsc};
+
+use tokio::sync::mpsc;
+
+use crate::permit::Permit;
+use crate::stats::{DigestFigures, WorkerFigures};
+
+/// What a worker is told.
+pub(crate) enum Message {
+    /// Take on a session.
+    Session(NewSession),
+    /// Something that everybody looks at has changed: the generation or the phase.
+    Wake,
+    /// A session elsewhere waits for a connection to this member.
+    Release(u64),
+    /// Say what was counted.
+    Figures(std_mpsc::Sender<WorkerFigures>),
+    /// Say the digests and forget them.
+    TakeDigests(std_mpsc::Sender<Vec<DigestFigures>>),
+}
+
+/// A client connection that was accepted.
+pub(crate) struct NewSession {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    pub(crate) session_permit: Permit,
+    pub(crate) login_permit: Permit,
+}
+
+/// A worker as other threads see it.
+#[derive(Clone)]
+pub(crate) struct WorkerHandle {
+    sender: mpsc::UnboundedSender<Message>,
+    load: Arc<AtomicUsize>,
+}
+
+impl WorkerHandle {
+    /// A handle of a worker that receives from `sender` and counts its sessions in `load`.
+    pub(crate) fn new(sender: mpsc::UnboundedSender<Message>, load: Arc<AtomicUsize>) -> Self {
+        Self { sender, load }
+    }
+
+    pub(crate) fn load(&self) -> usize {
+        self.load.load(Ordering::Relaxed)
+    }
+
+    /// Hands over a session; it is closed if the worker has ended.
+    pub(crate) fn take_on(&self, session: NewSession) {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        if self.sender.send(Message::Session(session)).is_err() {
+            self.load.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the worker look at the generation and the phase.
+    pub(crate) fn wake(&self) {
+        self.tell(Message::Wake);
+    }
+
+    pub(crate) fn release(&self, member: u64) {
+        self.tell(Message::Release(member));
+    }
+
+    pub(crate) fn figures(&self) -> Option<WorkerFigures> {
+        let (sender, receiver) = std_mpsc::channel();
+        self.tell(Message::Figures(sender));
+        receiver.recv().ok()
+    }
+
+    pub(crate) fn take_digests(&self) -> Option<Vec<DigestFigures>> {
+        let (sender, receiver) = std_mpsc::channel();
+        self.tell(Message::TakeDigests(sender));
+        receiver.recv().ok()
+    }
+
+    /// A worker that has ended hears nothing, and has nothing to do about it.
+    fn tell(&self, message: Message) {
+        let _ended = self.sender.send(message);
+    }
+}

@@ -1,0 +1,115 @@
+//! A worker's thread: it takes on sessions and runs them until the proxy stops.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::runtime;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+
+use crate::channel::{Channel, Socket};
+use crate::session;
+use crate::shared::{Phase, Shared};
+use crate::stats::bump;
+use crate::worker::Worker;
+use crate::worker_handle::{Message, NewSession, WorkerHandle};
+
+/// How exact idle timeouts are.
+const SWEEP: Duration = Duration::from_millis(250);
+
+/// Starts a worker thread.
+pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHandle, JoinHandle<()>)> {
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let load = Arc::new(AtomicUsize::new(0));
+    let handle = WorkerHandle::new(sender, load.clone());
+    let thread = std::thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            let worker = Rc::new(Worker::new(shared, u64::from_le_bytes(seed)));
+            let local = LocalSet::new();
+            local.block_on(&runtime, run(worker, receiver, load));
+        })?;
+    Ok((handle, thread))
+}
+
+async fn run(worker: Rc<Worker>, mut messages: mpsc::UnboundedReceiver<Message>, load: Arc<AtomicUsize>) {
+    worker.changed();
+    let mut sweep = tokio::time::interval(SWEEP);
+    sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while worker.phase() != Phase::Stopping {
+        tokio::select! {
+            message = messages.recv() => match message {
+                Some(message) => handle(&worker, message, &load),
+                None => return,
+            },
+            _ = sweep.tick() => worker.sweep(),
+        }
+    }
+}
+
+fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
+    match message {
+        Message::Session(session) => spawn_session(worker.clone(), session, load.clone()),
+        Message::Wake => worker.changed(),
+        Message::Release(member) => {
+            worker.pool.evict(member);
+        }
+        // Who asked may have gone; then nobody misses the answer.
+        Message::Figures(sender) => {
+            let _gone = sender.send(worker.counters.figures(worker.pool.figures()));
+        }
+        Message::TakeDigests(sender) => {
+            let _gone = sender.send(worker.counters.take_digests());
+        }
+    }
+}
+
+/// Takes the session out of the worker's books, however it ends.
+struct SessionEntry {
+    worker: Rc<Worker>,
+    session: u64,
+    load: Arc<AtomicUsize>,
+}
+
+impl Drop for SessionEntry {
+    fn drop(&mut self) {
+        self.worker.forget(self.session);
+        self.load.fetch_sub(1, Ordering::Relaxed);
+        if std::thread::panicking() {
+            bump(&self.worker.counters.totals.session_panics);
+        }
+    }
+}
+
+fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
+    let number = worker.next_number();
+    let entry = SessionEntry {
+        session: number,
+        worker: worker.clone(),
+        load,
+    };
+    bump(&worker.counters.totals.sessions);
+    let slot = worker.remember(number);
+    // A panic ends this task alone: tokio catches it, and the parts of the session are dropped on the way.
+    tokio::task::spawn_local(async move {
+        let _entry = entry;
+        let stream = match TcpStream::from_std(new.stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a client connection cannot be watched");
+                return;
+            }
+        };
+        let channel = Channel::new(Socket::Tcp(stream), worker.scratch.clone());
+        let _permit = new.session_permit;
+        session::serve(worker, slot, number, channel, new.peer, new.login_permit).await;
+    });
+}
