@@ -3,7 +3,7 @@
 mod backward;
 mod broken_pattern;
 mod cost;
-pub(crate) mod cycles;
+mod cycles;
 mod dangling;
 mod dead_chain;
 mod digests;

@@ -1,5 +1,7 @@
 //! A configuration that statements can be decided under at once: patterns are compiled when the first statement asks them.
 
+mod filter;
+
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
@@ -8,7 +10,7 @@ use shardwright_rules::{
     Chains, Cluster, Configuration, Decision, FastRoute, HostgroupId, SessionView, Statement, User,
 };
 
-use crate::filter::{Filter, Filtered};
+use filter::{Filter, Filtered};
 
 /// The evaluator's own walk over indexed rules.
 #[derive(Debug)]

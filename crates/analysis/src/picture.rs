@@ -190,7 +190,7 @@ fn chain(flag: u32, rules: &[&Rule], costs: &cost::Costs) -> Chain {
 fn name(node: Node, configuration: &Configuration) -> String {
     match node {
         Node::Chain(flag) => format!("chain {flag}"),
-        Node::Hostgroup(id) => crate::traffic::Destination::Hostgroup(id).name(configuration),
+        Node::Hostgroup(id) => configuration.hostgroup_name(HostgroupId(id)),
         Node::Refused => "refused".to_owned(),
         Node::Answered => "answered by the proxy".to_owned(),
         Node::Default => "default hostgroup".to_owned(),

@@ -11,6 +11,7 @@ mod end;
 mod ends;
 mod native;
 mod starts;
+mod state;
 mod statements;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView, StatementKind};
 
-use crate::route_tests::{Expected, Mismatch, Runner};
+use crate::expectation::{Expected, Mismatch};
 use crate::session::{USUAL_CLIENT, USUAL_LISTENER};
 use end::End;
 use ends::Walker;
@@ -124,7 +125,7 @@ impl Trial {
 #[derive(Debug)]
 pub struct Prover<'c> {
     configuration: &'c Configuration,
-    runner: Runner<'c>,
+    table: RoutingTable,
     evaluator: Evaluator,
     patterns: Vec<RulePatterns>,
     starts: Starts,
@@ -137,7 +138,7 @@ impl<'c> Prover<'c> {
     #[must_use]
     pub fn new(configuration: &'c Arc<Configuration>, maps: Vec<MapStep>) -> Self {
         Self {
-            runner: Runner::new(RoutingTable::new(Arc::clone(configuration)), configuration),
+            table: RoutingTable::new(Arc::clone(configuration)),
             evaluator: Evaluator::new(Arc::clone(configuration)),
             patterns: RulePatterns::of(configuration),
             starts: Starts::default(),
@@ -184,7 +185,7 @@ impl<'c> Prover<'c> {
             Claim::Each(expected) => {
                 let doubtful: Vec<&End> = ends
                     .iter()
-                    .filter(|end| !claim::mismatches_of_end(&self.runner, expected, end).is_empty())
+                    .filter(|end| !claim::mismatches_of_end(self.configuration, expected, end).is_empty())
                     .collect();
                 let first = doubtful.first()?;
                 let reason = format!(
@@ -204,11 +205,6 @@ impl<'c> Prover<'c> {
             }),
         }
     }
-}
-
-/// Whether an address is a shard's.
-pub(crate) fn is_shard(address: &shardwright_rules::Address) -> bool {
-    ends::is_shard(address).is_some()
 }
 
 /// The maps of a configuration for the bundled engine, for [`Prover::new`].

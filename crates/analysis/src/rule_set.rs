@@ -1,5 +1,7 @@
 //! A configuration's rules prepared for questions: chains, jumps, conditions, and the evaluator that has the last word.
 
+mod cycles;
+
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,9 +178,14 @@ impl<'c> RuleSet<'c> {
         self.marks.contains(&position)
     }
 
+    /// Groups of flags that jumps lead around in a circle; both the groups and their flags are in ascending order.
+    pub(crate) fn cycles(&self) -> Vec<Vec<u32>> {
+        cycles::cycles(self)
+    }
+
     /// Whether some flag can come back to itself by jumps that begin again at the first rule.
     pub(crate) fn is_cyclic(&self) -> bool {
-        let find = || self.iterations() > 0 && !crate::checks::cycles::cycles(self).is_empty();
+        let find = || self.iterations() > 0 && !self.cycles().is_empty();
         *self.cyclic.get_or_init(find)
     }
 

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, SentAs, Statement};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
-use crate::route_tests::Step;
-use crate::route_tests::session::Simulated;
+use crate::parameters::with_values;
+use crate::simulated::Simulated;
+use crate::step::Step;
 use crate::visits::{Visit, note_values, visits};
 
-pub(crate) use self::commands::around_parameters;
-use self::commands::with_values;
-pub use self::commands::{ScriptError, Scripted, commands, parameters};
+pub use self::commands::{ScriptError, Scripted, commands};
 
 /// The session that sends a script, as it begins.
 #[derive(Clone, Copy, Debug, Default)]

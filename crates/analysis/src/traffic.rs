@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::decide::Index;
-use shardwright_rules::{Chains, Configuration, Dispatch, Outcome, SentAs, SessionView, Statement};
+use shardwright_rules::{
+    Chains, Configuration, Dispatch, HostgroupId, Outcome, SentAs, SessionView, Statement,
+};
 use shardwright_sql::LexMode;
 
 use dependence::dependence;
@@ -73,16 +75,7 @@ impl Destination {
     #[must_use]
     pub fn name(self, configuration: &Configuration) -> String {
         match self {
-            Self::Hostgroup(id) => {
-                let id = shardwright_rules::HostgroupId(id);
-                match configuration.cluster_of(id) {
-                    Some(cluster) => {
-                        let role = if cluster.writer == id { "writer" } else { "reader" };
-                        format!("{} {role} (hostgroup {id})", cluster.name)
-                    }
-                    None => format!("hostgroup {id}"),
-                }
-            }
+            Self::Hostgroup(id) => configuration.hostgroup_name(HostgroupId(id)),
             Self::Refused(code) => format!("refused with error {code}"),
             Self::Answered => "answered by the proxy".to_owned(),
             Self::NoLogin => "no such user".to_owned(),

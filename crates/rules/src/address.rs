@@ -21,6 +21,11 @@ impl Address {
         &self.0
     }
 
+    /// Whether the object is a shard of a map.
+    pub fn is_shard(&self) -> bool {
+        self.0.starts_with("shard_maps.") && self.0.contains(".shards.")
+    }
+
     /// The path as people write it: `tenants/t137` for a shard, the dotted path for everything else.
     pub fn short(&self) -> String {
         match self.0.split('.').collect::<Vec<_>>().as_slice() {

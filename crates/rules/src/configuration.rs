@@ -84,6 +84,17 @@ impl Configuration {
         self.clusters.iter().find(|cluster| cluster.owns(hostgroup))
     }
 
+    /// A hostgroup as people know it: `shop writer (hostgroup 10)`; without a cluster, `hostgroup 10`.
+    pub fn hostgroup_name(&self, id: HostgroupId) -> String {
+        match self.cluster_of(id) {
+            Some(cluster) => {
+                let role = if cluster.writer == id { "writer" } else { "reader" };
+                format!("{} {role} (hostgroup {id})", cluster.name)
+            }
+            None => format!("hostgroup {id}"),
+        }
+    }
+
     /// The hostgroup of this id.
     pub fn hostgroup(&self, id: HostgroupId) -> Option<&Hostgroup> {
         self.hostgroups.iter().find(|hostgroup| hostgroup.id == id)

@@ -38,6 +38,8 @@
 //! nodes is visited once for each path to it. Where many rules without `apply` differ, these are
 //! exponentially many: hence [`MOST_VISITS`].
 
+mod ends;
+
 use std::collections::BTreeSet;
 
 use shardwright_rules::{Body, Configuration};
@@ -46,7 +48,7 @@ use super::graph::{EndId, Graph, Node, NodeId, RowId};
 use super::path::{Beside, Conditions, PathId, Paths, Test, Users};
 use super::state::{Field, StateId, States};
 use super::users::Group;
-use super::{Found, Pair, ends, steps};
+use super::{Found, Pair, steps};
 use crate::solver::Answer;
 
 /// Places that are visited for one group of users and one start flag.
@@ -181,7 +183,12 @@ impl<'p, 'c> Explorer<'p, 'c> {
             (Node::Step { .. }, _) | (_, Node::Step { .. }) => {
                 // What a step does is not modelled: it counts if any statement comes here at all.
                 if self.ask(at, &Beside::default(), false, errand, found) {
-                    steps::differ(self, [&left, &right], found);
+                    let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
+                    let steps = [&left, &right].map(|node| match node {
+                        Node::Step { step, .. } => Some(self.graph.step_in(*step, configurations)),
+                        _ => None,
+                    });
+                    steps::differ(self.pair, steps, found);
                 }
             }
             (

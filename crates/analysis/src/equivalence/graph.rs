@@ -100,7 +100,7 @@ impl Graph {
     }
 
     fn step(&mut self, rule: &Rule, surroundings: &str, place: Place) -> StepId {
-        let key = super::steps::written(&rule.body) + surroundings;
+        let key = super::step_keys::written(&rule.body) + surroundings;
         let fresh = self.step_places.len() as StepId;
         *self.steps.entry(key).or_insert_with(|| {
             self.step_places.push(place);
@@ -129,7 +129,7 @@ impl Graph {
             return None;
         }
         let places = Places::of(configuration, self);
-        let surroundings = super::steps::surroundings(configuration);
+        let surroundings = super::step_keys::surroundings(configuration);
         let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
             told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
         let rows: Vec<u32> = rules

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{
-    Address, Body, Configuration, Finder, KeyValue, MapStep, MissingAction, NativeStep, Shard, UnknownKey,
-};
+use shardwright_rules::{Body, Configuration, Finder, KeyValue, MapStep, NativeStep};
 
-use super::explore::Explorer;
-use super::graph::Node;
+use super::step_keys::plain_shard;
 use super::{ComparedSession, Found, Pair};
 use crate::example::ORDINARY;
 use crate::natives;
@@ -20,76 +17,8 @@ const MOST_USERS: usize = 8;
 /// Hostgroups that a transaction is tried open on.
 const MOST_TRANSACTIONS: usize = 4;
 
-/// A step as a text that is equal for equal steps, whatever their addresses.
-pub(super) fn written(body: &Body) -> String {
-    let Body::Native { scope, step } = body else {
-        return String::new();
-    };
-    let plain = match step {
-        NativeStep::Map(map) => {
-            let mut shards: Vec<Shard> = map.shards.iter().map(plain_shard).collect();
-            shards.sort_by_cached_key(|shard| serde_json::to_string(shard).unwrap_or_default());
-            NativeStep::Map(Box::new(MapStep {
-                shards,
-                ..(**map).clone()
-            }))
-        }
-        other => other.clone(),
-    };
-    serde_json::to_string(&(scope, plain)).expect("a step is a map with string keys")
-}
-
-/// The clusters that steps can find a statement placed on, as a text: a step means the same only among the same ones.
-pub(super) fn surroundings(configuration: &Configuration) -> String {
-    let (mut hostgroups, mut names) = (BTreeSet::new(), BTreeSet::new());
-    for rule in &configuration.graph.rules {
-        match &rule.body {
-            Body::Engine(row) => hostgroups.extend(row.destination_hostgroup),
-            Body::Native {
-                step: NativeStep::Map(map),
-                ..
-            } => {
-                names.extend(map.shards.iter().filter_map(|shard| shard.cluster.as_deref()));
-                for action in [&map.missing.statements, &map.missing.session_setup] {
-                    if let MissingAction::Cluster(name) = action {
-                        names.insert(name);
-                    }
-                }
-                if let UnknownKey::Cluster(name) = &map.unknown {
-                    names.insert(name);
-                }
-            }
-            Body::Native { .. } => {}
-        }
-    }
-    hostgroups.extend(configuration.graph.fast_routing.iter().map(|row| row.hostgroup.0));
-    hostgroups.extend(configuration.users.iter().map(|user| user.default_hostgroup.0));
-    let used = configuration.clusters.iter().filter(|cluster| {
-        let own = [Some(cluster.writer), cluster.reader];
-        names.contains(&*cluster.name) || own.into_iter().flatten().any(|id| hostgroups.contains(&id.0))
-    });
-    let mut used: Vec<String> = used
-        .map(|cluster| format!("{}:{}:{:?}", cluster.name, cluster.writer, cluster.reader))
-        .collect();
-    used.sort_unstable();
-    used.join(",")
-}
-
-fn plain_shard(shard: &Shard) -> Shard {
-    Shard {
-        address: Address::new(""),
-        ..shard.clone()
-    }
-}
-
-/// Both walks are at steps that differ, or at the same step in different states.
-pub(super) fn differ(explorer: &Explorer<'_, '_>, nodes: [&Node; 2], found: &mut Found) {
-    let pair = explorer.pair;
-    let configurations = [pair.configuration(0), pair.configuration(1)];
-    let steps = nodes.map(|node| match node {
-        Node::Step { step, .. } => Some(explorer.graph.step_in(*step, configurations)),
-        _ => None,
-    });
+/// Both walks are at steps that differ, or at the same step in different states; `None` for a side that is at no step.
+pub(super) fn differ(pair: &Pair<'_, '_>, steps: [Option<&NativeStep>; 2], found: &mut Found) {
     let mut texts: Vec<Vec<u8>> = ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
     let mut schemas: BTreeSet<String> = BTreeSet::new();
     let mut named = "steps of the bundled engine that differ".to_owned();

@@ -4,42 +4,41 @@ use std::collections::HashMap;
 
 use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
 
-use super::end::{End, What};
-use super::ends::{Schema, is_shard, moves_on};
+use super::end::End;
+use super::ends::moves_on;
+use super::state::{Schema, What};
 use super::{Claim, CounterExample, MapStep, Property, Prover, Shown, Trial};
-use crate::route_tests::{Expected, Mismatch, OutcomeKind, Runner};
+use crate::expectation::{Expected, Mismatch, OutcomeKind};
 
 /// What of an expectation does not hold at an end; empty where it holds.
-pub(super) fn mismatches_of_end(runner: &Runner<'_>, expected: &Expected<'_>, end: &End) -> Vec<Mismatch> {
+pub(super) fn mismatches_of_end(
+    configuration: &Configuration,
+    expected: &Expected<'_>,
+    end: &End,
+) -> Vec<Mismatch> {
     let actual = match end.what {
         What::Route(_) => OutcomeKind::Route,
         What::Reject => OutcomeKind::Reject,
         What::Answer => OutcomeKind::Answer,
     };
-    match end.route(runner.configuration()) {
-        Some(route) => outcome(expected, actual).unwrap_or_else(|| {
-            // The text is only looked at where one is expected.
-            runner.route_mismatches(expected, &route, &Statement::new(b"", Default::default()))
-        }),
+    match end.route(configuration) {
+        Some(route) => {
+            outcome(expected, actual).unwrap_or_else(|| expected.mismatches_of_route(configuration, &route))
+        }
         None => outcome(expected, actual).unwrap_or_default(),
     }
 }
 
 /// What of an expectation does not hold of a decision.
-fn mismatches(
-    runner: &Runner<'_>,
-    expected: &Expected<'_>,
-    statement: &Statement<'_>,
-    decision: &Decision,
-) -> Vec<Mismatch> {
+fn mismatches(configuration: &Configuration, expected: &Expected<'_>, decision: &Decision) -> Vec<Mismatch> {
     let actual = OutcomeKind::of(&decision.outcome);
     outcome(expected, actual).unwrap_or_else(|| match &decision.outcome {
         Outcome::Route(route) => {
             let placed = Route {
-                shard: shard_of(runner.configuration(), decision),
+                shard: shard_of(configuration, decision),
                 ..route.clone()
             };
-            runner.route_mismatches(expected, &placed, statement)
+            expected.mismatches_of_route(configuration, &placed)
         }
         _ => Vec::new(),
     })
@@ -110,7 +109,9 @@ pub(super) fn shard_of(configuration: &Configuration, decision: &Decision) -> Op
         Err(_) => true,
     };
     let mut steps = decision.path.iter().rev().filter(counts);
-    steps.find_map(|step| is_shard(&step.address))
+    steps
+        .find(|step| step.address.is_shard())
+        .map(|step| step.address.clone())
 }
 
 /// Where a placed statement reads and writes: its shard, and a cluster with a schema. None where that cannot be told.
@@ -149,16 +150,16 @@ impl Prover<'_> {
         match &property.claim {
             Claim::Each(expected) => trials.iter().find_map(|trial| {
                 let statement = Statement::new(trial.query.as_bytes(), Default::default());
-                let quick = self.runner.table().explain(&trial.view(), &statement);
+                let quick = self.table.explain(&trial.view(), &statement);
                 // No property is about what the engine answers itself.
                 if matches!(quick.outcome, Outcome::Own { .. }) {
                     return None;
                 }
-                if mismatches(&self.runner, expected, &statement, &quick).is_empty() {
+                if mismatches(self.configuration, expected, &quick).is_empty() {
                     return None;
                 }
                 let shown = self.shown(trial);
-                let mismatches = mismatches(&self.runner, expected, &statement, &shown.decision);
+                let mismatches = mismatches(self.configuration, expected, &shown.decision);
                 (!mismatches.is_empty()).then(|| CounterExample {
                     statements: vec![shown],
                     mismatches,
@@ -173,7 +174,7 @@ impl Prover<'_> {
         let mut there: HashMap<(String, String), (String, &Trial)> = HashMap::new();
         for trial in trials {
             let statement = Statement::new(trial.query.as_bytes(), Default::default());
-            let quick = self.runner.table().explain(&trial.view(), &statement);
+            let quick = self.table.explain(&trial.view(), &statement);
             let Some((shard, at)) = place(self.configuration, &self.maps, trial, &quick) else {
                 continue;
             };

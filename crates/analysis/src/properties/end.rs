@@ -1,8 +1,8 @@
 //! One end: what becomes of the statements of a set.
 
-use shardwright_rules::{Address, Configuration, HostgroupId, Role, Route, StatementKind};
+use shardwright_rules::{Address, Configuration, Role, Route, StatementKind};
 
-use super::ends::{Schema, State};
+use super::state::{Schema, State, What};
 
 /// What becomes of statements of one kind that one user sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,14 +11,6 @@ pub(super) struct End {
     pub(super) kind: StatementKind,
     pub(super) state: State,
     pub(super) what: What,
-}
-
-/// The outcome, without its texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
-    Route(HostgroupId),
-    Reject,
-    Answer,
 }
 
 impl End {

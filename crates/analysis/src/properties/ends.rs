@@ -25,75 +25,30 @@
 //! So "INSERT goes to 10" is proved. "SELECT goes to 11" is not, and rightly: `(SELECT 1)` goes to 10.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use shardwright_patterns::{Pattern, PatternError};
 use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{
-    Address, Body, Cluster, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User,
+    Address, Body, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User,
 };
 use shardwright_sql::DigestOptions;
 
 use super::Domain;
-use super::end::{End, What};
+use super::end::End;
 use super::native;
 use super::starts::{Side, Starts, Tells};
+use super::state::{Next, Schema, Sender, State, What};
 
 /// Steps for all users and kinds of a domain; a tree of 10,000 shards takes some ten times as many as it has
 /// rules.
 const MOST_STEPS: usize = 3_000_000;
-
-/// What is known of a session's schema.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Schema {
-    /// Nothing.
-    Any,
-    /// It is this one.
-    Known(Arc<str>),
-}
-
-/// What is known of statements on their way.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    pub(super) schema: Schema,
-    pub(super) hostgroup: Option<u32>,
-    pub(super) placed: bool,
-    pub(super) shard: Option<Address>,
-    pub(super) backend_schema: Option<Arc<str>>,
-    /// The schema whose name stands in the statement in place of the map's logical schema.
-    pub(super) own_schema: Option<Arc<str>>,
-    /// A rule has rewritten the statement.
-    pub(super) rewritten: bool,
-    pub(super) effects: Effects,
-    pub(super) refused: bool,
-    pub(super) answered: bool,
-}
-
-/// Where a step leads.
-pub(super) enum Next {
-    /// To the rule behind it.
-    On(State),
-    /// To the chain of a flag.
-    Jump(u32, State),
-    /// To the end of the rules.
-    Stop(State),
-    /// To an end.
-    Ended(State, What),
-}
 
 /// Walks the rules of one configuration.
 pub(super) struct Walker<'w> {
     pub(super) configuration: &'w Configuration,
     pub(super) patterns: &'w [RulePatterns],
     pub(super) starts: &'w Starts,
-}
-
-/// Who sends what.
-#[derive(Clone, Copy)]
-pub(super) struct Sender<'s> {
-    pub(super) user: &'s User,
-    pub(super) kind: StatementKind,
 }
 
 impl Walker<'_> {
@@ -166,7 +121,9 @@ impl Walker<'_> {
             for state in states {
                 match &rule.body {
                     Body::Engine(row) => self.row(position, row, sender, state, &mut next),
-                    Body::Native { scope, step } => native::step(self, scope, step, sender, state, &mut next),
+                    Body::Native { scope, step } => {
+                        native::step(self.configuration, scope, step, sender, state, &mut next)
+                    }
                 }
             }
             for next in next {
@@ -302,7 +259,11 @@ impl Walker<'_> {
                 State {
                     hostgroup: Some(row.hostgroup.0),
                     schema: Schema::Known(row.schemaname.as_str().into()),
-                    shard: is_shard(&row.address).or_else(|| state.shard.clone()),
+                    shard: if row.address.is_shard() {
+                        Some(row.address.clone())
+                    } else {
+                        state.shard.clone()
+                    },
                     ..state.clone()
                 }
             })
@@ -326,12 +287,6 @@ impl Walker<'_> {
             }
             ends.insert((state, what));
         }
-    }
-
-    /// The cluster that statements are on so far; before any placement, their user's.
-    pub(super) fn cluster_of(&self, state: &State, sender: Sender<'_>) -> Option<&Cluster> {
-        let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
-        self.configuration.cluster_of(hostgroup)
     }
 }
 
@@ -371,20 +326,14 @@ fn act(row: &EngineRule, address: Address, state: &mut State) {
     state.refused |= row.error_msg.is_some();
     state.answered |= row.ok_msg.is_some();
     state.rewritten |= row.replace_pattern.is_some();
-    if moves_on(row) {
-        state.shard = is_shard(&address).or(state.shard.take());
+    if moves_on(row) && address.is_shard() {
+        state.shard = Some(address);
     }
 }
 
 /// Whether a match of the row does anything with where a statement goes.
 pub(super) fn moves_on(row: &EngineRule) -> bool {
     row.ends() || row.destination_hostgroup.is_some()
-}
-
-/// The address, if it is a shard's.
-pub(super) fn is_shard(address: &Address) -> Option<Address> {
-    let text = address.as_str();
-    (text.starts_with("shard_maps.") && text.contains(".shards.")).then(|| address.clone())
 }
 
 fn given(text: &Option<String>) -> Option<&str> {

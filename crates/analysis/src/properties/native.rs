@@ -7,9 +7,8 @@ use shardwright_rules::{
     StatementKind, UnknownKey,
 };
 
-use super::end::What;
-use super::ends::{Next, Schema, Sender, State, Walker};
 use super::starts::Tells;
+use super::state::{Next, Schema, Sender, State, What};
 
 /// The shard maps among the rules.
 pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapStep> {
@@ -27,14 +26,14 @@ pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapSt
 }
 
 pub(super) fn step(
-    walker: &Walker<'_>,
+    configuration: &Configuration,
     scope: &Scope,
     step: &NativeStep,
     sender: Sender<'_>,
     state: State,
     next: &mut Vec<Next>,
 ) {
-    let tells = in_scope(walker, scope, sender, &state);
+    let tells = in_scope(configuration, scope, sender, &state);
     if tells != Tells::Always {
         next.push(Next::On(state.clone()));
     }
@@ -42,10 +41,10 @@ pub(super) fn step(
         return;
     }
     match step {
-        NativeStep::Map(map) => place(walker, map, sender, state, next),
+        NativeStep::Map(map) => place(configuration, map, sender, state, next),
         NativeStep::Role(_) => {
-            let reader = walker
-                .cluster_of(&state, sender)
+            let reader = state
+                .cluster(configuration, sender)
                 .and_then(|cluster| cluster.reader);
             // Only a SELECT is provably a read.
             if let Some(reader) = reader.filter(|_| sender.kind == StatementKind::Select) {
@@ -73,7 +72,7 @@ pub(super) fn step(
     }
 }
 
-fn in_scope(walker: &Walker<'_>, scope: &Scope, sender: Sender<'_>, state: &State) -> Tells {
+fn in_scope(configuration: &Configuration, scope: &Scope, sender: Sender<'_>, state: &State) -> Tells {
     let schemas = match &state.schema {
         _ if scope.schemas.is_any() => Tells::Always,
         Schema::Known(schema) => Tells::of(scope.schemas.contains(schema)),
@@ -82,7 +81,7 @@ fn in_scope(walker: &Walker<'_>, scope: &Scope, sender: Sender<'_>, state: &Stat
     let clusters = if scope.clusters.is_any() {
         Tells::Always
     } else {
-        let cluster = walker.cluster_of(state, sender);
+        let cluster = state.cluster(configuration, sender);
         Tells::of(cluster.is_some_and(|cluster| scope.clusters.contains(&cluster.name)))
     };
     let kind = Tells::of(scope.statements.is_empty() || scope.statements.contains(&sender.kind));
@@ -109,16 +108,22 @@ fn asks_for_more(scope: &Scope) -> bool {
 }
 
 /// Every end of a map: refusals, what is done without a key or with an unknown one, and each of its shards.
-fn place(walker: &Walker<'_>, map: &MapStep, sender: Sender<'_>, state: State, next: &mut Vec<Next>) {
+fn place(
+    configuration: &Configuration,
+    map: &MapStep,
+    sender: Sender<'_>,
+    state: State,
+    next: &mut Vec<Next>,
+) {
     let kind = sender.kind;
     // COMMIT, ROLLBACK, SAVEPOINT and XA pass; what is of another kind never does.
     if matches!(kind, StatementKind::Commit | StatementKind::Other) {
         next.push(Next::On(state.clone()));
     }
     next.push(Next::Ended(state.clone(), What::Reject));
-    missing(walker, map, kind, &state, next);
+    missing(configuration, map, kind, &state, next);
     if let UnknownKey::Cluster(name) = &map.unknown {
-        next.push(Next::On(to_cluster(walker, name, &state)));
+        next.push(Next::On(to_cluster(configuration, name, &state)));
     }
     for shard in &map.shards {
         for schema in schemas(map, shard, &state.schema) {
@@ -129,7 +134,7 @@ fn place(walker: &Walker<'_>, map: &MapStep, sender: Sender<'_>, state: State, n
                 ..state.clone()
             };
             let placed = match &shard.cluster {
-                Some(cluster) => to_cluster(walker, cluster, &placed),
+                Some(cluster) => to_cluster(configuration, cluster, &placed),
                 None => placed,
             };
             renamed(map, shard, placed, next);
@@ -137,10 +142,15 @@ fn place(walker: &Walker<'_>, map: &MapStep, sender: Sender<'_>, state: State, n
     }
 }
 
-fn missing(walker: &Walker<'_>, map: &MapStep, kind: StatementKind, state: &State, next: &mut Vec<Next>) {
+fn missing(
+    configuration: &Configuration,
+    map: &MapStep,
+    kind: StatementKind,
+    state: &State,
+    next: &mut Vec<Next>,
+) {
     // Behind a map that this one is the `otherwise` of, a statement without a key passes.
-    let is_otherwise =
-        maps(walker.configuration).any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
+    let is_otherwise = maps(configuration).any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
     if is_otherwise || map.otherwise.is_some() {
         next.push(Next::On(state.clone()));
     }
@@ -166,13 +176,13 @@ fn missing(walker: &Walker<'_>, map: &MapStep, kind: StatementKind, state: &Stat
         match action {
             MissingAction::Allow => next.push(Next::On(state.clone())),
             MissingAction::Reject => {}
-            MissingAction::Cluster(name) => next.push(Next::On(to_cluster(walker, name, state))),
+            MissingAction::Cluster(name) => next.push(Next::On(to_cluster(configuration, name, state))),
         }
     }
 }
 
-fn to_cluster(walker: &Walker<'_>, name: &str, state: &State) -> State {
-    let writer = walker.configuration.cluster(name).map(|cluster| cluster.writer.0);
+fn to_cluster(configuration: &Configuration, name: &str, state: &State) -> State {
+    let writer = configuration.cluster(name).map(|cluster| cluster.writer.0);
     State {
         hostgroup: writer.or(state.hostgroup),
         placed: true,

@@ -10,8 +10,9 @@ use shardwright_sql::annotation;
 
 use super::claim::shard_of;
 use super::end::End;
-use super::ends::{Schema, kinds};
+use super::ends::kinds;
 use super::starts::{Side, beginning};
+use super::state::Schema;
 use super::{Domain, Prover, Trial};
 
 /// Statements that one property is tried on.
@@ -138,7 +139,7 @@ impl Prover<'_> {
             return true;
         };
         let statement = Statement::new(trial.query.as_bytes(), Default::default());
-        let decision = self.runner.table().explain(&trial.view(), &statement);
+        let decision = self.table.explain(&trial.view(), &statement);
         let prefix = format!("shard_maps.{map}.shards.");
         shard_of(self.configuration, &decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
     }

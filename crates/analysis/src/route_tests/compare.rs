@@ -1,13 +1,11 @@
 //! What was expected of a statement against what became of it.
 
-use shardwright_diagnostics::shortened;
-use shardwright_rules::{Decision, HostgroupId, Outcome, Route, Statement};
+use shardwright_rules::{Address, Decision, Outcome, Statement};
 
-use super::session::Simulated;
-use super::{Expected, Mismatch, OutcomeKind, Runner, Step};
-
-/// Characters of a long text that a mismatch shows.
-const SHOWN: usize = 400;
+use super::Runner;
+use crate::expectation::{Expected, Mismatch, Mismatches, OutcomeKind};
+use crate::simulated::Simulated;
+use crate::step::Step;
 
 impl Runner<'_> {
     pub(super) fn mismatches(
@@ -17,112 +15,47 @@ impl Runner<'_> {
         statement: &Statement<'_>,
         decision: &Decision,
     ) -> Vec<Mismatch> {
-        let mut found = Found::default();
+        let mut mismatches = Mismatches::default();
         let Some(expected) = &step.expect else {
             if let Outcome::Reject(_) = &decision.outcome {
-                found.push(None, "no refusal", "a refusal");
+                mismatches.push(None, "no refusal", "a refusal");
             }
-            return found.mismatches;
+            return mismatches.into_vec();
         };
         let outcome = expected.outcome.or_else(|| implied(expected));
         let actual = OutcomeKind::of(&decision.outcome);
         if let Some(wanted) = outcome.filter(|wanted| *wanted != actual) {
-            found.push(
+            mismatches.push(
                 Some(field_of(expected, wanted)),
                 wanted.as_str(),
                 became(&decision.outcome),
             );
-            return found.mismatches;
+            return mismatches.into_vec();
         }
         match &decision.outcome {
-            Outcome::Route(route) => self.route(expected, route, statement, &mut found),
+            Outcome::Route(route) => {
+                expected.compare_route(self.configuration, route, Some(statement), &mut mismatches)
+            }
             Outcome::Reject(rejection) => {
                 if let Some(part) = expected.error.filter(|part| !rejection.message.contains(part)) {
-                    found.push(Some("error"), part, rejection.message.clone());
+                    mismatches.push(Some("error"), part, rejection.message.clone());
                 }
             }
             Outcome::Answer { message } => {
                 if let Some(answer) = expected.answer.filter(|answer| *answer != message) {
-                    found.push(Some("answer"), answer, message.clone());
+                    mismatches.push(Some("answer"), answer, message.clone());
                 }
             }
             Outcome::Own { .. } | Outcome::DeferBegin => {
                 if let Some(answer) = expected.answer.filter(|answer| !answer.is_empty()) {
-                    found.push(Some("answer"), answer, "");
+                    mismatches.push(Some("answer"), answer, "");
                 }
             }
         }
         if !expected.shards.is_empty() || expected.rule.is_some() {
-            self.provenance(expected, step, session, statement, decision, &mut found);
+            self.provenance(expected, step, session, statement, decision, &mut mismatches);
         }
-        found.mismatches
-    }
-
-    /// What of an expectation does not hold of a route that no path is known of: its shard is the one that counts.
-    pub(crate) fn route_mismatches(
-        &self,
-        expected: &Expected<'_>,
-        route: &Route,
-        statement: &Statement<'_>,
-    ) -> Vec<Mismatch> {
-        let mut found = Found::default();
-        let without_text = Expected {
-            query: None,
-            ..expected.clone()
-        };
-        self.route(&without_text, route, statement, &mut found);
-        let shard = route.shard.as_ref().map(|shard| shard.as_str());
-        for wanted in expected.shards.iter().filter(|wanted| Some(**wanted) != shard) {
-            found.push(Some("shard"), wanted, shard.unwrap_or("no shard"));
-        }
-        found.mismatches
-    }
-
-    fn route(&self, expected: &Expected<'_>, route: &Route, statement: &Statement<'_>, found: &mut Found) {
-        found.compare("cluster", expected.cluster, route.cluster.as_deref());
-        let role = route.role.map(|role| role.to_string());
-        found.compare(
-            "role",
-            expected.role.map(|role| role.to_string()).as_deref(),
-            role.as_deref(),
-        );
-        found.number(
-            "hostgroup",
-            expected.hostgroup.map(u64::from),
-            Some(u64::from(route.hostgroup.0)),
-            "",
-        );
-        if let Some(query) = expected.query {
-            let sent = route
-                .rewritten
-                .as_deref()
-                .unwrap_or(statement.text())
-                .trim_ascii_end();
-            if sent != query.trim_end().as_bytes() {
-                found.push(Some("query"), query, String::from_utf8_lossy(sent));
-            }
-        }
-        found.compare(
-            "backend_schema",
-            expected.backend_schema,
-            route.backend_schema.as_deref(),
-        );
-        let effects = &route.effects;
-        let delay = effects.delay_ms.unwrap_or(0);
-        found.number("delay", expected.delay_ms, Some(u64::from(delay)), "ms");
-        let kept = effects.cache_ttl_ms.unwrap_or(0);
-        found.number("cache_ttl", expected.cache_ttl_ms, Some(u64::from(kept)), "ms");
-        let mirror = effects.mirror_hostgroup.map(|id| self.name_of(HostgroupId(id)));
-        found.compare("mirror", expected.mirror, mirror.as_deref());
-        let multiplex = effects.multiplex.map(u64::from);
-        found.number("multiplex", expected.multiplex.map(u64::from), multiplex, "");
-    }
-
-    fn name_of(&self, hostgroup: HostgroupId) -> String {
-        match self.configuration.cluster_of(hostgroup) {
-            Some(cluster) => cluster.name.to_string(),
-            None => format!("hostgroup {hostgroup}"),
-        }
+        mismatches.into_vec()
     }
 
     /// Which shards placed the statement, and which objects' rules matched. The path costs more than the decision, so
@@ -134,7 +67,7 @@ impl Runner<'_> {
         session: &Simulated,
         statement: &Statement<'_>,
         decision: &Decision,
-        found: &mut Found,
+        mismatches: &mut Mismatches,
     ) {
         let placed = match &decision.outcome {
             Outcome::Route(route) => route.shard.as_ref(),
@@ -145,16 +78,17 @@ impl Runner<'_> {
             return;
         }
         let path = self.explained(step, session, statement).path;
-        let mut addresses: Vec<&str> = path.iter().map(|step| step.address.as_str()).collect();
-        addresses.extend(placed.map(|shard| shard.as_str()));
+        let mut addresses: Vec<&Address> = path.iter().map(|step| &step.address).collect();
+        addresses.extend(placed);
         if let Outcome::Reject(rejection) = &decision.outcome {
-            addresses.extend(rejection.address.as_ref().map(|address| address.as_str()));
+            addresses.extend(&rejection.address);
         }
-        for shard in expected.shards.iter().filter(|shard| !addresses.contains(*shard)) {
+        let is_placed_on = |shard: &str| addresses.iter().any(|address| address.as_str() == shard);
+        for shard in expected.shards.iter().filter(|shard| !is_placed_on(shard)) {
             let mut shards: Vec<&str> = addresses
                 .iter()
-                .copied()
-                .filter(|address| is_shard(address))
+                .filter(|address| address.is_shard())
+                .map(|address| address.as_str())
                 .collect();
             shards.dedup();
             let actual = if shards.is_empty() {
@@ -162,25 +96,24 @@ impl Runner<'_> {
             } else {
                 shards.join(", ")
             };
-            found.push(Some("shard"), *shard, actual);
+            mismatches.push(Some("shard"), *shard, actual);
         }
         if let Some(rule) = expected
             .rule
-            .filter(|rule| !addresses.iter().any(|address| is_inside(address, rule)))
+            .filter(|rule| !addresses.iter().any(|address| is_inside(address.as_str(), rule)))
         {
             let actual = if addresses.is_empty() {
                 "no rule".to_owned()
             } else {
-                addresses.join(", ")
+                addresses
+                    .iter()
+                    .map(|address| address.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             };
-            found.push(Some("rule"), rule, actual);
+            mismatches.push(Some("rule"), rule, actual);
         }
     }
-}
-
-/// Whether an address is a shard's.
-fn is_shard(address: &str) -> bool {
-    address.starts_with("shard_maps.") && address.contains(".shards.")
 }
 
 /// Whether an address is `object`'s, or that of something in it.
@@ -243,34 +176,6 @@ fn became(outcome: &Outcome) -> String {
         Outcome::Reject(_) => "a refusal".to_owned(),
         Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
             "an answer of the proxy".to_owned()
-        }
-    }
-}
-
-#[derive(Default)]
-struct Found {
-    mismatches: Vec<Mismatch>,
-}
-
-impl Found {
-    fn push(&mut self, field: Option<&'static str>, expected: impl AsRef<str>, actual: impl AsRef<str>) {
-        self.mismatches.push(Mismatch {
-            field,
-            expected: shortened(expected.as_ref(), SHOWN).into_owned(),
-            actual: shortened(actual.as_ref(), SHOWN).into_owned(),
-        });
-    }
-
-    fn compare(&mut self, field: &'static str, expected: Option<&str>, actual: Option<&str>) {
-        if let Some(expected) = expected.filter(|expected| Some(*expected) != actual) {
-            self.push(Some(field), expected, actual.unwrap_or("none"));
-        }
-    }
-
-    fn number(&mut self, field: &'static str, expected: Option<u64>, actual: Option<u64>, unit: &str) {
-        if let Some(expected) = expected.filter(|expected| Some(*expected) != actual) {
-            let actual = actual.map_or_else(|| "none".to_owned(), |actual| format!("{actual}{unit}"));
-            self.push(Some(field), format!("{expected}{unit}"), actual);
         }
     }
 }

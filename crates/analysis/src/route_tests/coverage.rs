@@ -95,7 +95,7 @@ impl<'c> Coverage<'c> {
             }
         }
         for row in &configuration.graph.fast_routing {
-            if !is_shard(&row.address) {
+            if !row.address.is_shard() {
                 coverage.rule(&row.address, 0);
             }
             coverage.shard(&row.address);
@@ -114,7 +114,7 @@ impl<'c> Coverage<'c> {
     }
 
     fn shard(&mut self, address: &Address) {
-        if is_shard(address) {
+        if address.is_shard() {
             self.add(address, Part::Shard);
         }
     }
@@ -297,10 +297,6 @@ impl<'c> Coverage<'c> {
             .filter(|(_, covered)| !**covered)
             .map(|(item, _)| item)
     }
-}
-
-fn is_shard(address: &Address) -> bool {
-    crate::properties::is_shard(address)
 }
 
 /// Whether the statement's text holds the word at all; the policy knows how it must be written.

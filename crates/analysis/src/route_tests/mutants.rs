@@ -55,7 +55,13 @@ pub fn mutants(configuration: &Configuration, most: usize) -> Vec<Mutant> {
         };
         match &rule.body {
             Body::Engine(row) => change::of_row(configuration, position, row, &mut add),
-            Body::Native { scope, step } => native::of_step(configuration, position, scope, step, &mut add),
+            Body::Native { scope, step } => {
+                let name = rule.address.short();
+                add(Change::Drop(position), format!("{name} is gone"));
+                native::of_step(configuration, &name, scope, step, &mut |change, what| {
+                    add(Change::Step(position, change), what);
+                });
+            }
         }
         let next = rules[position + 1..]
             .iter()

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use shardwright_analysis::route_tests::{Case, Command, Runner, Step};
+use shardwright_analysis::route_tests::{Case, Runner};
+use shardwright_analysis::step::{Command, Step};
 use shardwright_diagnostics::Sources;
 use shardwright_import::Language;
 use shardwright_routing::RoutingTable;

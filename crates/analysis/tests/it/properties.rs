@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use shardwright_analysis::expectation::{Expected, OutcomeKind};
 use shardwright_analysis::properties::{Answer, Claim, Domain, Property, Prover, maps_of};
-use shardwright_analysis::route_tests::{Expected, OutcomeKind};
 use shardwright_rules::{Configuration, Evaluator, Outcome, Role, SessionView, Statement, StatementKind};
 
 use crate::common::configuration;

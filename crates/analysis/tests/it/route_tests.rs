@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use shardwright_analysis::route_tests::{Case, Command, Expected, Failure, OutcomeKind, Runner, Step};
+use shardwright_analysis::expectation::{Expected, OutcomeKind};
+use shardwright_analysis::route_tests::{Case, Failure, Runner};
+use shardwright_analysis::step::{Command, Step};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::Role;
 

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use shardwright_rules::{
-    Body, Conflict, KeyValue, MapStep, MissingAction, MissingBegin, NativeStep, ReadSelection, Scope,
-    UnknownKey,
+    Body, Configuration, Conflict, KeyValue, MapStep, MissingAction, MissingBegin, NativeStep, ReadSelection,
+    Scope, UnknownKey,
 };
-
-use super::change::Change;
-use shardwright_rules::Configuration;
 
 /// What a step does otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,17 +40,14 @@ pub(super) enum StepChange {
     Delay,
 }
 
-/// The changes of a step.
+/// The changes of a step, which people call `name`.
 pub(super) fn of_step(
     configuration: &Configuration,
-    position: usize,
+    name: &str,
     scope: &Scope,
     step: &NativeStep,
-    add: &mut impl FnMut(Change, String),
+    change: &mut impl FnMut(StepChange, String),
 ) {
-    let name = configuration.graph.rules[position].address.short();
-    add(Change::Drop(position), format!("{name} is gone"));
-    let mut change = |change: StepChange, what: String| add(Change::Step(position, change), what);
     if !scope.users.is_any() || !scope.schemas.is_any() {
         change(
             StepChange::ForEverybody,
@@ -61,7 +55,7 @@ pub(super) fn of_step(
         );
     }
     match step {
-        NativeStep::Map(map) => of_map(configuration, map, &mut change),
+        NativeStep::Map(map) => of_map(configuration, map, change),
         NativeStep::Role(role) => {
             change(
                 StepChange::SessionFunctions,

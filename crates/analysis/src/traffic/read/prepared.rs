@@ -7,7 +7,7 @@ use memchr::memmem;
 use shardwright_rules::Statement;
 use shardwright_sql::LexMode;
 
-use crate::script::around_parameters;
+use crate::parameters::around_parameters;
 
 /// Prepared texts by digest, which is that of their executions.
 #[derive(Default)]

@@ -1,6 +1,8 @@
 //! Tests as they were written → cases that the analysis runs. Nothing is copied but lists.
 
-use shardwright_analysis::route_tests::{Case, Command, Expected, OutcomeKind, Step};
+use shardwright_analysis::expectation::{Expected, OutcomeKind};
+use shardwright_analysis::route_tests::Case;
+use shardwright_analysis::step::{Command, Step};
 use shardwright_rules::Role;
 use shardwright_topology::model::{self, Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
 

@@ -11,8 +11,8 @@ use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, StatementClass};
 
-use super::{Command, Step};
-use crate::script::parameters;
+use crate::parameters::parameters;
+use crate::step::{Command, Step};
 
 /// What of a session's state decides about its next statement. Statements are taken to succeed.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use shardwright_rules::decide::{Index, RulePatterns};
 use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, Statement, User};
 use shardwright_sql::DigestOptions;
 
-use crate::lookup::Lookup;
+use super::Lookup;
 use crate::needles::{Needles, rarest};
 
 /// Rules by what a statement must hold to match them.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(super) struct Filter {
     /// Positions of the rules without a needle, by flag, ascending.
     always: HashMap<u32, Vec<usize>>,
     digest: Needles,
@@ -23,7 +23,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn of(lookup: &Lookup<'_>) -> Self {
+    pub(super) fn of(lookup: &Lookup<'_>) -> Self {
         let rules = &lookup.configuration().graph.rules;
         let digests = lookup.configuration().digests();
         let rewritten = rules.iter().any(|rule| match &rule.body {
@@ -64,7 +64,7 @@ impl Filter {
     }
 
     /// The positions of the rules with a needle that the statement holds, ascending.
-    pub(crate) fn hits(&self, statement: &Statement<'_>) -> Vec<usize> {
+    pub(super) fn hits(&self, statement: &Statement<'_>) -> Vec<usize> {
         let mut hits = Vec::new();
         if !self.digest.is_empty() {
             self.digest
@@ -82,11 +82,11 @@ fn needles_of<E>(patterns: &[Result<Pattern, E>]) -> impl Iterator<Item = Vec<u8
 }
 
 /// The rules that one statement can match.
-pub(crate) struct Filtered<'f, 'c> {
-    pub(crate) lookup: &'f Lookup<'c>,
-    pub(crate) filter: &'f Filter,
+pub(super) struct Filtered<'f, 'c> {
+    pub(super) lookup: &'f Lookup<'c>,
+    pub(super) filter: &'f Filter,
     /// Ascending.
-    pub(crate) hits: Vec<usize>,
+    pub(super) hits: Vec<usize>,
 }
 
 impl Index for Filtered<'_, '_> {

@@ -30,11 +30,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::EngineRule;
 
-use super::Found;
-use super::explore::{Errand, Explorer, Visit};
-use super::graph::{End, EndId};
-use super::path::Beside;
-use super::state::Field;
+use super::{Errand, Explorer, Visit};
+use crate::equivalence::Found;
+use crate::equivalence::graph::{End, EndId};
+use crate::equivalence::path::Beside;
+use crate::equivalence::state::Field;
 
 /// Rows of fast routing that are asked about at one end.
 const MOST_ROWS: usize = 64;
