@@ -18,7 +18,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rules", &["sql", "patterns", "tables", "vocabulary"]),
     ("routing", &["rules", "sql", "patterns"]),
     ("topology", &["documents", "diagnostics", "tables", "vocabulary"]),
-    ("compiler", &["topology", "rules", "diagnostics"]),
+    ("ids", &[]),
+    ("layout", &[]),
+    ("compiler", &["topology", "rules", "diagnostics", "ids", "layout"]),
     (
         "analysis",
         &["rules", "routing", "sql", "patterns", "documents", "diagnostics"],

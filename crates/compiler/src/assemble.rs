@@ -4,14 +4,13 @@ mod rule_ids;
 
 use std::collections::{HashMap, HashSet};
 
+use shardwright_ids::{Lock, Probe};
 use shardwright_rules::{
     Address, Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, RefusingHostgroup, Rule, RuleGraph,
 };
 use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::ids::lock::Lock;
-use crate::ids::probe::Probe;
 use crate::native::{Block, RawRow};
 use crate::report::{EXHAUSTED, Report};
 
@@ -192,7 +191,7 @@ impl Sequence {
         lock: &mut Lock,
         report: &mut Report<'_>,
     ) -> HashMap<ChainRef, u32> {
-        let mut probe = Probe::new((*ids.flags.start(), *ids.flags.end()));
+        let mut probe = Probe::new((&ids.flags).into());
         probe.take(0);
         for flag in self.items.iter().flat_map(written_flags) {
             probe.take(flag);

@@ -3,10 +3,10 @@
 mod splits;
 
 use serde::Serialize;
+use shardwright_layout::{Candidate, KEPT};
 use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
-use crate::layout::choice::{Candidate, KEPT};
 use crate::proxysql::MapPlan;
 pub use splits::{SplitCost, Splits};
 

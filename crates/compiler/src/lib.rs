@@ -8,9 +8,7 @@ mod assemble;
 mod bundled;
 mod draft;
 mod explain;
-mod ids;
 mod keys;
-mod layout;
 mod native;
 mod proxysql;
 mod report;
@@ -23,15 +21,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{CodeDoc, Problems};
-use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
+use shardwright_layout::{KEPT, Price};
+use shardwright_rules::{
+    Configuration, EngineId, EngineProfile, EngineSettings, FORMAT_VERSION, RegexEngine,
+};
 use shardwright_topology::model::{EngineName, Project, RegexDialect};
 
 pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
-pub use ids::lock::{Lock, LockError};
+pub use shardwright_ids::{Lock, LockError};
 pub use stats::{MapStats, Means, Stats};
 pub use traffic::{Seen, Traffic, TrafficError};
 
-use layout::cost::Price;
 use native::Program;
 use proxysql::Choosing;
 use report::Report;
@@ -82,7 +82,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let mut candidates = BTreeMap::new();
     let mut splits = BTreeMap::new();
     let mut names = BTreeMap::from([(0, "start".to_owned())]);
-    let price = Price::of(engine.profile(), settings.regex);
+    let price = price(engine.profile(), settings.regex);
     if options.reshape {
         forget_trees(&program, engine, &mut lock);
     }
@@ -118,11 +118,7 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
         reasons,
     } = lowered;
     for (section, plan) in program.maps.iter().zip(&plans) {
-        if plan.weights.hits().is_some()
-            && plan
-                .candidates
-                .first()
-                .is_some_and(|chosen| chosen.name != layout::choice::KEPT)
+        if plan.weights.hits().is_some() && plan.candidates.first().is_some_and(|chosen| chosen.name != KEPT)
         {
             lock.set(proxysql::shaped_name(engine, section), 1);
         }
@@ -196,6 +192,15 @@ fn forget_trees(program: &Program, engine: EngineId, lock: &mut Lock) {
             lock.forget(&format!("flags.{root}/"));
         }
         lock.forget(&proxysql::shaped_name(engine, section));
+    }
+}
+
+/// The prices of an engine whose patterns this library matches.
+fn price(profile: &EngineProfile, regex: RegexEngine) -> Price {
+    Price {
+        evaluation_ns: profile.prices.evaluation_ns(regex),
+        visit_ns: profile.prices.visit_ns,
+        lookup_ns: profile.prices.lookup_ns,
     }
 }
 

@@ -13,12 +13,12 @@ mod user;
 
 pub(crate) use surroundings::Surroundings;
 
+use shardwright_ids::Lock;
 use shardwright_rules::{
     Address, Cluster, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
 };
 use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, OriginId};
 
-use crate::ids::lock::Lock;
 use crate::report::Report;
 use effects::Effect;
 use firewall::UserFirewall;

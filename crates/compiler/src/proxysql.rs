@@ -24,13 +24,13 @@ mod user_map;
 
 use std::collections::HashMap;
 
+use shardwright_layout::Price;
 use shardwright_rules::{Address, EngineRule, HostgroupId, Modifiers, RegexEngine};
 use shardwright_topology::model::{BlockPlace, Origins, Topology};
 
 use crate::assemble::{DraftRoute, Sequence};
 use crate::bundled::{self, Slot};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::report::Report;
 pub(crate) use plan::{Choosing, MapPlan, shaped_name};

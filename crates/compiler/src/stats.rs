@@ -6,10 +6,10 @@ mod rows;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
+use shardwright_layout::Price;
 use shardwright_rules::{Body, Configuration, ReadSelection, Rule, RuleGraph};
 
 use crate::assemble::Numbered;
-use crate::layout::cost::Price;
 use crate::native::Program;
 use crate::proxysql::{MapPlan, MapTree};
 use passed::Passing;

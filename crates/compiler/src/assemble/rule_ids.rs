@@ -1,14 +1,15 @@
 //! Ids of rules: those of trees stay where live systems have them, and all ascend in the order of evaluation.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
+use shardwright_ids::sequence::{self, SequenceError, Wish};
+use shardwright_ids::tree_ids::{self, Bounds, TreeRule};
+use shardwright_ids::{IdRange, Lock};
 use shardwright_topology::model::IdRanges;
 
 use super::{Flag, Item, Sequence};
 use crate::draft::ChainRef;
-use crate::ids::lock::Lock;
-use crate::ids::place::{self, Slot};
-use crate::ids::sequence::{self, SequenceError, Wish};
 use crate::report::{EXHAUSTED, NUMBERS, Report};
 
 impl Sequence {
@@ -26,7 +27,7 @@ impl Sequence {
                     .map_or(Wish::Free, Wish::Locked),
             })
             .collect();
-        let range = (*ids.rules.start(), *ids.rules.end());
+        let range = IdRange::from(&ids.rules);
         self.place_trees(&mut wishes, range);
         match self.allocate(&wishes, range) {
             Ok(ids) => ids,
@@ -44,8 +45,8 @@ impl Sequence {
             Err(SequenceError::Exhausted { needed, available }) => {
                 let message = format!(
                     "ids.rules {}-{} has room for {available} of {needed} rules of {engine} that stand together, {} too few",
-                    range.0,
-                    range.1,
+                    range.first,
+                    range.last,
                     needed.saturating_sub(available)
                 );
                 report.general(EXHAUSTED, message);
@@ -55,7 +56,7 @@ impl Sequence {
     }
 
     /// Puts the rules of trees that live systems have in the order of their ids, with ids for those that are new.
-    fn place_trees(&mut self, wishes: &mut [Wish], range: (u32, u32)) {
+    fn place_trees(&mut self, wishes: &mut [Wish], range: IdRange) {
         let mut from = 0;
         while from < self.items.len() {
             let Some((root, _)) = self.items[from].tree else {
@@ -64,13 +65,15 @@ impl Sequence {
             };
             let same = |item: &Item| item.tree.is_some_and(|(tree, _)| tree == root);
             let to = from + self.items[from..].iter().take_while(|item| same(item)).count();
-            let (low, high) = bounds(wishes, (from, to), range);
-            let slots = slots(&self.items[from..to], &wishes[from..to]);
-            let ids = place::place(&slots, (low, high))
-                .or_else(|| place::place(&slots, (low, self.farthest(to, wishes, range))));
+            let within = bounds(wishes, from..to, range);
+            let rules = tree_rules(&self.items[from..to], &wishes[from..to]);
+            let ids = tree_ids::allocate(&rules, within).or_else(|| {
+                let below = self.farthest(to, wishes, range);
+                tree_ids::allocate(&rules, Bounds { below, ..within })
+            });
             if let Some(ids) = ids {
-                drop(slots);
-                self.let_go(to, wishes, ids.iter().copied().max().unwrap_or(low));
+                drop(rules);
+                self.let_go(to, wishes, ids.iter().copied().max().unwrap_or(within.above));
                 let mut order: Vec<usize> = (0..ids.len()).collect();
                 order.sort_unstable_by_key(|&at| ids[at]);
                 let mut taken: Vec<Option<Item>> = self.items.splice(from..to, []).map(Some).collect();
@@ -85,7 +88,7 @@ impl Sequence {
     }
 
     /// The first id behind all that a tree which ends at `to` may take: rules behind it that are nobody's shard make room.
-    fn farthest(&self, to: usize, wishes: &[Wish], range: (u32, u32)) -> u32 {
+    fn farthest(&self, to: usize, wishes: &[Wish], range: IdRange) -> u32 {
         let (mut loose, mut farthest) = (0, u32::MAX);
         for (item, wish) in self.items[to..].iter().zip(&wishes[to..]) {
             match wish {
@@ -94,7 +97,7 @@ impl Sequence {
                 Wish::Locked(_) | Wish::Free => loose += 1,
             }
         }
-        farthest.min(range.1.saturating_add(1).saturating_sub(loose))
+        farthest.min(range.last.saturating_add(1).saturating_sub(loose))
     }
 
     /// Rules behind a tree that have an id of it get another.
@@ -107,7 +110,7 @@ impl Sequence {
     }
 
     /// Ids in the order of the rules. Behind each tree that live systems do not have yet there is room for it to grow.
-    fn allocate(&self, wishes: &[Wish], range: (u32, u32)) -> Result<Vec<u32>, SequenceError> {
+    fn allocate(&self, wishes: &[Wish], range: IdRange) -> Result<Vec<u32>, SequenceError> {
         let (mut roomy, mut rules) = (Vec::with_capacity(wishes.len()), Vec::with_capacity(wishes.len()));
         let mut grown = 0;
         for (at, wish) in wishes.iter().enumerate() {
@@ -135,21 +138,25 @@ impl Sequence {
 }
 
 /// The ids that others have in front of some rules and behind them.
-fn bounds(wishes: &[Wish], (from, to): (usize, usize), range: (u32, u32)) -> (u32, u32) {
-    let known = |wish: &Wish| match wish {
+fn bounds(wishes: &[Wish], rules: Range<usize>, range: IdRange) -> Bounds {
+    let pinned = |wish: &Wish| match wish {
         Wish::Written(id) | Wish::Locked(id) => Some(*id),
         Wish::Free => None,
     };
-    let low = wishes[..from].iter().filter_map(known).max().unwrap_or(0);
-    let high = wishes[to..].iter().filter_map(known).min().unwrap_or(u32::MAX);
-    (
-        low.max(range.0.saturating_sub(1)),
-        high.min(range.1.saturating_add(1)),
-    )
+    let low = wishes[..rules.start].iter().filter_map(pinned).max().unwrap_or(0);
+    let high = wishes[rules.end..]
+        .iter()
+        .filter_map(pinned)
+        .min()
+        .unwrap_or(u32::MAX);
+    Bounds {
+        above: low.max(range.first.saturating_sub(1)),
+        below: high.min(range.last.saturating_add(1)),
+    }
 }
 
 /// The rules of one tree, for their ids.
-fn slots<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<Slot<'i>> {
+fn tree_rules<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<TreeRule<'i>> {
     let chain_of = |item: &Item| match item.flag {
         Flag::Chain(chain) => chain,
         Flag::Number(_) => unreachable!("trees are made of chains"),
@@ -172,7 +179,7 @@ fn slots<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<Slot<'i>> {
         let next = numbers.len();
         numbers.entry(to).or_insert(next);
     }
-    let slot = |(item, wish): (&'i Item, &Wish)| Slot {
+    let rule = |(item, wish): (&'i Item, &Wish)| TreeRule {
         chain: numbers[&chain_of(item)],
         opens: item.jump.and_then(|to| numbers.get(&to).copied()),
         ends: item.ends,
@@ -182,5 +189,5 @@ fn slots<'i>(items: &'i [Item], wishes: &[Wish]) -> Vec<Slot<'i>> {
         },
         name: &item.name,
     };
-    items.iter().zip(wishes).map(slot).collect()
+    items.iter().zip(wishes).map(rule).collect()
 }

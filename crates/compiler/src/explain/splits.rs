@@ -1,9 +1,9 @@
 //! Where a map tells reads from writes, and what it would cost elsewhere.
 
 use serde::Serialize;
+use shardwright_layout::Split;
 use shardwright_rules::EngineId;
 
-use crate::layout::split::Split;
 use crate::proxysql::MapPlan;
 
 /// The places in which reads could be told from writes.

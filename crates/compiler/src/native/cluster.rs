@@ -5,6 +5,7 @@ mod members;
 mod numbers;
 mod weights;
 
+use shardwright_ids::Lock;
 use shardwright_rules::{
     Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, ReadOnlyCheck, Role, RolesBy,
     WriterServesReads,
@@ -13,7 +14,6 @@ use shardwright_topology::model::{self as model, IdRanges, Topology};
 
 use self::differences::Differences;
 use self::numbers::{Numbers, Purpose, numbers};
-use crate::ids::lock::Lock;
 use crate::report::Report;
 
 /// Clusters by name, and their hostgroups by id.

@@ -4,6 +4,7 @@
 //! that it placed, and one for those that it left alone, which raw rules at the end still take.
 
 use shardwright_diagnostics::{Problems, Severity};
+use shardwright_layout::Price;
 use shardwright_rules::{Address, EngineRule, Finder, MapStep, MissingAction, UnknownKey};
 use shardwright_topology::model::{BlockPlace, Origins, RuleLayout, Topology};
 
@@ -13,7 +14,6 @@ use super::{Lowered, Lowering, Target};
 use crate::assemble::Sequence;
 use crate::bundled::{self, Slot};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::layout::cost::Price;
 use crate::native::{Block, Program};
 use crate::report::{LAYOUT, Report};
 

@@ -5,6 +5,8 @@ mod hits;
 mod memory;
 mod weigh;
 
+use shardwright_ids::Lock;
+use shardwright_layout::{Candidate, Node, Price, Split};
 use shardwright_rules::{
     CommentForm, Conflict, Finder, KeyTemplate, KeyValue, MapStep, MissingAction, MissingBegin, Unqualified,
     User,
@@ -13,13 +15,8 @@ use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
 use super::conditions::Conditions;
 use super::{column_map, sessions};
-use crate::ids::lock::Lock;
 use crate::keys::site::column::ColumnSite;
 use crate::keys::site::{self, KeySite};
-use crate::layout::choice::Candidate;
-use crate::layout::cost::Price;
-use crate::layout::shape::Item;
-use crate::layout::split::Split;
 use crate::native::{Program, Section};
 use crate::report::{Report, UNSUPPORTED};
 use crate::traffic::Traffic;
@@ -50,8 +47,8 @@ pub(crate) struct MapPlan {
     pub entries: Vec<Entry>,
     /// How much each entry counts.
     pub weights: EntryWeights,
-    /// The items of the root chain of the tree.
-    pub shape: Vec<Item>,
+    /// The nodes of the root chain of the tree.
+    pub shape: Vec<Node>,
     /// `tree`, `flat` or `fast_routing`.
     pub layout: &'static str,
     /// The layouts that were compared, cheapest first, without their shapes.

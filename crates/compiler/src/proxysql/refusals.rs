@@ -28,14 +28,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use shardwright_ids::{Lock, Probe};
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, EngineRule, HostgroupId, MapStep, Refuser, RefusingHostgroup};
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
 use super::{Lowering, Target, text_rule};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::ids::lock::Lock;
-use crate::ids::probe::Probe;
 use crate::native::Section;
 use crate::report::{EXHAUSTED, Report};
 
@@ -209,7 +208,7 @@ pub(crate) fn hostgroups(
     let prefix = format!("refusals.{}.", report.engine);
     let known = lock.clone();
     lock.forget(&prefix);
-    let mut numbers = Probe::new((*ids.hostgroups.start(), *ids.hostgroups.end()));
+    let mut numbers = Probe::new((&ids.hostgroups).into());
     for id in taken {
         numbers.take(id.0);
     }

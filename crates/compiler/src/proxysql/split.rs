@@ -1,6 +1,6 @@
 //! What a map's tree costs with reads told from writes in front of it and behind its leaves.
 //!
-//! The costs themselves are those of [`split::compare`]. Here the tree that was lowered is turned into its
+//! The costs themselves are those of [`layout::compare`]. Here the tree that was lowered is turned into its
 //! arguments: the rules that tell reads from writes are counted, and the entries are put into groups. Entries
 //! are in one group where the rules behind their leaves would be the same, so that one copy serves them all.
 //! An entry whose reads go where its writes go needs no such rules and has no group.
@@ -11,12 +11,12 @@
 
 use std::collections::HashMap;
 
+use shardwright_layout::{self as layout, RoleRules};
 use shardwright_rules::Body;
 
 use super::Lowering;
 use super::tree::TreeKey;
 use crate::draft::ChainRef;
-use crate::layout::split::{self, RoleRules};
 
 /// What the rules of a split at the leaves can be shared by: the cluster, the schema that is written, and the
 /// entry whose session schemas are asked for.
@@ -33,8 +33,8 @@ impl Lowering<'_, '_> {
         let groups = self.groups(readers);
         let role = self.role_rules(role, ends);
         let plan = &self.plans[map];
-        let measure = (plan.weights.as_weights(), self.price);
-        self.plans[map].splits = split::compare(&plan.shape, measure, role, &groups).into();
+        let measure = plan.weights.measure(self.price);
+        self.plans[map].splits = layout::compare(&plan.shape, measure, role, &groups).into();
     }
 
     /// For each entry the group whose rules of the split it would lead to.

@@ -2,6 +2,7 @@
 
 mod patterns;
 
+use shardwright_layout::{self as layout, Chain, Node};
 use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{Address, EngineRule, HostgroupId, InShards, KeyValue, MapStep, Shard, UnknownKey};
 
@@ -12,7 +13,6 @@ use super::{Lowering, MapTree, Target, text_rule};
 use crate::draft::{ChainRef, DraftRule};
 use crate::keys::name::Bounds;
 use crate::keys::site::{KeySite, Sought};
-use crate::layout::shape::{self, Chain, Item};
 use crate::native::Section;
 
 /// Shards that the refusal of an unknown key names.
@@ -120,7 +120,7 @@ impl Lowering<'_, '_> {
             chains: Vec::new(),
             leaves: Vec::new(),
         };
-        self.items(&mut builder, root, &shape, &entries);
+        self.nodes(&mut builder, root, &shape, &entries);
         let order = self.plans[key.map].weights.as_weights().order(&shape);
         // Only keys of no shard come to the end of a chain, so that those rules stand behind all others; the root's is the
         // last, with the most room in front of it.
@@ -131,7 +131,7 @@ impl Lowering<'_, '_> {
         });
         let order = order
             .into_iter()
-            .map(|step| (builder.chains[step.place.0 as usize], step.place.1))
+            .map(|rule| (builder.chains[rule.position.chain as usize], rule.position.nth))
             .chain(ends)
             .collect();
         self.draft.tree(root, order);
@@ -152,15 +152,15 @@ impl Lowering<'_, '_> {
         self.automata && site.can_stand_once()
     }
 
-    /// Fills a chain, and those below it, with the rules of its items and the rules that end it.
-    fn items(&mut self, builder: &mut Builder<'_>, chain: ChainRef, items: &[Item], entries: &[Entry]) {
+    /// Fills a chain, and those below it, with the rules of its nodes and the rules that end it.
+    fn nodes(&mut self, builder: &mut Builder<'_>, chain: ChainRef, nodes: &[Node], entries: &[Entry]) {
         builder.chains.push(chain);
         let is_root = builder.chains.len() == 1;
-        let spans = spans(items);
+        let spans = spans(nodes);
         let mut children = Vec::new();
-        for item in items {
-            match item {
-                Item::Leaf(entry) => {
+        for node in nodes {
+            match node {
+                Node::Leaf(entry) => {
                     let lifted = spans.iter().any(|(first, last)| (first..=last).contains(&entry));
                     self.leaf(
                         builder,
@@ -169,7 +169,7 @@ impl Lowering<'_, '_> {
                         lifted,
                     );
                 }
-                Item::Chain(child) => {
+                Node::Chain(child) => {
                     let child_chain = self.entry(builder, (chain, is_root), child, entries);
                     children.push((child_chain, child));
                 }
@@ -184,7 +184,7 @@ impl Lowering<'_, '_> {
         self.unknown(builder, chain);
         self.draft.ends(chain, count);
         for (chain, child) in children {
-            self.items(builder, chain, &child.items, entries);
+            self.nodes(builder, chain, &child.nodes, entries);
         }
     }
 
@@ -196,7 +196,7 @@ impl Lowering<'_, '_> {
         child: &Chain,
         entries: &[Entry],
     ) -> ChainRef {
-        let own = shape::entries(&child.items);
+        let own = layout::entries(&child.nodes);
         let had = child.name.as_deref();
         let had_bounds = had.and_then(|name| Bounds::parse(builder.section.step.kind, name));
         let bounds = patterns::bounds(entries, &own, had_bounds.clone());
@@ -438,8 +438,8 @@ impl Builder<'_> {
     }
 }
 
-/// From the first to the last entry of each chain among the items of another.
-fn spans(items: &[Item]) -> Vec<(u32, u32)> {
-    let chains = items.iter().filter(|item| matches!(item, Item::Chain(_)));
-    chains.filter_map(Item::span).collect()
+/// From the first to the last entry of each chain among the nodes of another.
+fn spans(nodes: &[Node]) -> Vec<(u32, u32)> {
+    let chains = nodes.iter().filter(|node| matches!(node, Node::Chain(_)));
+    chains.filter_map(Node::span).collect()
 }

@@ -1,10 +1,9 @@
 //! A number for every hostgroup: written, else locked, else probed.
 
+use shardwright_ids::{Lock, Probe};
 use shardwright_rules::HostgroupId;
 use shardwright_topology::model::{self as model, ClusterKind, IdRanges, Topology};
 
-use crate::ids::lock::Lock;
-use crate::ids::probe::Probe;
 use crate::report::{EXHAUSTED, NUMBERS, Report};
 
 /// What a hostgroup of a cluster is for, as it is called in pins and in the lock.
@@ -78,7 +77,7 @@ pub(super) fn numbers(
     lock: &mut Lock,
     report: &mut Report<'_>,
 ) -> Numbers {
-    let mut probe = Probe::new((*ids.hostgroups.start(), *ids.hostgroups.end()));
+    let mut probe = Probe::new((&ids.hostgroups).into());
     let mut numbers = vec![[None; Purpose::ALL.len()]; topology.clusters.len()];
     let mut names: Vec<(Wanted, Option<u32>)> = Vec::with_capacity(topology.clusters.len());
     for (at, cluster) in topology.clusters.iter().enumerate() {

@@ -2,26 +2,19 @@
 
 use std::collections::HashMap;
 
+use shardwright_ids::Lock;
+use shardwright_layout::{Node, Price, RememberedChain, RememberedEntry, kept_shape, repaired};
 use shardwright_rules::{EngineId, KeyKind, KeyValue, MapStep};
 
 use super::Choosing;
 use super::entries::{Entry, Values};
-use crate::ids::lock::Lock;
 use crate::keys::name::{Bounds, Named};
-use crate::layout::build::Sizes;
-use crate::layout::choice::chain_price;
-use crate::layout::cost::Price;
-use crate::layout::kept::{self, Known, Remembered};
-use crate::layout::repair::Repair;
-use crate::layout::shape::Item;
 use crate::native::Section;
 
 /// Values or ranges that one rule may test when it is made.
 const MOST_VALUES: usize = 8;
 /// Keys that may come to a rule that stands.
 const MOST_KEPT_VALUES: usize = 16;
-/// What a chain adds to the way of those behind it, in rules.
-const CHAIN_RULES: f64 = 0.5;
 /// The largest part of a tree shaped by traffic that is laid out again without that traffic.
 const MOST_WITHOUT_TRAFFIC: usize = 64;
 
@@ -89,39 +82,35 @@ impl<'l> Memory<'l> {
     }
 
     /// The shape that the lock remembers, with the entries of today; `None` where there is none.
-    pub(super) fn shape(&self, entries: &[Entry], price: Price) -> Option<Vec<Item>> {
+    pub(super) fn shape(&self, entries: &[Entry], price: Price) -> Option<Vec<Node>> {
         if self.rules.is_empty() {
             return None;
         }
-        let known: Vec<Known> = entries.iter().map(|entry| self.known(entry)).collect();
-        let shape = kept::shape(&known, self.chains(entries))?;
-        let edited = self.edited(entries, &known);
+        let remembered: Vec<RememberedEntry> = entries.iter().map(|entry| self.remembered(entry)).collect();
+        let shape = kept_shape(&remembered, self.chains(entries))?;
+        let edited = self.edited(entries, &remembered);
         if !edited.contains(&true) {
             return Some(shape);
         }
-        let count = entries.len();
-        let chain_price = chain_price(count as f64, price, CHAIN_RULES);
-        let most = if self.shaped { MOST_WITHOUT_TRAFFIC } else { count };
-        let repair = Repair {
-            sizes: &Sizes::up_to(most.min(count), chain_price),
-            chain_price,
-            edited: &edited,
-            most,
+        let most = if self.shaped {
+            MOST_WITHOUT_TRAFFIC
+        } else {
+            entries.len()
         };
-        Some(repair.repaired(shape))
+        Some(repaired(shape, &edited, most, price))
     }
 
-    fn known(&self, entry: &Entry) -> Known {
+    fn remembered(&self, entry: &Entry) -> RememberedEntry {
         match self.rules.get(entry.name().as_str()) {
-            None => Known::default(),
-            Some(&(id, lifted)) => Known {
+            None => RememberedEntry::default(),
+            Some(&(id, lifted)) => RememberedEntry {
                 id: Some(id),
                 lifted: lifted.map(str::to_owned),
             },
         }
     }
 
-    fn chains(&self, entries: &[Entry]) -> Vec<Remembered> {
+    fn chains(&self, entries: &[Entry]) -> Vec<RememberedChain> {
         let prefix = format!("flags.{}/", self.root);
         let chain = |name: &str| {
             let (from, to) = match Bounds::parse(self.kind, name)? {
@@ -134,7 +123,7 @@ impl<'l> Memory<'l> {
                     place(entries, &Named::Text(high)),
                 ),
             };
-            Some(Remembered {
+            Some(RememberedChain {
                 name: name.to_owned(),
                 from,
                 to,
@@ -148,8 +137,8 @@ impl<'l> Memory<'l> {
     }
 
     /// Entries that are new, and those beside entries that are gone.
-    fn edited(&self, entries: &[Entry], known: &[Known]) -> Vec<bool> {
-        let mut edited: Vec<bool> = known.iter().map(|known| known.id.is_none()).collect();
+    fn edited(&self, entries: &[Entry], remembered: &[RememberedEntry]) -> Vec<bool> {
+        let mut edited: Vec<bool> = remembered.iter().map(|entry| entry.id.is_none()).collect();
         let still: HashMap<String, ()> = entries.iter().map(|entry| (entry.name(), ())).collect();
         for name in self.rules.keys().filter(|name| !still.contains_key(**name)) {
             let Some(key) = Named::parse(self.kind, name) else {

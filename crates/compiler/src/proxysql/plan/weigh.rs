@@ -1,15 +1,13 @@
 //! What each entry of a map counts, and the layout that costs least by that.
 
 use shardwright_diagnostics::Severity;
+use shardwright_layout::{Candidate, Cost, KEPT, Measure, Node, Price, Weights, candidates, cost};
 use shardwright_rules::{Cluster, MapStep, MissingAction, RoleStep, Shard, UnknownKey};
 use shardwright_topology::model::RuleLayout;
 
 use super::hits;
 use super::memory::Memory;
 use super::{Choosing, Entry};
-use crate::layout::choice::{self, Candidate, KEPT};
-use crate::layout::cost::{Cost, Price, Weights, cost};
-use crate::layout::shape::Item;
 use crate::native::{Program, Section};
 use crate::report::{COSTLY, DRIFTED, LAYOUT, NO_TRAFFIC, Report};
 use crate::traffic::Traffic;
@@ -64,6 +62,14 @@ impl EntryWeights {
         Weights {
             of: &self.shaping,
             alike: self.hits.is_none(),
+        }
+    }
+
+    /// What layouts are compared by.
+    pub(crate) fn measure(&self, price: Price) -> Measure<'_> {
+        Measure {
+            weights: self.as_weights(),
+            price,
         }
     }
 
@@ -174,7 +180,7 @@ fn of_names(name: &str, visits: f64, lookups: f64, rules: f64, price: Price) -> 
 
 /// A layout and what it was compared with.
 pub(super) struct Chosen {
-    pub(super) shape: Vec<Item>,
+    pub(super) shape: Vec<Node>,
     pub(super) layout: &'static str,
     /// The chosen one first, without shapes.
     pub(super) candidates: Vec<Candidate>,
@@ -184,7 +190,7 @@ pub(super) struct Chosen {
 pub(super) fn layout(
     section: &Section<Box<MapStep>>,
     wanted: RuleLayout,
-    (weights, choosing, kept): (&EntryWeights, Choosing<'_>, Option<Vec<Item>>),
+    (weights, choosing, kept): (&EntryWeights, Choosing<'_>, Option<Vec<Node>>),
     report: &mut Report<'_>,
 ) -> Chosen {
     let origin = section.origin;
@@ -196,10 +202,11 @@ pub(super) fn layout(
         }
         RuleLayout::Dispatch => report.unsupported(origin, "rule_layout", "look keys up by dispatch"),
     }
-    let mut candidates = choice::candidates(weights.as_weights(), choosing.price);
+    let measure = weights.measure(choosing.price);
+    let mut candidates = candidates(measure);
     let chosen = match kept.filter(|_| wanted != RuleLayout::Flat) {
         Some(shape) => {
-            let cost = cost(&shape, weights.as_weights(), choosing.price);
+            let cost = cost(&shape, measure);
             let name = KEPT.to_owned();
             candidates.push(Candidate { name, shape, cost });
             Some(candidates.len() - 1)

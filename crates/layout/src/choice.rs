@@ -9,11 +9,11 @@
 //! Flat runs 2 patterns and visits 2 rules on average, which is 2 * 46.5 + 2 * 4.5 = 102 ns. `fan-out 2` is
 //! `0 (1 2)`, with (1 + 3 + 4) / 3 patterns: each skewed shape is flat as well, and `flat` wins by its name.
 
-use super::build::{self, Sizes};
-use super::cost::{Cost, Price, Weights, cost};
-use super::shape::Item;
+use crate::build::{self, Sizes};
+use crate::cost::{Cost, Measure, cost};
+use crate::shape::Node;
 
-/// What a chain adds to the way of those behind it, in rules: its entry, in front of half of the keys. Others
+/// What a chain adds to the path of those behind it, in rules: its entry, in front of half of the keys. Others
 /// are tried too, because visits count in steps.
 const CHAIN_RULES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.25];
 /// Complete trees are compared up to this fan-out, in maps of up to this many entries.
@@ -21,26 +21,22 @@ const WIDEST: usize = 64;
 const COMPARED: usize = 2_000;
 
 /// The name of the shape that the lock holds.
-pub(crate) const KEPT: &str = "kept";
+pub const KEPT: &str = "kept";
 
 /// A shape with its human-readable name and its cost.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidate {
+pub struct Candidate {
     /// `flat`, `fan-out 4`, `skewed 0.5`.
     pub name: String,
-    /// The items of the root chain.
-    pub shape: Vec<Item>,
+    /// The nodes of the root chain.
+    pub shape: Vec<Node>,
     /// What it costs.
     pub cost: Cost,
 }
 
-/// What a chain costs, in evaluations over all entries.
-pub(crate) fn chain_price(total_weight: f64, price: Price, rules: f64) -> f64 {
-    rules * total_weight * price.visit_ns / price.evaluation_ns
-}
-
 /// The shapes for entries of these weights, cheapest first; ties go to the one with fewer rules.
-pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
+pub fn candidates(measure: Measure<'_>) -> Vec<Candidate> {
+    let Measure { weights, price } = measure;
     let entries: Vec<u32> = (0..weights.of.len() as u32).collect();
     let total: f64 = weights.of.iter().sum();
     let mut shapes = vec![("flat".to_owned(), build::flat(&entries, weights.of))];
@@ -56,10 +52,10 @@ pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
     };
     for &rules in tried {
         let shape = if weights.alike {
-            let chain_price = chain_price(entries.len() as f64, price, rules);
+            let chain_price = price.chain(entries.len() as f64, rules);
             Sizes::up_to(entries.len(), chain_price).lay(&entries)
         } else {
-            build::weighted(&entries, weights.of, chain_price(total, price, rules)).0
+            build::weighted(&entries, weights.of, price.chain(total, rules)).nodes
         };
         shapes.push((format!("skewed {rules}"), shape));
     }
@@ -67,7 +63,7 @@ pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
         .into_iter()
         .map(|(name, shape)| Candidate {
             name,
-            cost: cost(&shape, weights, price),
+            cost: cost(&shape, measure),
             shape,
         })
         .collect();
@@ -83,11 +79,13 @@ pub(crate) fn candidates(weights: Weights<'_>, price: Price) -> Vec<Candidate> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::shape;
     use super::*;
+    use crate::cost::Weights;
+    use crate::price::Price;
+    use crate::shape;
 
     /// Those of ProxySQL 2.7.1, whatever a profile is refreshed to.
-    pub(in super::super) const PROXYSQL: Price = Price {
+    pub(crate) const PROXYSQL: Price = Price {
         evaluation_ns: 46.5,
         visit_ns: 4.5,
         lookup_ns: 40.0,
@@ -98,10 +96,13 @@ pub(super) mod tests {
         lookup_ns: 20.0,
     };
 
-    fn alike(weights: &[f64]) -> Weights<'_> {
-        Weights {
-            of: weights,
-            alike: true,
+    fn alike(weights: &[f64], price: Price) -> Measure<'_> {
+        Measure {
+            weights: Weights {
+                of: weights,
+                alike: true,
+            },
+            price,
         }
     }
 
@@ -109,7 +110,7 @@ pub(super) mod tests {
     fn every_shape_holds_every_entry() {
         for entries in [0, 1, 2, 3, 7, 64, 200, 1000] {
             let weights = vec![1.0; entries];
-            for candidate in candidates(alike(&weights), PROXYSQL) {
+            for candidate in candidates(alike(&weights, PROXYSQL)) {
                 let held = shape::entries(&candidate.shape);
                 assert_eq!(
                     held,
@@ -125,15 +126,15 @@ pub(super) mod tests {
     fn published_figures() {
         let weights = vec![1.0; 10_000];
         let all: Vec<u32> = (0..200).collect();
-        let four = cost(&build::complete(&all, 4), alike(&weights[..200]), NO_VISITS);
+        let four = cost(&build::complete(&all, 4), alike(&weights[..200], NO_VISITS));
         assert!((9.3..9.7).contains(&four.mean_evaluations), "{four:?}");
         let flat = build::flat(&all, &weights);
         assert_eq!(
-            cost(&flat, alike(&weights[..200]), NO_VISITS).mean_evaluations,
+            cost(&flat, alike(&weights[..200], NO_VISITS)).mean_evaluations,
             100.5
         );
         for (entries, bound) in [(200, 8.081), (1_000, 10.465), (10_000, 13.78)] {
-            let best = &candidates(alike(&weights[..entries]), NO_VISITS)[0];
+            let best = &candidates(alike(&weights[..entries], NO_VISITS))[0];
             assert!(best.cost.mean_evaluations <= bound, "{entries}: {:?}", best.cost);
         }
     }
@@ -143,9 +144,9 @@ pub(super) mod tests {
         for entries in [5, 17, 200, 1_000, 5_000] {
             let weights = vec![1.0; entries];
             let all: Vec<u32> = (0..entries as u32).collect();
-            let best = &candidates(alike(&weights), PROXYSQL)[0];
+            let best = &candidates(alike(&weights, PROXYSQL))[0];
             for fan_out in 2..200 {
-                let complete = cost(&build::complete(&all, fan_out), alike(&weights), PROXYSQL);
+                let complete = cost(&build::complete(&all, fan_out), alike(&weights, PROXYSQL));
                 assert!(
                     best.cost.mean_ns <= complete.mean_ns,
                     "{entries}, fan-out {fan_out}: {} {}",
@@ -158,7 +159,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_handful_stays_flat() {
-        assert_eq!(candidates(alike(&[1.0; 3]), PROXYSQL)[0].name, "flat");
+        assert_eq!(candidates(alike(&[1.0; 3], PROXYSQL))[0].name, "flat");
     }
 
     #[test]
@@ -166,14 +167,14 @@ pub(super) mod tests {
         let weights: Vec<f64> = (0..10_000u64)
             .map(|at| 1.0 / ((at * 7_919 % 10_000 + 1) as f64))
             .collect();
-        let shaped = &candidates(
-            Weights {
+        let shaped = &candidates(Measure {
+            weights: Weights {
                 of: &weights,
                 alike: false,
             },
-            PROXYSQL,
-        )[0];
-        let uniform = &candidates(alike(&vec![1.0; 10_000]), PROXYSQL)[0];
+            price: PROXYSQL,
+        })[0];
+        let uniform = &candidates(alike(&vec![1.0; 10_000], PROXYSQL))[0];
         assert!(
             shaped.cost.mean_ns < 0.5 * uniform.cost.mean_ns,
             "{:?} {:?}",

@@ -1,7 +1,7 @@
 //! The position of each rule of a tree in the one list that an engine walks.
 //!
 //! The rules of a chain need not stand together: a rule of another chain costs one visit and nothing else. A
-//! rule must stand behind the rule that jumps to its chain, and behind the items before it in its chain. The
+//! rule must stand behind the rule that jumps to its chain, and behind the nodes before it in its chain. The
 //! ends of chains are only met by keys of no shard, so they stand behind everything. Any order that keeps to
 //! this routes alike. The best one has the least visits, which are the weight of each leaf times its
 //! position.
@@ -17,7 +17,7 @@
 //! Example: `(0 1) 2` with the weights 1 1 10, where `in` is the rule that enters the chain.
 //!
 //! ```text
-//! in 0 1 2    visits 1 * 2 + 1 * 3 + 10 * 4 = 45    as a Walk gives them
+//! in 0 1 2    visits 1 * 2 + 1 * 3 + 10 * 4 = 45    as a Preorder gives them
 //! in 2 0 1    visits 10 * 2 + 1 * 3 + 1 * 4 = 27    by weight
 //! ```
 //!
@@ -26,19 +26,24 @@
 
 use std::cmp::Ordering;
 
-use super::shape::Item;
+use crate::shape::Node;
 
-/// A rule of a tree: the place of its chain (0 is the root, then as [`Walk`] comes to them) and its place in
-/// it.
-pub(crate) type Place = (u32, u32);
+/// Where a rule stands in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Its chain: 0 is the root, then as [`Preorder`] comes to them.
+    pub chain: u32,
+    /// How many rules of its chain stand in front of it.
+    pub nth: u32,
+}
 
 /// A rule of a tree, on the way through all of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<'a> {
+pub struct TreeRule<'a> {
     /// What the rule is for.
-    pub item: &'a Item,
+    pub node: &'a Node,
     /// Where it stands in the tree.
-    pub place: Place,
+    pub position: Position,
     /// Patterns that a statement has run when this one has been.
     pub evaluations: u64,
     /// Chains on the way to it, its own included.
@@ -48,7 +53,7 @@ pub(crate) struct Step<'a> {
 /// The rules of a tree without the ends of chains, each chain's where they stand when all weigh alike: behind
 /// the rule that hands it its entries, depth first.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct Preorder<'a> {
     open: Vec<Open<'a>>,
     chains: u32,
 }
@@ -56,17 +61,17 @@ pub(crate) struct Walk<'a> {
 /// A chain that the walk is in.
 #[derive(Debug)]
 struct Open<'a> {
-    items: &'a [Item],
+    nodes: &'a [Node],
     chain: u32,
     next: u32,
     /// Evaluations in front of it.
     before: u64,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(root: &'a [Item]) -> Self {
+impl<'a> Preorder<'a> {
+    pub(crate) fn new(root: &'a [Node]) -> Self {
         let root = Open {
-            items: root,
+            nodes: root,
             chain: 0,
             next: 0,
             before: 0,
@@ -78,55 +83,58 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Step<'a>;
+impl<'a> Iterator for Preorder<'a> {
+    type Item = TreeRule<'a>;
 
-    fn next(&mut self) -> Option<Step<'a>> {
-        let (open, item) = loop {
+    fn next(&mut self) -> Option<TreeRule<'a>> {
+        let (open, node) = loop {
             let open = self.open.last_mut()?;
-            match open.items.get(open.next as usize) {
-                Some(item) => break (open, item),
+            match open.nodes.get(open.next as usize) {
+                Some(node) => break (open, node),
                 None => self.open.pop(),
             };
         };
-        let place = (open.chain, open.next);
+        let position = Position {
+            chain: open.chain,
+            nth: open.next,
+        };
         open.next += 1;
         let evaluations = open.before + u64::from(open.next);
         let depth = self.open.len();
-        if let Item::Chain(chain) = item {
+        if let Node::Chain(chain) = node {
             self.open.push(Open {
-                items: &chain.items,
+                nodes: &chain.nodes,
                 chain: self.chains,
                 next: 0,
                 before: evaluations,
             });
             self.chains += 1;
         }
-        Some(Step {
-            item,
-            place,
+        Some(TreeRule {
+            node,
+            position,
             evaluations,
             depth,
         })
     }
 }
 
-/// The order of least visits under weights of entries, as places in `steps`, which are those of a [`Walk`].
-pub(crate) fn by_weight(steps: &[Step<'_>], weights: &[f64]) -> Vec<u32> {
-    let is_chain = |step: &&Step<'_>| matches!(step.item, Item::Chain(_));
-    let chains = 1 + steps.iter().filter(is_chain).count();
+/// The order of least visits under weights of entries, as places in `rules`, which are those of a [`Preorder`].
+pub(crate) fn by_weight(rules: &[TreeRule<'_>], weights: &[f64]) -> Vec<u32> {
+    let is_chain = |rule: &&TreeRule<'_>| matches!(rule.node, Node::Chain(_));
+    let chains = 1 + rules.iter().filter(is_chain).count();
     // Of each chain the rule that was met last, from the end.
     let mut behind: Vec<Option<u32>> = vec![None; chains];
-    let mut heaps = Heaps::new(steps.len());
-    for (at, step) in steps.iter().enumerate().rev() {
+    let mut heaps = Heaps::new(rules.len());
+    for (at, rule) in rules.iter().enumerate().rev() {
         let at = at as u32;
-        let (weight, first) = match step.item {
-            Item::Leaf(entry) => (weights[*entry as usize], None),
+        let (weight, first) = match rule.node {
+            Node::Leaf(entry) => (weights[*entry as usize], None),
             // Statements stop at leaves, so only leaves weigh. The first rule below is the next of the walk.
-            Item::Chain(chain) => (0.0, (!chain.items.is_empty()).then_some(at + 1)),
+            Node::Chain(chain) => (0.0, (!chain.nodes.is_empty()).then_some(at + 1)),
         };
         // Two rules may follow directly: the next one of the same chain, and the first one below.
-        let next = behind[step.place.0 as usize].replace(at);
+        let next = behind[rule.position.chain as usize].replace(at);
         heaps.add(at, weight, [next, first]);
     }
     heaps.drain()
@@ -238,32 +246,32 @@ impl Heaps {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::build;
     use super::*;
+    use crate::build;
 
-    fn visits(order: &[u32], steps: &[Step<'_>], weights: &[f64]) -> f64 {
-        let place = |(at, &step): (usize, &u32)| match steps[step as usize].item {
-            Item::Leaf(entry) => weights[*entry as usize] * (at + 1) as f64,
-            Item::Chain(_) => 0.0,
+    fn visits(order: &[u32], rules: &[TreeRule<'_>], weights: &[f64]) -> f64 {
+        let place = |(at, &rule): (usize, &u32)| match rules[rule as usize].node {
+            Node::Leaf(entry) => weights[*entry as usize] * (at + 1) as f64,
+            Node::Chain(_) => 0.0,
         };
         order.iter().enumerate().map(place).sum()
     }
 
     /// Every order that keeps rules behind those that lead to them, by trying; the least visits.
-    fn least(root: &[Item], weights: &[f64]) -> f64 {
+    fn least(root: &[Node], weights: &[f64]) -> f64 {
         /// `heads` are the rests of chains that were handed entries.
-        fn go(heads: &mut Vec<&[Item]>, at: f64, weights: &[f64]) -> f64 {
+        fn go(heads: &mut Vec<&[Node]>, at: f64, weights: &[f64]) -> f64 {
             let mut best = f64::MAX;
             for pick in 0..heads.len() {
-                let Some((item, rest)) = heads[pick].split_first() else {
+                let Some((node, rest)) = heads[pick].split_first() else {
                     continue;
                 };
                 let saved = heads.clone();
                 heads[pick] = rest;
                 let mut here = 0.0;
-                match item {
-                    Item::Leaf(entry) => here = weights[*entry as usize] * at,
-                    Item::Chain(chain) => heads.push(&chain.items),
+                match node {
+                    Node::Leaf(entry) => here = weights[*entry as usize] * at,
+                    Node::Chain(chain) => heads.push(&chain.nodes),
                 }
                 best = best.min(here + go(heads, at + 1.0, weights));
                 *heads = saved;
@@ -281,12 +289,12 @@ mod tests {
             let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
             let all: Vec<u32> = (0..weights.len() as u32).collect();
             let root = build::complete(&all, fan_out);
-            let steps: Vec<Step<'_>> = Walk::new(&root).collect();
-            let order = by_weight(&steps, &weights);
+            let rules: Vec<TreeRule<'_>> = Preorder::new(&root).collect();
+            let order = by_weight(&rules, &weights);
             let mut sorted = order.clone();
             sorted.sort_unstable();
-            prop_assert_eq!(sorted, (0..steps.len() as u32).collect::<Vec<_>>());
-            let (found, least) = (visits(&order, &steps, &weights), least(&root, &weights));
+            prop_assert_eq!(sorted, (0..rules.len() as u32).collect::<Vec<_>>());
+            let (found, least) = (visits(&order, &rules, &weights), least(&root, &weights));
             prop_assert!((found - least).abs() < 1e-6, "{} and {}", found, least);
         }
     }

@@ -2,17 +2,19 @@
 
 use std::collections::HashSet;
 
+use crate::IdRange;
+
 /// Ids of one range, with those that are taken.
 #[derive(Debug)]
-pub(crate) struct Probe {
-    range: (u32, u32),
+pub struct Probe {
+    range: IdRange,
     taken: HashSet<u32>,
     refused: usize,
 }
 
 impl Probe {
-    /// A range, both ends included.
-    pub(crate) fn new(range: (u32, u32)) -> Self {
+    /// A range of which nothing is taken.
+    pub fn new(range: IdRange) -> Self {
         Self {
             range,
             taken: HashSet::new(),
@@ -21,17 +23,17 @@ impl Probe {
     }
 
     /// Marks an id as used, inside the range or not; false when it was already.
-    pub(crate) fn take(&mut self, id: u32) -> bool {
+    pub fn take(&mut self, id: u32) -> bool {
         self.taken.insert(id)
     }
 
     /// Whether the id lies in the range and is free.
-    pub(crate) fn is_free(&self, id: u32) -> bool {
-        (self.range.0..=self.range.1).contains(&id) && !self.taken.contains(&id)
+    pub fn is_free(&self, id: u32) -> bool {
+        self.range.contains(id) && !self.taken.contains(&id)
     }
 
     /// The first free id from the hash of `name` on, around the end of the range; `None` when all are taken.
-    pub(crate) fn give(&mut self, name: &str) -> Option<u32> {
+    pub fn give(&mut self, name: &str) -> Option<u32> {
         let size = self.size();
         let start = hash(name) % size;
         if (self.taken.len() as u64) >= size && self.free() == 0 {
@@ -40,7 +42,8 @@ impl Probe {
         }
         let id = (0..size)
             .map(|step| {
-                self.range.0 + u32::try_from((start + step) % size).expect("an offset inside a range of u32")
+                self.range.first
+                    + u32::try_from((start + step) % size).expect("an offset inside a range of u32")
             })
             .find(|id| !self.taken.contains(id))?;
         self.taken.insert(id);
@@ -48,21 +51,17 @@ impl Probe {
     }
 
     /// How many names got no id.
-    pub(crate) fn missing(&self) -> usize {
+    pub fn missing(&self) -> usize {
         self.refused
     }
 
     /// Ids in the range.
-    pub(crate) fn size(&self) -> u64 {
-        u64::from(self.range.1.saturating_sub(self.range.0)) + 1
+    pub fn size(&self) -> u64 {
+        u64::from(self.range.last.saturating_sub(self.range.first)) + 1
     }
 
     fn free(&self) -> u64 {
-        let inside = self
-            .taken
-            .iter()
-            .filter(|&&id| (self.range.0..=self.range.1).contains(&id))
-            .count();
+        let inside = self.taken.iter().filter(|&&id| self.range.contains(id)).count();
         self.size() - inside as u64
     }
 }
@@ -80,7 +79,7 @@ mod tests {
 
     #[test]
     fn all_of_a_range_is_given_once() {
-        let mut probe = Probe::new((10, 19));
+        let mut probe = Probe::new(IdRange { first: 10, last: 19 });
         probe.take(12);
         let mut ids: Vec<u32> = (0..9).filter_map(|n| probe.give(&format!("n{n}"))).collect();
         ids.sort_unstable();
@@ -92,7 +91,10 @@ mod tests {
     #[test]
     fn an_id_depends_on_its_name_only() {
         let id = |names: &[&str]| {
-            let mut probe = Probe::new((1000, 2999));
+            let mut probe = Probe::new(IdRange {
+                first: 1000,
+                last: 2999,
+            });
             names.iter().map(|name| probe.give(name)).next_back().flatten()
         };
         assert_eq!(id(&["clusters.b"]), id(&["clusters.a", "clusters.b"]));

@@ -8,41 +8,13 @@
 //! leaves are 2, 3 and 2 (the entry 2 skips the patterns of the chain), 7/3 on average. The visits are 2, 3
 //! and 4, 3 on average. With one end for each of the two chains, the tree has 6 rules.
 
-use shardwright_rules::{EngineProfile, RegexEngine};
-
-use super::order::{self, Step, Walk};
-use super::shape::Item;
-
-/// Prices in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Price {
-    /// One pattern run.
-    pub evaluation_ns: f64,
-    /// One rule looked at.
-    pub visit_ns: f64,
-    /// One look-up in a table.
-    pub lookup_ns: f64,
-}
-
-impl Price {
-    /// The prices of an engine.
-    pub(crate) fn of(profile: &EngineProfile, regex: RegexEngine) -> Self {
-        Self {
-            evaluation_ns: profile.prices.evaluation_ns(regex),
-            visit_ns: profile.prices.visit_ns,
-            lookup_ns: profile.prices.lookup_ns,
-        }
-    }
-
-    /// Nanoseconds of so many of each.
-    pub(crate) fn ns(&self, evaluations: f64, visits: f64, lookups: f64) -> f64 {
-        evaluations * self.evaluation_ns + visits * self.visit_ns + lookups * self.lookup_ns
-    }
-}
+use crate::order::{self, Preorder, TreeRule};
+use crate::price::Price;
+use crate::shape::Node;
 
 /// A mean over entries by weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// Patterns evaluated.
     pub mean_evaluations: f64,
     /// Rules looked at, of other chains too.
@@ -57,44 +29,54 @@ pub(crate) struct Cost {
     pub depth: usize,
 }
 
-/// How rules stand in the list, and whose weights count.
+/// How much each entry counts; rules stand in the order that these weights ask for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weights<'a> {
+pub struct Weights<'a> {
     /// Of each entry.
     pub of: &'a [f64],
     /// They are the same for every entry.
     pub alike: bool,
 }
 
+/// What layouts are compared by.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure<'a> {
+    /// How much each entry counts.
+    pub weights: Weights<'a>,
+    /// What the engine's work costs.
+    pub price: Price,
+}
+
 impl Weights<'_> {
     /// The rules of a tree in their order, without the ends of chains.
-    pub(crate) fn order<'i>(&self, root: &'i [Item]) -> Vec<Step<'i>> {
-        let steps: Vec<Step<'_>> = Walk::new(root).collect();
+    pub fn order<'i>(&self, root: &'i [Node]) -> Vec<TreeRule<'i>> {
+        let rules: Vec<TreeRule<'_>> = Preorder::new(root).collect();
         if self.alike {
-            return steps;
+            return rules;
         }
-        let order = order::by_weight(&steps, self.of);
-        order.into_iter().map(|at| steps[at as usize]).collect()
+        let order = order::by_weight(&rules, self.of);
+        order.into_iter().map(|at| rules[at as usize]).collect()
     }
 }
 
 /// Costs a shape whose rules stand in the order of its weights.
-pub(crate) fn cost(root: &[Item], weights: Weights<'_>, price: Price) -> Cost {
-    let steps = weights.order(root);
+pub fn cost(root: &[Node], measure: Measure<'_>) -> Cost {
+    let Measure { weights, price } = measure;
+    let rules = weights.order(root);
     let (mut total, mut evaluations, mut visits) = (0.0, 0.0, 0.0);
     let (mut chains, mut depth) = (1, 1);
-    for (at, step) in steps.iter().enumerate() {
-        match step.item {
-            Item::Leaf(entry) => {
+    for (at, rule) in rules.iter().enumerate() {
+        match rule.node {
+            Node::Leaf(entry) => {
                 let weight = weights.of[*entry as usize];
                 total += weight;
-                evaluations += weight * step.evaluations as f64;
+                evaluations += weight * rule.evaluations as f64;
                 // The engine looks at every rule of the list up to this one.
                 visits += weight * (at + 1) as f64;
             }
-            Item::Chain(_) => {
+            Node::Chain(_) => {
                 chains += 1;
-                depth = depth.max(step.depth + 1);
+                depth = depth.max(rule.depth + 1);
             }
         }
     }
@@ -105,7 +87,7 @@ pub(crate) fn cost(root: &[Item], weights: Weights<'_>, price: Price) -> Cost {
         mean_visits,
         mean_ns: price.ns(mean_evaluations, mean_visits, 0.0),
         // Each chain has one more rule, its end.
-        rules: steps.len() + chains,
+        rules: rules.len() + chains,
         chains,
         depth,
     }

@@ -1,8 +1,10 @@
 //! Ascending ids for rules in evaluation order: what is pinned stays, the rest goes between its neighbours.
 
+use crate::IdRange;
+
 /// What is known of the id of one rule of the sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub enum Wish {
     /// The user wrote it.
     Written(u32),
     /// The lock file remembers it.
@@ -13,7 +15,7 @@ pub(crate) enum Wish {
 
 /// Why no ids could be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SequenceError {
+pub enum SequenceError {
     /// A written id is not above the written id of a rule that comes before it; both are indices.
     Unordered {
         /// The rule before.
@@ -23,16 +25,16 @@ pub(crate) enum SequenceError {
     },
     /// The range cannot hold this many rules between two written ids.
     Exhausted {
-        /// Rules to place.
+        /// Rules that need an id.
         needed: usize,
         /// Ids there are.
         available: usize,
     },
 }
 
-/// Ids in ascending order, one for each wish. Free ids come from `range` (both ends included), the written ones from
+/// Ids in ascending order, one for each wish. Free ids come from `range`, the written ones from
 /// anywhere. Locked ids stay unless they break the order or leave no room for what stands between them.
-pub(crate) fn allocate(wishes: &[Wish], range: (u32, u32)) -> Result<Vec<u32>, SequenceError> {
+pub fn allocate(wishes: &[Wish], range: IdRange) -> Result<Vec<u32>, SequenceError> {
     check_written(wishes)?;
     let mut fixed = fixed_points(wishes, range);
     let mut ids = vec![0; wishes.len()];
@@ -54,7 +56,7 @@ fn fill_gap(
     wishes: &[Wish],
     fixed: &mut [Option<u32>],
     mut from: usize,
-    range: (u32, u32),
+    range: IdRange,
     ids: &mut [u32],
 ) -> Result<usize, SequenceError> {
     let mut end = from;
@@ -64,8 +66,8 @@ fn fill_gap(
         }
         let below = from.checked_sub(1).map(|before| ids[before]);
         let above = if end < wishes.len() { fixed[end] } else { None };
-        let low = below.map_or(range.0, |below| range.0.max(below.saturating_add(1)));
-        let high = above.map_or(range.1, |above| range.1.min(above.saturating_sub(1)));
+        let low = below.map_or(range.first, |below| range.first.max(below.saturating_add(1)));
+        let high = above.map_or(range.last, |above| range.last.min(above.saturating_sub(1)));
         let (needed, available) = (end - from, (u64::from(high) + 1).saturating_sub(u64::from(low)));
         if needed as u64 <= available {
             spread(&mut ids[from..end], low, available, above.is_none());
@@ -117,7 +119,7 @@ fn check_written(wishes: &[Wish]) -> Result<(), SequenceError> {
 }
 
 /// Written ids, and the longest ascending run of locked ones between them.
-fn fixed_points(wishes: &[Wish], range: (u32, u32)) -> Vec<Option<u32>> {
+fn fixed_points(wishes: &[Wish], range: IdRange) -> Vec<Option<u32>> {
     let mut fixed: Vec<Option<u32>> = vec![None; wishes.len()];
     let mut from = 0;
     let mut below = None;
@@ -129,9 +131,8 @@ fn fixed_points(wishes: &[Wish], range: (u32, u32)) -> Vec<Option<u32>> {
             Some(Wish::Written(id)) => Some(*id),
             _ => None,
         };
-        let usable = |id: u32| {
-            (range.0..=range.1).contains(&id) && below.is_none_or(|b| b < id) && above.is_none_or(|a| id < a)
-        };
+        let usable =
+            |id: u32| range.contains(id) && below.is_none_or(|b| b < id) && above.is_none_or(|a| id < a);
         for at in longest_ascending(&wishes[from..to], usable) {
             if let Wish::Locked(id) = wishes[from + at] {
                 fixed[from + at] = Some(id);
@@ -155,12 +156,12 @@ fn longest_ascending(wishes: &[Wish], usable: impl Fn(u32) -> bool) -> Vec<usize
         if !usable(id) {
             continue;
         }
-        let place = tails.partition_point(|&(tail, _)| tail < id);
-        previous[at] = place.checked_sub(1).map(|before| tails[before].1);
-        if place == tails.len() {
+        let length = tails.partition_point(|&(tail, _)| tail < id);
+        previous[at] = length.checked_sub(1).map(|before| tails[before].1);
+        if length == tails.len() {
             tails.push((id, at));
         } else {
-            tails[place] = (id, at);
+            tails[length] = (id, at);
         }
     }
     let mut run = Vec::with_capacity(tails.len());
@@ -179,9 +180,13 @@ mod tests {
 
     use super::*;
 
+    fn range(first: u32, last: u32) -> IdRange {
+        IdRange { first, last }
+    }
+
     #[test]
     fn neighbours_stay_when_one_comes_between() {
-        let ids = allocate(&[Wish::Free; 3], (1000, 1999)).expect("room");
+        let ids = allocate(&[Wish::Free; 3], range(1000, 1999)).expect("room");
         assert_eq!(ids, [1100, 1200, 1300]);
         let wishes = [
             Wish::Locked(1100),
@@ -189,7 +194,10 @@ mod tests {
             Wish::Locked(1200),
             Wish::Locked(1300),
         ];
-        assert_eq!(allocate(&wishes, (1000, 1999)), Ok(vec![1100, 1150, 1200, 1300]));
+        assert_eq!(
+            allocate(&wishes, range(1000, 1999)),
+            Ok(vec![1100, 1150, 1200, 1300])
+        );
     }
 
     #[test]
@@ -201,26 +209,26 @@ mod tests {
             Wish::Written(20),
             Wish::Free,
         ];
-        let ids = allocate(&wishes, (1, 100)).expect("room");
+        let ids = allocate(&wishes, range(1, 100)).expect("room");
         assert_eq!((ids[0], ids[3]), (7, 20));
         assert!(ids.is_sorted() && ids[1] > 7 && ids[2] < 20, "{ids:?}");
         let wishes = [Wish::Written(7), Wish::Free, Wish::Written(7)];
         assert_eq!(
-            allocate(&wishes, (1, 100)),
+            allocate(&wishes, range(1, 100)),
             Err(SequenceError::Unordered { before: 0, after: 2 })
         );
     }
 
     #[test]
-    fn exhaustion_is_told() {
+    fn exhaustion_is_reported() {
         assert_eq!(
-            allocate(&[Wish::Free; 11], (1, 10)),
+            allocate(&[Wish::Free; 11], range(1, 10)),
             Err(SequenceError::Exhausted {
                 needed: 11,
                 available: 10
             })
         );
-        assert_eq!(allocate(&[Wish::Free; 10], (1, 10)), Ok((1..=10).collect()));
+        assert_eq!(allocate(&[Wish::Free; 10], range(1, 10)), Ok((1..=10).collect()));
     }
 
     fn wishes() -> impl Strategy<Value = Vec<Wish>> {
@@ -233,16 +241,16 @@ mod tests {
     proptest! {
         #[test]
         fn ids_ascend_inside_the_range(wishes in wishes()) {
-            let ids = allocate(&wishes, (50, 250)).expect("100 rules fit into 201 ids");
+            let ids = allocate(&wishes, range(50, 250)).expect("100 rules fit into 201 ids");
             prop_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
             prop_assert!(ids.iter().all(|id| (50..=250).contains(id)));
         }
 
         #[test]
         fn what_was_given_is_given_again(wishes in wishes()) {
-            let ids = allocate(&wishes, (50, 250)).expect("100 rules fit into 201 ids");
+            let ids = allocate(&wishes, range(50, 250)).expect("100 rules fit into 201 ids");
             let locked: Vec<Wish> = ids.iter().map(|&id| Wish::Locked(id)).collect();
-            prop_assert_eq!(allocate(&locked, (50, 250)), Ok(ids));
+            prop_assert_eq!(allocate(&locked, range(50, 250)), Ok(ids));
         }
     }
 }

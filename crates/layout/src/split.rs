@@ -20,13 +20,14 @@
 
 use std::collections::HashMap;
 
-use super::cost::{Cost, Price, Weights, cost};
-use super::order::Step;
-use super::shape::Item;
+use crate::cost::{Cost, Measure, Weights, cost};
+use crate::order::TreeRule;
+use crate::price::Price;
+use crate::shape::Node;
 
 /// The rules that tell reads from writes. The one before the last takes reads, the last one takes the rest.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RoleRules {
+pub struct RoleRules {
     /// How many.
     pub rules: usize,
     /// Their chains.
@@ -35,9 +36,9 @@ pub(crate) struct RoleRules {
     pub patterns: f64,
 }
 
-/// A place of the split and what it costs, with the rules of the split, without those in front of them.
+/// A position of the split and what it costs, with the rules of the split, without those in front of them.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Split {
+pub struct Split {
     /// `split at the root` or `split at the leaves`.
     pub name: &'static str,
     /// With as many reads as writes.
@@ -50,16 +51,11 @@ pub(crate) struct Split {
 
 /// What a tree costs with its split at the root and at its leaves. `groups` has the group of each entry;
 /// `None`: its reads go nowhere else.
-pub(crate) fn compare(
-    shape: &[Item],
-    (weights, price): (Weights<'_>, Price),
-    role: RoleRules,
-    groups: &[Option<u32>],
-) -> [Split; 2] {
-    let tree = cost(shape, weights, price);
+pub fn compare(shape: &[Node], measure: Measure<'_>, role: RoleRules, groups: &[Option<u32>]) -> [Split; 2] {
+    let tree = cost(shape, measure);
     [
-        at_the_root(&tree, price, role),
-        at_the_leaves(&tree, shape, (weights, price), role, groups),
+        at_the_root(&tree, measure.price, role),
+        at_the_leaves(&tree, shape, measure, role, groups),
     ]
 }
 
@@ -83,11 +79,12 @@ fn at_the_root(tree: &Cost, price: Price, role: RoleRules) -> Split {
 
 fn at_the_leaves(
     tree: &Cost,
-    shape: &[Item],
-    (weights, price): (Weights<'_>, Price),
+    shape: &[Node],
+    measure: Measure<'_>,
     role: RoleRules,
     groups: &[Option<u32>],
 ) -> Split {
+    let Measure { weights, price } = measure;
     let order = entries_in_order(shape, weights);
     // A later leaf overwrites an earlier one, so the last leaf of each group remains.
     let mut last: HashMap<u32, usize> = HashMap::new();
@@ -98,11 +95,11 @@ fn at_the_leaves(
     }
     // The list again, now with the rules of each group: how many are looked at up to the group's last one.
     let mut ends: HashMap<u32, usize> = HashMap::new();
-    let mut places = Vec::with_capacity(order.len());
+    let mut visits = Vec::with_capacity(order.len());
     let mut rules = 0;
     for (at, entry) in order.iter().enumerate() {
         rules += 1;
-        places.push(rules);
+        visits.push(rules);
         if let Some(group) = entry.and_then(|entry| groups[entry])
             && last.get(&group) == Some(&at)
         {
@@ -111,14 +108,14 @@ fn at_the_leaves(
         }
     }
     let (mut total, mut split, mut reads, mut writes) = (0.0, 0.0, 0.0, 0.0);
-    for (place, entry) in places.into_iter().zip(&order) {
+    for (visits, entry) in visits.into_iter().zip(&order) {
         let Some(entry) = *entry else { continue };
         let weight = weights.of[entry];
         total += weight;
         let end = groups[entry].and_then(|group| ends.get(&group));
         // A read stops at the rule before the group's last, a write at the last.
-        reads += weight * end.map_or(place, |end| end - 1) as f64;
-        writes += weight * end.copied().unwrap_or(place) as f64;
+        reads += weight * end.map_or(visits, |end| end - 1) as f64;
+        writes += weight * end.copied().unwrap_or(visits) as f64;
         split += if end.is_some() { weight } else { 0.0 };
     }
     let total = if total > 0.0 { total } else { 1.0 };
@@ -137,10 +134,10 @@ fn at_the_leaves(
 }
 
 /// The rules of a tree without the ends of chains; `None` where one hands keys on.
-fn entries_in_order(shape: &[Item], weights: Weights<'_>) -> Vec<Option<usize>> {
-    let entry = |step: Step<'_>| match step.item {
-        Item::Leaf(entry) => Some(*entry as usize),
-        Item::Chain(_) => None,
+fn entries_in_order(shape: &[Node], weights: Weights<'_>) -> Vec<Option<usize>> {
+    let entry = |rule: TreeRule<'_>| match rule.node {
+        Node::Leaf(entry) => Some(*entry as usize),
+        Node::Chain(_) => None,
     };
     weights.order(shape).into_iter().map(entry).collect()
 }
@@ -173,8 +170,8 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::choice::{self, tests::PROXYSQL};
     use super::*;
+    use crate::choice::{self, tests::PROXYSQL};
 
     /// Of a policy without a hint: never, locks, reads, the rest.
     const ROLE: RoleRules = RoleRules {
@@ -183,15 +180,22 @@ mod tests {
         patterns: 3.0,
     };
 
+    fn alike(weights: &[f64]) -> Measure<'_> {
+        Measure {
+            weights: Weights {
+                of: weights,
+                alike: true,
+            },
+            price: PROXYSQL,
+        }
+    }
+
     /// Nanoseconds of the root, of the leaves with neighbours on one cluster, and with neighbours apart; in
     /// brackets of a read and of a write.
     fn compared(shards: u32, clusters: u32) -> String {
         let weights = vec![1.0; shards as usize];
-        let weights = Weights {
-            of: &weights,
-            alike: true,
-        };
-        let shape = &choice::candidates(weights, PROXYSQL)[0].shape;
+        let measure = alike(&weights);
+        let shape = &choice::candidates(measure)[0].shape;
         let groups = |group: fn(u32, u32, u32) -> u32| -> Vec<Option<u32>> {
             (0..shards).map(|at| Some(group(at, shards, clusters))).collect()
         };
@@ -199,13 +203,13 @@ mod tests {
             groups(|at, shards, clusters| at / (shards / clusters)),
             groups(|at, _, clusters| at % clusters),
         ]
-        .map(|groups| compare(shape, (weights, PROXYSQL), ROLE, &groups));
+        .map(|groups| compare(shape, measure, ROLE, &groups));
         assert_eq!(together[0], apart[0]);
-        let told = |split: &Split| {
+        let figures = |split: &Split| {
             let (mean, read, write) = (split.cost.mean_ns, split.read_ns, split.write_ns);
             format!("{mean:.0} ({read:.0} {write:.0})")
         };
-        let [root, together, apart] = [&together[0], &together[1], &apart[1]].map(told);
+        let [root, together, apart] = [&together[0], &together[1], &apart[1]].map(figures);
         format!("{shards} on {clusters}: root {root}, neighbours together {together}, apart {apart}")
     }
 
@@ -219,8 +223,8 @@ mod tests {
             (10_000, 100),
             (10_000, 10_000),
         ];
-        let told: Vec<String> = cases.map(|(shards, clusters)| compared(shards, clusters)).into();
-        insta::assert_snapshot!(told.join("\n"), @r"
+        let lines: Vec<String> = cases.map(|(shards, clusters)| compared(shards, clusters)).into();
+        insta::assert_snapshot!(lines.join("\n"), @r"
         200 on 4: root 1686 (1094 2278), neighbours together 1248 (1246 1250), apart 1617 (1615 1619)
         200 on 100: root 1686 (1094 2278), neighbours together 1985 (1983 1988), apart 2242 (2240 2244)
         200 on 200: root 1686 (1094 2278), neighbours together 2883 (2881 2885), apart 2883 (2881 2885)
@@ -232,12 +236,8 @@ mod tests {
 
     #[test]
     fn entries_whose_reads_stay_pass_no_rules_of_the_split() {
-        let weights = Weights {
-            of: &[1.0; 3],
-            alike: true,
-        };
-        let shape: Vec<Item> = (0..3).map(Item::Leaf).collect();
-        let [_, leaves] = compare(&shape, (weights, PROXYSQL), ROLE, &[None, Some(7), None]);
+        let shape: Vec<Node> = (0..3).map(Node::Leaf).collect();
+        let [_, leaves] = compare(&shape, alike(&[1.0; 3]), ROLE, &[None, Some(7), None]);
         // 1; 2 and then 3 or 4 of the split; 7.
         assert_eq!(leaves.cost.mean_visits, (1.0 + 5.5 + 7.0) / 3.0);
         assert_eq!(leaves.cost.mean_evaluations, 2.0 + 1.0);

@@ -21,11 +21,11 @@
 
 use std::collections::HashMap;
 
-use super::shape::{Chain, Item};
+use crate::shape::{Chain, Node};
 
 /// A chain as the lock file remembers it: its name and its bounds, as places among the keys of today.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Remembered {
+pub struct RememberedChain {
     /// What the lock file calls it.
     pub name: String,
     /// The first entry that is not below its first key.
@@ -38,7 +38,7 @@ pub(crate) struct Remembered {
 
 /// An entry as the lock file remembers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub struct RememberedEntry {
     /// The id of its rule; none: it is new.
     pub id: Option<u32>,
     /// The chain that it was lifted to, out of the bounds of a chain that would hold it; empty: the root.
@@ -46,7 +46,7 @@ pub(crate) struct Known {
 }
 
 /// The remembered shape over entries; `None` when the chains do not nest, as after a merge of two branches.
-pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Vec<Item>> {
+pub fn kept_shape(entries: &[RememberedEntry], mut chains: Vec<RememberedChain>) -> Option<Vec<Node>> {
     // A chain whose keys are all gone is gone.
     chains.retain(|chain| chain.to > chain.from && chain.to <= entries.len());
     // An outer chain stands before those inside it.
@@ -72,8 +72,8 @@ pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Ve
     }
     // An entry whose chain is gone goes back to the smallest chain around it.
     let mut lifted: HashMap<&str, Vec<u32>> = HashMap::new();
-    for (at, known) in entries.iter().enumerate() {
-        if let Some(chain) = known.lifted.as_deref()
+    for (at, entry) in entries.iter().enumerate() {
+        if let Some(chain) = entry.lifted.as_deref()
             && (chain.is_empty() || chains.iter().any(|other| other.name == chain))
         {
             lifted.entry(chain).or_default().push(at as u32);
@@ -88,105 +88,105 @@ pub(crate) fn shape(entries: &[Known], mut chains: Vec<Remembered>) -> Option<Ve
         building.gone[at as usize] = true;
     }
     let mut rest = chains.iter().peekable();
-    Some(building.items("", (0, entries.len()), &mut rest))
+    Some(building.nodes("", (0, entries.len()), &mut rest))
 }
 
 struct Building<'e> {
-    entries: &'e [Known],
-    /// Entries that stand elsewhere than their place says.
+    entries: &'e [RememberedEntry],
+    /// Entries that stand outside of the chain around them.
     gone: Vec<bool>,
     lifted: &'e HashMap<&'e str, Vec<u32>>,
 }
 
-/// An item with the id of its rule.
-type Placed = (Option<u32>, Item);
+/// An node with the id of its rule.
+type WithId = (Option<u32>, Node);
 
 impl Building<'_> {
-    /// The items of one chain for a range of entries; `rest` has the chains that the walk has not met yet.
-    fn items(
+    /// The nodes of one chain for a range of entries; `rest` has the chains that the walk has not met yet.
+    fn nodes(
         &mut self,
         name: &str,
         (from, to): (usize, usize),
-        rest: &mut std::iter::Peekable<std::slice::Iter<'_, Remembered>>,
-    ) -> Vec<Item> {
-        let mut items: Vec<Placed> = Vec::new();
+        rest: &mut std::iter::Peekable<std::slice::Iter<'_, RememberedChain>>,
+    ) -> Vec<Node> {
+        let mut nodes: Vec<WithId> = Vec::new();
         let mut at = from;
         while at < to {
             match rest.next_if(|chain| chain.from == at && chain.to <= to) {
                 Some(chain) => {
-                    let below = self.items(&chain.name, (chain.from, chain.to), rest);
+                    let below = self.nodes(&chain.name, (chain.from, chain.to), rest);
                     let name = Some(chain.name.as_str().into());
-                    items.push((chain.id, Item::Chain(Box::new(Chain { items: below, name }))));
+                    nodes.push((chain.id, Node::Chain(Box::new(Chain { nodes: below, name }))));
                     at = chain.to;
                 }
                 None => {
                     if !self.gone[at] {
-                        items.push((self.entries[at].id, Item::Leaf(at as u32)));
+                        nodes.push((self.entries[at].id, Node::Leaf(at as u32)));
                     }
                     at += 1;
                 }
             }
         }
         // Lifted entries come after, so that they do not part a new entry from a chain beside it.
-        let mut items = descend(items);
+        let mut nodes = descend(nodes);
         let lifted = self.lifted.get(name).into_iter().flatten();
-        items.extend(lifted.map(|&at| (self.entries[at as usize].id, Item::Leaf(at))));
-        in_order(items)
+        nodes.extend(lifted.map(|&at| (self.entries[at as usize].id, Node::Leaf(at))));
+        in_order(nodes)
     }
 }
 
 /// Rules that have ids in their order, then those that are new.
-fn in_order(mut items: Vec<Placed>) -> Vec<Item> {
-    items.retain(|(_, item)| !matches!(item, Item::Chain(chain) if chain.items.is_empty()));
-    items.sort_by_key(|(id, _)| id.unwrap_or(u32::MAX));
-    items.into_iter().map(|(_, item)| item).collect()
+fn in_order(mut nodes: Vec<WithId>) -> Vec<Node> {
+    nodes.retain(|(_, node)| !matches!(node, Node::Chain(chain) if chain.nodes.is_empty()));
+    nodes.sort_by_key(|(id, _)| id.unwrap_or(u32::MAX));
+    nodes.into_iter().map(|(_, node)| node).collect()
 }
 
 /// New entries that stand between chains, or at an end beside one, go down into the smaller chain beside
-/// them. `items` are in the order of keys.
-fn descend(items: Vec<Placed>) -> Vec<Placed> {
-    let is_chain = |placed: Option<&Placed>| matches!(placed, Some((_, Item::Chain(_))));
-    let mut kept: Vec<Placed> = Vec::with_capacity(items.len());
-    let mut items = items.into_iter().peekable();
-    while let Some((id, item)) = items.next() {
-        let Item::Leaf(entry) = item else {
-            kept.push((id, item));
+/// them. `nodes` are in the order of keys.
+fn descend(nodes: Vec<WithId>) -> Vec<WithId> {
+    let is_chain = |node: Option<&WithId>| matches!(node, Some((_, Node::Chain(_))));
+    let mut kept: Vec<WithId> = Vec::with_capacity(nodes.len());
+    let mut nodes = nodes.into_iter().peekable();
+    while let Some((id, node)) = nodes.next() {
+        let Node::Leaf(entry) = node else {
+            kept.push((id, node));
             continue;
         };
-        let (before, behind) = (is_chain(kept.last()), is_chain(items.peek()));
+        let (before, behind) = (is_chain(kept.last()), is_chain(nodes.peek()));
         // No single key stands on either side.
-        let closed = (before || kept.is_empty()) && (behind || items.peek().is_none());
+        let closed = (before || kept.is_empty()) && (behind || nodes.peek().is_none());
         if id.is_some() || !closed || !(before || behind) {
-            kept.push((id, item));
+            kept.push((id, node));
             continue;
         }
-        let size = |placed: Option<&Placed>| placed.map_or(usize::MAX, |(_, item)| count(item));
-        let left = before && (!behind || size(kept.last()) <= size(items.peek()));
-        let into = if left { kept.last_mut() } else { items.peek_mut() };
-        if let Some((_, Item::Chain(chain))) = into {
+        let size = |node: Option<&WithId>| node.map_or(usize::MAX, |(_, node)| count(node));
+        let left = before && (!behind || size(kept.last()) <= size(nodes.peek()));
+        let into = if left { kept.last_mut() } else { nodes.peek_mut() };
+        if let Some((_, Node::Chain(chain))) = into {
             add(chain, entry, left);
         }
     }
     kept
 }
 
-fn count(item: &Item) -> usize {
+fn count(node: &Node) -> usize {
     let mut count = 0;
-    item.each(&mut |_| count += 1);
+    node.each(&mut |_| count += 1);
     count
 }
 
 /// Adds an entry beyond the last (or before the first) of a chain: at the end of it, or in the chain that
-/// stands there. The rules of a chain are not in the order of keys, so the item with the outermost key is
+/// stands there. The rules of a chain are not in the order of keys, so the node with the outermost key is
 /// sought.
 fn add(chain: &mut Chain, entry: u32, last: bool) {
-    let outermost = chain.items.iter_mut().max_by_key(|item| {
-        let (low, high) = item.span().unwrap_or((0, 0));
+    let outermost = chain.nodes.iter_mut().max_by_key(|node| {
+        let (low, high) = node.span().unwrap_or((0, 0));
         if last { i64::from(high) } else { -i64::from(low) }
     });
     match outermost {
-        Some(Item::Chain(inner)) => add(inner, entry, last),
-        Some(Item::Leaf(_)) | None => chain.items.push(Item::Leaf(entry)),
+        Some(Node::Chain(inner)) => add(inner, entry, last),
+        Some(Node::Leaf(_)) | None => chain.nodes.push(Node::Leaf(entry)),
     }
 }
 
@@ -194,8 +194,8 @@ fn add(chain: &mut Chain, entry: u32, last: bool) {
 mod tests {
     use super::*;
 
-    fn chain(from: usize, to: usize) -> Remembered {
-        Remembered {
+    fn chain(from: usize, to: usize) -> RememberedChain {
+        RememberedChain {
             name: format!("{from}..{to}"),
             from,
             to,
@@ -204,20 +204,20 @@ mod tests {
     }
 
     /// Entries with rules of their own, but for the new ones.
-    fn known(count: usize, new: &[usize]) -> Vec<Known> {
+    fn remembered(count: usize, new: &[usize]) -> Vec<RememberedEntry> {
         let id = |at: usize| (!new.contains(&at)).then_some(at as u32 * 10 + 1);
         (0..count)
-            .map(|at| Known {
+            .map(|at| RememberedEntry {
                 id: id(at),
                 lifted: None,
             })
             .collect()
     }
 
-    fn show(items: &[Item]) -> String {
-        let parts = items.iter().map(|item| match item {
-            Item::Leaf(at) => at.to_string(),
-            Item::Chain(chain) => format!("({})", show(&chain.items)),
+    fn show(nodes: &[Node]) -> String {
+        let parts = nodes.iter().map(|node| match node {
+            Node::Leaf(at) => at.to_string(),
+            Node::Chain(chain) => format!("({})", show(&chain.nodes)),
         });
         parts.collect::<Vec<_>>().join(" ")
     }
@@ -248,17 +248,17 @@ mod tests {
             (5, vec![4], vec![chain(0, 3)], Some("(0 1 2) 3 4")),
             (6, vec![], vec![chain(0, 3), chain(2, 5)], None),
         ] {
-            let shape = shape(&known(entries, &new), chains);
+            let shape = kept_shape(&remembered(entries, &new), chains);
             assert_eq!(shape.as_deref().map(show).as_deref(), expected);
         }
     }
 
     #[test]
     fn lifted_keys_stay_where_they_were() {
-        let mut entries = known(5, &[]);
+        let mut entries = remembered(5, &[]);
         entries[1].lifted = Some(String::new());
         entries[1].id = Some(0);
-        let shape = shape(&entries, vec![chain(0, 4)]);
+        let shape = kept_shape(&entries, vec![chain(0, 4)]);
         assert_eq!(shape.as_deref().map(show).as_deref(), Some("1 (0 2 3) 4"));
     }
 }

@@ -2,7 +2,7 @@
 //! chain allows it.
 //!
 //! An engine walks rules by their ids, so an id is a position. Rules that hand keys on get theirs first (see
-//! [`super::entries`]), in front of the pinned rules below them, so that the rules of keys stay where they
+//! [`openers`]), in front of the pinned rules below them, so that the rules of keys stay where they
 //! are as long as there is any room. Then each chain is filled: pinned rules stay, and a new rule goes behind
 //! them and in front of the end of the chain. It takes an id from the hash of its name among several, so two
 //! branches that add rules seldom take the same.
@@ -15,7 +15,7 @@
 //!   move.
 //! * No id is given twice: pinned ids are taken from the start, also those that their rules give up. Two
 //!   rules can be pinned to one id, as after a merge of two branches. Both keep it here, and
-//!   [`super::sequence::allocate`] moves one of them.
+//!   [`crate::sequence::allocate`] moves one of them.
 //!
 //! Nothing else binds rules. Those of one chain match different keys, so their order changes costs, not
 //! routes, and it is given up where there is no room for it.
@@ -34,141 +34,96 @@
 //! Key b must stand between 11 and 95. It gets one of the first 84 / 16 + 1 = 6 ids there, 12 to 17, and the
 //! hash of its name, b, gives the second of them.
 
+mod chains;
+mod openers;
+
 use std::collections::HashSet;
 
-use super::entries;
-use super::probe::hash;
-
-/// A rule of a tree.
-#[derive(Clone, Debug)]
-pub(crate) struct Slot<'n> {
-    /// Number of its chain; 0 is the root, and a chain has a greater number than the one that jumps to it.
-    pub chain: usize,
-    /// The chain that it jumps to, when that is of the tree.
-    pub opens: Option<usize>,
-    /// It is one of those that end the chain.
-    pub ends: bool,
-    /// The pinned id.
-    pub locked: Option<u32>,
-    /// What the lock file calls it.
-    pub name: &'n str,
-}
-
-/// The rules of a tree by chain.
-#[derive(Debug)]
-pub(super) struct Chains<'s, 'n> {
-    /// Every rule.
-    pub slots: &'s [Slot<'n>],
-    /// The rules of each chain, in the order in which they should be tested.
-    pub rules: Vec<Vec<usize>>,
-    /// The rule that jumps to each chain; none: the root.
-    pub opener: Vec<Option<usize>>,
-    /// An id below all of the tree's, and one above.
-    pub bounds: (u32, u32),
-}
-
-impl<'s, 'n> Chains<'s, 'n> {
-    fn of(slots: &'s [Slot<'n>], bounds: (u32, u32)) -> Self {
-        let chains = slots.iter().map(|slot| slot.chain + 1).max().unwrap_or(0);
-        let mut rules: Vec<Vec<usize>> = vec![Vec::new(); chains];
-        let mut opener: Vec<Option<usize>> = vec![None; chains];
-        for (at, slot) in slots.iter().enumerate() {
-            rules[slot.chain].push(at);
-            if let Some(opens) = slot.opens {
-                opener[opens] = Some(at);
-            }
-        }
-        Self {
-            slots,
-            rules,
-            opener,
-            bounds,
-        }
-    }
-
-    /// The pinned id of a rule, where it lies inside the bounds.
-    pub(super) fn locked(&self, at: usize) -> Option<u32> {
-        let (low, high) = self.bounds;
-        self.slots[at].locked.filter(|&id| low < id && id < high)
-    }
-
-    /// The rules of a chain without those that end it.
-    pub(super) fn items(&self, chain: usize) -> impl DoubleEndedIterator<Item = usize> {
-        let rules = self.rules[chain].iter().copied();
-        rules.filter(|&at| !self.slots[at].ends)
-    }
-}
+use crate::probe::hash;
+use chains::Chains;
+pub use chains::{Bounds, TreeRule};
 
 /// Ids for the rules of a tree, in their order, between two ids that others have; `None` when there is no
 /// room for one of them, or nothing is pinned.
-pub(crate) fn place(slots: &[Slot<'_>], bounds: (u32, u32)) -> Option<Vec<u32>> {
-    let chains = Chains::of(slots, bounds);
-    let mut taken: HashSet<u32> = (0..slots.len()).filter_map(|at| chains.locked(at)).collect();
+pub fn allocate(rules: &[TreeRule<'_>], bounds: Bounds) -> Option<Vec<u32>> {
+    let chains = Chains::of(rules, bounds);
+    let mut taken: HashSet<u32> = (0..rules.len()).filter_map(|at| chains.locked(at)).collect();
     if taken.is_empty() {
         return None;
     }
-    let entries = entries::place(&chains, &mut taken);
-    let mut ids = vec![0; slots.len()];
+    let openers = openers::allocate(&chains, &mut taken);
+    let mut ids = vec![0; rules.len()];
     // In the order of numbers, so the rule that jumps to a chain has its id before the chain is filled.
     for (chain, opener) in chains.opener.iter().enumerate() {
         let above = match (chain, opener) {
-            (0, _) | (_, None) => bounds.0,
+            (0, _) | (_, None) => bounds.above,
             (_, Some(opener)) => ids[*opener],
         };
-        Chain {
+        Filling {
             chains: &chains,
-            entries: &entries,
-            bounds: (above, bounds.1),
+            openers: &openers,
+            bounds: Bounds { above, ..bounds },
         }
-        .place(chain, &mut ids, &mut taken)?;
+        .fill(chain, &mut ids, &mut taken)?;
     }
     Some(ids)
 }
 
-struct Chain<'c, 's, 'n> {
-    chains: &'c Chains<'s, 'n>,
+/// Ids for the rules of one chain.
+struct Filling<'c, 'r, 'n> {
+    chains: &'c Chains<'r, 'n>,
     /// Ids of the rules that hand keys on, where they have one.
-    entries: &'c [Option<u32>],
+    openers: &'c [Option<u32>],
     /// The id of the rule that jumps here, and the first behind the tree.
-    bounds: (u32, u32),
+    bounds: Bounds,
 }
 
-impl Chain<'_, '_, '_> {
-    fn place(&self, chain: usize, ids: &mut [u32], taken: &mut HashSet<u32>) -> Option<()> {
-        let (above, high) = self.bounds;
-        let slots = self.chains.slots;
+impl Filling<'_, '_, '_> {
+    fn fill(&self, chain: usize, ids: &mut [u32], taken: &mut HashSet<u32>) -> Option<()> {
+        let Bounds { above, below } = self.bounds;
+        let rules = self.chains.rules;
         let keeps = |at: usize| {
-            let id = match slots[at].opens {
-                Some(_) => self.entries[at],
+            let id = match rules[at].opens {
+                Some(_) => self.openers[at],
                 None => self.chains.locked(at),
             };
             id.filter(|&id| above < id)
         };
         // The greatest id of the chain so far. What is new goes behind all that stays.
         let mut last = above;
-        for at in self.chains.items(chain) {
+        for at in self.chains.tests(chain) {
             if let Some(id) = keeps(at) {
                 ids[at] = id;
                 last = last.max(id);
             }
         }
-        let ends: Vec<usize> = self.chains.rules[chain]
+        let ends: Vec<usize> = self.chains.of_chain[chain]
             .iter()
             .copied()
-            .filter(|&at| slots[at].ends)
+            .filter(|&at| rules[at].ends)
             .collect();
         // An end that already stands in front of a rule of the chain moves, and bounds nothing.
         let end = ends
             .first()
             .and_then(|&at| self.chains.locked(at))
             .filter(|&id| last < id);
-        for at in self.chains.items(chain).filter(|&at| keeps(at).is_none()) {
-            let name = slots[at].name;
+        for at in self.chains.tests(chain).filter(|&at| keeps(at).is_none()) {
+            let name = rules[at].name;
             // In front of the end; else the end moves behind it; else in front of rules that stay.
             let id = end
-                .and_then(|end| behind(last, end, 16, name, taken))
-                .or_else(|| behind(last, high, 256, name, taken))
-                .or_else(|| free(above, high, name, taken))?;
+                .and_then(|end| {
+                    behind(
+                        Bounds {
+                            above: last,
+                            below: end,
+                        },
+                        16,
+                        name,
+                        taken,
+                    )
+                })
+                .or_else(|| behind(Bounds { above: last, below }, 256, name, taken))
+                .or_else(|| free(self.bounds, name, taken))?;
             ids[at] = id;
             last = last.max(id);
         }
@@ -176,7 +131,7 @@ impl Chain<'_, '_, '_> {
             let kept = self.chains.locked(at).filter(|&id| last < id);
             ids[at] = match kept {
                 Some(id) => id,
-                None => behind(last, high, 256, slots[at].name, taken)?,
+                None => behind(Bounds { above: last, below }, 256, rules[at].name, taken)?,
             };
             last = ids[at];
         }
@@ -186,12 +141,20 @@ impl Chain<'_, '_, '_> {
 
 /// A free id between two others, near the first: in one part of `share` parts of the room, because the rest
 /// must last for all that comes later.
-fn behind(above: u32, below: u32, share: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+fn behind(bounds: Bounds, share: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
     const NEAR: u32 = 64;
+    let Bounds { above, below } = bounds;
     let room = below.saturating_sub(above);
     let mut near = 2 + (room / share).min(NEAR);
     loop {
-        let found = free(above, above.saturating_add(near).min(below), name, taken);
+        let found = free(
+            Bounds {
+                above,
+                below: above.saturating_add(near).min(below),
+            },
+            name,
+            taken,
+        );
         if found.is_some() || near >= room {
             return found;
         }
@@ -201,7 +164,8 @@ fn behind(above: u32, below: u32, share: u32, name: &str, taken: &mut HashSet<u3
 }
 
 /// A free id between two others, from the hash of a name on.
-fn free(above: u32, below: u32, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+fn free(bounds: Bounds, name: &str, taken: &mut HashSet<u32>) -> Option<u32> {
+    let Bounds { above, below } = bounds;
     let size = below
         .checked_sub(above)?
         .checked_sub(1)
@@ -225,8 +189,12 @@ mod tests {
 
     use super::*;
 
-    fn slot(chain: usize, locked: Option<u32>, name: &str) -> Slot<'_> {
-        Slot {
+    fn between(above: u32, below: u32) -> Bounds {
+        Bounds { above, below }
+    }
+
+    fn rule(chain: usize, locked: Option<u32>, name: &str) -> TreeRule<'_> {
+        TreeRule {
             chain,
             opens: None,
             ends: false,
@@ -235,45 +203,45 @@ mod tests {
         }
     }
 
-    fn opening(chain: usize, opens: usize, locked: Option<u32>) -> Slot<'static> {
-        Slot {
+    fn opening(chain: usize, opens: usize, locked: Option<u32>) -> TreeRule<'static> {
+        TreeRule {
             opens: Some(opens),
-            ..slot(chain, locked, "in")
+            ..rule(chain, locked, "in")
         }
     }
 
-    fn end(chain: usize, locked: Option<u32>) -> Slot<'static> {
-        Slot {
+    fn end(chain: usize, locked: Option<u32>) -> TreeRule<'static> {
+        TreeRule {
             ends: true,
-            ..slot(chain, locked, "end")
+            ..rule(chain, locked, "end")
         }
     }
 
     #[test]
     fn a_new_leaf_stands_behind_its_neighbours_and_before_the_end() {
-        let slots = [
+        let rules = [
             opening(0, 1, Some(10)),
-            slot(1, Some(11), "a"),
-            slot(1, None, "b"),
+            rule(1, Some(11), "a"),
+            rule(1, None, "b"),
             end(0, Some(90)),
             end(1, Some(95)),
         ];
-        let ids = place(&slots, (5, 100)).expect("room");
+        let ids = allocate(&rules, between(5, 100)).expect("room");
         assert_eq!((ids[0], ids[1], ids[3], ids[4]), (10, 11, 90, 95));
         assert!((12..95).contains(&ids[2]), "{ids:?}");
     }
 
     #[test]
     fn a_new_chain_takes_rules_that_stay_where_they_are() {
-        let slots = [
-            slot(0, Some(20), "a"),
+        let rules = [
+            rule(0, Some(20), "a"),
             opening(0, 1, None),
-            slot(1, Some(130), "b"),
-            slot(1, Some(140), "c"),
+            rule(1, Some(130), "b"),
+            rule(1, Some(140), "c"),
             end(0, Some(160)),
             end(1, None),
         ];
-        let ids = place(&slots, (5, 200)).expect("room");
+        let ids = allocate(&rules, between(5, 200)).expect("room");
         assert_eq!((ids[0], ids[2], ids[3], ids[4]), (20, 130, 140, 160));
         assert!((21..130).contains(&ids[1]), "{ids:?}");
         assert!((141..200).contains(&ids[5]), "{ids:?}");
@@ -281,68 +249,68 @@ mod tests {
 
     #[test]
     fn rules_without_room_before_them_move() {
-        let slots = [
-            slot(0, Some(20), "a"),
+        let rules = [
+            rule(0, Some(20), "a"),
             opening(0, 1, None),
-            slot(1, Some(21), "b"),
+            rule(1, Some(21), "b"),
             end(0, Some(60)),
             end(1, None),
         ];
-        let ids = place(&slots, (19, 100)).expect("room");
+        let ids = allocate(&rules, between(19, 100)).expect("room");
         assert_eq!((ids[0], ids[3]), (20, 60));
         assert!(ids[1] < ids[2] && ids[2] < ids[4], "{ids:?}");
-        assert_eq!(place(&slots, (19, 22)), None);
-        assert_eq!(place(&[slot(0, None, "a")], (5, 100)), None);
+        assert_eq!(allocate(&rules, between(19, 22)), None);
+        assert_eq!(allocate(&[rule(0, None, "a")], between(5, 100)), None);
     }
 
     /// A tree of random shape over leaves that have ids in any order.
-    fn tree() -> impl Strategy<Value = (Vec<Slot<'static>>, u32)> {
+    fn tree() -> impl Strategy<Value = (Vec<TreeRule<'static>>, u32)> {
         (prop::collection::vec(any::<u16>(), 2..60), any::<u64>()).prop_map(|(draws, seed)| {
-            let mut slots: Vec<Slot<'static>> = Vec::new();
+            let mut rules: Vec<TreeRule<'static>> = Vec::new();
             let mut chains = 1;
             for &draw in &draws {
                 let chain = usize::from(draw) % chains;
                 if draw % 3 == 0 {
-                    slots.push(opening(chain, chains, None));
+                    rules.push(opening(chain, chains, None));
                     chains += 1;
                 } else {
-                    slots.push(slot(chain, None, "leaf"));
+                    rules.push(rule(chain, None, "leaf"));
                 }
             }
-            let leaves = slots.iter().filter(|slot| slot.opens.is_none()).count() as u32;
-            let entries = slots.len() as u32 - leaves;
+            let leaves = rules.iter().filter(|rule| rule.opens.is_none()).count() as u32;
+            let entries = rules.len() as u32 - leaves;
             let mut nth = 0;
-            for slot in slots.iter_mut().filter(|slot| slot.opens.is_none()) {
+            for rule in rules.iter_mut().filter(|rule| rule.opens.is_none()) {
                 // Ids in a random order, with room for every entry in front of each.
                 nth += 1;
                 let mixed = (u64::from(nth) * 7_919 + seed) % 10_007;
-                slot.locked = Some(1_000 + mixed as u32 * (entries + 1) + nth);
+                rule.locked = Some(1_000 + mixed as u32 * (entries + 1) + nth);
             }
             for chain in 0..chains {
-                slots.push(end(chain, None));
+                rules.push(end(chain, None));
             }
-            (slots, 1_000)
+            (rules, 1_000)
         })
     }
 
     proptest! {
         #[test]
-        fn leaves_stay_while_there_is_room((slots, low) in tree()) {
-            let low = low - slots.len() as u32;
-            let Some(ids) = place(&slots, (low, 10_000_000)) else {
-                prop_assert!(slots.iter().all(|slot| slot.locked.is_none()));
+        fn leaves_stay_while_there_is_room((rules, low) in tree()) {
+            let low = low - rules.len() as u32;
+            let Some(ids) = allocate(&rules, between(low, 10_000_000)) else {
+                prop_assert!(rules.iter().all(|rule| rule.locked.is_none()));
                 return Ok(());
             };
             let distinct: HashSet<u32> = ids.iter().copied().collect();
             prop_assert_eq!(distinct.len(), ids.len());
-            for (at, slot) in slots.iter().enumerate() {
-                if slot.locked.is_some() {
-                    prop_assert_eq!(Some(ids[at]), slot.locked, "{:?}", slots);
+            for (at, rule) in rules.iter().enumerate() {
+                if rule.locked.is_some() {
+                    prop_assert_eq!(Some(ids[at]), rule.locked, "{:?}", rules);
                 }
-                let opener = slots.iter().position(|opener| opener.opens == Some(slot.chain));
-                prop_assert!(opener.is_none_or(|opener| ids[opener] < ids[at]), "{:?}: {:?}", slots, ids);
-                let end = slots.iter().rposition(|end| end.ends && end.chain == slot.chain);
-                prop_assert!(slot.ends || end.is_none_or(|end| ids[at] < ids[end]), "{:?}: {:?}", slots, ids);
+                let opener = rules.iter().position(|opener| opener.opens == Some(rule.chain));
+                prop_assert!(opener.is_none_or(|opener| ids[opener] < ids[at]), "{:?}: {:?}", rules, ids);
+                let end = rules.iter().rposition(|end| end.ends && end.chain == rule.chain);
+                prop_assert!(rule.ends || end.is_none_or(|end| ids[at] < ids[end]), "{:?}: {:?}", rules, ids);
             }
         }
     }

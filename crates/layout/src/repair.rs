@@ -1,6 +1,6 @@
 //! Keeps a remembered shape near the best one with changes as small as the edit was.
 //!
-//! A chain from one of its items on is a subtree. Where an edit has made a subtree cost more than
+//! A chain from one of its nodes on is a subtree. Where an edit has made a subtree cost more than
 //! [`TOLERATED`] times the best shape for as many keys, it is laid out again. Chains are looked at from the
 //! inside out and each from its end, so the smallest such subtree goes first. What stands in front of it only
 //! changes where the larger subtree still costs too much.
@@ -22,49 +22,59 @@
 //! than 1.2 * 18 = 21.6, so nothing changes. With one more key the chain costs 28, more than 1.2 * 23 = 27.6,
 //! and becomes `(0 1 2) 3 4 5 6`.
 
-use super::build::Sizes;
-use super::shape::{self, Item};
+use crate::build::Sizes;
+use crate::price::Price;
+use crate::shape::{self, Node};
 
 /// A subtree costs at most this much of the best one for its keys.
 const TOLERATED: f64 = 1.2;
 
+/// What a chain adds to the path of those behind it, in rules.
+const CHAIN_RULES: f64 = 0.5;
+
+/// A kept shape with its overgrown parts laid out again. `edited` marks the entries that are new, or stand beside one that
+/// is gone; no subtree of more than `most` entries is laid out again.
+pub fn repaired(shape: Vec<Node>, edited: &[bool], most: usize, price: Price) -> Vec<Node> {
+    let chain_price = price.chain(edited.len() as f64, CHAIN_RULES);
+    let repair = Repair {
+        sizes: &Sizes::up_to(most.min(edited.len()), chain_price),
+        chain_price,
+        edited,
+        most,
+    };
+    repair.chain(shape).nodes
+}
+
 /// What repairing goes by.
 #[derive(Debug)]
-pub(crate) struct Repair<'a> {
+struct Repair<'a> {
     /// The best costs.
-    pub sizes: &'a Sizes,
+    sizes: &'a Sizes,
     /// What a chain costs, as in `sizes`.
-    pub chain_price: f64,
-    /// Entries that are new, or stand beside one that is gone.
-    pub edited: &'a [bool],
-    /// The largest subtree that may be laid out again.
-    pub most: usize,
+    chain_price: f64,
+    edited: &'a [bool],
+    most: usize,
 }
 
 struct Repaired {
-    items: Vec<Item>,
+    nodes: Vec<Node>,
     cost: f64,
     count: usize,
     edited: bool,
 }
 
 impl Repair<'_> {
-    /// The shape with its overgrown parts laid out again.
-    pub(crate) fn repaired(&self, items: Vec<Item>) -> Vec<Item> {
-        self.chain(items).items
-    }
-
-    fn chain(&self, items: Vec<Item>) -> Repaired {
+    fn chain(&self, nodes: Vec<Node>) -> Repaired {
         // The rest of the chain is built from its end, in reverse.
-        let mut rest: Vec<Item> = Vec::new();
+        let mut rest: Vec<Node> = Vec::new();
         let (mut cost, mut count, mut edited) = (0.0, 0, false);
-        for item in items.into_iter().rev() {
-            let below = self.item(item);
+        for node in nodes.into_iter().rev() {
+            let below = self.node(node);
             count += below.count;
             edited |= below.edited;
-            // This item is tested by its own keys and by all that stand behind it in the chain.
+            // This node is tested by its own keys and by all that stand behind it in the chain.
             cost += count as f64 + below.cost;
-            rest.extend(below.items);
+            rest.extend(below.nodes);
             if edited && count <= self.most && cost > TOLERATED * self.sizes.cost(count) {
                 let entries = shape::entries(&rest);
                 // A gap is an entry that stands elsewhere in the tree.
@@ -77,35 +87,35 @@ impl Repair<'_> {
         }
         rest.reverse();
         Repaired {
-            items: rest,
+            nodes: rest,
             cost,
             count,
             edited,
         }
     }
 
-    /// One item; a chain of a single entry is that entry.
-    fn item(&self, item: Item) -> Repaired {
-        let mut chain = match item {
-            Item::Leaf(entry) => {
+    /// One node; a chain of a single entry is that entry.
+    fn node(&self, node: Node) -> Repaired {
+        let mut chain = match node {
+            Node::Leaf(entry) => {
                 return Repaired {
-                    items: vec![Item::Leaf(entry)],
+                    nodes: vec![Node::Leaf(entry)],
                     cost: 0.0,
                     count: 1,
                     edited: self.edited[entry as usize],
                 };
             }
-            Item::Chain(chain) => chain,
+            Node::Chain(chain) => chain,
         };
-        let below = self.chain(std::mem::take(&mut chain.items));
+        let below = self.chain(std::mem::take(&mut chain.nodes));
         // A chain of one key only adds a test.
         if below.count <= 1 {
             return Repaired { cost: 0.0, ..below };
         }
         // The chain keeps its name, even where all below it is laid out again.
-        chain.items = below.items;
+        chain.nodes = below.nodes;
         Repaired {
-            items: vec![Item::Chain(chain)],
+            nodes: vec![Node::Chain(chain)],
             cost: below.cost + self.chain_price,
             ..below
         }
@@ -123,7 +133,7 @@ fn is_run(entries: &[u32]) -> bool {
 mod tests {
     use super::*;
 
-    fn repaired(items: Vec<Item>, count: usize, edited: &[u32]) -> Vec<Item> {
+    fn laid_again(nodes: Vec<Node>, count: usize, edited: &[u32]) -> Vec<Node> {
         let sizes = Sizes::up_to(count, 0.0);
         let edited: Vec<bool> = (0..count as u32).map(|at| edited.contains(&at)).collect();
         let repair = Repair {
@@ -132,37 +142,37 @@ mod tests {
             edited: &edited,
             most: usize::MAX,
         };
-        repair.repaired(items)
+        repair.chain(nodes).nodes
     }
 
     #[test]
     fn what_was_not_edited_stays() {
-        let items: Vec<Item> = (0..20).map(Item::Leaf).collect();
-        assert_eq!(repaired(items.clone(), 20, &[]), items);
-        let laid = repaired(items, 20, &[3]);
+        let nodes: Vec<Node> = (0..20).map(Node::Leaf).collect();
+        assert_eq!(laid_again(nodes.clone(), 20, &[]), nodes);
+        let laid = laid_again(nodes, 20, &[3]);
         assert_eq!(shape::entries(&laid), (0..20).collect::<Vec<u32>>());
-        assert!(laid.iter().any(|item| matches!(item, Item::Chain(_))));
+        assert!(laid.iter().any(|node| matches!(node, Node::Chain(_))));
     }
 
     #[test]
     fn the_end_of_a_chain_is_laid_out_again_and_its_beginning_stays() {
-        let first = Item::chain((0..64).map(Item::Leaf).collect());
-        let Item::Chain(chain) = &first else {
+        let first = Node::chain((0..64).map(Node::Leaf).collect());
+        let Node::Chain(chain) = &first else {
             unreachable!()
         };
         let sizes = Sizes::up_to(64, 0.0);
         let mut chain = chain.clone();
-        chain.items = sizes.lay(&(0..64).collect::<Vec<u32>>());
-        let mut items = vec![Item::Chain(chain.clone())];
-        items.extend((64..76).map(Item::Leaf));
-        let laid = repaired(items, 76, &[75]);
-        assert_eq!(laid[0], Item::Chain(chain));
+        chain.nodes = sizes.lay(&(0..64).collect::<Vec<u32>>());
+        let mut nodes = vec![Node::Chain(chain.clone())];
+        nodes.extend((64..76).map(Node::Leaf));
+        let laid = laid_again(nodes, 76, &[75]);
+        assert_eq!(laid[0], Node::Chain(chain));
         assert!(laid.len() < 13);
     }
 
     #[test]
     fn chains_of_one_key_dissolve() {
-        let items = vec![Item::chain(vec![Item::Leaf(0)]), Item::Leaf(1)];
-        assert_eq!(repaired(items, 2, &[]), [Item::Leaf(0), Item::Leaf(1)]);
+        let nodes = vec![Node::chain(vec![Node::Leaf(0)]), Node::Leaf(1)];
+        assert_eq!(laid_again(nodes, 2, &[]), [Node::Leaf(0), Node::Leaf(1)]);
     }
 }

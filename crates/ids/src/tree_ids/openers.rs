@@ -6,8 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::place::{Chains, Slot};
-use super::probe::hash;
+use super::chains::{Bounds, Chains, TreeRule};
+use crate::probe::hash;
 
 /// What new ids are held to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ enum Order {
     /// Rules that hand keys on stay, and stand among the other rules of their chain where they should be tested.
     OfAll,
     /// They stay, and stand in order among themselves.
-    OfEntries,
+    OfOpeners,
     /// They stay.
     Any,
     /// They may move.
@@ -24,19 +24,19 @@ enum Order {
 
 /// For each rule that hands keys on and has pinned rules below it, an id that leaves those where they are; marks it as
 /// taken. Where there is no room at all, those that can stay have their pinned ids.
-pub(super) fn place(chains: &Chains<'_, '_>, taken: &mut HashSet<u32>) -> Vec<Option<u32>> {
-    for order in [Order::OfAll, Order::OfEntries, Order::Any, Order::Moving] {
-        let mut placing = Placing::new(chains, order, taken);
-        if placing.place() {
-            *taken = placing.free.taken;
-            return placing.ids;
+pub(super) fn allocate(chains: &Chains<'_, '_>, taken: &mut HashSet<u32>) -> Vec<Option<u32>> {
+    for order in [Order::OfAll, Order::OfOpeners, Order::Any, Order::Moving] {
+        let mut allocation = Allocation::new(chains, order, taken);
+        if allocation.complete() {
+            *taken = allocation.free.taken;
+            return allocation.ids;
         }
     }
-    Placing::new(chains, Order::Any, taken).ids
+    Allocation::new(chains, Order::Any, taken).ids
 }
 
-struct Placing<'c, 's, 'n> {
-    chains: &'c Chains<'s, 'n>,
+struct Allocation<'c, 'r, 'n> {
+    chains: &'c Chains<'r, 'n>,
     order: Order,
     /// The least pinned id below each chain's opener.
     least: Vec<Option<u32>>,
@@ -44,44 +44,44 @@ struct Placing<'c, 's, 'n> {
     free: Free,
 }
 
-impl<'c, 's, 'n> Placing<'c, 's, 'n> {
+impl<'c, 'r, 'n> Allocation<'c, 'r, 'n> {
     /// With the rules that stay.
-    fn new(chains: &'c Chains<'s, 'n>, order: Order, taken: &HashSet<u32>) -> Self {
-        let mut placing = Self {
+    fn new(chains: &'c Chains<'r, 'n>, order: Order, taken: &HashSet<u32>) -> Self {
+        let mut allocation = Self {
             chains,
             order,
-            least: vec![None; chains.rules.len()],
-            ids: vec![None; chains.slots.len()],
+            least: vec![None; chains.of_chain.len()],
+            ids: vec![None; chains.rules.len()],
             free: Free {
                 taken: taken.clone(),
                 next: HashMap::new(),
             },
         };
-        for chain in (0..chains.rules.len()).rev() {
-            for at in chains.items(chain) {
-                let id = match chains.slots[at].opens {
+        for chain in (0..chains.of_chain.len()).rev() {
+            for at in chains.tests(chain) {
+                let id = match chains.rules[at].opens {
                     None => chains.locked(at),
                     Some(opens) => {
-                        let below = placing.least[opens];
+                        let below = allocation.least[opens];
                         let stays =
                             |&id: &u32| order != Order::Moving && below.is_none_or(|below| id < below);
-                        placing.ids[at] = chains.locked(at).filter(stays);
-                        placing.ids[at].or(below)
+                        allocation.ids[at] = chains.locked(at).filter(stays);
+                        allocation.ids[at].or(below)
                     }
                 };
-                placing.least[chain] = placing.least[chain].into_iter().chain(id).min();
+                allocation.least[chain] = allocation.least[chain].into_iter().chain(id).min();
             }
         }
-        placing.let_go();
-        placing
+        allocation.let_go();
+        allocation
     }
 
     /// A rule in front of the one that jumps to its chain cannot stay.
     fn let_go(&mut self) {
-        for chain in 0..self.chains.rules.len() {
+        for chain in 0..self.chains.of_chain.len() {
             let above =
-                self.chains.opener[chain].map_or(Some(self.chains.bounds.0), |opener| self.ids[opener]);
-            for at in self.chains.items(chain) {
+                self.chains.opener[chain].map_or(Some(self.chains.bounds.above), |opener| self.ids[opener]);
+            for at in self.chains.tests(chain) {
                 if above.is_some_and(|above| self.ids[at].is_some_and(|id| id <= above)) {
                     self.ids[at] = None;
                 }
@@ -90,13 +90,20 @@ impl<'c, 's, 'n> Placing<'c, 's, 'n> {
     }
 
     /// False where one finds no id.
-    fn place(&mut self) -> bool {
+    fn complete(&mut self) -> bool {
         let mut waiting = self.waiting();
         waiting.sort_unstable();
         let count = u32::try_from(waiting.len()).unwrap_or(u32::MAX);
-        for (deadline, _, _, at) in waiting {
+        for Waiting { deadline, at, .. } in waiting {
             let release = self.release(at, deadline);
-            let Some(id) = self.free.give((release, deadline), count, &self.chains.slots[at]) else {
+            let Some(id) = self.free.give(
+                Bounds {
+                    above: release,
+                    below: deadline,
+                },
+                count,
+                &self.chains.rules[at],
+            ) else {
                 return false;
             };
             self.ids[at] = Some(id);
@@ -104,19 +111,23 @@ impl<'c, 's, 'n> Placing<'c, 's, 'n> {
         true
     }
 
-    /// The rules without an id and with a deadline: their deadline, chain, place in it, and themselves. The one that jumps
-    /// to a rule's chain has no later deadline and a smaller chain.
-    fn waiting(&self) -> Vec<(u32, usize, usize, usize)> {
+    /// The rules without an id and with a deadline.
+    fn waiting(&self) -> Vec<Waiting> {
         let mut waiting = Vec::new();
-        for chain in 0..self.chains.rules.len() {
-            let items: Vec<usize> = self.chains.items(chain).collect();
+        for chain in 0..self.chains.of_chain.len() {
+            let tests: Vec<usize> = self.chains.tests(chain).collect();
             let mut behind: Option<u32> = None;
-            for (nth, &at) in items.iter().enumerate().rev() {
-                let opens = self.chains.slots[at].opens;
+            for (nth, &at) in tests.iter().enumerate().rev() {
+                let opens = self.chains.rules[at].opens;
                 let own = opens.and_then(|opens| self.least[opens]);
                 let deadline = own.map(|own| behind.map_or(own, |behind| behind.min(own)));
                 if let (Some(deadline), None) = (deadline, self.ids[at]) {
-                    waiting.push((deadline, chain, nth, at));
+                    waiting.push(Waiting {
+                        deadline,
+                        chain,
+                        nth,
+                        at,
+                    });
                 }
                 let id = match opens {
                     Some(_) => self.ids[at].or(deadline),
@@ -124,7 +135,7 @@ impl<'c, 's, 'n> Placing<'c, 's, 'n> {
                 };
                 let counts = match self.order {
                     Order::OfAll => true,
-                    Order::OfEntries => opens.is_some(),
+                    Order::OfOpeners => opens.is_some(),
                     Order::Any | Order::Moving => false,
                 };
                 if counts {
@@ -137,26 +148,39 @@ impl<'c, 's, 'n> Placing<'c, 's, 'n> {
 
     /// The id that a rule stands behind.
     fn release(&self, at: usize, deadline: u32) -> u32 {
-        let chain = self.chains.slots[at].chain;
+        let chain = self.chains.rules[at].chain;
         let opener = self.chains.opener[chain].and_then(|opener| self.ids[opener]);
-        let above = opener.unwrap_or(self.chains.bounds.0);
-        let counts = |&item: &usize| match self.order {
+        let above = opener.unwrap_or(self.chains.bounds.above);
+        let counts = |&rule: &usize| match self.order {
             Order::OfAll => true,
-            Order::OfEntries => self.chains.slots[item].opens.is_some(),
+            Order::OfOpeners => self.chains.rules[rule].opens.is_some(),
             Order::Any | Order::Moving => false,
         };
         let ahead = self
             .chains
-            .items(chain)
-            .take_while(|&item| item != at)
+            .tests(chain)
+            .take_while(|&rule| rule != at)
             .filter(counts);
-        let id = |item: usize| match self.chains.slots[item].opens {
-            Some(_) => self.ids[item],
-            None => self.chains.locked(item),
+        let id = |rule: usize| match self.chains.rules[rule].opens {
+            Some(_) => self.ids[rule],
+            None => self.chains.locked(rule),
         };
         let ahead = ahead.filter_map(id).filter(|id| *id < deadline).max();
         ahead.map_or(above, |ahead| ahead.max(above))
     }
+}
+
+/// A rule that needs an id. In this order the one that jumps to a rule's chain comes first: it has no later deadline and a
+/// smaller chain.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    /// The id that it must stand in front of.
+    deadline: u32,
+    chain: usize,
+    /// Which of the tests of its chain it is.
+    nth: usize,
+    /// Which of all rules it is.
+    at: usize,
 }
 
 /// Ids that nobody has.
@@ -168,13 +192,14 @@ struct Free {
 
 impl Free {
     /// A free id between two others, near the first; from the hash of a name, where there is room for that.
-    fn give(&mut self, (above, below): (u32, u32), count: u32, slot: &Slot<'_>) -> Option<u32> {
+    fn give(&mut self, bounds: Bounds, count: u32, rule: &TreeRule<'_>) -> Option<u32> {
+        let Bounds { above, below } = bounds;
         let room = below.saturating_sub(above).saturating_sub(1);
         // Rules below rules each take a part of what is left in front of the same deadline.
         let window = room / count.saturating_mul(4).max(1);
         let start = match window {
             0 => 0,
-            window => u32::try_from(hash(slot.name) % u64::from(window)).expect("a remainder of a u32"),
+            window => u32::try_from(hash(rule.name) % u64::from(window)).expect("a remainder of a u32"),
         };
         [above.saturating_add(1 + start), above.saturating_add(1)]
             .into_iter()

@@ -24,7 +24,7 @@
 //! and `chain_price` 0: key 0 has 8 of 13, so it comes first. The other five are cut into two and three,
 //! which gives `0 (1 2) 3 4 5`. That costs 13 + 14 = 27; a flat chain costs 28.
 
-use super::shape::Item;
+use crate::shape::Node;
 
 /// A key that holds this share of what is left is asked for first. For search trees with tests for equality
 /// the best threshold lies between 1/4 and 3/7 of the weight; 0.35 measured best over Zipf weights.
@@ -33,8 +33,8 @@ const ALONE: f64 = 0.35;
 const LONGEST: usize = 1024;
 
 /// One chain with a leaf for every entry, the heaviest first.
-pub(crate) fn flat(entries: &[u32], weights: &[f64]) -> Vec<Item> {
-    by_weight(entries, weights).into_iter().map(Item::Leaf).collect()
+pub(crate) fn flat(entries: &[u32], weights: &[f64]) -> Vec<Node> {
+    by_weight(entries, weights).into_iter().map(Node::Leaf).collect()
 }
 
 fn by_weight(entries: &[u32], weights: &[f64]) -> Vec<u32> {
@@ -47,18 +47,18 @@ fn by_weight(entries: &[u32], weights: &[f64]) -> Vec<u32> {
     sorted
 }
 
-/// The complete tree in which every inner chain has `fan_out` items of nearly equal size. Panics below 2.
-pub(crate) fn complete(entries: &[u32], fan_out: usize) -> Vec<Item> {
+/// The complete tree in which every inner chain has `fan_out` nodes of nearly equal size. Panics below 2.
+pub(crate) fn complete(entries: &[u32], fan_out: usize) -> Vec<Node> {
     assert!(fan_out >= 2, "a tree needs two branches");
     let count = entries.len();
     if count <= fan_out {
-        return entries.iter().map(|&entry| Item::Leaf(entry)).collect();
+        return entries.iter().map(|&entry| Node::Leaf(entry)).collect();
     }
     (0..fan_out)
         .map(
             |nth| match &entries[count * nth / fan_out..count * (nth + 1) / fan_out] {
-                &[one] => Item::Leaf(one),
-                part => Item::chain(complete(part, fan_out)),
+                &[one] => Node::Leaf(one),
+                part => Node::chain(complete(part, fan_out)),
             },
         )
         .collect()
@@ -69,7 +69,7 @@ pub(crate) fn complete(entries: &[u32], fan_out: usize) -> Vec<Item> {
 #[derive(Debug)]
 pub(crate) struct Sizes {
     cost: Vec<f64>,
-    /// The number of keys of the first item; a rest of 1 is a leaf.
+    /// The number of keys of the first node; a rest of 1 is a leaf.
     first: Vec<u32>,
 }
 
@@ -99,19 +99,19 @@ impl Sizes {
         self.cost[size]
     }
 
-    /// The items for these entries, which are in the order of their keys.
-    pub(crate) fn lay(&self, entries: &[u32]) -> Vec<Item> {
-        let mut items = Vec::new();
+    /// The nodes for these entries, which are in the order of their keys.
+    pub(crate) fn lay(&self, entries: &[u32]) -> Vec<Node> {
+        let mut nodes = Vec::new();
         let mut rest = entries;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(self.first[rest.len()] as usize);
-            items.push(match part {
-                &[one] => Item::Leaf(one),
-                part => Item::chain(self.lay(part)),
+            nodes.push(match part {
+                &[one] => Node::Leaf(one),
+                part => Node::chain(self.lay(part)),
             });
             rest = after;
         }
-        items
+        nodes
     }
 }
 
@@ -127,26 +127,42 @@ fn near_half(size: usize) -> impl Iterator<Item = usize> {
         .chain([size - power.min(size), size - (power / 2).min(size)])
 }
 
-/// The items for entries of different weights when a chain costs `chain_price` evaluations times weight, and
+/// A shape for entries of different weights.
+#[derive(Debug)]
+pub(crate) struct Weighted {
+    /// The nodes of the root chain.
+    pub nodes: Vec<Node>,
+    /// Evaluations times weight, with the prices of chains.
+    pub cost: f64,
+}
+
+/// The nodes for entries of different weights when a chain costs `chain_price` evaluations times weight, and
 /// their cost in the same unit.
-pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> (Vec<Item>, f64) {
+pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> Weighted {
     let weight = |entry: u32| weights[entry as usize];
     let total: f64 = entries.iter().map(|&entry| weight(entry)).sum();
     let Some(heaviest) = (0..entries.len()).max_by(|&a, &b| {
         let by_weight = weight(entries[a]).total_cmp(&weight(entries[b]));
         by_weight.then(b.cmp(&a))
     }) else {
-        return (Vec::new(), 0.0);
+        return Weighted {
+            nodes: Vec::new(),
+            cost: 0.0,
+        };
     };
     if entries.len() == 1 {
-        return (vec![Item::Leaf(entries[0])], total);
+        return Weighted {
+            nodes: vec![Node::Leaf(entries[0])],
+            cost: total,
+        };
     }
-    let (items, cost) = if entries.len() == 2 || weight(entries[heaviest]) >= ALONE * total {
+    let laid = if entries.len() == 2 || weight(entries[heaviest]) >= ALONE * total {
         let mut rest = entries.to_vec();
         let alone = rest.remove(heaviest);
-        let (mut items, cost) = weighted(&rest, weights, chain_price);
-        items.insert(0, Item::Leaf(alone));
-        (items, total + cost)
+        let mut laid = weighted(&rest, weights, chain_price);
+        laid.nodes.insert(0, Node::Leaf(alone));
+        laid.cost += total;
+        laid
     } else {
         split(entries, weights, total, chain_price)
     };
@@ -159,24 +175,27 @@ pub(crate) fn weighted(entries: &[u32], weights: &[f64], chain_price: f64) -> (V
             .zip(1..)
             .map(|(&entry, nth)| weight(entry) * f64::from(nth))
             .sum();
-        if flat <= cost {
-            return (sorted.into_iter().map(Item::Leaf).collect(), flat);
+        if flat <= laid.cost {
+            return Weighted {
+                nodes: sorted.into_iter().map(Node::Leaf).collect(),
+                cost: flat,
+            };
         }
     }
-    (items, cost)
+    laid
 }
 
 /// Two parts of nearly equal weight: the first is handed on, the second stays in the chain.
-fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> (Vec<Item>, f64) {
+fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> Weighted {
     let mut before = 0.0;
     let mut at = 1;
     let mut distance = f64::MAX;
     // The last entry is left out, so that neither part is empty.
-    for (place, &entry) in entries[..entries.len() - 1].iter().enumerate() {
+    for (index, &entry) in entries[..entries.len() - 1].iter().enumerate() {
         before += weights[entry as usize];
         let here = (before - total / 2.0).abs();
         if here < distance {
-            (at, distance) = (place + 1, here);
+            (at, distance) = (index + 1, here);
         }
     }
     let (left, right) = entries.split_at(at);
@@ -186,22 +205,28 @@ fn split(entries: &[u32], weights: &[f64], total: f64, chain_price: f64) -> (Vec
     } else {
         (left, right)
     };
-    let (mut rest, rest_cost) = weighted(second, weights, chain_price);
-    let (item, cost) = match first {
-        &[one] => (Item::Leaf(one), 0.0),
+    let Weighted {
+        mut nodes,
+        cost: rest_cost,
+    } = weighted(second, weights, chain_price);
+    let (node, cost) = match first {
+        &[one] => (Node::Leaf(one), 0.0),
         part => {
-            let (items, cost) = weighted(part, weights, chain_price);
-            (Item::chain(items), cost + chain_price)
+            let part = weighted(part, weights, chain_price);
+            (Node::chain(part.nodes), part.cost + chain_price)
         }
     };
-    rest.insert(0, item);
-    (rest, total + cost + rest_cost)
+    nodes.insert(0, node);
+    Weighted {
+        nodes,
+        cost: total + cost + rest_cost,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape;
     use super::*;
+    use crate::shape;
 
     /// The best of all splits, whatever their sizes.
     fn exact(most: usize, chain_price: f64) -> Vec<f64> {
@@ -254,8 +279,8 @@ mod tests {
             let weights = zipf(10_000, mixed);
             let entropy: f64 = weights.iter().map(|weight| -weight * weight.log2()).sum();
             let all: Vec<u32> = (0..10_000).collect();
-            let (items, cost) = weighted(&all, &weights, 0.0);
-            assert_eq!(shape::entries(&items), all);
+            let Weighted { nodes, cost } = weighted(&all, &weights, 0.0);
+            assert_eq!(shape::entries(&nodes), all);
             assert!(cost < entropy + most, "{cost} of {entropy}");
         }
     }
@@ -288,8 +313,8 @@ mod tests {
             let total: f64 = weights.iter().sum();
             let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
             let all: Vec<u32> = (0..weights.len() as u32).collect();
-            let (items, cost) = weighted(&all, &weights, price / 16.0);
-            proptest::prop_assert_eq!(shape::entries(&items), all);
+            let Weighted { nodes, cost } = weighted(&all, &weights, price / 16.0);
+            proptest::prop_assert_eq!(shape::entries(&nodes), all);
             let best = exact_weighted(&weights, price / 16.0);
             proptest::prop_assert!(cost <= best * 1.12 + 1e-9, "{} of {}", cost, best);
         }

@@ -131,7 +131,7 @@ impl Lock {
     }
 
     /// Forgets the names that start with `prefix`.
-    pub(crate) fn forget(&mut self, prefix: &str) {
+    pub fn forget(&mut self, prefix: &str) {
         self.entries.retain(|name, _| !name.starts_with(prefix));
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_and_left_out() {
+    fn bad_lines_are_reported_and_left_out() {
         let (lock, errors) = Lock::parse("# ids\n\nx\na b\n<<<<<<< main\nc 1\nc 2\nd 99999999999\ne 5");
         let lines: Vec<usize> = errors.iter().map(LockError::line).collect();
         assert_eq!(lines, [3, 4, 5, 7, 8]);
