@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_diagnostics::{CodeDoc, Problems};
-use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION, RegexEngine};
-use shardwright_topology::model::{EngineName, Project, RegexDialect};
+use shardwright_rules::{Configuration, EngineId, EngineSettings, FORMAT_VERSION};
+use shardwright_topology::model::{EngineName, Project};
 
 pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
 pub use ids::lock::{Lock, LockError};
@@ -208,11 +208,7 @@ fn settings(project: &Project, engine: EngineId) -> EngineSettings {
     let mut settings = engine.profile().default_settings();
     if let Some(entry) = project.file.engines.iter().find(|entry| entry.name == name) {
         settings.query_processor_iterations = entry.iterations.unwrap_or(settings.query_processor_iterations);
-        settings.regex = match entry.regex {
-            None => settings.regex,
-            Some(RegexDialect::Pcre) => RegexEngine::Pcre,
-            Some(RegexDialect::Re2) => RegexEngine::Re2,
-        };
+        settings.regex = entry.regex.unwrap_or(settings.regex);
     }
     settings
 }

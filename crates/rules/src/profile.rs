@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lacking::OF_BUNDLED;
 use crate::proxysql_prices::PROXYSQL_PRICES;
-use crate::{Lacking, PreparedStatements, RefusedExecution, Withheld};
+use crate::{Lacking, PreparedStatements, RefusedExecution, RegexEngine, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -175,17 +175,6 @@ pub struct EngineSettings {
     /// `mysql-query_processor_regex`.
     pub regex: RegexEngine,
 }
-
-/// The library that matches patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RegexEngine {
-    /// PCRE, byte mode.
-    Pcre,
-    /// RE2.
-    Re2,
-}
-
 /// ProxySQL keeps the text as rewritten, with its digest and its first comment, and runs its rules over it at each
 /// execution; from there it goes straight to the hostgroup (`MySQL_Session.cpp`, 2.7.1 and 3.0.9). That a refused execution
 /// ends it was seen with 2.7.1.

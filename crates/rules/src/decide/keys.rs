@@ -319,10 +319,7 @@ fn column_keys(step: &MapStep, walk: &Walk<'_>, column: &str, in_shards: InShard
         logical_schema,
         key_column: column,
         session_schema: walk.schema,
-        in_shards: match in_shards {
-            InShards::Absent => columns::InShards::Absent,
-            InShards::Present => columns::InShards::Present,
-        },
+        in_shards,
         mode: walk.statement.mode(),
     };
     columns::decide(walk.statement.text(), &question)
