@@ -3,7 +3,9 @@
 //! A step need not show in a decision: a map that refuses is no hit. So the step is replaced by a delay of the same
 //! scope, which always shows, and the evaluator's own walk decides the rest.
 
-use shardwright_rules::{Body, CommentForm, Configuration, DelayStep, Finder, KeyValue, MapStep, NativeStep};
+use shardwright_rules::{
+    Body, CommentForm, Configuration, DelayStep, Finder, KeyValue, MapStep, NamePattern, NativeStep,
+};
 
 use crate::example::{Example, ORDINARY, sessions};
 use crate::lookup::Lookup;
@@ -22,22 +24,18 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
     };
     let lookup = Lookup::of(&probe);
     let mut users = sessions(set);
-    let named = scope
-        .users
-        .any_of
-        .iter()
-        .filter(|name| !name.contains(['*', '?']));
+    let named = scope.users.any_of.iter().filter_map(NamePattern::exact);
     users.extend(named.map(|name| Session::of_user(set.configuration, name)));
-    let schemas: Vec<&String> = scope
+    let schemas: Vec<&str> = scope
         .schemas
         .any_of
         .iter()
-        .filter(|name| !name.contains(['*', '?']))
+        .filter_map(NamePattern::exact)
         .collect();
     let texts = texts(set);
     for user in users {
         let bent = schemas.iter().map(|schema| Session {
-            schema: Some((*schema).clone()),
+            schema: Some((*schema).to_owned()),
             ..user.clone()
         });
         for mut session in std::iter::once(user.clone()).chain(bent) {

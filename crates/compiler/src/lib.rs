@@ -25,7 +25,7 @@ use shardwright_layout::{KEPT, Price};
 use shardwright_rules::{
     Configuration, EngineId, EngineProfile, EngineSettings, FORMAT_VERSION, RegexEngine,
 };
-use shardwright_topology::model::{EngineName, Project, RegexDialect};
+use shardwright_topology::model::{EngineName, Project};
 
 pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
 pub use shardwright_ids::{Lock, LockError};
@@ -213,11 +213,7 @@ fn settings(project: &Project, engine: EngineId) -> EngineSettings {
     let mut settings = engine.profile().default_settings();
     if let Some(entry) = project.file.engines.iter().find(|entry| entry.name == name) {
         settings.query_processor_iterations = entry.iterations.unwrap_or(settings.query_processor_iterations);
-        settings.regex = match entry.regex {
-            None => settings.regex,
-            Some(RegexDialect::Pcre) => RegexEngine::Pcre,
-            Some(RegexDialect::Re2) => RegexEngine::Re2,
-        };
+        settings.regex = entry.regex.unwrap_or(settings.regex);
     }
     settings
 }

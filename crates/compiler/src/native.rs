@@ -97,7 +97,7 @@ impl Program {
         let mut users: Vec<User> = topology
             .users
             .iter()
-            .map(|user| user::user(user, hostgroup_of(user.cluster, role(user.role)), report))
+            .map(|user| user::user(user, hostgroup_of(user.cluster, user.role), report))
             .collect();
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
@@ -126,13 +126,6 @@ impl Program {
             .binary_search_by(|cluster| (*cluster.name).cmp(name))
             .ok()?;
         Some(&self.clusters[at])
-    }
-}
-
-const fn role(role: model::Role) -> Role {
-    match role {
-        model::Role::Writer => Role::Writer,
-        model::Role::Reader => Role::Reader,
     }
 }
 

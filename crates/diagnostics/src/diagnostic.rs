@@ -3,20 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
+use shardwright_vocabulary::Severity;
 
 use crate::{Code, Span};
-
-/// How bad a problem is; errors prevent a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Nothing is compiled or applied while it stands.
-    Error,
-    /// Probably not what was meant.
-    Warning,
-    /// Worth knowing.
-    Info,
-}
 
 /// On what ground a claim about routing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -13,9 +13,10 @@ mod source;
 mod suggest;
 
 pub use code::{Code, CodeDoc};
-pub use diagnostic::{Applicability, Diagnostic, Edit, Fix, Label, Note, NoteKind, Proof, Severity, Witness};
+pub use diagnostic::{Applicability, Diagnostic, Edit, Fix, Label, Note, NoteKind, Proof, Witness};
 pub use problems::{Counts, MAX_KEPT, Problems};
 pub use render::{Case, CaseOutcome, Decided, Finding, Location, PlacedFix, Report, Tool, Undecided};
+pub use shardwright_vocabulary::Severity;
 pub use shortened::shortened;
 pub use source::{FileId, Position, Sources, Span};
 pub use suggest::did_you_mean;

@@ -14,7 +14,7 @@ pub(crate) struct ShardIndex {
     integers: Integers<Spot>,
     /// The writers of `integers`, apart: sixteen to a line of the cache, so that those of 100,000 keys stay near.
     writers: Integers<Writer>,
-    texts: FxHashMap<String, Spot>,
+    texts: FxHashMap<Arc<str>, Spot>,
     /// First, last, shard; ascending and disjoint.
     ranges: Vec<(i64, i64, Spot)>,
     remainders: Option<(Remainder, FxHashMap<u64, Spot>)>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Address;
+use crate::{Address, FirewallMode};
 
 /// What a client is told whose statement is not allowed: `mysql-firewall_whitelist_errormsg`.
 pub const FIREWALL_MESSAGE: &str = "the firewall of this proxy does not allow this statement to its user";
@@ -26,18 +26,6 @@ pub struct Firewall {
     /// Hashes of the digest texts that are allowed, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<u64>,
-}
-
-/// What happens to statements that are not allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FirewallMode {
-    /// They pass (`OFF`).
-    Disabled,
-    /// They pass and are logged (`DETECTING`).
-    Detecting,
-    /// They are refused (`PROTECTING`).
-    Protecting,
 }
 
 impl Firewall {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Address;
+use crate::{Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, WriterServesReads};
 
 /// The number of a hostgroup, pinned in the lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -15,25 +15,6 @@ pub struct HostgroupId(pub u32);
 impl fmt::Display for HostgroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// What a statement needs of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The server that accepts writes.
-    Writer,
-    /// Servers that may answer reads.
-    Reader,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Role::Writer => "writer",
-            Role::Reader => "reader",
-        })
     }
 }
 
@@ -110,59 +91,6 @@ pub struct Group {
     pub failback: Failback,
 }
 
-/// Whether a better writer that came back takes over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failback {
-    /// Only when asked.
-    #[default]
-    Manual,
-    /// By itself.
-    Automatic,
-}
-
-/// Who moves servers between the hostgroups of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RolesBy {
-    /// The engine's monitor.
-    #[default]
-    Engine,
-    /// A scheduler or an operator: the engine is given no rule for it.
-    External,
-}
-
-impl RolesBy {
-    /// Whether the engine does it.
-    pub fn is_engine(&self) -> bool {
-        *self == Self::Engine
-    }
-}
-
-/// The `check_type` column of `mysql_replication_hostgroups`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReadOnlyCheck {
-    /// `read_only`
-    ReadOnly,
-    /// `super_read_only`
-    SuperReadOnly,
-    /// `innodb_read_only`
-    InnodbReadOnly,
-}
-
-/// `writer_serves_reads` of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WriterServesReads {
-    /// Reads fail when no reader is left.
-    Never,
-    /// Only when no reader is left.
-    LastResort,
-    /// With its read weight, beside the readers.
-    Always,
-}
-
 /// A hostgroup: the servers that serve one role of one cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -199,16 +127,4 @@ pub struct Member {
     pub use_tls: bool,
     /// Whether it takes statements.
     pub status: MemberStatus,
-}
-
-/// The state that the topology gives to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemberStatus {
-    /// Takes statements.
-    Online,
-    /// Finishes what it has and takes nothing new (`OFFLINE_SOFT`).
-    Draining,
-    /// Takes nothing (`OFFLINE_HARD`).
-    Offline,
 }

@@ -14,7 +14,6 @@ mod evaluator;
 mod firewall;
 mod graph;
 mod hostgroups;
-mod key;
 mod lacking;
 mod map;
 pub mod prepared;
@@ -41,30 +40,27 @@ pub use decision::{
 };
 pub use digests::{GROUPING_LIMITS, changes_digests};
 pub use evaluator::Evaluator;
-pub use firewall::{FIREWALL_MESSAGE, Firewall, FirewallMode};
+pub use firewall::{FIREWALL_MESSAGE, Firewall};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
-pub use hostgroups::{
-    Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck, Role,
-    RolesBy, WriterServesReads,
-};
-pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue};
+pub use hostgroups::{Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Member};
 pub use lacking::Lacking;
-pub use map::{
-    CommentForm, Conflict, Finder, InShards, MapStep, MissingAction, MissingBegin, MissingKey, Remainder,
-    Shard, StatedTables, UnknownKey, Unqualified,
-};
+pub use map::{MapStep, MissingAction, MissingKey, Remainder, Shard, UnknownKey};
 pub use prepared::{PreparedStatements, RefusedExecution};
-pub use prices::{Prices, RegexEngine};
+pub use prices::Prices;
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings};
 pub use refusal::Rejection;
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
 pub use rows::{Cells, PLACEHOLDER_PASSWORD};
-pub use scope::{Names, Scope, StatementKind};
+pub use scope::Scope;
 pub use sent_as::{SentAs, Withheld};
 pub use session::{SessionView, Transaction};
 pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
-pub use shardwright_vocabulary::{glob_matches, is_glob};
+pub use shardwright_vocabulary::{
+    CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate, KeyValue,
+    MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState as MemberStatus,
+    StatedTables, StatementKind, Unqualified, Words, WriterServesReads, glob_matches, is_glob,
+};
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::RegexEngine;
+
 /// Prices in nanoseconds, measured with client, proxy and server on one core.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
@@ -23,14 +25,4 @@ impl Prices {
             RegexEngine::Re2 => self.re2_evaluation_ns,
         }
     }
-}
-
-/// The library that matches patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RegexEngine {
-    /// PCRE, byte mode.
-    Pcre,
-    /// RE2.
-    Re2,
 }

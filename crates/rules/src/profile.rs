@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::lacking::OF_BUNDLED;
-use crate::prices::{Prices, RegexEngine};
+use crate::prices::Prices;
 use crate::proxysql_prices::PROXYSQL_PRICES;
-use crate::{EngineRule, Lacking, PreparedStatements, RefusedExecution, Withheld};
+use crate::{EngineRule, Lacking, PreparedStatements, RefusedExecution, RegexEngine, Withheld};
 
 /// An engine that configurations are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

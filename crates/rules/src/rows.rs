@@ -2,7 +2,7 @@
 
 use shardwright_tables::Cell;
 
-use crate::{FastRoute, HostgroupId, Member, MemberStatus, User};
+use crate::{FastRoute, HostgroupId, Member, User};
 
 /// The password of a user whose password is a reference: a hash that no known password has, so that nobody logs in
 /// until it is replaced. (An empty text would let everyone in; any other text would be a password in a file.)
@@ -30,17 +30,6 @@ impl User {
             ("comment", self.address.as_str().into()),
         ]);
         cells
-    }
-}
-
-impl MemberStatus {
-    /// As the column `status` has it.
-    pub fn column(self) -> &'static str {
-        match self {
-            Self::Online => "ONLINE",
-            Self::Draining => "OFFLINE_SOFT",
-            Self::Offline => "OFFLINE_HARD",
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which statements a native step is about: the vocabulary of `applies_to` and `match`.
 
 use serde::{Deserialize, Serialize};
-use shardwright_vocabulary::glob_matches;
+
+use crate::{Names, StatementKind};
 
 /// A conjunction of conditions; an empty list or `None` is no condition, the entries of a list are alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,108 +90,5 @@ impl Scope {
             ..self.clone()
         };
         *self == statement
-    }
-}
-
-/// A set of names: listed globs (`*` for any characters, `?` for one), less the excluded ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Names {
-    /// Alternatives; empty: every name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub any_of: Vec<String>,
-    /// Names that are left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub except: Vec<String>,
-}
-
-impl Names {
-    /// Whether every name is in the set.
-    pub fn is_any(&self) -> bool {
-        self.any_of.is_empty() && self.except.is_empty()
-    }
-
-    /// Whether `name` is in the set.
-    pub fn contains(&self, name: &str) -> bool {
-        let listed = self.any_of.is_empty() || self.any_of.iter().any(|glob| glob_matches(glob, name));
-        listed && !self.except.iter().any(|glob| glob_matches(glob, name))
-    }
-}
-
-/// The kinds of statement that `statements:` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StatementKind {
-    /// SELECT, also in parentheses or behind WITH; TABLE, VALUES.
-    Select,
-    /// INSERT
-    Insert,
-    /// UPDATE
-    Update,
-    /// DELETE
-    Delete,
-    /// REPLACE
-    Replace,
-    /// CREATE, ALTER, DROP, TRUNCATE, RENAME and other changes of definitions.
-    Ddl,
-    /// CALL
-    Call,
-    /// SHOW, DESCRIBE, EXPLAIN
-    Show,
-    /// SET
-    Set,
-    /// BEGIN, START TRANSACTION
-    Begin,
-    /// COMMIT, ROLLBACK
-    Commit,
-    /// LOCK TABLES, UNLOCK TABLES
-    Lock,
-    /// PREPARE, EXECUTE, DEALLOCATE as text
-    Prepare,
-    /// Everything else.
-    Other,
-}
-
-impl StatementKind {
-    /// Every kind with its word in the language.
-    pub const ALL: [(StatementKind, &'static str); 14] = [
-        (StatementKind::Select, "select"),
-        (StatementKind::Insert, "insert"),
-        (StatementKind::Update, "update"),
-        (StatementKind::Delete, "delete"),
-        (StatementKind::Replace, "replace"),
-        (StatementKind::Ddl, "ddl"),
-        (StatementKind::Call, "call"),
-        (StatementKind::Show, "show"),
-        (StatementKind::Set, "set"),
-        (StatementKind::Begin, "begin"),
-        (StatementKind::Commit, "commit"),
-        (StatementKind::Lock, "lock"),
-        (StatementKind::Prepare, "prepare"),
-        (StatementKind::Other, "other"),
-    ];
-
-    /// The kind of this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|(_, name)| *name == word)
-            .map(|(kind, _)| kind)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exceptions_win() {
-        let names = Names {
-            any_of: vec!["app*".into()],
-            except: vec!["app_admin".into()],
-        };
-        assert!(names.contains("app1"));
-        assert!(!names.contains("app_admin"));
-        assert!(!names.contains("other"));
     }
 }

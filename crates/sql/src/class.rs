@@ -9,6 +9,8 @@ pub use keywords::classify;
 pub(crate) use keywords::{MAX_NESTED, classify_from, code_of};
 pub use shape::{Shape, called_functions};
 
+use shardwright_vocabulary::StatementKind;
+
 /// The kind of a statement, from its leading keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatementClass {
@@ -63,23 +65,23 @@ pub enum StatementClass {
 }
 
 impl StatementClass {
-    /// The word that `statements:` in a match uses for this class.
-    pub fn match_name(self) -> &'static str {
+    /// The kind that `statements:` in a match names it by. Classes are finer: a proxy must tell USE from KILL, users need not.
+    pub fn kind(self) -> StatementKind {
         match self {
-            StatementClass::Select => "select",
-            StatementClass::Insert => "insert",
-            StatementClass::Update => "update",
-            StatementClass::Delete => "delete",
-            StatementClass::Replace => "replace",
-            StatementClass::Ddl => "ddl",
-            StatementClass::Call => "call",
-            StatementClass::Show => "show",
-            StatementClass::Set => "set",
-            StatementClass::Begin => "begin",
-            StatementClass::Commit => "commit",
-            StatementClass::Lock => "lock",
-            StatementClass::Prepare => "prepare",
-            _ => "other",
+            StatementClass::Select => StatementKind::Select,
+            StatementClass::Insert => StatementKind::Insert,
+            StatementClass::Update => StatementKind::Update,
+            StatementClass::Delete => StatementKind::Delete,
+            StatementClass::Replace => StatementKind::Replace,
+            StatementClass::Ddl => StatementKind::Ddl,
+            StatementClass::Call => StatementKind::Call,
+            StatementClass::Show => StatementKind::Show,
+            StatementClass::Set => StatementKind::Set,
+            StatementClass::Begin => StatementKind::Begin,
+            StatementClass::Commit => StatementKind::Commit,
+            StatementClass::Lock => StatementKind::Lock,
+            StatementClass::Prepare => StatementKind::Prepare,
+            _ => StatementKind::Other,
         }
     }
 

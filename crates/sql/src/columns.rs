@@ -10,6 +10,8 @@ mod mentions;
 mod pins;
 mod scope;
 
+use shardwright_vocabulary::InShards;
+
 use crate::lex::{LexMode, Span};
 use crate::rewrite::Edit;
 
@@ -28,16 +30,6 @@ pub struct ColumnQuestion<'q> {
     pub in_shards: InShards,
     /// How the session's statements are lexed.
     pub mode: LexMode,
-}
-
-/// Whether the tables on the shards have the key column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum InShards {
-    /// They have it; predicates stay as they are.
-    #[default]
-    Present,
-    /// They lack it; a predicate on it is replaced by `1=1`.
-    Absent,
 }
 
 /// The value of a key literal.

@@ -23,9 +23,10 @@ pub mod skim;
 mod spooky;
 
 pub use class::{ReadHazards, SessionEffects, Shape, StatementClass, classify};
-pub use columns::{ColumnAnswer, ColumnQuestion, InShards, KeyLiteral, KeyUse, KeyValue};
+pub use columns::{ColumnAnswer, ColumnQuestion, KeyLiteral, KeyUse, KeyValue};
 pub use comment::{CommentForm, CommentKey, comment_keys};
 pub use digest::{Digest, DigestOptions};
 pub use lex::{LexMode, Lexer, Span, Token, TokenKind};
 pub use schema::{Naming, Unqualified};
+pub use shardwright_vocabulary::InShards;
 pub use skim::Skim;

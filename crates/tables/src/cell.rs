@@ -1,6 +1,7 @@
 //! Values as tables hold them.
 
 use serde_json::json;
+use shardwright_vocabulary::Words;
 
 use crate::column::{Column, Table};
 use crate::engine::QUERY_RULES;
@@ -47,7 +48,7 @@ impl From<Value<'_>> for Cell {
             Value::Number(number) => number.into(),
             Value::Text(text) => text.into(),
             Value::Digest(digest) => Self::Text(digest_text(digest)),
-            Value::Modifiers(modifiers) => modifiers.text().into(),
+            Value::Modifiers(modifiers) => modifiers.word().into(),
             Value::FlagOuts(choices) => Self::Text(json!({ "flagOUTs": choices }).to_string()),
         }
     }

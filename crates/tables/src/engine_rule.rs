@@ -3,6 +3,7 @@
 pub(crate) mod columns;
 
 use serde::{Deserialize, Serialize};
+use shardwright_vocabulary::Words;
 
 use columns::{RULE_COLUMNS, RuleColumn, rule_column};
 
@@ -165,23 +166,19 @@ pub struct Modifiers {
     pub global: bool,
 }
 
-impl Modifiers {
-    /// Every value with its text, as ProxySQL writes it itself.
-    pub const ALL: [(&'static str, Self); 4] = [
+/// As ProxySQL writes them itself.
+impl Words for Modifiers {
+    const WORDS: &'static [(&'static str, Self)] = &[
         ("CASELESS", Self::of(true, false)),
         ("GLOBAL", Self::of(false, true)),
         ("CASELESS,GLOBAL", Self::of(true, true)),
         ("", Self::of(false, false)),
     ];
+}
 
+impl Modifiers {
     const fn of(caseless: bool, global: bool) -> Self {
         Self { caseless, global }
-    }
-
-    /// As the column holds it.
-    pub fn text(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, known)| *known == self);
-        found.map_or("", |(text, _)| text)
     }
 }
 

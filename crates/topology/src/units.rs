@@ -1,5 +1,6 @@
 //! Values with units and ranges, as texts: `500ms`, `2%`, `1..200`, `1000-2999`.
 
+use shardwright_vocabulary::parse_integer;
 use std::ops::RangeInclusive;
 
 use crate::model::KeyRange;
@@ -33,15 +34,15 @@ pub(crate) fn percentage(text: &str) -> Option<f64> {
 pub(crate) fn key_range(text: &str) -> Option<KeyRange> {
     let (first, last) = text.split_once("..")?;
     let range = KeyRange {
-        first: crate::model::parse_integer_key(first.trim())?,
-        last: crate::model::parse_integer_key(last.trim())?,
+        first: parse_integer(first.trim())?,
+        last: parse_integer(last.trim())?,
     };
     (range.first <= range.last).then_some(range)
 }
 
 /// Whether a text has the form of a range, whatever its ends.
 pub(crate) fn looks_like_range(text: &str) -> bool {
-    let integer = |end: &str| crate::model::parse_integer_key(end.trim()).is_some();
+    let integer = |end: &str| parse_integer(end.trim()).is_some();
     text.split_once("..")
         .is_some_and(|(first, last)| integer(first) && integer(last))
 }
@@ -53,7 +54,7 @@ pub(crate) fn is_beyond_keys(text: &str) -> bool {
         let digits = end.strip_prefix('-').unwrap_or(end);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
-    ends.clone().all(is_number) && ends.any(|end| crate::model::parse_integer_key(end).is_none())
+    ends.clone().all(is_number) && ends.any(|end| parse_integer(end).is_none())
 }
 
 /// A range of ids: `1000-2999`, both ends included.

@@ -1,5 +1,6 @@
 //! `variables`: values that templates use as `$(var.NAME)`.
 
+use shardwright_vocabulary::parse_integer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -157,6 +158,6 @@ fn value(kind: Type, node: &Node, report: &mut Report) -> Option<Value> {
 fn typed(kind: Type, text: &str) -> Option<Value> {
     match kind {
         Type::Text => Some(Value::Text(Arc::from(text))),
-        Type::Integer => crate::model::parse_integer_key(text).map(Value::Integer),
+        Type::Integer => parse_integer(text).map(Value::Integer),
     }
 }

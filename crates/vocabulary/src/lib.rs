@@ -1,5 +1,27 @@
-//! Words that the language and the rules share, so that they mean the same on both sides.
+//! The words of the field that the language and the rules share, so that they mean the same on both sides.
+//!
+//! A value that both `topology` and `rules` hold is defined here, with the word that stands for it in the language and
+//! in everything that is serialised. What only one of them knows stays there.
 
+mod cluster;
 mod glob;
+mod key;
+mod names;
+mod regex;
+mod severity;
+mod shard_map;
+mod statement;
+mod words;
 
+pub use cluster::{Failback, ReadOnlyCheck, Role, RolesBy, ServerState, WriterServesReads};
 pub use glob::{glob_matches, is_glob};
+pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue, parse_integer};
+pub use names::{NamePattern, Names};
+pub use regex::RegexEngine;
+pub use severity::Severity;
+pub use shard_map::{
+    CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey, StatedTables,
+    UnknownKey, Unqualified,
+};
+pub use statement::{FirewallMode, StatementKind};
+pub use words::Words;

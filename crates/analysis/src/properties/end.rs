@@ -41,15 +41,11 @@ impl End {
 
     /// `a select of user app`
     pub(super) fn statement(&self) -> String {
-        let word = StatementKind::ALL
-            .into_iter()
-            .find(|(kind, _)| *kind == self.kind)
-            .map_or("statement", |(_, word)| word);
         let schema = match &self.state.schema {
             Schema::Any => String::new(),
             Schema::Known(schema) => format!(" in schema {schema}"),
         };
-        format!("{word} of user {}{schema}", self.user)
+        format!("{} of user {}{schema}", self.kind, self.user)
     }
 
     /// `sent to shop, reader`

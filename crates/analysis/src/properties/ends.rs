@@ -30,7 +30,7 @@ use rustc_hash::FxHashSet;
 use shardwright_patterns::{Pattern, PatternError};
 use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{
-    Address, Body, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User,
+    Address, Body, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User, Words,
 };
 use shardwright_sql::DigestOptions;
 
@@ -349,7 +349,7 @@ fn users<'c>(configuration: &'c Configuration, domain: &Domain<'_>) -> impl Iter
 /// The kinds of a domain.
 pub(super) fn kinds(domain: &Domain<'_>) -> Vec<StatementKind> {
     if domain.statements.is_empty() {
-        StatementKind::ALL.into_iter().map(|(kind, _)| kind).collect()
+        StatementKind::values().collect()
     } else {
         domain.statements.clone()
     }

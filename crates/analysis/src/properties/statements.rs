@@ -275,12 +275,12 @@ fn key_of(map: &MapStep, shard: &Shard) -> Option<KeyValue> {
         (0..4_096)
             .map(|n| match map.kind {
                 KeyKind::Integer => KeyValue::Integer(n),
-                KeyKind::Text => KeyValue::Text(format!("k{n}")),
+                KeyKind::Text => KeyValue::Text(format!("k{n}").into()),
             })
             .find(|key| {
                 let key = match key {
                     KeyValue::Integer(n) => KeyRef::Integer(*n),
-                    KeyValue::Text(text) => KeyRef::Text(text.as_str().into()),
+                    KeyValue::Text(text) => KeyRef::Text((&**text).into()),
                 };
                 shardwright_rules::remainder(by, &key) == *wanted
             })

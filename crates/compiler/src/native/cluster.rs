@@ -6,10 +6,7 @@ mod numbers;
 mod weights;
 
 use shardwright_ids::Lock;
-use shardwright_rules::{
-    Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, ReadOnlyCheck, Role, RolesBy,
-    WriterServesReads,
-};
+use shardwright_rules::{Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Role};
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
 use self::differences::Differences;
@@ -34,15 +31,8 @@ pub(super) fn layout(
             kind: kind(cluster, at, &numbers),
             writer: numbers.of(at, Purpose::Writer),
             reader: (cluster.kind != model::ClusterKind::Single).then(|| numbers.of(at, Purpose::Reader)),
-            writer_serves_reads: match cluster.writer_serves_reads {
-                model::WriterServesReads::Never => WriterServesReads::Never,
-                model::WriterServesReads::LastResort => WriterServesReads::LastResort,
-                model::WriterServesReads::Always => WriterServesReads::Always,
-            },
-            roles_by: match cluster.roles_by {
-                model::RolesBy::Engine => RolesBy::Engine,
-                model::RolesBy::External => RolesBy::External,
-            },
+            writer_serves_reads: cluster.writer_serves_reads,
+            roles_by: cluster.roles_by,
         };
         differences.report(cluster, report);
         hostgroups.extend(hostgroups_of(cluster, &compiled, report));
@@ -74,20 +64,11 @@ fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
         offline: numbers.of(at, Purpose::Offline),
         writers: cluster.writers,
         max_transactions_behind: cluster.max_transactions_behind.unwrap_or(0),
-        failback: match cluster.failback {
-            model::Failback::Manual => Failback::Manual,
-            model::Failback::Automatic => Failback::Automatic,
-        },
+        failback: cluster.failback,
     };
     match cluster.kind {
         model::ClusterKind::Single => ClusterKind::Single,
-        model::ClusterKind::Replication { read_only_check } => ClusterKind::Replication {
-            read_only_check: match read_only_check {
-                model::ReadOnlyCheck::ReadOnly => ReadOnlyCheck::ReadOnly,
-                model::ReadOnlyCheck::SuperReadOnly => ReadOnlyCheck::SuperReadOnly,
-                model::ReadOnlyCheck::InnodbReadOnly => ReadOnlyCheck::InnodbReadOnly,
-            },
-        },
+        model::ClusterKind::Replication { read_only_check } => ClusterKind::Replication { read_only_check },
         model::ClusterKind::Galera => ClusterKind::Galera(group()),
         model::ClusterKind::GroupReplication => ClusterKind::GroupReplication(group()),
     }

@@ -182,10 +182,6 @@ fn mirror(
     if !engine_has(mirror.on_unsupported, (mirror.origin, ""), told, report) {
         return None;
     }
-    let role = match mirror.role {
-        model::Role::Writer => Role::Writer,
-        model::Role::Reader => Role::Reader,
-    };
     report.difference(
         mirror.origin,
         "",
@@ -198,7 +194,7 @@ fn mirror(
         scope: scope::scope(&mirror.matches, mirror.origin, "match", report),
         on_unsupported: mirror.on_unsupported,
         step: Effect::Mirror {
-            hostgroup: hostgroup(mirror.cluster, role),
+            hostgroup: hostgroup(mirror.cluster, mirror.role),
             percent: mirror.percent,
         },
     })

@@ -29,7 +29,7 @@ pub(super) fn users(topology: &Topology, report: &mut Report<'_>) -> Vec<UserFir
     let mut users = Vec::new();
     for firewall in &topology.firewall {
         if report.engine == EngineId::Bundled {
-            if firewall.mode != model::FirewallMode::Disabled {
+            if firewall.mode != FirewallMode::Disabled {
                 let choice = match firewall.on_unsupported {
                     OnUnsupported::Error => OnUnsupported::Error,
                     OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
@@ -55,11 +55,7 @@ fn user(firewall: &model::Firewall, report: &Report<'_>) -> UserFirewall {
         origin: firewall.origin,
         address: report.address(firewall.origin),
         user: firewall.name.to_string(),
-        mode: match firewall.mode {
-            model::FirewallMode::Disabled => FirewallMode::Disabled,
-            model::FirewallMode::Detecting => FirewallMode::Detecting,
-            model::FirewallMode::Protecting => FirewallMode::Protecting,
-        },
+        mode: firewall.mode,
         digests: firewall.allow.iter().map(digest).collect(),
         schemas: firewall.schemas.iter().map(ToString::to_string).collect(),
     }

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use shardwright_rules::{
-    CommentForm, Conflict, Finder, InShards, KeyKind, KeyTemplate, KeyValue, MapStep, MissingAction,
-    MissingBegin, MissingKey, Remainder, Shard, StatedTables, UnknownKey, Unqualified,
-};
+use shardwright_rules::{MapStep, Remainder, Shard};
 use shardwright_topology::model::{self as model, OnUnsupported, Topology};
 
 use super::{Section, scope};
@@ -112,43 +109,15 @@ fn step(topology: &Topology, map: &model::ShardMap, report: &Report<'_>) -> MapS
         .map(|cluster| cluster.name.clone())
         .collect();
     let cluster_name = |id: model::ClusterId| topology.cluster(id).name.to_string();
-    let action = |action: model::MissingAction| match action {
-        model::MissingAction::Reject => MissingAction::Reject,
-        model::MissingAction::Allow => MissingAction::Allow,
-        model::MissingAction::Cluster(id) => MissingAction::Cluster(cluster_name(id)),
-    };
     MapStep {
         map: map.name.to_string(),
         key: map.key.name.to_string(),
-        kind: match map.key.kind {
-            model::KeyKind::Text => KeyKind::Text,
-            model::KeyKind::Integer => KeyKind::Integer,
-        },
-        finders: map.key_from.iter().map(finder).collect(),
-        conflict: match map.conflict {
-            model::Conflict::Reject => Conflict::Reject,
-            model::Conflict::First => Conflict::First,
-        },
+        kind: map.key.kind,
+        finders: map.key_from.clone(),
+        conflict: map.conflict,
         logical_schema: map.logical_schema.as_deref().map(str::to_owned),
-        unqualified: match map.unqualified {
-            model::Unqualified::Reject => Unqualified::Reject,
-            model::Unqualified::Qualify => Unqualified::Qualify,
-            model::Unqualified::SessionSchema => Unqualified::SessionSchema,
-        },
-        tables: StatedTables {
-            base: map.tables.base.iter().map(|name| name.to_string()).collect(),
-            views: map
-                .tables
-                .views
-                .iter()
-                .map(|(view, below)| {
-                    (
-                        view.to_string(),
-                        below.iter().map(|name| name.to_string()).collect(),
-                    )
-                })
-                .collect(),
-        },
+        unqualified: map.unqualified,
+        tables: map.tables.clone(),
         shards: map
             .shards
             .iter()
@@ -165,69 +134,14 @@ fn step(topology: &Topology, map: &model::ShardMap, report: &Report<'_>) -> MapS
                 modulo,
             } => Some(Remainder { modulo, hashed: true }),
         },
-        missing: MissingKey {
-            statements: action(map.missing_key.statements),
-            session_setup: action(map.missing_key.session_setup),
-            begin: match map.missing_key.begin {
-                model::MissingBegin::Reject => MissingBegin::Reject,
-                model::MissingBegin::FirstStatement => MissingBegin::FirstStatement,
-                model::MissingBegin::Allow => MissingBegin::Allow,
-            },
-        },
-        unknown: match map.unknown_key {
-            model::UnknownKey::Reject => UnknownKey::Reject,
-            model::UnknownKey::Cluster(id) => UnknownKey::Cluster(cluster_name(id)),
-        },
+        missing: map.missing_key.map(cluster_name),
+        unknown: map.unknown_key.map(cluster_name),
         otherwise: map.otherwise.map(|id| topology.shard_map(id).name.to_string()),
     }
 }
 
-fn finder(finder: &model::Finder) -> Finder {
-    match finder {
-        model::Finder::Comment(comment) => Finder::Comment {
-            word: comment.word.to_string(),
-            form: match &comment.form {
-                model::CommentForm::Pairs => CommentForm::Pairs,
-                model::CommentForm::Sqlcommenter => CommentForm::Sqlcommenter,
-                model::CommentForm::Exact(of) => CommentForm::Exact(template(of)),
-            },
-        },
-        model::Finder::Schema(of) => Finder::Schema {
-            template: template(of),
-        },
-        model::Finder::Table(of) => Finder::Table {
-            template: template(of),
-        },
-        model::Finder::User(of) => Finder::User {
-            template: template(of),
-        },
-        model::Finder::Column { name, in_shards } => Finder::Column {
-            column: name.to_string(),
-            in_shards: match in_shards {
-                model::InShards::Present => InShards::Present,
-                model::InShards::Absent => InShards::Absent,
-            },
-        },
-    }
-}
-
-fn template(template: &model::KeyTemplate) -> KeyTemplate {
-    KeyTemplate {
-        prefix: template.prefix.to_string(),
-        width: template.width,
-        suffix: template.suffix.to_string(),
-    }
-}
-
 fn compiled_shard(shard: &model::Shard, clusters: &[Arc<str>], report: &Report<'_>) -> Shard {
-    let mut keys: Vec<KeyValue> = shard
-        .keys
-        .iter()
-        .map(|key| match key {
-            model::KeyValue::Integer(value) => KeyValue::Integer(*value),
-            model::KeyValue::Text(text) => KeyValue::Text(text.to_string()),
-        })
-        .collect();
+    let mut keys = shard.keys.to_vec();
     keys.sort();
     let mut ranges: Vec<(i64, i64)> = shard
         .ranges

@@ -2,7 +2,7 @@
 
 use shardwright_rules::tables::{Part, RULE_COLUMNS};
 use shardwright_rules::{EngineRule, HostgroupId, Role};
-use shardwright_topology::model::{self as model, ClusterId, RawRule, Topology};
+use shardwright_topology::model::{ClusterId, RawRule, Topology};
 
 use super::{Block, RawRow};
 use crate::report::{OVERWRITTEN, Report, UNSUPPORTED};
@@ -32,13 +32,9 @@ fn row(
     report: &mut Report<'_>,
 ) -> RawRow {
     let written = &raw.columns;
-    let role = match raw.role {
-        model::Role::Writer => Role::Writer,
-        model::Role::Reader => Role::Reader,
-    };
     let destination = raw
         .cluster
-        .map(|cluster| hostgroup(cluster, role).0)
+        .map(|cluster| hostgroup(cluster, raw.role).0)
         .or(written.destination_hostgroup);
     let jumps = written.flag_out.is_some() || !written.flag_outs.is_empty();
     if destination.is_some() && !written.apply && !jumps {

@@ -1,7 +1,7 @@
 //! A scope as conditions of engine rules: each alternative is a rule of its own, and what one rule cannot ask for at
 //! once becomes a further level.
 
-use shardwright_rules::{EngineRule, Names, Scope, StatementKind, User, glob_matches, is_glob};
+use shardwright_rules::{EngineRule, NamePattern, Names, Scope, StatementKind, User, Words};
 
 /// The most rules that one level may become.
 const MOST: usize = 256;
@@ -25,7 +25,7 @@ impl Conditions {
         let mut exceptions = exceptions(scope)?;
         if !scope.statements.is_empty() {
             if scope.statements.contains(&StatementKind::Other) {
-                let others = StatementKind::ALL.iter().map(|(kind, _)| *kind);
+                let others = StatementKind::values();
                 let others: Vec<_> = others.filter(|kind| !scope.statements.contains(kind)).collect();
                 if !others.is_empty() {
                     exceptions.push(super::digest_rule(kinds(&others)));
@@ -115,11 +115,11 @@ pub(super) fn rest(scope: &Scope) -> Scope {
 fn exceptions(scope: &Scope) -> Result<Vec<EngineRule>, &'static str> {
     let mut rules: Vec<EngineRule> = Vec::new();
     if scope.schemas.any_of.is_empty() {
-        if scope.schemas.except.iter().any(|name| is_glob(name)) {
+        if scope.schemas.except.iter().any(NamePattern::is_glob) {
             return Err(BY_SCHEMA_PATTERN);
         }
         rules.extend(scope.schemas.except.iter().map(|schema| EngineRule {
-            schemaname: Some(schema.clone()),
+            schemaname: Some(schema.as_str().to_owned()),
             ..EngineRule::default()
         }));
     }
@@ -154,11 +154,12 @@ fn usernames(names: &Names, users: &[User]) -> Vec<String> {
 }
 
 fn schemas(names: &Names) -> Result<Vec<String>, &'static str> {
-    if names.any_of.iter().any(|name| is_glob(name)) {
+    if names.any_of.iter().any(NamePattern::is_glob) {
         return Err(BY_SCHEMA_PATTERN);
     }
-    let kept = |name: &&String| !names.except.iter().any(|glob| glob_matches(glob, name));
-    Ok(names.any_of.iter().filter(kept).cloned().collect())
+    let kept = |name: &&str| !names.except.iter().any(|pattern| pattern.matches(name));
+    let listed = names.any_of.iter().map(NamePattern::as_str);
+    Ok(listed.filter(kept).map(str::to_owned).collect())
 }
 
 /// Multiplies the rules so far by alternatives; none of them is no condition.

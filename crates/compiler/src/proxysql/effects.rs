@@ -133,7 +133,7 @@ impl Lowering<'_, '_> {
             scope.schemas.any_of = schemas
                 .iter()
                 .filter(|schema| section.scope.schemas.contains(schema))
-                .cloned()
+                .map(|schema| schema.as_str().into())
                 .collect();
         }
         let Ok(conditions) = Conditions::of(&scope, &program.users) else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, UnknownKey};
+use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, NamePattern, UnknownKey};
 
 use super::classes::Class;
 use super::effects::Use;
@@ -255,7 +255,7 @@ impl Lowering<'_, '_> {
             schemas.extend(map.step.logical_schema.as_deref());
             schemas.extend(map.step.shards.iter().filter_map(|shard| shard.schema.as_deref()));
         }
-        schemas.extend(section.scope.schemas.any_of.iter().map(String::as_str));
+        schemas.extend(section.scope.schemas.any_of.iter().map(NamePattern::as_str));
         schemas.retain(|schema| {
             rows.binary_search_by(|(name, _)| name.as_str().cmp(schema))
                 .is_err()

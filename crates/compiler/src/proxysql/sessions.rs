@@ -69,7 +69,7 @@ fn words(section: &Section<Box<MapStep>>, map: &ShardMap, word: &str, report: &m
 /// The words and forms of a map's comments.
 fn comments(step: &MapStep) -> impl Iterator<Item = (&str, &CommentForm)> {
     step.finders.iter().filter_map(|finder| match finder {
-        Finder::Comment { word, form } => Some((word.as_str(), form)),
+        Finder::Comment { word, form } => Some((&**word, form)),
         _ => None,
     })
 }

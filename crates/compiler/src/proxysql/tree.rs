@@ -416,7 +416,10 @@ fn own_schemas(
             .flat_map(|&(low, high)| (low..=high).take(MOST_OF_A_RANGE))
             .map(KeyValue::Integer)
             .collect(),
-        Values::Texts(texts) => texts.iter().cloned().map(KeyValue::Text).collect(),
+        Values::Texts(texts) => texts
+            .iter()
+            .map(|text| KeyValue::Text(text.as_str().into()))
+            .collect(),
     };
     let mut schemas: Vec<String> = keys
         .iter()

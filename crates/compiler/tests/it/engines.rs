@@ -122,7 +122,7 @@ fn laid_out(project: &Project, layout: RuleLayout) -> Project {
         if map
             .key_from
             .iter()
-            .all(|finder| matches!(finder, Finder::Comment(_)))
+            .all(|finder| matches!(finder, Finder::Comment { .. }))
         {
             map.rule_layout = layout;
         }

@@ -401,7 +401,7 @@ fn raw_rules_stand_before_and_after() {
 fn what_an_engine_cannot_do_is_told() {
     let mut build = tenants(1..=3, 2);
     let column = Finder::Column {
-        name: "tenant".into(),
+        column: "tenant".into(),
         in_shards: InShards::Present,
     };
     build

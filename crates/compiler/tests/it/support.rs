@@ -263,24 +263,26 @@ impl Build {
 
 pub(crate) fn names(names: &[&str]) -> Names {
     Names {
-        include: names.iter().map(|name| NamePattern::new(*name)).collect(),
+        any_of: names.iter().map(|name| NamePattern::new(*name)).collect(),
         except: Vec::new(),
     }
 }
 
 pub(crate) fn comment(word: &str) -> Finder {
-    Finder::Comment(CommentFinder {
+    Finder::Comment {
         word: word.into(),
         form: CommentForm::Pairs,
-    })
+    }
 }
 
 pub(crate) fn schema(prefix: &str, width: Option<u8>) -> Finder {
-    Finder::Schema(KeyTemplate {
-        prefix: prefix.into(),
-        width,
-        suffix: "".into(),
-    })
+    Finder::Schema {
+        template: KeyTemplate {
+            prefix: prefix.into(),
+            width,
+            suffix: "".into(),
+        },
+    }
 }
 
 pub(crate) fn integers(values: impl IntoIterator<Item = i64>) -> Vec<KeyValue> {

@@ -36,7 +36,9 @@ fn edit(configuration: &mut Configuration, what: u8, value: u32) {
         15 => configuration.graph.rules.last_mut().unwrap().address = "throttles.other".into(),
         16 => drop(configuration.graph.rules.pop()),
         17 if is_bundled => map_of(configuration).shards.reverse(),
-        18 if is_bundled => map_of(configuration).shards[0].keys.push(KeyValue::Text(text)),
+        18 if is_bundled => map_of(configuration).shards[0]
+            .keys
+            .push(KeyValue::Text(text.into())),
         19 if is_bundled => map_of(configuration).otherwise = Some(text),
         20 if is_bundled => map_of(configuration).map = text,
         17 => columns_of(configuration, 100).re_modifiers.global ^= true,

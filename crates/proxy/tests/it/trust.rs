@@ -71,9 +71,9 @@ fn a_view_is_refused_whenever_it_becomes_one() {
 
 #[test]
 fn a_stated_view_stands_for_its_tables() {
-    let views = [("v_sum".to_owned(), vec!["bal".to_owned()])].into();
+    let views = [("v_sum".into(), vec!["bal".into()])].into();
     let stated = StatedTables {
-        base: Vec::new(),
+        base: [].into(),
         views,
     };
     let proxy = by_column("trust_stated", stated);

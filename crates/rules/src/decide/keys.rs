@@ -332,10 +332,7 @@ fn column_keys(
         logical_schema,
         key_column: column,
         session_schema: evaluation.schema,
-        in_shards: match in_shards {
-            InShards::Absent => columns::InShards::Absent,
-            InShards::Present => columns::InShards::Present,
-        },
+        in_shards,
         mode: evaluation.statement.mode(),
     };
     columns::decide(evaluation.statement.text(), &question)

@@ -1,6 +1,7 @@
 //! Column finders: which key a statement has, and what the shard is sent.
 
-use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, KeyRole, KeyValue, decide};
+use shardwright_sql::InShards;
+use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, KeyRole, KeyValue, decide};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place};
 use shardwright_sql::{LexMode, SessionEffects, Shape};

@@ -1,7 +1,8 @@
 //! What holds for every text.
 
 use proptest::prelude::*;
-use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, InShards, decide};
+use shardwright_sql::InShards;
+use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, decide};
 use shardwright_sql::comment::{comments, lone_pair, values_in};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place, references};

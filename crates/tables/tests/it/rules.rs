@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use shardwright_tables::{
     Cell, EngineRule, FlagOutChoice, Modifiers, QUERY_RULES, RULE_COLUMNS, RowSource, RuleColumn, rule_column,
 };
+use shardwright_vocabulary::Words;
 
 /// A row of texts and numbers by name, as a table would hold it.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +55,7 @@ impl RowSource for Row {
 
     fn modifiers(&mut self, column: &RuleColumn) -> Option<Modifiers> {
         let text = self.stored(column)?;
-        let known = Modifiers::ALL.iter().find(|(known, _)| known == text);
+        let known = Modifiers::WORDS.iter().find(|(known, _)| known == text);
         Some(known.unwrap().1)
     }
 
@@ -169,7 +170,7 @@ proptest! {
         texts in prop::collection::btree_map(prop::sample::select(&["username", "match_pattern", "error_msg"][..]), "[a-z']{1,5}", 0..3),
         numbers in prop::collection::btree_map(prop::sample::select(&["proxy_port", "flagOUT", "multiplex", "log", "apply"][..]), 0_u32..2, 0..5),
         digest in any::<Option<u64>>(),
-        modifiers in prop::sample::select(&Modifiers::ALL[..]),
+        modifiers in prop::sample::select(&Modifiers::WORDS[..]),
         flag_outs in prop::collection::vec((any::<u32>(), any::<u32>()), 0..3),
     ) {
         let row = Row { numbers, texts };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Table, Words};
+use shardwright_vocabulary::{Failback, ReadOnlyCheck, RolesBy, ServerState, Words, WriterServesReads};
+
+use super::{OriginId, Table};
 
 /// A place in [`super::Topology::clusters`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,28 +61,6 @@ pub enum ClusterKind {
     GroupReplication,
 }
 
-/// Which flag of a server makes it a replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadOnlyCheck {
-    /// `read_only`
-    ReadOnly,
-    /// `super_read_only`
-    SuperReadOnly,
-    /// `innodb_read_only`
-    InnodbReadOnly,
-}
-
-/// What readers fall back to when no reader is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriterServesReads {
-    /// Nothing: reads fail.
-    Never,
-    /// The writer, when no reader is up.
-    LastResort,
-    /// The writer takes its share of reads at any time.
-    Always,
-}
-
 /// Hostgroup numbers that must be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostgroupPins {
@@ -92,24 +72,6 @@ pub struct HostgroupPins {
     pub backup_writer: Option<u32>,
     /// The hostgroup of servers that are out.
     pub offline: Option<u32>,
-}
-
-/// Whether a better writer that came back takes over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failback {
-    /// Only when asked.
-    Manual,
-    /// By itself.
-    Automatic,
-}
-
-/// Who moves servers between roles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RolesBy {
-    /// The engine's own monitor.
-    Engine,
-    /// A scheduler or operator outside; drift of roles is masked.
-    External,
 }
 
 /// Encryption towards the servers of a cluster.
@@ -154,17 +116,6 @@ pub struct Server {
     pub reason: Option<Arc<str>>,
 }
 
-/// Whether a server takes traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerState {
-    /// It takes traffic.
-    Online,
-    /// Running transactions end, nothing new starts.
-    Draining,
-    /// It takes none.
-    Offline,
-}
-
 impl Words for ClusterKind {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("single", Self::Single),
@@ -179,44 +130,11 @@ impl Words for ClusterKind {
     ];
 }
 
-impl Words for ReadOnlyCheck {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("read_only", Self::ReadOnly),
-        ("super_read_only", Self::SuperReadOnly),
-        ("innodb_read_only", Self::InnodbReadOnly),
-    ];
-}
-
-impl Words for WriterServesReads {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("never", Self::Never),
-        ("last_resort", Self::LastResort),
-        ("always", Self::Always),
-    ];
-}
-
-impl Words for Failback {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("manual", Self::Manual), ("automatic", Self::Automatic)];
-}
-
-impl Words for RolesBy {
-    const WORDS: &'static [(&'static str, Self)] = &[("engine", Self::Engine), ("external", Self::External)];
-}
-
 impl Words for Tls {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("disabled", Self::Disabled),
         ("preferred", Self::Preferred),
         ("required", Self::Required),
         ("verify", Self::Verify),
-    ];
-}
-
-impl Words for ServerState {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("online", Self::Online),
-        ("draining", Self::Draining),
-        ("offline", Self::Offline),
     ];
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ClusterId, OnUnsupported, OriginId, Role, Scope, Words};
+use shardwright_vocabulary::{FirewallMode, Role, Words};
+
+use super::{ClusterId, OnUnsupported, OriginId, Scope};
 
 /// Statements whose connection is shared in another way.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,17 +91,6 @@ pub struct Firewall {
     pub on_unsupported: OnUnsupported,
 }
 
-/// What happens to statements that are not allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirewallMode {
-    /// They pass.
-    Disabled,
-    /// They pass, and the engine logs them.
-    Detecting,
-    /// They are refused.
-    Protecting,
-}
-
 /// A statement that a firewall lets pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
@@ -114,13 +105,5 @@ impl Words for Multiplex {
         ("never", Self::Never),
         ("default", Self::Default),
         ("ignore_sysvar_reads", Self::IgnoreSysvarReads),
-    ];
-}
-
-impl Words for FirewallMode {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("disabled", Self::Disabled),
-        ("detecting", Self::Detecting),
-        ("protecting", Self::Protecting),
     ];
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use shardwright_tables::{RULE_COLUMNS, RuleColumn};
+use shardwright_vocabulary::{NamePattern, Severity, Words};
 
-use super::{NamePattern, OriginId, Words};
+use super::OriginId;
 
 /// Which findings count.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub struct LintSettings {
     /// Whether a suppression needs a reason.
     pub require_reason: bool,
     /// How grave findings are, by code or its beginning; the longest beginning counts.
-    pub severity: Vec<(Arc<str>, LintSeverity)>,
+    pub severity: Vec<(Arc<str>, Severity)>,
     /// What differs for some files; of several that are about a file, the last counts.
     pub paths: Vec<LintPath>,
     /// The team's own rules.
@@ -52,18 +53,7 @@ pub struct LintPath {
     /// Codes that do not count, beside the project's.
     pub ignore: Vec<Arc<str>>,
     /// How grave findings are, before the project's word.
-    pub severity: Vec<(Arc<str>, LintSeverity)>,
-}
-
-/// How grave a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LintSeverity {
-    /// It must not be.
-    Error,
-    /// It should not be.
-    Warning,
-    /// It may be of interest.
-    Info,
+    pub severity: Vec<(Arc<str>, Severity)>,
 }
 
 /// A rule of the team about what compiled configurations hold.
@@ -84,7 +74,7 @@ pub struct TeamRule {
     /// What to do about it.
     pub help: Option<Arc<str>>,
     /// How grave it is.
-    pub severity: LintSeverity,
+    pub severity: Severity,
     /// Items with what the rule says of them.
     pub tests: Vec<TeamTest>,
 }
@@ -203,14 +193,6 @@ pub struct TeamTest {
     pub item: Vec<(Arc<str>, TeamValue)>,
     /// Whether the rule says nothing of it.
     pub passes: bool,
-}
-
-impl Words for LintSeverity {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("error", Self::Error),
-        ("warning", Self::Warning),
-        ("info", Self::Info),
-    ];
 }
 
 impl Words for TeamItems {

@@ -20,40 +20,33 @@ mod surroundings;
 mod table;
 mod throttle;
 mod user;
-mod words;
 
-pub use cluster::{
-    Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
-    RolesBy, Server, ServerState, Tls, WriterServesReads,
-};
-pub use effects::{Allowed, Cache, Firewall, FirewallMode, Mirror, Multiplex, PoolingException};
-pub use key::{
-    HashFunction, Key, KeyKind, KeyRange, KeyTemplate, KeyValue, MAX_MODULO, Placement, parse_integer_key,
-};
-pub use lint::{
-    FieldCondition, FieldTest, LintPath, LintSettings, LintSeverity, TeamItems, TeamRule, TeamTest, TeamValue,
-};
+pub use cluster::{Cluster, ClusterId, ClusterKind, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, Server, Tls};
+pub use effects::{Allowed, Cache, Firewall, Mirror, Multiplex, PoolingException};
+pub use key::{HashFunction, Key, KeyRange, MAX_MODULO, Placement};
+pub use lint::{FieldCondition, FieldTest, LintPath, LintSettings, TeamItems, TeamRule, TeamTest, TeamValue};
 pub use moves::{Move, OpenTransactions};
 pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, ProjectFile, RegexDialect,
-    Safety, StateSettings, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, ProjectFile, Safety,
+    StateSettings, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
-pub use query_rules::{BlockPlace, RawRule, Role, RuleBlock};
+pub use query_rules::{BlockPlace, RawRule, RuleBlock};
 pub use refuser::Refuser;
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
-pub use scope::{NamePattern, Names, Scope, StatementClass};
-pub use shard_map::{
-    CommentFinder, CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey,
-    RuleLayout, Shard, ShardMap, ShardMapId, StatedTables, UnknownKey, Unqualified,
+pub use scope::Scope;
+pub use shard_map::{MissingAction, MissingKey, RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey};
+pub use shardwright_vocabulary::{
+    CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate, KeyValue,
+    MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState, Severity,
+    StatedTables, StatementKind, Unqualified, Words, WriterServesReads,
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
 pub use table::{Named, Table};
 pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
-pub(crate) use words::Words;
 
 /// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.
 #[derive(Clone, Debug, Default, PartialEq)]

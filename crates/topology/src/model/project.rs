@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{LintSettings, NamePattern, OriginId, SecretSource, Table, Words};
+use shardwright_vocabulary::{NamePattern, RegexEngine, Words};
+
+use super::{LintSettings, OriginId, SecretSource, Table};
 
 /// What `shardwright.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +44,7 @@ pub struct EngineEntry {
     /// Which engine.
     pub name: EngineName,
     /// The dialect of its regular expressions, where not its default.
-    pub regex: Option<RegexDialect>,
+    pub regex: Option<RegexEngine>,
     /// Its `query_processor_iterations`, where not its default.
     pub iterations: Option<u32>,
 }
@@ -64,15 +66,6 @@ impl EngineName {
     pub fn as_str(self) -> &'static str {
         self.word()
     }
-}
-
-/// The dialect of regular expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegexDialect {
-    /// PCRE.
-    Pcre,
-    /// RE2.
-    Re2,
 }
 
 /// Numbers that may be used; both ends included.
@@ -227,10 +220,6 @@ impl Words for EngineName {
         ("proxysql-2.7", Self::ProxySql27),
         ("proxysql-3.0", Self::ProxySql30),
     ];
-}
-
-impl Words for RegexDialect {
-    const WORDS: &'static [(&'static str, Self)] = &[("pcre", Self::Pcre), ("re2", Self::Re2)];
 }
 
 impl Words for Unmanaged {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EngineName, Expectation, OriginId, StatementClass};
+use super::{EngineName, Expectation, OriginId, StatementKind};
 
 /// What must hold for every statement that it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct PropertyDomain {
     /// Schemas that sessions are in.
     pub schemas: Vec<Arc<str>>,
     /// Kinds of statements.
-    pub statements: Vec<StatementClass>,
+    pub statements: Vec<StatementKind>,
     /// Only statements that a shard of this map places.
     pub map: Option<Arc<str>>,
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use shardwright_tables::{EngineRule, Modifiers};
+use shardwright_tables::EngineRule;
+use shardwright_vocabulary::{Role, Words};
 
-use super::{ClusterId, OriginId, Words};
+use super::{ClusterId, OriginId};
 
 /// A block of rules that stand in written order.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +33,6 @@ pub enum BlockPlace {
     After(OriginId),
 }
 
-/// What a hostgroup of a cluster is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Takes writes.
-    Writer,
-    /// Takes reads.
-    Reader,
-}
-
 /// A row of `mysql_query_rules`. `cluster` and `role` stand for a hostgroup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawRule {
@@ -60,15 +52,7 @@ pub struct RawRule {
     pub columns: EngineRule,
 }
 
-impl Words for Role {
-    const WORDS: &'static [(&'static str, Self)] = &[("writer", Self::Writer), ("reader", Self::Reader)];
-}
-
 impl Words for BlockPlace {
     const WORDS: &'static [(&'static str, Self)] =
         &[("before_all", Self::BeforeAll), ("after_all", Self::AfterAll)];
-}
-
-impl Words for Modifiers {
-    const WORDS: &'static [(&'static str, Self)] = &Self::ALL;
 }

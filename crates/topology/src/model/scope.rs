@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use shardwright_vocabulary::{glob_matches, is_glob};
-
-use super::Words;
+use shardwright_vocabulary::{Names, StatementKind};
 
 /// Conditions that must all hold; each is a list of alternatives, and an empty one is no condition.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,9 +20,9 @@ pub struct Scope {
     /// Addresses of clients that it is not about.
     pub except_client_addr: Vec<Arc<str>>,
     /// Classes of statements.
-    pub statements: Vec<StatementClass>,
+    pub statements: Vec<StatementKind>,
     /// Classes of statements that it is not about.
-    pub except_statements: Vec<StatementClass>,
+    pub except_statements: Vec<StatementKind>,
     /// Names of tables.
     pub tables: Names,
     /// Names of SQL functions, compared without case.
@@ -49,97 +47,4 @@ impl Scope {
     pub fn is_everything(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// Names that are meant, and names that are not.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Names {
-    /// Alternatives; empty means every name.
-    pub include: Vec<NamePattern>,
-    /// Exceptions.
-    pub except: Vec<NamePattern>,
-}
-
-impl Names {
-    /// Whether every name is meant.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
-        self.include.is_empty() && self.except.is_empty()
-    }
-
-    /// Whether the name is meant.
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
-        (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(name)))
-            && !self.except.iter().any(|pattern| pattern.matches(name))
-    }
-}
-
-/// A name, or a glob in which `*` stands for any characters and `?` for one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NamePattern(Arc<str>);
-
-impl NamePattern {
-    /// A pattern as it was written.
-    #[must_use]
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The pattern as it was written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The name, if the pattern is one; none for a glob.
-    #[must_use]
-    pub fn exact(&self) -> Option<&str> {
-        (!is_glob(&self.0)).then_some(&*self.0)
-    }
-
-    /// Whether the name is meant.
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
-        glob_matches(&self.0, name)
-    }
-}
-
-/// A class of statements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the variants are the words of the language")]
-pub enum StatementClass {
-    Select,
-    Insert,
-    Update,
-    Delete,
-    Replace,
-    Ddl,
-    Call,
-    Show,
-    Set,
-    Begin,
-    Commit,
-    Lock,
-    Prepare,
-    Other,
-}
-
-impl Words for StatementClass {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("select", Self::Select),
-        ("insert", Self::Insert),
-        ("update", Self::Update),
-        ("delete", Self::Delete),
-        ("replace", Self::Replace),
-        ("ddl", Self::Ddl),
-        ("call", Self::Call),
-        ("show", Self::Show),
-        ("set", Self::Set),
-        ("begin", Self::Begin),
-        ("commit", Self::Commit),
-        ("lock", Self::Lock),
-        ("prepare", Self::Prepare),
-        ("other", Self::Other),
-    ];
 }

@@ -9,7 +9,7 @@ use super::shard_map::shard_map;
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{AnyField, object};
-use crate::model::{CommentFinder, CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate, Words};
+use crate::model::{CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate, Words};
 use crate::view::View;
 
 /// Finders of one map; a statement asks each of them.
@@ -90,9 +90,15 @@ fn finder<'a>(
             None
         }
         (Some(_), None) if item.has(&COMMENT) => comment(&item, key, context),
-        (Some(_), None) if item.has(&SCHEMA) => template(&item, &SCHEMA, key, context).map(Finder::Schema),
-        (Some(_), None) if item.has(&TABLE) => template(&item, &TABLE, key, context).map(Finder::Table),
-        (Some(_), None) if item.has(&USER) => template(&item, &USER, key, context).map(Finder::User),
+        (Some(_), None) if item.has(&SCHEMA) => {
+            template(&item, &SCHEMA, key, context).map(|template| Finder::Schema { template })
+        }
+        (Some(_), None) if item.has(&TABLE) => {
+            template(&item, &TABLE, key, context).map(|template| Finder::Table { template })
+        }
+        (Some(_), None) if item.has(&USER) => {
+            template(&item, &USER, key, context).map(|template| Finder::User { template })
+        }
         (Some(_), None) => column(object, &item, context),
         (None, None) => {
             // An unknown key has been reported where it stands.
@@ -122,10 +128,10 @@ fn comment(item: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Optio
         }
         let template = template(&comment, &comment::EXACT, key, context)?;
         let form = CommentForm::Exact(template);
-        return Some(Finder::Comment(CommentFinder {
+        return Some(Finder::Comment {
             word: key.name.clone(),
             form,
-        }));
+        });
     }
     let word = match comment.get(&comment::NAME, context) {
         Some(word) => {
@@ -139,7 +145,7 @@ fn comment(item: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Optio
         Some(CommentFormat::Sqlcommenter) => CommentForm::Sqlcommenter,
         None => CommentForm::Pairs,
     };
-    Some(Finder::Comment(CommentFinder { word, form }))
+    Some(Finder::Comment { word, form })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -201,7 +207,7 @@ fn column(map: &Object<'_, '_>, item: &Object<'_, '_>, context: &mut Context<'_>
     let name = column.get(&column::NAME, context);
     let in_shards = column.get(&column::IN_SHARDS, context);
     Some(Finder::Column {
-        name: name?,
+        column: name?,
         in_shards,
     })
 }

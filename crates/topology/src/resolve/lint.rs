@@ -16,8 +16,8 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::fields::{AnyField, Custom, Declared, EXPECTS, Map, Shaped, Texts, Word, map, object, word};
 use crate::model::{
-    FieldCondition, FieldTest, LintPath, LintSettings, LintSeverity, NamePattern, TeamItems, TeamRule,
-    TeamTest, TeamValue, Words,
+    FieldCondition, FieldTest, LintPath, LintSettings, NamePattern, Severity, TeamItems, TeamRule, TeamTest,
+    TeamValue, Words,
 };
 use crate::view::{Field, View};
 
@@ -73,7 +73,7 @@ object! {
     REQUIRE: Custom = custom("require", "Conditions that those must satisfy, every one.", condition_schema).needed();
     MESSAGE: Text = filled("message", "What is said of one that does not.").needed();
     HELP: Text = filled("help", "What to do about it.");
-    SEVERITY: Word<LintSeverity> = word("severity", "How grave it is; a warning when absent.");
+    SEVERITY: Word<Severity> = word("severity", "How grave it is; a warning when absent.");
     TESTS: List = list(
         "tests",
         "Items with what the rule says of them.",
@@ -99,7 +99,7 @@ object! {
 }
 
 /// The severity of one code, whatever the code is.
-static SEVERITY_OF_CODE: Declared<Word<LintSeverity>> = word("*", "How grave these findings are.");
+static SEVERITY_OF_CODE: Declared<Word<Severity>> = word("*", "How grave these findings are.");
 
 const fn by_code() -> Declared<Map> {
     let says = "How grave findings are, by code or its beginning; the longest beginning counts.";
@@ -197,7 +197,7 @@ fn severities(
     object: &Object<'_, '_>,
     field: &Declared<Map>,
     context: &mut Context<'_>,
-) -> Vec<(Arc<str>, LintSeverity)> {
+) -> Vec<(Arc<str>, Severity)> {
     let Some(part) = object.part(field, context) else {
         return Vec::new();
     };
@@ -253,9 +253,7 @@ fn rule(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<TeamRule> 
         required,
         message: object.get(&rule::MESSAGE, context)?,
         help: object.get(&rule::HELP, context),
-        severity: object
-            .get(&rule::SEVERITY, context)
-            .unwrap_or(LintSeverity::Warning),
+        severity: object.get(&rule::SEVERITY, context).unwrap_or(Severity::Warning),
         tests: tests(object, items, context),
     })
 }

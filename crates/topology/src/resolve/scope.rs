@@ -11,7 +11,7 @@ use super::{Known, names};
 use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
 use crate::context::Context;
 use crate::fields::{AnyField, Declared, Texts, WordList, object};
-use crate::model::{NamePattern, Names, Scope, StatementClass};
+use crate::model::{NamePattern, Names, Scope, StatementKind};
 use crate::units;
 
 object! {
@@ -49,13 +49,13 @@ object! {
     .examples(r#"["10.0.%"]"#)
     .page("It compares exactly, or the prefix.");
     EXCEPT_CLIENT_ADDR: Texts = CLIENT_ADDR.except("except_client_addr");
-    STATEMENTS: WordList<StatementClass> = words(
+    STATEMENTS: WordList<StatementKind> = words(
         "statements",
         "Classes of statements, such as `select` or `ddl`.",
         "a list of statement classes",
     )
         .page("All are listed below.");
-    EXCEPT_STATEMENTS: WordList<StatementClass> = STATEMENTS.except("except_statements");
+    EXCEPT_STATEMENTS: WordList<StatementKind> = STATEMENTS.except("except_statements");
     TABLES: Texts = texts("tables", "Names of tables that it names; globs are allowed.", "a list of names")
         .page("`table` or `schema.table`; one is enough.");
     EXCEPT_TABLES: Texts = TABLES.except("except_tables");
@@ -152,13 +152,13 @@ fn never_empty(object: &Object<'_, '_>, field: &dyn AnyField, context: &mut Cont
 }
 
 fn any(object: &Object<'_, '_>, fields: [&Declared<Texts>; 2], context: &mut Context<'_>) -> Names {
-    let [include, except] = fields.map(|field| {
+    let [any_of, except] = fields.map(|field| {
         texts(object, field, context)
             .into_iter()
             .map(NamePattern::new)
             .collect()
     });
-    Names { include, except }
+    Names { any_of, except }
 }
 
 /// Names of objects: an exact name must exist, a glob should match one.
@@ -202,7 +202,7 @@ fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<
     if names.is_any() {
         return Vec::new();
     }
-    let meant = known.listeners.iter().filter(|(name, _)| names.matches(name));
+    let meant = known.listeners.iter().filter(|(name, _)| names.contains(name));
     let mut ports: Vec<u16> = meant.filter_map(|(_, port)| *port).collect();
     ports.sort_unstable();
     // Names without a listener have been reported; what is left must not read as no condition.
@@ -211,7 +211,7 @@ fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<
             .exact()
             .is_some_and(|name| !known.listeners.contains_key(name))
     };
-    let reported = names.include.iter().chain(&names.except).any(is_missing)
+    let reported = names.any_of.iter().chain(&names.except).any(is_missing)
         || known.listeners.values().any(Option::is_none);
     if ports.is_empty() && !reported {
         let field = fields
@@ -244,9 +244,9 @@ pub(super) fn is_client_address(text: &str) -> bool {
 
 fn statements(
     object: &Object<'_, '_>,
-    field: &Declared<WordList<StatementClass>>,
+    field: &Declared<WordList<StatementKind>>,
     context: &mut Context<'_>,
-) -> Vec<StatementClass> {
+) -> Vec<StatementKind> {
     never_empty(object, field, context);
     object.get(field, context).unwrap_or_default()
 }

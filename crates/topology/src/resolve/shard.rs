@@ -1,5 +1,6 @@
 //! Shards: their keys, and where they are.
 
+use shardwright_vocabulary::parse_integer;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::{Known, names};
 use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{AnyField, EXPECTS, object};
-use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard, parse_integer_key};
+use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard};
 use crate::structure::shown;
 use crate::units::{is_beyond_keys, key_range, looks_like_range};
 
@@ -214,7 +215,7 @@ pub(super) fn range(
 ) -> Option<KeyRange> {
     let text = context.expand_node(node, object.environment)?;
     let range = key_range(&text).or_else(|| {
-        let value = parse_integer_key(&text).filter(|_| or_single)?;
+        let value = parse_integer(&text).filter(|_| or_single)?;
         Some(KeyRange {
             first: value,
             last: value,

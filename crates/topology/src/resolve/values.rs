@@ -1,5 +1,6 @@
 //! How the value of a field is read, by its kind.
 
+use shardwright_vocabulary::parse_integer;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::fields::{
     AnyField, Bit, Bool, Declared, Defaults, Duration, IdRange, Int, Kind, Number, Or, Text, Texts, Whole,
     Word, WordList, WordOr,
 };
-use crate::model::{Words, parse_integer_key};
+use crate::model::Words;
 use crate::structure::{one_of, shown};
 use crate::template::is_template;
 use crate::units;
@@ -123,7 +124,7 @@ impl Object<'_, '_> {
             Some(value) => i64::try_from(value).ok(),
             None if node.as_text().is_some_and(is_template) => {
                 let text = context.expand_node(node, self.environment)?;
-                parse_integer_key(&text)
+                parse_integer(&text)
             }
             None => None,
         };

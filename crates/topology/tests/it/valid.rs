@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use shardwright_diagnostics::render;
 use shardwright_topology::model::{
     Delay, KeyValue, Managed, MissingAction, MissingBegin, OnUnsupported, Project, ReadSelection, Refuser,
-    SecretSource, ServerState, Signal, SignalLevels, SignalSource, StatementClass,
+    SecretSource, ServerState, Signal, SignalLevels, SignalSource, StatementKind,
 };
 
 fn load_valid(fixture: &str) -> Project {
@@ -58,8 +58,8 @@ fn the_supported_part_of_the_language_resolves_without_problems() {
     shard-001 Replication { read_only_check: ReadOnly } s001-1.eu-west.db.internal:3306 s001-2.eu-west.db.internal:3306 s001-3.eu-west.db.internal:3306
     shard-200 Replication { read_only_check: ReadOnly } s200-1.eu-west.db.internal:3306 s200-2.eu-west.db.internal:3306 s200-3.eu-west.db.internal:3306
     pay Replication { read_only_check: ReadOnly } pxc1.db:3306 pxc2.db:3306 pxc3.db:3306
-    tenants: 200 shards, Key { name: "tenant", kind: Integer, domain: [KeyRange { first: 1, last: 200 }], placement: Value }, [Comment(CommentFinder { word: "tenant", form: Pairs }), Schema(KeyTemplate { prefix: "tenant_", width: Some(3), suffix: "" })]
-    continents: 3 shards, Key { name: "continent", kind: Text, domain: [], placement: Value }, [Comment(CommentFinder { word: "continent", form: Pairs }), Column { name: "Continent", in_shards: Absent }]
+    tenants: 200 shards, Key { name: "tenant", kind: Integer, domain: [KeyRange { first: 1, last: 200 }], placement: Value }, [Comment { word: "tenant", form: Pairs }, Schema { template: KeyTemplate { prefix: "tenant_", width: Some(3), suffix: "" } }]
+    continents: 3 shards, Key { name: "continent", kind: Text, domain: [], placement: Value }, [Comment { word: "continent", form: Pairs }, Column { column: "Continent", in_shards: Absent }]
     accounts: 512 shards, Key { name: "account", kind: Integer, domain: [], placement: Value }, [Schema(KeyTemplate { prefix: "acct_", width: Some(4), suffix: "" })]
     "#);
 }
@@ -68,8 +68,8 @@ fn the_supported_part_of_the_language_resolves_without_problems() {
 fn policies_and_throttles_mean_what_they_say() {
     let project = load_valid(include_str!("../valid/supported.yaml"));
     let policy = &project.topology.read_write_policies[0];
-    assert!(policy.applies_to.clusters.matches("shard-017"));
-    assert!(!policy.applies_to.clusters.matches("pay"));
+    assert!(policy.applies_to.clusters.contains("shard-017"));
+    assert!(!policy.applies_to.clusters.contains("pay"));
     assert!(matches!(&policy.reads, ReadSelection::Only(scopes) if scopes[0].match_digest.len() == 1));
     assert_eq!(
         policy.writer_hint.as_ref().map(|hint| &*hint.word),
@@ -80,7 +80,7 @@ fn policies_and_throttles_mean_what_they_say() {
         (500, OnUnsupported::Skip)
     );
     let throttle = &project.topology.throttles[0];
-    assert_eq!(throttle.applies_to.statements, [StatementClass::Delete]);
+    assert_eq!(throttle.applies_to.statements, [StatementKind::Delete]);
     let levels = SignalLevels {
         start_above: 3_000.0,
         stop_below: 1_000.0,

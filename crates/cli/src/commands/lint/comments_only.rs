@@ -35,5 +35,5 @@ pub(super) fn check(opened: &Opened) -> impl Iterator<Item = Diagnostic> {
 fn only_comments(map: &ShardMap) -> bool {
     map.key_from
         .iter()
-        .all(|finder| matches!(finder, Finder::Comment(_)))
+        .all(|finder| matches!(finder, Finder::Comment { .. }))
 }

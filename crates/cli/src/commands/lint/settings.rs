@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Code, Diagnostic, Severity, Sources};
-use shardwright_topology::model::{LintPath, LintSettings, LintSeverity};
+use shardwright_topology::model::{LintPath, LintSettings};
 
-use super::team;
 use crate::args::Lint;
 
 /// What was asked for.
@@ -73,10 +72,10 @@ fn begins<T: AsRef<str>>(listed: &[T], code: Code) -> bool {
 }
 
 /// The word of the longest beginning.
-fn of_code(severities: &[(Arc<str>, LintSeverity)], code: Code) -> Option<Severity> {
+fn of_code(severities: &[(Arc<str>, Severity)], code: Code) -> Option<Severity> {
     severities
         .iter()
         .filter(|(prefix, _)| code.as_str().starts_with(&**prefix))
         .max_by_key(|(prefix, _)| prefix.len())
-        .map(|(_, severity)| team::severity(*severity))
+        .map(|(_, severity)| *severity)
 }

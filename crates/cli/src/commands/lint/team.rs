@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Proof, Severity};
+use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Proof};
 use shardwright_rules::tables::{self, Cell, RULE_COLUMNS};
 use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, MemberStatus, Role, Rule};
-use shardwright_topology::model::{
-    FieldCondition, FieldTest, LintSeverity, TeamItems, TeamRule, TeamTest, TeamValue,
-};
+use shardwright_topology::model::{FieldCondition, FieldTest, TeamItems, TeamRule, TeamTest, TeamValue};
 
 use crate::project::Opened;
 
@@ -110,7 +108,7 @@ pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened:
 fn broken(rule: &TeamRule, item: &Item, opened: &Opened) -> Diagnostic {
     let message = format!("{}: {}", item.named, rule.message);
     let origins = &opened.project.origins;
-    let mut diagnostic = Diagnostic::new(severity(rule.severity), BROKEN, message).proof(Proof::Proved);
+    let mut diagnostic = Diagnostic::new(rule.severity, BROKEN, message).proof(Proof::Proved);
     let rule_at = origins.span(rule.origin);
     match item.address.as_deref().and_then(|address| opened.find(address)) {
         Some(origin) => {
@@ -139,15 +137,6 @@ fn broken(rule: &TeamRule, item: &Item, opened: &Opened) -> Diagnostic {
         diagnostic = diagnostic.help(&**help);
     }
     diagnostic.rule_ids(item.rule_id)
-}
-
-/// A severity of the language.
-pub(super) const fn severity(severity: LintSeverity) -> Severity {
-    match severity {
-        LintSeverity::Error => Severity::Error,
-        LintSeverity::Warning => Severity::Warning,
-        LintSeverity::Info => Severity::Info,
-    }
 }
 
 fn as_json(value: &TeamValue) -> Value {

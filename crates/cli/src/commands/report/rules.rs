@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::shortened;
-use shardwright_rules::{Body, EngineRule, NativeStep, Rule};
+use shardwright_rules::{Body, EngineRule, NamePattern, NativeStep, Rule};
 
 use super::page::{escaped, put, severity};
 use crate::rule_set::RuleSet;
@@ -76,7 +76,10 @@ fn told(rule: &Rule) -> (String, String) {
         Body::Native { scope, step } => {
             let users = match scope.users.is_any() {
                 true => "every user".to_owned(),
-                false => format!("users {}", scope.users.any_of.join(", ")),
+                false => {
+                    let names: Vec<&str> = scope.users.any_of.iter().map(NamePattern::as_str).collect();
+                    format!("users {}", names.join(", "))
+                }
             };
             let does = match step {
                 NativeStep::Map(map) => format!(

@@ -3,8 +3,7 @@
 use shardwright_analysis::expectation::{Expected, OutcomeKind};
 use shardwright_analysis::route_tests::Case;
 use shardwright_analysis::step::{Command, Step};
-use shardwright_rules::Role;
-use shardwright_topology::model::{self, Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
+use shardwright_topology::model::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
 
 pub(super) fn case(test: &RouteTest) -> Case<'_> {
     Case {
@@ -37,10 +36,7 @@ pub(super) fn expected(expectation: &Expectation) -> Expected<'_> {
     Expected {
         outcome: expectation.outcome.map(outcome),
         cluster: expectation.cluster.as_deref(),
-        role: expectation.role.map(|role| match role {
-            model::Role::Writer => Role::Writer,
-            model::Role::Reader => Role::Reader,
-        }),
+        role: expectation.role,
         shards: expectation.shards.iter().map(|shard| &**shard).collect(),
         hostgroup: expectation.hostgroup,
         query: expectation.query.as_deref(),

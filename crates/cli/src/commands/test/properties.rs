@@ -7,8 +7,8 @@ use shardwright_analysis::properties::{
     Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
 };
 use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
-use shardwright_rules::{Configuration, EngineId, MapStep, StatementKind};
-use shardwright_topology::model::{self, PropertyClaim, PropertyDomain, StatementClass};
+use shardwright_rules::{Configuration, EngineId, MapStep};
+use shardwright_topology::model::{self, PropertyClaim, PropertyDomain};
 
 use super::cases;
 use super::report::{goes_to, one_line};
@@ -97,32 +97,13 @@ pub(super) fn asked(property: &model::Property) -> Property<'_> {
         domain: Domain {
             users: users.iter().map(|user| &**user).collect(),
             schemas: schemas.iter().map(|schema| &**schema).collect(),
-            statements: statements.iter().copied().map(kind).collect(),
+            statements: statements.clone(),
             map: map.as_deref(),
         },
         claim: match &property.claim {
             PropertyClaim::Each(expectation) => Claim::Each(cases::expected(expectation)),
             PropertyClaim::Disjoint => Claim::Disjoint,
         },
-    }
-}
-
-fn kind(class: StatementClass) -> StatementKind {
-    match class {
-        StatementClass::Select => StatementKind::Select,
-        StatementClass::Insert => StatementKind::Insert,
-        StatementClass::Update => StatementKind::Update,
-        StatementClass::Delete => StatementKind::Delete,
-        StatementClass::Replace => StatementKind::Replace,
-        StatementClass::Ddl => StatementKind::Ddl,
-        StatementClass::Call => StatementKind::Call,
-        StatementClass::Show => StatementKind::Show,
-        StatementClass::Set => StatementKind::Set,
-        StatementClass::Begin => StatementKind::Begin,
-        StatementClass::Commit => StatementKind::Commit,
-        StatementClass::Lock => StatementKind::Lock,
-        StatementClass::Prepare => StatementKind::Prepare,
-        StatementClass::Other => StatementKind::Other,
     }
 }
 

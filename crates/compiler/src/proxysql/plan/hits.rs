@@ -57,7 +57,7 @@ pub(super) fn of_entries(
 fn entry_of(key: &KeyValue, entries: &[Entry]) -> Option<usize> {
     let begins = |entry: &Entry| match (&entry.values, key) {
         (Values::Integers(ranges), KeyValue::Integer(key)) => ranges[0].0 <= *key,
-        (Values::Texts(texts), KeyValue::Text(key)) => texts[0] <= *key,
+        (Values::Texts(texts), KeyValue::Text(key)) => *texts[0] <= **key,
         _ => false,
     };
     let at = entries.partition_point(begins).checked_sub(1)?;
@@ -65,7 +65,9 @@ fn entry_of(key: &KeyValue, entries: &[Entry]) -> Option<usize> {
         (Values::Integers(ranges), KeyValue::Integer(key)) => {
             ranges.iter().any(|(low, high)| (low..=high).contains(&key))
         }
-        (Values::Texts(texts), KeyValue::Text(key)) => texts.binary_search(key).is_ok(),
+        (Values::Texts(texts), KeyValue::Text(key)) => {
+            texts.binary_search_by(|text| (**text).cmp(key)).is_ok()
+        }
         _ => false,
     };
     holds.then_some(at)

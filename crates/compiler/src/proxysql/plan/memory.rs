@@ -77,7 +77,7 @@ impl<'l> Memory<'l> {
     pub(super) fn first_key(&self, id: u32) -> Option<KeyValue> {
         Some(match Named::parse(self.kind, self.counted.get(&id)?)? {
             Named::Integer(key) => KeyValue::Integer(key),
-            Named::Text(key) => KeyValue::Text(key),
+            Named::Text(key) => KeyValue::Text(key.into()),
         })
     }
 

@@ -50,7 +50,7 @@ pub(super) fn keyed(map: &MapStep, key: &str) -> Vec<(Option<String>, String)> {
             Finder::Schema { template } => {
                 let value = key
                     .parse()
-                    .map_or_else(|_| KeyValue::Text(key.to_owned()), KeyValue::Integer);
+                    .map_or_else(|_| KeyValue::Text(key.into()), KeyValue::Integer);
                 if let Some(schema) = template.render(&value) {
                     statements.extend(rest.map(|rest| (Some(schema.clone()), rest.to_owned())));
                 }

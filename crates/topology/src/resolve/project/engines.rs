@@ -8,7 +8,7 @@ use super::project;
 use crate::codes::{DEFINED_TWICE, MISSING_KEY};
 use crate::context::Context;
 use crate::fields::object;
-use crate::model::{EngineEntry, EngineName, OriginId, RegexDialect, Words};
+use crate::model::{EngineEntry, EngineName, OriginId, RegexEngine, Words};
 use crate::resolve::object::Object;
 use crate::resolve::{instances, section_origin};
 use crate::view::View;
@@ -16,7 +16,7 @@ use crate::view::View;
 object! {
     mod engine = "An engine with settings.";
     ENGINE: Word<EngineName> = word("engine", "The name of the engine, with its version.").needed();
-    REGEX: Word<RegexDialect> = word(
+    REGEX: Word<RegexEngine> = word(
         "regex",
         "The dialect of its regular expressions, as its variables set it.",
     )

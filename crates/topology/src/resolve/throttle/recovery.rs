@@ -88,7 +88,7 @@ fn only_grows(name: &str) -> bool {
 /// Whether the scope says itself that it is about heartbeats.
 fn names_heartbeat(scope: &Scope) -> bool {
     let says = |text: &str| text.to_ascii_lowercase().contains(HEARTBEAT);
-    let names = scope.tables.include.iter().chain(&scope.users.include);
+    let names = scope.tables.any_of.iter().chain(&scope.users.any_of);
     let patterns = scope.match_digest.iter().chain(&scope.match_pattern);
     names.map(NamePattern::as_str).any(says) || patterns.map(|pattern| &**pattern).any(says)
 }

@@ -1,29 +1,31 @@
 //! Values of a key, and the text around them in names.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// How values of a key compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyKind {
-    /// Exactly, as UTF-8.
-    Text,
-    /// As numbers: 017 is 17.
-    Integer,
+use crate::words::words;
+
+words! {
+    /// How values of a key compare.
+    pub enum KeyKind {
+        /// Exactly, as UTF-8.
+        Text = "text",
+        /// As numbers: 017 is 17.
+        Integer = "integer",
+    }
 }
 
-/// A value of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A value of a key. Ordered integers first, then texts by bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum KeyValue {
     /// Of an integer key.
     Integer(i64),
     /// Of a text key.
-    Text(String),
+    Text(Arc<str>),
 }
 
 impl KeyValue {
@@ -48,8 +50,7 @@ impl<'a> KeyRef<'a> {
     pub fn parse(kind: KeyKind, text: Cow<'a, str>) -> Option<Self> {
         match kind {
             KeyKind::Text => Some(KeyRef::Text(text)),
-            // The standard library reads just this form: one sign at most, decimal ASCII digits, nothing else.
-            KeyKind::Integer => text.parse().ok().map(KeyRef::Integer),
+            KeyKind::Integer => parse_integer(&text).map(KeyRef::Integer),
         }
     }
 
@@ -68,7 +69,7 @@ impl<'a> KeyRef<'a> {
     pub fn is(&self, value: &KeyValue) -> bool {
         match (self, value) {
             (KeyRef::Integer(a), KeyValue::Integer(b)) => a == b,
-            (KeyRef::Text(a), KeyValue::Text(b)) => a == b,
+            (KeyRef::Text(a), KeyValue::Text(b)) => **a == **b,
             (KeyRef::Integer(_), KeyValue::Text(_)) | (KeyRef::Text(_), KeyValue::Integer(_)) => false,
         }
     }
@@ -76,9 +77,16 @@ impl<'a> KeyRef<'a> {
     fn into_value(self) -> KeyValue {
         match self {
             KeyRef::Integer(n) => KeyValue::Integer(n),
-            KeyRef::Text(text) => KeyValue::Text(text.into_owned()),
+            KeyRef::Text(text) => KeyValue::Text(text.into()),
         }
     }
+}
+
+/// The number that a decimal text is as a key: `017` is 17. None for anything else.
+#[must_use]
+pub fn parse_integer(text: &str) -> Option<i64> {
+    // The standard library reads just this form: one sign at most, decimal ASCII digits, nothing else.
+    text.parse().ok()
 }
 
 /// The value of 1 to 18 digits without a sign: no such number overflows.
@@ -110,43 +118,24 @@ impl fmt::Display for KeyValue {
     }
 }
 
-impl PartialOrd for KeyValue {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for KeyValue {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (KeyValue::Integer(a), KeyValue::Integer(b)) => a.cmp(b),
-            (KeyValue::Text(a), KeyValue::Text(b)) => a.cmp(b),
-            (KeyValue::Integer(_), KeyValue::Text(_)) => Ordering::Less,
-            (KeyValue::Text(_), KeyValue::Integer(_)) => Ordering::Greater,
-        }
-    }
-}
-
 /// Text around a key: `tenant_$(key:03)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyTemplate {
     /// Text before the key.
-    pub prefix: String,
+    pub prefix: Arc<str>,
     /// Digits of an integer key, zero padded; a value in another width is not of this form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<u8>,
     /// Text after the key.
-    pub suffix: String,
+    pub suffix: Arc<str>,
 }
 
 impl KeyTemplate {
     /// The key's text in `name`, when `name` is of this form. Strict: with a width, exactly that many digits, or more
     /// without a leading zero; without one, no leading zeros of an integer.
     pub fn extract<'a>(&self, kind: KeyKind, name: &'a str) -> Option<&'a str> {
-        let text = name
-            .strip_prefix(self.prefix.as_str())?
-            .strip_suffix(self.suffix.as_str())?;
+        let text = name.strip_prefix(&*self.prefix)?.strip_suffix(&*self.suffix)?;
         let canonical = match kind {
             KeyKind::Text => true,
             KeyKind::Integer => {
@@ -172,11 +161,11 @@ impl KeyTemplate {
         else {
             return false;
         };
-        let in_case = (prefix, suffix) == (self.prefix.as_str(), self.suffix.as_str());
+        let in_case = (prefix, suffix) == (&*self.prefix, &*self.suffix);
         let bare = KeyTemplate {
-            prefix: String::new(),
+            prefix: Arc::default(),
             width: self.width,
-            suffix: String::new(),
+            suffix: Arc::default(),
         };
         !in_case
             && same(prefix, &self.prefix)
@@ -304,7 +293,7 @@ mod tests {
         let padded = KeyTemplate {
             prefix: "tenant_".into(),
             width: Some(3),
-            suffix: String::new(),
+            suffix: Arc::default(),
         };
         for (name, expected) in [
             ("tenant_017", Some("017")),

@@ -1,0 +1,83 @@
+//! Clusters and their servers.
+
+use crate::words::words;
+
+words! {
+    /// What a hostgroup of a cluster is for, and what a statement needs of a cluster.
+    pub enum Role {
+        /// The server that accepts writes.
+        Writer = "writer",
+        /// Servers that may answer reads.
+        Reader = "reader",
+    }
+
+    /// Which flag of a server makes it a replica: the `check_type` of `mysql_replication_hostgroups`.
+    pub enum ReadOnlyCheck {
+        /// `read_only`
+        ReadOnly = "read_only",
+        /// `super_read_only`
+        SuperReadOnly = "super_read_only",
+        /// `innodb_read_only`
+        InnodbReadOnly = "innodb_read_only",
+    }
+
+    /// When the writer of a cluster answers reads.
+    pub enum WriterServesReads {
+        /// Reads fail when no reader is left.
+        Never = "never",
+        /// Only when no reader is left.
+        LastResort = "last_resort",
+        /// With its read weight, beside the readers.
+        Always = "always",
+    }
+
+    /// Whether a better writer that came back takes over.
+    #[derive(Default)]
+    pub enum Failback {
+        /// Only when asked.
+        #[default]
+        Manual = "manual",
+        /// By itself.
+        Automatic = "automatic",
+    }
+
+    /// Who moves servers between the hostgroups of a cluster.
+    #[derive(Default)]
+    pub enum RolesBy {
+        /// The engine's monitor.
+        #[default]
+        Engine = "engine",
+        /// A scheduler or an operator: the engine is given no rule for it, and drift of roles is masked.
+        External = "external",
+    }
+
+    /// Whether a server takes statements.
+    pub enum ServerState {
+        /// Takes statements.
+        Online = "online",
+        /// Finishes what it has and takes nothing new (`OFFLINE_SOFT`).
+        Draining = "draining",
+        /// Takes nothing (`OFFLINE_HARD`).
+        Offline = "offline",
+    }
+}
+
+impl RolesBy {
+    /// Whether the engine does it.
+    #[must_use]
+    pub fn is_engine(&self) -> bool {
+        *self == Self::Engine
+    }
+}
+
+impl ServerState {
+    /// As the column `status` of ProxySQL's tables has it.
+    #[must_use]
+    pub fn column(self) -> &'static str {
+        match self {
+            Self::Online => "ONLINE",
+            Self::Draining => "OFFLINE_SOFT",
+            Self::Offline => "OFFLINE_HARD",
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Sets of names.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{glob_matches, is_glob};
+
+/// Names that are meant, and names that are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Names {
+    /// Alternatives; empty: every name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub any_of: Vec<NamePattern>,
+    /// Names that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<NamePattern>,
+}
+
+impl Names {
+    /// Whether every name is in the set.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.any_of.is_empty() && self.except.is_empty()
+    }
+
+    /// Whether `name` is in the set.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        let listed = self.any_of.is_empty() || self.any_of.iter().any(|pattern| pattern.matches(name));
+        listed && !self.except.iter().any(|pattern| pattern.matches(name))
+    }
+}
+
+/// A name, or a glob in which `*` stands for any characters and `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NamePattern(Arc<str>);
+
+impl NamePattern {
+    /// A pattern as it was written.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name, if the pattern is one; none for a glob.
+    #[must_use]
+    pub fn exact(&self) -> Option<&str> {
+        (!self.is_glob()).then_some(&*self.0)
+    }
+
+    /// Whether it is a glob and not a name.
+    #[must_use]
+    pub fn is_glob(&self) -> bool {
+        is_glob(&self.0)
+    }
+
+    /// Whether the name is meant.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        glob_matches(&self.0, name)
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for NamePattern {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_win() {
+        let names = Names {
+            any_of: vec!["app*".into()],
+            except: vec!["app_admin".into()],
+        };
+        assert!(names.contains("app1"));
+        assert!(!names.contains("app_admin"));
+        assert!(!names.contains("other"));
+    }
+}
