@@ -123,7 +123,7 @@ impl Session for AdminSession {
                 expected,
                 project,
                 json,
-            }) => self.apply((&expected, project.as_deref()), &json, rows),
+            }) => self.apply(&expected, project.as_deref(), &json, rows),
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
             None => self.sql(text, rows),
         }
@@ -151,7 +151,8 @@ impl AdminSession {
 
     fn apply(
         &mut self,
-        (expected, project): (&Expected, Option<&str>),
+        expected: &Expected,
+        project: Option<&str>,
         json: &str,
         rows: &mut dyn RowSink,
     ) -> Result<Answer, MysqlError> {
@@ -191,10 +192,11 @@ impl AdminSession {
             return Err(errors::UNKNOWN.with(format_args!("there is no user {user:?}")));
         }
         let default_schema = configured.and_then(|user| user.default_schema.as_deref());
+        let listener = &self.shared.listener;
         let view = SessionView {
             user: &user,
             schema: explain.schema.as_deref().or(default_schema),
-            listener: Some((self.shared.listener.0.as_str(), self.shared.listener.1)),
+            listener: Some((listener.host.as_str(), listener.port)),
             ..SessionView::default()
         };
         let statement = Statement::new(explain.sql.as_bytes(), LexMode::default());

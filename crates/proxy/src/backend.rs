@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
     Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, StatusFlags,
-    capability,
+    capability, errors,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,12 +17,12 @@ use crate::members::MemberRuntime;
 use crate::set_names::SetNames;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
-pub(crate) const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
+pub(crate) const SHAPING: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
     .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS);
 
-/// What is spoken on both sides beside the class. `CLIENT_DEPRECATE_EOF` and `CLIENT_SESSION_TRACK` are not: they
+/// What is spoken on both sides beside those. `CLIENT_DEPRECATE_EOF` and `CLIENT_SESSION_TRACK` are not: they
 /// change the bytes of responses, and servers that lack them must be able to serve every client.
 pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
     .union(CapabilityFlags::CLIENT_LONG_PASSWORD)
@@ -41,10 +41,10 @@ const UNREADABLE_SESSION: &[u8] = b"SELECT 1 FROM DUAL WHERE @@character_set_cli
 
 /// What a connection must be for a session to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fit {
+pub(crate) struct PoolKey {
     pub(crate) user: Arc<str>,
-    /// The part of [`CLASS`] that the client has.
-    pub(crate) class: CapabilityFlags,
+    /// The part of [`SHAPING`] that the client has.
+    pub(crate) shaping: CapabilityFlags,
     /// Collation of the login.
     pub(crate) collation: u8,
     /// Whether a schema is selected: none can be unselected.
@@ -77,6 +77,15 @@ pub(crate) enum BackendError {
     Scan(#[from] ScanError),
 }
 
+impl BackendError {
+    /// The error for a client whose statement it ends.
+    pub(crate) fn for_client(&self) -> MysqlError {
+        errors::CLIENT_SERVER_LOST.with(format_args!(
+            "Lost connection to MySQL server during query: {self}"
+        ))
+    }
+}
+
 /// A connection that is logged in. Dropping it closes it.
 pub(crate) struct Backend {
     pub(crate) channel: Channel,
@@ -84,7 +93,7 @@ pub(crate) struct Backend {
     pub(crate) member: Arc<MemberRuntime>,
     /// Unique in its worker.
     pub(crate) serial: u64,
-    pub(crate) fit: Fit,
+    pub(crate) key: PoolKey,
     pub(crate) is_mariadb: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
@@ -106,7 +115,7 @@ pub(crate) struct Backend {
 /// With what and how to open a connection.
 pub(crate) struct Connect<'a> {
     pub(crate) member: &'a Arc<MemberRuntime>,
-    pub(crate) fit: Fit,
+    pub(crate) key: PoolKey,
     pub(crate) secret: &'a ClientSecret,
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) permit: OwnedSemaphorePermit,
@@ -140,10 +149,10 @@ impl Connect<'_> {
         }
         Ok(Backend {
             channel,
-            scanner: ResponseScanner::new(BASE | self.fit.class),
+            scanner: ResponseScanner::new(BASE | self.key.shaping),
             member: self.member.clone(),
             serial: self.serial,
-            fit: self.fit,
+            key: self.key,
             is_mariadb: greeting.is_mariadb(),
             schema: self.schema,
             names: None,
@@ -160,11 +169,11 @@ impl Connect<'_> {
 
     async fn log_in(&self, channel: &mut Channel) -> Result<(Greeting, StatusFlags), ConnectFailure> {
         let credentials = BackendCredentials {
-            user: self.fit.user.as_bytes().to_vec(),
+            user: self.key.user.as_bytes().to_vec(),
             secret: self.secret.clone(),
             database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
-            capabilities: BASE | self.fit.class,
-            collation: self.fit.collation,
+            capabilities: BASE | self.key.shaping,
+            collation: self.key.collation,
             attributes: Vec::new(),
         };
         let mut frame = Frame::default();
@@ -176,7 +185,7 @@ impl Connect<'_> {
             login_packet(channel, &mut frame).await?;
             match login.on_payload(frame.payload())? {
                 ClientStep::Send(payload) => answer = payload,
-                ClientStep::Ready { capabilities, status } if capabilities.contains(self.fit.class) => {
+                ClientStep::Ready { capabilities, status } if capabilities.contains(self.key.shaping) => {
                     return Ok((greeting, status));
                 }
                 ClientStep::Ready { .. } => {
@@ -210,7 +219,7 @@ impl Backend {
         stream: UnixStream,
         member: Arc<MemberRuntime>,
         permit: OwnedSemaphorePermit,
-        fit: Fit,
+        key: PoolKey,
         scratch: Scratch,
     ) -> Self {
         Self {
@@ -218,7 +227,7 @@ impl Backend {
             scanner: ResponseScanner::new(BASE),
             member,
             serial: 0,
-            fit,
+            key,
             is_mariadb: true,
             schema: None,
             names: None,
@@ -275,6 +284,13 @@ impl Backend {
         let outcome = self.scanner.outcome().clone();
         self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
         Ok(outcome)
+    }
+
+    /// Follows the server's word on autocommit.
+    pub(crate) fn note_status(&mut self, status: Option<StatusFlags>) {
+        if let Some(status) = status {
+            self.autocommit = status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+        }
     }
 
     /// Makes the session of the connection as it was after the login, except for its schema.

@@ -12,6 +12,7 @@
 mod admin;
 mod backend;
 mod backend_statements;
+mod base_tables;
 mod channel;
 mod control;
 mod failpoint;
@@ -28,7 +29,6 @@ mod shared;
 mod snapshot;
 mod stats;
 mod store;
-mod tables;
 mod validate;
 mod worker;
 mod worker_handle;

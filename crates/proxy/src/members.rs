@@ -116,7 +116,7 @@ impl MemberRegistry {
 
 /// A member with what the configuration says of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct HostgroupMember {
     pub(crate) runtime: Arc<MemberRuntime>,
     pub(crate) server: Address,
     pub(crate) weight: u32,
@@ -139,16 +139,16 @@ pub(crate) enum Standing {
 #[derive(Clone, Debug)]
 pub(crate) struct HostgroupMembers {
     pub(crate) role: Role,
-    pub(crate) members: Vec<Placed>,
+    pub(crate) members: Vec<HostgroupMember>,
 }
 
 impl HostgroupMembers {
     /// Where an open connection to `runtime` stands, which may be a member of an earlier generation.
     pub(crate) fn standing(&self, runtime: &MemberRuntime) -> Standing {
-        let is_same = |member: &&Placed| {
+        let is_same = |member: &&HostgroupMember| {
             (member.runtime.host.as_str(), member.runtime.port) == (runtime.host.as_str(), runtime.port)
         };
-        let is_online = |member: &&Placed| member.status == MemberStatus::Online;
+        let is_online = |member: &&HostgroupMember| member.status == MemberStatus::Online;
         let writer = self.members.iter().find(is_online);
         match self.members.iter().find(is_same) {
             None => Standing::Gone,
@@ -163,8 +163,8 @@ impl HostgroupMembers {
 
     /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
     /// ago are left out, unless `even_avoided`. A writer hostgroup has one writer: its first online member.
-    pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&Placed> {
-        let usable = |member: &&Placed| {
+    pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&HostgroupMember> {
+        let usable = |member: &&HostgroupMember| {
             member.status == MemberStatus::Online
                 && (member.weight > 0 || self.role == Role::Writer)
                 && (even_avoided || !member.runtime.is_avoided())
@@ -219,7 +219,7 @@ mod tests {
                     use_tls: false,
                     status,
                 };
-                Placed {
+                HostgroupMember {
                     runtime: registry.get(HostgroupId(1), &member),
                     server: member.server,
                     weight,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use crate::backend::{Backend, Fit};
+use crate::backend::{Backend, PoolKey};
 
 /// Which connection a session would like best.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +44,11 @@ pub(crate) struct MemberFigures {
 impl Pool {
     /// Takes an idle connection that fits: the one the session used last, else the one used most recently. Connections
     /// that the server has closed, or said something on unasked, are dropped on the way.
-    pub(crate) fn take(&self, member: u64, fit: &Fit, preference: Preference) -> Option<Backend> {
+    pub(crate) fn take(&self, member: u64, key: &PoolKey, preference: Preference) -> Option<Backend> {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&member)?.idle;
         loop {
-            let fits = |backend: &Backend| backend.fit == *fit;
+            let fits = |backend: &Backend| backend.key == *key;
             let position = match preference.only {
                 Some(serial) => idle.iter().rposition(|backend| {
                     backend.serial == serial && backend.last_session == preference.session && fits(backend)
@@ -206,28 +206,28 @@ mod tests {
             }
         }
 
-        fn backend(&mut self, serial: u64, last_session: u64, fit: Fit) -> Backend {
+        fn backend(&mut self, serial: u64, last_session: u64, key: PoolKey) -> Backend {
             let (ours, theirs) = UnixStream::pair().unwrap();
             self.servers.push(theirs);
             let permit = self.member.permits.clone().try_acquire_owned().unwrap();
-            let mut backend = Backend::for_tests(ours, self.member.clone(), permit, fit, Scratch::new());
+            let mut backend = Backend::for_tests(ours, self.member.clone(), permit, key, Scratch::new());
             backend.serial = serial;
             backend.last_session = last_session;
             backend
         }
     }
 
-    fn fit(user: &str, has_schema: bool) -> Fit {
-        Fit {
+    fn key(user: &str, has_schema: bool) -> PoolKey {
+        PoolKey {
             user: Arc::from(user),
-            class: CapabilityFlags::empty(),
+            shaping: CapabilityFlags::empty(),
             collation: 45,
             has_schema,
         }
     }
 
-    fn take(pool: &Pool, fixture: &Fixture, fit: &Fit, session: u64, only: Option<u64>) -> Option<u64> {
-        let backend = pool.take(fixture.member.number, fit, Preference { session, only })?;
+    fn take(pool: &Pool, fixture: &Fixture, key: &PoolKey, session: u64, only: Option<u64>) -> Option<u64> {
+        let backend = pool.take(fixture.member.number, key, Preference { session, only })?;
         Some(backend.serial)
     }
 
@@ -235,25 +235,25 @@ mod tests {
     async fn a_session_gets_its_own_connection_back_or_the_latest() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         for (serial, session) in [(1, 7), (2, 8), (3, 9)] {
-            pool.give(fixture.backend(serial, session, fit("app", false)));
+            pool.give(fixture.backend(serial, session, key("app", false)));
         }
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), Some(1));
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), Some(3));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 7, None), Some(1));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 7, None), Some(3));
         assert_eq!(
-            take(&pool, &fixture, &fit("app", false), 7, Some(2)),
+            take(&pool, &fixture, &key("app", false), 7, Some(2)),
             None,
             "another session used it since"
         );
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, Some(2)), Some(2));
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), None);
+        assert_eq!(take(&pool, &fixture, &key("app", false), 8, Some(2)), Some(2));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), None);
     }
 
     #[tokio::test]
     async fn what_does_not_fit_is_not_given() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
-        pool.give(fixture.backend(1, 7, fit("app", true)));
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 7, None), None);
-        assert_eq!(take(&pool, &fixture, &fit("other", true), 7, None), None);
+        pool.give(fixture.backend(1, 7, key("app", true)));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 7, None), None);
+        assert_eq!(take(&pool, &fixture, &key("other", true), 7, None), None);
         assert!(pool.evict(fixture.member.number));
         assert!(!pool.evict(fixture.member.number));
         assert_eq!(fixture.member.connections(), 0, "its permit is free again");
@@ -262,12 +262,12 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_the_server_has_closed_is_passed_over() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
-        pool.give(fixture.backend(1, 7, fit("app", false)));
-        pool.give(fixture.backend(2, 7, fit("app", false)));
+        pool.give(fixture.backend(1, 7, key("app", false)));
+        pool.give(fixture.backend(2, 7, key("app", false)));
         drop(fixture.servers.pop());
         // The reactor has to hear of it first.
         tokio::task::yield_now().await;
-        let taken = take(&pool, &fixture, &fit("app", false), 7, None);
+        let taken = take(&pool, &fixture, &key("app", false), 7, None);
         assert_eq!(taken, Some(1));
     }
 
@@ -278,28 +278,28 @@ mod tests {
         let first = pool.wait(member);
         let second = pool.wait(member);
         fixture.member.waiting.store(2, Ordering::Relaxed);
-        pool.give(fixture.backend(1, 7, fit("app", false)));
+        pool.give(fixture.backend(1, 7, key("app", false)));
         first.given().await;
         // The first leaves without taking it: the second is called in its place.
         drop(first);
         second.given().await;
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), Some(1));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), Some(1));
         drop(second);
         // Nobody waits here, but somebody does elsewhere: it is closed for them.
-        pool.give(fixture.backend(2, 7, fit("app", false)));
-        assert_eq!(take(&pool, &fixture, &fit("app", false), 8, None), None);
+        pool.give(fixture.backend(2, 7, key("app", false)));
+        assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), None);
         assert_eq!(fixture.member.connections(), 0);
     }
 
     #[tokio::test]
     async fn connections_to_members_that_are_gone_are_closed() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
-        pool.give(fixture.backend(1, 7, fit("app", false)));
+        pool.give(fixture.backend(1, 7, key("app", false)));
         pool.prune(Duration::from_secs(3600), |_| true);
         assert_eq!(pool.figures()[0].idle, 1);
         pool.prune(Duration::from_secs(3600), |_| false);
         assert_eq!(pool.figures(), []);
-        pool.give(fixture.backend(2, 7, fit("app", false)));
+        pool.give(fixture.backend(2, 7, key("app", false)));
         pool.prune(Duration::ZERO, |_| true);
         assert_eq!(pool.figures()[0].idle, 0);
     }

@@ -17,7 +17,7 @@ use crate::admin;
 use crate::control::{Control, RestoreError};
 use crate::failpoint::{FailPoints, UnknownFailPoint};
 use crate::options::Options;
-use crate::shared::{Phase, Shared};
+use crate::shared::{Listener, Phase, Shared};
 use crate::store::{Store, StoreError};
 use crate::worker_handle::{NewSession, WorkerHandle};
 use crate::worker_thread;
@@ -89,7 +89,10 @@ impl Proxy {
             control,
             options.limits.clone(),
             options.server_version.clone(),
-            (options.listen.ip().to_string(), listen.port()),
+            Listener {
+                host: options.listen.ip().to_string(),
+                port: listen.port(),
+            },
         ));
         let workers = start_workers(&shared, options.workers)?;
         let (stop_accepting, stopped) = watch::channel(false);

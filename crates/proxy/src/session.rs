@@ -1,51 +1,63 @@
 //! A client's session: one task that reads commands, routes them, and forwards what servers answer.
+//!
+//! A session is a few values with one job each:
+//!
+//! * [`Client`]: the connection to the client, and what is spoken on it.
+//! * [`Login`]: who the client is, and the generation that the session follows.
+//! * [`Settings`]: what the client has set; each connection gets it before a statement.
+//! * [`PendingTransaction`]: BEGIN and savepoints that no server has seen yet.
+//! * [`HeldConnections`]: backend connections that stay with the session, each with the reasons.
+//! * [`Diagnostics`]: where questions about earlier statements can be answered.
+//! * [`RoutingState`]: what earlier statements mean for the routing of the next one.
+//! * [`SessionStatements`]: prepared statements.
 
+mod after_statement;
+mod align;
 mod answer;
 mod assumed;
-mod conclude;
-mod database;
+mod autocommit;
+mod checkout;
+mod client;
+mod diagnostics;
 mod execute_parameters;
 mod forward;
+mod held;
 mod holds;
-mod keep;
-mod leave;
+mod logical_schema;
 mod login;
-mod pending;
-mod place;
+mod pending_transaction;
 mod prepared;
-mod questions;
+mod requirements;
+mod reset;
+mod routing_state;
 mod schema;
-mod set;
+mod set_statement;
+mod settings;
 mod statement;
+mod statement_words;
 mod statements;
-mod text;
 mod wait;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use shardwright_rules::{HostgroupId, SessionView, Statement, Transaction};
-use shardwright_sql::SessionEffects;
-use shardwright_wire::{CapabilityFlags, Command, ConnectError, DecodeError, MysqlError, errors};
+use shardwright_rules::SessionView;
+use shardwright_wire::{Command, DecodeError, MysqlError, errors};
 
-use self::holds::Holds;
-use self::pending::Pending;
-use self::set::SetHistory;
+use self::client::Client;
+use self::diagnostics::Diagnostics;
+use self::held::HeldConnections;
+use self::login::Login;
+use self::pending_transaction::PendingTransaction;
+use self::routing_state::RoutingState;
+use self::settings::Settings;
 use self::statements::SessionStatements;
 use self::wait::Woken;
-use crate::backend::Backend;
 use crate::channel::{Channel, Frame};
 use crate::permit::Permit;
-use crate::set_names::SetNames;
 use crate::shared::Phase;
-use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
-use crate::worker::{Slot, Worker};
-
-/// Time that a connection is given to forget its session.
-const RESET_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::worker::{SessionWaker, Worker};
 
 /// The session is over.
 #[derive(Debug)]
@@ -58,77 +70,36 @@ pub(crate) enum End {
 
 type Flow<T = ()> = Result<T, End>;
 
-/// A backend connection that stays with the session.
-struct Held {
-    hostgroup: HostgroupId,
-    backend: Backend,
-    holds: Holds,
-    /// When brief holds end.
-    until: Option<Instant>,
-    /// The last entry of the session's SET history that the connection has.
-    replayed: u64,
-}
-
-/// The connection that ran the session's last statement, if that is still how it left it.
-#[derive(Clone, Copy)]
-struct Previous {
-    hostgroup: HostgroupId,
-    member: u64,
-    serial: u64,
-    /// Exchanges of the proxy's own on that connection until then.
-    exchanges: u64,
-}
-
-/// A serial number that no connection has.
-const NO_CONNECTION: u64 = u64::MAX;
-
 /// A session after its login.
 struct Session {
     worker: Rc<Worker>,
-    slot: Rc<Slot>,
+    waker: Rc<SessionWaker>,
+    /// Unique in its worker.
     number: u64,
-    connection_id: u32,
-    client: Channel,
-    capabilities: CapabilityFlags,
-    collation: u8,
-    client_ip: String,
-    snapshot: Arc<Snapshot>,
-    user: Arc<UserEntry>,
-    /// The generation that is followed does not have the user any more.
-    is_removed: bool,
-    _user_permit: Permit,
-    schema: Option<Arc<str>>,
-    names: Option<SetNames>,
-    autocommit: bool,
-    /// BEGIN and savepoints that no server has seen yet.
-    pending: Pending,
-    /// `SET TRANSACTION …` for the next transaction.
-    next_transaction: Option<Vec<u8>>,
-    next_query_flag_in: Option<u32>,
-    last_write: Option<Instant>,
-    history: SetHistory,
-    held: Vec<Held>,
-    /// As in [`SessionView::state_on`], for the statement that is being decided.
-    state_on: Vec<HostgroupId>,
-    previous: Option<Previous>,
-    /// The connection (its serial number) whose list of warnings is the session's. A statement that names no table and
-    /// warns of nothing leaves the list of an earlier one, and only where it runs itself.
-    warned_on: Option<u64>,
-    /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
-    is_answered_here: bool,
+    client: Client,
+    login: Login,
+    settings: Settings,
+    pending: PendingTransaction,
+    held: HeldConnections,
+    diagnostics: Diagnostics,
+    routing: RoutingState,
     statements: SessionStatements,
-    frame: Frame,
+}
+
+/// A client whose connection was accepted.
+pub(crate) struct Arrival {
+    pub(crate) channel: Channel,
+    pub(crate) peer: SocketAddr,
+    pub(crate) login_permit: Permit,
 }
 
 /// Serves a client from its greeting to its end.
-pub(crate) async fn serve(
-    worker: Rc<Worker>,
-    slot: Rc<Slot>,
-    number: u64,
-    mut channel: Channel,
-    peer: SocketAddr,
-    login_permit: Permit,
-) {
+pub(crate) async fn serve(worker: Rc<Worker>, waker: Rc<SessionWaker>, number: u64, arrival: Arrival) {
+    let Arrival {
+        mut channel,
+        peer,
+        login_permit,
+    } = arrival;
     let timeout = worker.shared.limits.handshake_timeout;
     let login = login::log_in(&worker, &mut channel, peer);
     let accepted = match tokio::time::timeout(timeout, login).await {
@@ -141,60 +112,35 @@ pub(crate) async fn serve(
     };
     drop(login_permit);
     let mut session = Session {
-        client: channel,
-        client_ip: client_ip(peer),
-        snapshot: accepted.snapshot,
-        user: accepted.user,
-        is_removed: false,
-        _user_permit: accepted.user_permit,
-        schema: accepted.schema,
-        capabilities: accepted.capabilities,
-        collation: accepted.collation,
-        connection_id: accepted.connection_id,
         worker,
-        slot,
+        waker,
         number,
-        names: None,
-        autocommit: true,
-        pending: Pending::default(),
-        next_transaction: None,
-        next_query_flag_in: None,
-        last_write: None,
-        history: SetHistory::default(),
-        held: Vec::new(),
-        state_on: Vec::new(),
-        previous: None,
-        warned_on: None,
-        is_answered_here: false,
+        client: Client::new(channel, accepted.capabilities),
+        login: accepted.login,
+        settings: Settings::new(accepted.schema),
+        pending: PendingTransaction::default(),
+        held: HeldConnections::default(),
+        diagnostics: Diagnostics::default(),
+        routing: RoutingState::default(),
         statements: SessionStatements::default(),
-        frame: Frame::default(),
     };
     session.run().await;
-    session.release_everything();
-}
-
-/// The address that rules compare with; IPv4 in its own form.
-fn client_ip(peer: SocketAddr) -> String {
-    match peer.ip() {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => ip.to_canonical().to_string(),
-    }
+    session.held.release_all(&session.worker);
 }
 
 impl Session {
     async fn run(&mut self) {
         loop {
-            let woken = self.next_command().await;
-            let flow = match woken {
+            let flow = match self.next_command().await {
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
-                    let mut frame = std::mem::take(&mut self.frame);
+                    let mut frame = std::mem::take(&mut self.client.frame);
                     let flow = self.command(&frame).await;
                     frame.clear();
-                    self.frame = frame;
+                    self.client.frame = frame;
                     flow
                 }
-                Woken::Refused(error, seq) => self.refuse_and_close(&error, seq).await,
+                Woken::Refused { error, seq } => self.refuse_and_close(&error, seq).await,
                 Woken::Gone => return,
             };
             if flow.is_err() {
@@ -208,7 +154,7 @@ impl Session {
         let seq = frame.next_seq();
         let command = match Command::decode(frame.payload()) {
             Ok(command) => command,
-            Err(error) => return self.send_error(seq, &malformed(error)).await,
+            Err(error) => return self.client.send_error(seq, &malformed(error)).await,
         };
         match command {
             Command::Quit => Err(End::ClientGone),
@@ -226,7 +172,7 @@ impl Session {
                 statement_id,
                 parameter,
                 data,
-            } => self.long_data(statement_id, parameter, data).await,
+            } => self.long_data(statement_id, parameter, data),
             Command::StmtClose(id) => {
                 self.statements.close(id);
                 Ok(())
@@ -257,66 +203,30 @@ impl Session {
 
     /// What routing may know of this session.
     fn view(&self) -> SessionView<'_> {
+        let listener = &self.worker.shared.listener;
         SessionView {
-            user: &self.user.name,
-            schema: self.schema.as_deref(),
-            client_addr: Some(&self.client_ip),
-            listener: Some((
-                self.worker.shared.listener.0.as_str(),
-                self.worker.shared.listener.1,
-            )),
-            transaction: self.transaction(),
+            user: &self.login.user.name,
+            schema: self.settings.schema.as_deref(),
+            client_addr: Some(&self.login.client_ip),
+            listener: Some((listener.host.as_str(), listener.port)),
+            transaction: self.held.transaction(),
             transaction_pending: !self.pending.is_empty(),
-            autocommit_off: !self.autocommit,
-            next_query_flag_in: self.next_query_flag_in,
+            autocommit_off: !self.settings.autocommit,
+            next_query_flag_in: self.routing.next_query_flag_in,
             locked_on: None,
-            since_write_ms: self.last_write.map(|write| write.elapsed().as_millis() as u64),
-            state_on: &self.state_on,
+            since_write_ms: self.routing.since_write_ms(),
+            state_on: &self.routing.state_on,
         }
-    }
-
-    /// Notes where the session keeps what the statement's answer may depend on.
-    fn note_state(&mut self, statement: &Statement<'_>) {
-        self.state_on.clear();
-        if self.held.is_empty() {
-            return;
-        }
-        let mut state = Holds::NOT_ON_READERS;
-        let effects = statement.shape().effects;
-        if effects.intersects(SessionEffects::USER_VARIABLE) {
-            state = state.with(Holds::USER_VARIABLES);
-        }
-        let keeping = self.held.iter().filter(|held| held.holds.intersects(state));
-        self.state_on.extend(keeping.map(|held| held.hostgroup));
-    }
-
-    /// The open transaction.
-    fn transaction(&self) -> Option<Transaction> {
-        let open = self
-            .held
-            .iter()
-            .find(|held| held.holds.intersects(Holds::IN_TRANSACTION))?;
-        Some(Transaction {
-            hostgroup: open.hostgroup,
-        })
     }
 
     fn is_in_transaction(&self) -> bool {
-        self.transaction().is_some() || !self.pending.is_empty()
+        self.held.transaction().is_some() || !self.pending.is_empty()
     }
 
     /// Takes the generation that is served now, unless a transaction is open: that one ends as it began.
     fn renew_snapshot(&mut self) {
-        if self.worker.is_current(&self.snapshot) || self.is_in_transaction() {
-            return;
-        }
-        self.snapshot = self.worker.snapshot();
-        match self.snapshot.users.get(&self.user.name) {
-            Some(user) => {
-                self.user = user.clone();
-                self.is_removed = false;
-            }
-            None => self.is_removed = true,
+        if !self.worker.is_current(&self.login.snapshot) && !self.is_in_transaction() {
+            self.login.follow(self.worker.snapshot());
         }
     }
 
@@ -328,12 +238,4 @@ impl Session {
 /// The error for a command that is too short.
 fn malformed(error: DecodeError) -> MysqlError {
     errors::MALFORMED_PACKET.with(format_args!("Malformed communication packet: {error}"))
-}
-
-/// Whether a server's refusal is about this login and not about the server.
-fn is_about_login(error: &ConnectError) -> Option<&MysqlError> {
-    match error {
-        ConnectError::Refused(error) if matches!(error.code, 1044 | 1045 | 1049 | 1698) => Some(error),
-        _ => None,
-    }
 }

@@ -23,13 +23,19 @@ pub(crate) enum Phase {
     Stopping,
 }
 
+/// An address that clients connect to, as rules compare it.
+pub(crate) struct Listener {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
 /// Shared by the acceptor, the workers and the admin port.
 pub(crate) struct Shared {
     pub(crate) control: Control,
     pub(crate) limits: Limits,
     pub(crate) server_version: String,
-    /// Address and port of the listener as configured.
-    pub(crate) listener: (String, u16),
+    /// Where clients connect, as configured.
+    pub(crate) listener: Listener,
     pub(crate) started: Instant,
     pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
     phase: AtomicU8,
@@ -41,12 +47,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        control: Control,
-        limits: Limits,
-        server_version: String,
-        listener: (String, u16),
-    ) -> Self {
+    pub(crate) fn new(control: Control, limits: Limits, server_version: String, listener: Listener) -> Self {
         Self {
             control,
             limits,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, Names, NativeStep, User};
 
-use crate::members::{HostgroupMembers, MemberRegistry, Placed};
+use crate::members::{HostgroupMember, HostgroupMembers, MemberRegistry};
 use crate::secrets::Credentials;
 use crate::store::Generation;
 use crate::validate::{self, Problem};
@@ -176,7 +176,7 @@ fn hostgroups(
     registry: &MemberRegistry,
 ) -> FxHashMap<HostgroupId, HostgroupMembers> {
     let entry = |hostgroup: &shardwright_rules::Hostgroup| {
-        let members = hostgroup.members.iter().map(|member| Placed {
+        let members = hostgroup.members.iter().map(|member| HostgroupMember {
             runtime: registry.get(hostgroup.id, member),
             server: member.server.clone(),
             weight: member.weight,

@@ -9,21 +9,21 @@ use std::time::Instant;
 use arc_swap::{ArcSwap, Cache};
 use rustc_hash::FxHashMap;
 
+use crate::base_tables::BaseTables;
 use crate::channel::Scratch;
 use crate::pool::Pool;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Counters;
-use crate::tables::KnownTables;
 
 /// What a session leaves with its worker so that it can be woken.
-pub(crate) struct Slot {
+pub(crate) struct SessionWaker {
     waker: RefCell<Option<Waker>>,
     /// When the session wants to be woken.
     pub(crate) deadline: Cell<Option<Instant>>,
 }
 
-impl Slot {
+impl SessionWaker {
     /// Wakes this task at the deadline, and when something changes.
     pub(crate) fn register(&self, cx: &Context<'_>) {
         let mut waker = self.waker.borrow_mut();
@@ -45,9 +45,9 @@ pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
     pub(crate) counters: Counters,
-    pub(crate) tables: RefCell<KnownTables>,
+    pub(crate) base_tables: RefCell<BaseTables>,
     snapshot: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
-    slots: RefCell<FxHashMap<u64, Rc<Slot>>>,
+    wakers: RefCell<FxHashMap<u64, Rc<SessionWaker>>>,
     next: Cell<u64>,
     random: Cell<u64>,
 }
@@ -60,8 +60,8 @@ impl Worker {
             pool: Pool::default(),
             counters: Counters::new(shared.limits.max_digests),
             snapshot: RefCell::new(Cache::new(snapshot)),
-            slots: RefCell::default(),
-            tables: RefCell::default(),
+            wakers: RefCell::default(),
+            base_tables: RefCell::default(),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
             shared,
@@ -100,29 +100,29 @@ impl Worker {
     }
 
     /// Registers a session; it must be given back with [`Worker::forget`].
-    pub(crate) fn remember(&self, session: u64) -> Rc<Slot> {
-        let slot = Rc::new(Slot {
+    pub(crate) fn remember(&self, session: u64) -> Rc<SessionWaker> {
+        let waker = Rc::new(SessionWaker {
             waker: RefCell::new(None),
             deadline: Cell::new(None),
         });
-        self.slots.borrow_mut().insert(session, slot.clone());
-        slot
+        self.wakers.borrow_mut().insert(session, waker.clone());
+        waker
     }
 
     pub(crate) fn forget(&self, session: u64) {
-        self.slots.borrow_mut().remove(&session);
+        self.wakers.borrow_mut().remove(&session);
     }
 
     fn wake_all(&self) {
-        self.slots.borrow().values().for_each(|slot| slot.wake());
+        self.wakers.borrow().values().for_each(|waker| waker.wake());
     }
 
     /// Wakes the sessions whose time has come, and closes connections that were idle for too long.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
-        for slot in self.slots.borrow().values() {
-            if slot.deadline.get().is_some_and(|deadline| deadline <= now) {
-                slot.wake();
+        for waker in self.wakers.borrow().values() {
+            if waker.deadline.get().is_some_and(|deadline| deadline <= now) {
+                waker.wake();
             }
         }
         let snapshot = self.snapshot();

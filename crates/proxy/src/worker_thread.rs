@@ -97,7 +97,7 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
         load,
     };
     bump(&worker.counters.totals.sessions);
-    let slot = worker.remember(number);
+    let waker = worker.remember(number);
     // A panic ends this task alone: tokio catches it, and the parts of the session are dropped on the way.
     tokio::task::spawn_local(async move {
         let _entry = entry;
@@ -110,6 +110,11 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
         };
         let channel = Channel::new(Socket::Tcp(stream), worker.scratch.clone());
         let _permit = new.session_permit;
-        session::serve(worker, slot, number, channel, new.peer, new.login_permit).await;
+        let arrival = session::Arrival {
+            channel,
+            peer: new.peer,
+            login_permit: new.login_permit,
+        };
+        session::serve(worker, waker, number, arrival).await;
     });
 }

@@ -1,9 +1,9 @@
 //! Answers that the proxy gives by itself.
 
 use shardwright_rules::Rejection;
-use shardwright_wire::{EofPacket, MysqlError, OkPacket, StatusFlags, errors};
+use shardwright_wire::{MysqlError, StatusFlags, errors};
 
-use super::text::rejected;
+use super::statement_words::rejected;
 use super::{End, Flow, Session};
 use crate::stats::Reason;
 
@@ -11,43 +11,26 @@ impl Session {
     /// The status that goes with the proxy's own answers.
     pub(super) fn status(&self) -> StatusFlags {
         let mut status = StatusFlags::empty();
-        status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
+        status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.settings.autocommit);
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.is_in_transaction());
         status
     }
 
     pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8]) -> Flow {
-        self.is_answered_here = true;
-        let ok = OkPacket {
-            status: self.status(),
-            info,
-            ..OkPacket::default()
-        };
-        let mut payload = Vec::with_capacity(16 + info.len());
-        ok.encode(&mut payload, self.capabilities);
-        self.send(seq, &payload).await
+        self.diagnostics.answered_here();
+        let status = self.status();
+        self.client.send_ok(seq, info, status).await
     }
 
     pub(super) async fn send_eof(&mut self, seq: u8) -> Flow {
-        let eof = EofPacket {
-            warnings: 0,
-            status: self.status(),
-        };
-        let mut payload = Vec::new();
-        eof.encode(&mut payload);
-        self.send(seq, &payload).await
-    }
-
-    pub(super) async fn send_error(&mut self, seq: u8, error: &MysqlError) -> Flow {
-        let mut payload = Vec::new();
-        error.encode(&mut payload);
-        self.send(seq, &payload).await
+        let status = self.status();
+        self.client.send_eof(seq, status).await
     }
 
     /// An error of the proxy's own about a statement; it is counted.
     pub(super) async fn refuse(&mut self, seq: u8, error: &MysqlError) -> Flow {
         self.worker.counters.refused(Reason::Error(error.code));
-        self.send_error(seq, error).await
+        self.client.send_error(seq, error).await
     }
 
     /// What the rules say no to; it is counted by its reason.
@@ -55,7 +38,7 @@ impl Session {
         let by_number = Reason::Error(rejection.code);
         let reason = rejection.refusal.map_or(by_number, Reason::Refusal);
         self.worker.counters.refused(reason);
-        self.send_error(seq, &rejected(rejection)).await
+        self.client.send_error(seq, &rejected(rejection)).await
     }
 
     /// An error after which the connection is closed.
@@ -68,11 +51,6 @@ impl Session {
         self.refuse(seq, &errors::UNKNOWN_COM.with(what)).await
     }
 
-    pub(super) async fn send(&mut self, mut seq: u8, payload: &[u8]) -> Flow {
-        self.client.queue(&mut seq, payload);
-        self.client.flush().await.map_err(|_| End::ClientGone)
-    }
-
     /// COM_STATISTICS.
     pub(super) async fn statistics(&mut self, seq: u8) -> Flow {
         let shared = &self.worker.shared;
@@ -82,6 +60,6 @@ impl Session {
             shared.sessions(),
             self.worker.counters.totals.questions.get()
         );
-        self.send(seq, text.as_bytes()).await
+        self.client.send(seq, text.as_bytes()).await
     }
 }

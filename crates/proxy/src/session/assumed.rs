@@ -7,59 +7,66 @@ use shardwright_rules::refusal::{self, Refusal};
 use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
+use super::Session;
+use super::checkout::CheckoutError;
+use super::held::Held;
 use super::holds::Holds;
-use super::place::{Trouble, lost};
-use super::statement::Run;
-use super::{Held, NO_CONNECTION, Previous, Session};
-use crate::tables::{Era, question};
+use super::statement::RoutedStatement;
+use crate::base_tables::{AskedFor, Era, question};
 
 impl Session {
     /// Sees to it that these are base tables: those that are not known to be are asked for on the connection that the
     /// statement is to run on.
-    pub(super) async fn confirm(&mut self, held: &mut Held, run: &Run<'_>) -> Result<(), Trouble> {
-        for table in &run.assumed {
+    pub(super) async fn confirm(
+        &mut self,
+        held: &mut Held,
+        routed: &RoutedStatement<'_>,
+    ) -> Result<(), CheckoutError> {
+        for table in &routed.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
             if self
                 .worker
-                .tables
+                .base_tables
                 .borrow_mut()
                 .is_base(era, hostgroup, table, Instant::now())
             {
                 continue;
             }
-            if run.target.asks {
-                return Err(Trouble::Refused(errors::UNKNOWN.with(
+            if routed.requirements.asks {
+                return Err(CheckoutError::Refused(errors::UNKNOWN.with(
                     "the proxy must ask the server what the statement's tables are, and its question would take the place \
                      of the statement that this one asks about; ask in a statement without tables",
                 )));
             }
             let asked = question(table);
             let exchange = held.backend.exchange(Command::Query(asked.as_bytes())).await;
-            let outcome = exchange.map_err(|error| Trouble::Fatal(lost(&error)))?;
+            let outcome = exchange.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
             // The question has taken the place of the statement that could be asked about.
-            held.holds = held.holds.without(Holds::WARNINGS.with(Holds::FOUND_ROWS));
-            self.warned_on = Some(NO_CONNECTION);
+            held.holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
+            self.diagnostics.lose_warnings();
             if outcome.error.is_none() && outcome.rows == 1 {
-                let mut tables = self.worker.tables.borrow_mut();
-                tables.learn((era, self.era()), hostgroup, table, Instant::now());
+                let mut tables = self.worker.base_tables.borrow_mut();
+                let asked = AskedFor {
+                    hostgroup,
+                    table,
+                    era,
+                };
+                tables.learn(&asked, self.era(), Instant::now());
             }
             let refused = match outcome.error {
-                Some(error) => Some(Trouble::Refused(error)),
+                Some(error) => Some(CheckoutError::Refused(error)),
                 None if outcome.rows > 1 => {
                     let message = refusal::not_a_base_table(&table.map, &table.schema, &table.table);
                     let rejection = Refusal::NotABaseTable.rejection(message, None);
-                    Some(Trouble::Rejected(Box::new(rejection)))
+                    Some(CheckoutError::Rejected(Box::new(rejection)))
                 }
                 None => None,
             };
-            if let Some(trouble) = refused {
+            if let Some(refused) = refused {
                 // Questions about the statement before are refused.
-                self.previous = self.previous.map(|previous| Previous {
-                    serial: NO_CONNECTION,
-                    ..previous
-                });
-                return Err(trouble);
+                self.diagnostics.lose_previous();
+                return Err(refused);
             }
         }
         Ok(())
@@ -67,7 +74,7 @@ impl Session {
 
     fn era(&self) -> Era {
         Era {
-            generation: self.snapshot.generation,
+            generation: self.login.snapshot.generation,
             changes: self.worker.shared.table_changes(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
 use shardwright_wire::{ResponseScanner, ResponseShape, ScanEvent};
@@ -26,7 +27,10 @@ pub(super) struct Transmission<'a> {
 /// An answer that was forwarded whole; what it was is in the backend's scanner.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
-    pub(super) received: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_received: u64,
+    /// From sending to the end of the answer.
+    pub(super) time: Duration,
 }
 
 /// Why an answer was not forwarded whole.
@@ -49,6 +53,7 @@ pub(super) async fn forward(
     backend: &mut Backend,
     transmission: &Transmission<'_>,
 ) -> Result<Traffic, Broken> {
+    let started = Instant::now();
     backend.scanner.begin(transmission.shape, transmission.next_seq);
     let mut unsent = Some(transmission.bytes);
     let mut forwarding = Forwarding {
@@ -67,7 +72,12 @@ pub(super) async fn forward(
         }
         forwarding.poll(cx, &mut backend.channel)
     })
-    .await
+    .await?;
+    Ok(Traffic {
+        bytes_sent: transmission.bytes.len() as u64,
+        bytes_received: forwarding.received,
+        time: started.elapsed(),
+    })
 }
 
 struct Forwarding<'a> {
@@ -81,7 +91,7 @@ struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>, backend: &mut Channel) -> Poll<Result<Traffic, Broken>> {
+    fn poll(&mut self, cx: &mut Context<'_>, backend: &mut Channel) -> Poll<Result<(), Broken>> {
         loop {
             match self.client.poll_flush(cx) {
                 Poll::Ready(Ok(())) => {}
@@ -91,9 +101,7 @@ impl Forwarding<'_> {
             // A server that answers before it has read everything, or instead of it, is heard all the same.
             let flushed = backend.poll_flush(cx);
             if self.is_complete && flushed.is_ready() {
-                return Poll::Ready(Ok(Traffic {
-                    received: self.received,
-                }));
+                return Poll::Ready(Ok(()));
             }
             match backend.poll_bytes(cx, |_, cx, bytes| self.take(cx, bytes)) {
                 Poll::Ready(Ok(Ok(()))) => {}
@@ -143,7 +151,7 @@ impl Forwarding<'_> {
     }
 
     /// While the server works, notices a client that goes away.
-    fn watch_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<Traffic, Broken>> {
+    fn watch_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         while self.client.unread() < MAX_SENT_AHEAD {
             match self.client.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(Broken::Client)),

@@ -3,53 +3,56 @@
 
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 
-/// A set of reasons. Empty: the connection is as any session of its user must find it, apart from what is tracked
-/// and restored (schema, character set).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holds(u32);
+bitflags::bitflags! {
+    /// A set of reasons. Empty: the connection is as any session of its user must find it, apart from what is tracked
+    /// and restored (schema, character set).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) struct Holds: u32 {
+        const TRANSACTION = 1;
+        const XA = 1 << 1;
+        const AUTOCOMMIT = 1 << 2;
+        /// SETs that can be replayed on further connections.
+        const SESSION_VARIABLES = 1 << 3;
+        /// SETs that cannot.
+        const UNKNOWN_SET = 1 << 4;
+        const USER_VARIABLES = 1 << 5;
+        const TEMPORARY_TABLES = 1 << 6;
+        const TABLE_LOCKS = 1 << 7;
+        const NAMED_LOCKS = 1 << 8;
+        const NAMED_STATEMENTS = 1 << 9;
+        const HANDLERS = 1 << 10;
+        const SEQUENCES = 1 << 11;
+        const UNKNOWN_CODE = 1 << 12;
+        const RULE = 1 << 13;
+        const INSERT_ID = 1 << 14;
+        const WARNINGS = 1 << 15;
+        const FOUND_ROWS = 1 << 16;
+        /// A statement that may read tables has switched autocommit. MariaDB 10.11 then does not know of the transaction
+        /// that is open: its status does not tell, and COM_RESET_CONNECTION does not end it.
+        const AUTOCOMMIT_BY_CODE = 1 << 17;
+
+        /// Reasons that end by themselves after a while.
+        const BRIEF = Self::INSERT_ID.bits() | Self::WARNINGS.bits() | Self::FOUND_ROWS.bits();
+        /// What a further connection can be given as well, or is asked about right after its statement or never.
+        const REPEATABLE = Self::SESSION_VARIABLES.bits() | Self::AUTOCOMMIT.bits() | Self::BRIEF.bits();
+        /// What only closing the connection puts an end to.
+        const UNTIL_CLOSED = Self::XA.bits() | Self::AUTOCOMMIT_BY_CODE.bits();
+        /// A transaction is open.
+        const IN_TRANSACTION = Self::TRANSACTION.bits() | Self::XA.bits();
+        /// State that a statement elsewhere would miss without a word: it is refused instead.
+        const NOT_ELSEWHERE = Self::TABLE_LOCKS.bits() | Self::UNKNOWN_SET.bits();
+        /// State that a statement that reads or writes rows elsewhere would miss: a temporary table hides the table of its
+        /// name, and code that is not in the text may have made one, or set variables.
+        const NO_WORK_ELSEWHERE = Self::TEMPORARY_TABLES.bits() | Self::UNKNOWN_CODE.bits();
+        /// State on a writer for which reads stay there.
+        const NOT_ON_READERS = Self::NOT_ELSEWHERE.bits()
+            | Self::NO_WORK_ELSEWHERE.bits()
+            | Self::NAMED_LOCKS.bits()
+            | Self::XA.bits();
+    }
+}
 
 impl Holds {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const TRANSACTION: Self = Self(1);
-    pub(crate) const XA: Self = Self(1 << 1);
-    pub(crate) const AUTOCOMMIT: Self = Self(1 << 2);
-    /// SETs that can be replayed on further connections.
-    pub(crate) const SESSION_VARIABLES: Self = Self(1 << 3);
-    /// SETs that cannot.
-    pub(crate) const UNKNOWN_SET: Self = Self(1 << 4);
-    pub(crate) const USER_VARIABLES: Self = Self(1 << 5);
-    pub(crate) const TEMPORARY_TABLES: Self = Self(1 << 6);
-    pub(crate) const TABLE_LOCKS: Self = Self(1 << 7);
-    pub(crate) const NAMED_LOCKS: Self = Self(1 << 8);
-    pub(crate) const NAMED_STATEMENTS: Self = Self(1 << 9);
-    pub(crate) const HANDLERS: Self = Self(1 << 10);
-    pub(crate) const SEQUENCES: Self = Self(1 << 11);
-    pub(crate) const UNKNOWN_CODE: Self = Self(1 << 12);
-    pub(crate) const RULE: Self = Self(1 << 13);
-    pub(crate) const INSERT_ID: Self = Self(1 << 14);
-    pub(crate) const WARNINGS: Self = Self(1 << 15);
-    pub(crate) const FOUND_ROWS: Self = Self(1 << 16);
-    /// A statement that may read tables has switched autocommit. MariaDB 10.11 then does not know of the transaction
-    /// that is open: its status does not tell, and COM_RESET_CONNECTION does not end it.
-    pub(crate) const AUTOCOMMIT_BY_CODE: Self = Self(1 << 17);
-
-    /// Reasons that end by themselves after a while.
-    pub(crate) const BRIEF: Self = Self(Self::INSERT_ID.0 | Self::WARNINGS.0 | Self::FOUND_ROWS.0);
-    /// What a further connection can be given as well, or is asked about right after its statement or never.
-    pub(crate) const REPEATABLE: Self = Self(Self::SESSION_VARIABLES.0 | Self::AUTOCOMMIT.0 | Self::BRIEF.0);
-    /// What only closing the connection puts an end to.
-    pub(crate) const UNTIL_CLOSED: Self = Self(Self::XA.0 | Self::AUTOCOMMIT_BY_CODE.0);
-    /// A transaction is open.
-    pub(crate) const IN_TRANSACTION: Self = Self(Self::TRANSACTION.0 | Self::XA.0);
-    /// State that a statement elsewhere would miss without a word: it is refused instead.
-    pub(crate) const NOT_ELSEWHERE: Self = Self(Self::TABLE_LOCKS.0 | Self::UNKNOWN_SET.0);
-    /// State that a statement that reads or writes rows elsewhere would miss: a temporary table hides the table of its
-    /// name, and code that is not in the text may have made one, or set variables.
-    pub(crate) const NO_WORK_ELSEWHERE: Self = Self(Self::TEMPORARY_TABLES.0 | Self::UNKNOWN_CODE.0);
-    /// State on a writer for which reads stay there.
-    pub(crate) const NOT_ON_READERS: Self =
-        Self(Self::NOT_ELSEWHERE.0 | Self::NO_WORK_ELSEWHERE.0 | Self::NAMED_LOCKS.0 | Self::XA.0);
-
     const TEXTS: [(Self, &'static str); 18] = [
         (Self::TRANSACTION, "an open transaction"),
         (Self::XA, "an XA transaction"),
@@ -73,30 +76,6 @@ impl Holds {
             "an autocommit that was not set to 0 or 1 in the text",
         ),
     ];
-
-    pub(crate) fn is_empty(self) -> bool {
-        self == Self::NONE
-    }
-
-    pub(crate) fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    pub(crate) fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(crate) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    fn set(self, what: Self, is_set: bool) -> Self {
-        if is_set {
-            self.with(what)
-        } else {
-            self.without(what)
-        }
-    }
 
     /// The reasons, human-readable.
     pub(crate) fn texts(self) -> String {
@@ -156,18 +135,17 @@ pub(crate) enum Ending {
 /// The reasons after a statement, from those before it.
 pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
     let effects = facts.shape.effects;
-    let has = |effect| effects.intersects(effect);
     let mut holds = before;
     if facts.ending != Ending::Asks {
-        holds = holds.without(Holds::WARNINGS.with(Holds::FOUND_ROWS));
+        holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
     }
     if let Some(in_transaction) = facts.in_transaction {
-        holds = holds.set(Holds::TRANSACTION, in_transaction);
+        holds.set(Holds::TRANSACTION, in_transaction);
     }
-    holds = holds.set(Holds::AUTOCOMMIT, !facts.autocommit);
+    holds.set(Holds::AUTOCOMMIT, !facts.autocommit);
     if facts.shape.class == StatementClass::Xa {
         let is_over = facts.ending == Ending::Xa && !facts.failed;
-        holds = holds.set(Holds::XA, !is_over);
+        holds.set(Holds::XA, !is_over);
     }
     for (effect, hold) in [
         (SessionEffects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLES),
@@ -178,36 +156,36 @@ pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
         (SessionEffects::SEQUENCE, Holds::SEQUENCES),
         (SessionEffects::FOUND_ROWS, Holds::FOUND_ROWS),
     ] {
-        if has(effect) {
-            holds = holds.with(hold);
+        if effects.intersects(effect) {
+            holds |= hold;
         }
     }
     if facts.ending == Ending::TableLocks && !facts.failed {
-        holds = holds.without(Holds::TABLE_LOCKS);
+        holds.remove(Holds::TABLE_LOCKS);
     }
-    holds = match facts.set {
-        SetLeft::Nothing => holds,
-        SetLeft::Replayable => holds.with(Holds::SESSION_VARIABLES),
-        SetLeft::Unknown => holds.with(Holds::UNKNOWN_SET),
+    holds |= match facts.set {
+        SetLeft::Nothing => Holds::empty(),
+        SetLeft::Replayable => Holds::SESSION_VARIABLES,
+        SetLeft::Unknown => Holds::UNKNOWN_SET,
     };
-    holds.with(by_choice(facts))
+    holds | by_choice(facts)
 }
 
 /// Reasons that a rule can wave aside.
 fn by_choice(facts: &After<'_>) -> Holds {
     let has = |effect| facts.shape.effects.intersects(effect);
-    let mut holds = Holds::NONE;
+    let mut holds = Holds::empty();
     if facts.multiplex == Some(0) {
-        holds = holds.with(Holds::RULE);
+        holds |= Holds::RULE;
     }
     if facts.multiplex == Some(1) {
         return holds;
     }
     if has(SessionEffects::USER_VARIABLE) && facts.multiplex != Some(2) {
-        holds = holds.with(Holds::USER_VARIABLES);
+        holds |= Holds::USER_VARIABLES;
     }
     if has(SessionEffects::UNKNOWN) {
-        holds = holds.with(Holds::UNKNOWN_CODE);
+        holds |= Holds::UNKNOWN_CODE;
     }
     // SELECT and DO have no field for the id in their answer, so it cannot be seen whether one was left.
     let may_leave_id = has(SessionEffects::INSERT_ID)
@@ -216,10 +194,10 @@ fn by_choice(facts: &After<'_>) -> Holds {
             StatementClass::Select | StatementClass::Do | StatementClass::Set
         );
     if facts.insert_id != 0 || may_leave_id {
-        holds = holds.with(Holds::INSERT_ID);
+        holds |= Holds::INSERT_ID;
     }
     if facts.warnings != 0 {
-        holds = holds.with(Holds::WARNINGS);
+        holds |= Holds::WARNINGS;
     }
     holds
 }
@@ -257,7 +235,7 @@ mod tests {
             "SHOW TABLES",
             "COMMIT",
         ] {
-            assert_eq!(holds_after(Holds::NONE, sql, |_| ()), Holds::NONE, "{sql}");
+            assert_eq!(holds_after(Holds::empty(), sql, |_| ()), Holds::empty(), "{sql}");
         }
     }
 
@@ -276,32 +254,32 @@ mod tests {
             ("SELECT LAST_INSERT_ID(5)", Holds::INSERT_ID),
             ("XA START 'a'", Holds::XA),
         ] {
-            let holds = holds_after(Holds::NONE, sql, |_| ());
+            let holds = holds_after(Holds::empty(), sql, |_| ());
             assert!(holds.intersects(expected), "{sql}: {}", holds.texts());
         }
     }
 
     #[test]
     fn a_transaction_lasts_as_long_as_the_server_says() {
-        let open = holds_after(Holds::NONE, "BEGIN", |facts| facts.in_transaction = Some(true));
+        let open = holds_after(Holds::empty(), "BEGIN", |facts| facts.in_transaction = Some(true));
         assert_eq!(open, Holds::TRANSACTION);
         let unsaid = holds_after(open, "SELECT 1", |facts| facts.in_transaction = None);
         assert_eq!(unsaid, Holds::TRANSACTION);
-        assert_eq!(holds_after(open, "COMMIT", |_| ()), Holds::NONE);
+        assert_eq!(holds_after(open, "COMMIT", |_| ()), Holds::empty());
     }
 
     #[test]
     fn warnings_and_found_rows_last_until_the_next_statement_that_does_not_ask() {
-        let left = holds_after(Holds::NONE, "SELECT 1/0", |facts| facts.warnings = 1);
+        let left = holds_after(Holds::empty(), "SELECT 1/0", |facts| facts.warnings = 1);
         assert_eq!(left, Holds::WARNINGS);
         let asked = holds_after(left, "SHOW WARNINGS", |facts| facts.ending = Ending::Asks);
         assert_eq!(asked, Holds::WARNINGS);
-        assert_eq!(holds_after(asked, "SELECT 1", |_| ()), Holds::NONE);
+        assert_eq!(holds_after(asked, "SELECT 1", |_| ()), Holds::empty());
     }
 
     #[test]
     fn an_insert_id_outlasts_other_statements() {
-        let left = holds_after(Holds::NONE, "INSERT INTO t VALUES (NULL)", |facts| {
+        let left = holds_after(Holds::empty(), "INSERT INTO t VALUES (NULL)", |facts| {
             facts.insert_id = 7
         });
         assert_eq!(left, Holds::INSERT_ID);
@@ -310,19 +288,19 @@ mod tests {
 
     #[test]
     fn rules_can_keep_and_release() {
-        let kept = holds_after(Holds::NONE, "SELECT 1", |facts| facts.multiplex = Some(0));
+        let kept = holds_after(Holds::empty(), "SELECT 1", |facts| facts.multiplex = Some(0));
         assert_eq!(kept, Holds::RULE);
         for (multiplex, expected) in [
-            (Some(1), Holds::NONE),
-            (Some(2), Holds::NONE),
+            (Some(1), Holds::empty()),
+            (Some(2), Holds::empty()),
             (None, Holds::USER_VARIABLES),
         ] {
             assert_eq!(
-                holds_after(Holds::NONE, "SELECT @a", |facts| facts.multiplex = multiplex),
+                holds_after(Holds::empty(), "SELECT @a", |facts| facts.multiplex = multiplex),
                 expected
             );
         }
-        let in_transaction = holds_after(Holds::NONE, "BEGIN", |facts| {
+        let in_transaction = holds_after(Holds::empty(), "BEGIN", |facts| {
             facts.multiplex = Some(1);
             facts.in_transaction = Some(true);
         });
@@ -341,14 +319,14 @@ mod tests {
                 facts.failed = failed;
             })
         };
-        assert_eq!(unlock(false), Holds::NONE);
+        assert_eq!(unlock(false), Holds::empty());
         assert_eq!(unlock(true), Holds::TABLE_LOCKS);
     }
 
     #[test]
     fn reasons_are_named() {
         assert_eq!(
-            Holds::TRANSACTION.with(Holds::WARNINGS).texts(),
+            (Holds::TRANSACTION | Holds::WARNINGS).texts(),
             "an open transaction, SHOW WARNINGS"
         );
     }

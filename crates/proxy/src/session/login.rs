@@ -1,17 +1,16 @@
 //! The login of a client: greeting, proof, limits.
 
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use shardwright_wire::auth::Scramble;
+use shardwright_wire::auth::{NativeVerifier, Scramble};
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
 use shardwright_wire::{
     CapabilityFlags, ErrorCode, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
     PRE_AUTH_MAX_PAYLOAD, PacketError, ServerLogin, StatusFlags, errors,
 };
 
-use crate::backend::{BASE, CLASS};
+use crate::backend::{BASE, SHAPING};
 use crate::channel::{Channel, Frame, ReadError};
 use crate::permit::Permit;
 use crate::shared::Phase;
@@ -28,8 +27,8 @@ const MAX_SCHEMA: usize = 256;
 
 /// What clients may use. `CLIENT_DEPRECATE_EOF`, `CLIENT_SESSION_TRACK`, `CLIENT_MULTI_STATEMENTS`,
 /// `CLIENT_LOCAL_FILES`, TLS and compression are not offered.
-pub(super) const OFFERED: CapabilityFlags = BASE
-    .union(CLASS)
+const OFFERED: CapabilityFlags = BASE
+    .union(SHAPING)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
     .union(CapabilityFlags::CLIENT_CONNECT_ATTRS)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
@@ -37,19 +36,59 @@ pub(super) const OFFERED: CapabilityFlags = BASE
     .union(CapabilityFlags::CLIENT_INTERACTIVE)
     .union(CapabilityFlags::CLIENT_RESERVED);
 
-/// A client that has proved who it is.
-pub(super) struct Accepted {
+/// Who a session belongs to, and the generation that it follows.
+pub(super) struct Login {
     pub(super) connection_id: u32,
-    pub(super) capabilities: CapabilityFlags,
+    pub(super) client_ip: String,
     pub(super) collation: u8,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) user: Arc<UserEntry>,
-    pub(super) user_permit: Permit,
+    /// The generation that is followed does not have the user any more.
+    pub(super) is_removed: bool,
+    /// One of the sessions that the user may have.
+    pub(super) permit: Permit,
+}
+
+impl Login {
+    /// Follows another generation.
+    pub(super) fn follow(&mut self, snapshot: Arc<Snapshot>) {
+        self.snapshot = snapshot;
+        match self.snapshot.users.get(&self.user.name) {
+            Some(user) => {
+                self.user = user.clone();
+                self.is_removed = false;
+            }
+            None => self.is_removed = true,
+        }
+    }
+
+    /// Whether no server has a schema under this name.
+    pub(super) fn is_logical(&self, schema: Option<&str>) -> bool {
+        schema.is_some_and(|schema| self.snapshot.is_logical_schema(schema, &self.user.name))
+    }
+}
+
+/// A client that has proved who it is, and how its session begins.
+pub(super) struct Accepted {
+    pub(super) login: Login,
+    pub(super) capabilities: CapabilityFlags,
     pub(super) schema: Option<Arc<str>>,
 }
 
+/// What a login came to.
+struct Verdict {
+    result: Result<Accepted, MysqlError>,
+    /// The sequence number of the answer.
+    seq: u8,
+}
+
+/// The address that rules compare with; IPv4 in its own form.
+fn client_ip(peer: SocketAddr) -> String {
+    peer.ip().to_canonical().to_string()
+}
+
 /// Logs a client in; `None` when it was refused or went away.
-pub(super) async fn log_in(worker: &Rc<Worker>, channel: &mut Channel, peer: SocketAddr) -> Option<Accepted> {
+pub(super) async fn log_in(worker: &Worker, channel: &mut Channel, peer: SocketAddr) -> Option<Accepted> {
     let connection_id = worker.shared.next_connection_id();
     let scramble = match Scramble::generate() {
         Ok(scramble) => scramble,
@@ -63,7 +102,7 @@ pub(super) async fn log_in(worker: &Rc<Worker>, channel: &mut Channel, peer: Soc
     let mut seq = 0;
     channel.queue(&mut seq, &greeting.encode());
     channel.flush().await.ok()?;
-    let (result, mut seq) = negotiate(worker, channel, &greeting, peer).await?;
+    let Verdict { result, mut seq } = negotiate(worker, channel, &greeting, peer).await?;
     match result {
         Ok(accepted) => {
             let ok = OkPacket {
@@ -74,10 +113,7 @@ pub(super) async fn log_in(worker: &Rc<Worker>, channel: &mut Channel, peer: Soc
             ok.encode(&mut payload, accepted.capabilities);
             channel.queue(&mut seq, &payload);
             channel.flush().await.ok()?;
-            Some(Accepted {
-                connection_id,
-                ..accepted
-            })
+            Some(accepted)
         }
         Err(error) => {
             tracing::debug!(%peer, code = error.code, "a login was refused");
@@ -92,11 +128,15 @@ pub(super) async fn log_in(worker: &Rc<Worker>, channel: &mut Channel, peer: Soc
 
 /// Runs the login up to the answer, and says with which sequence number to send that.
 async fn negotiate(
-    worker: &Rc<Worker>,
+    worker: &Worker,
     channel: &mut Channel,
     greeting: &Greeting,
     peer: SocketAddr,
-) -> Option<(Result<Accepted, MysqlError>, u8)> {
+) -> Option<Verdict> {
+    let refused = |error, seq| {
+        let result = Err(error);
+        Some(Verdict { result, seq })
+    };
     let mut login = ServerLogin::new(greeting);
     let mut frame = Frame::default();
     let mut expected = 1;
@@ -105,10 +145,10 @@ async fn negotiate(
             Ok(()) if frame.first_seq() == expected => {}
             Ok(()) => {
                 let error = errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order");
-                return Some((Err(error), frame.next_seq()));
+                return refused(error, frame.next_seq());
             }
             Err(ReadError::Packet(error)) => {
-                return Some((Err(packet_error(&error)), expected.wrapping_add(1)));
+                return refused(packet_error(&error), expected.wrapping_add(1));
             }
             Err(ReadError::Closed | ReadError::Io(_)) => return None,
         }
@@ -119,8 +159,11 @@ async fn negotiate(
                 channel.flush().await.ok()?;
                 expected = seq;
             }
-            Ok(LoginStep::Attempt(attempt)) => return Some((admit(worker, &attempt, peer), seq)),
-            Err(error) => return Some((Err(error), seq)),
+            Ok(LoginStep::Attempt(attempt)) => {
+                let result = admit(worker, &attempt, greeting.connection_id, client_ip(peer));
+                return Some(Verdict { result, seq });
+            }
+            Err(error) => return refused(error, seq),
         }
     }
 }
@@ -135,49 +178,53 @@ pub(super) fn packet_error(error: &PacketError) -> MysqlError {
     }
 }
 
-fn admit(worker: &Rc<Worker>, attempt: &LoginAttempt, peer: SocketAddr) -> Result<Accepted, MysqlError> {
+fn admit(
+    worker: &Worker,
+    attempt: &LoginAttempt,
+    connection_id: u32,
+    client_ip: String,
+) -> Result<Accepted, MysqlError> {
     let request = &attempt.request;
-    let (snapshot, user) = verify(worker, attempt, peer)?;
+    let snapshot = worker.snapshot();
+    let name = std::str::from_utf8(&request.user).ok();
+    let is_right = |verifier: &NativeVerifier| attempt.verify(verifier).is_some();
+    let Some(user) = authenticated(&snapshot, name, is_right) else {
+        bump(&worker.counters.totals.logins_denied);
+        return Err(attempt.denied(&client_ip));
+    };
     let collation = collation(request.collation)?;
     let schema = match &request.database {
         Some(name) => Some(schema_name(name)?),
         None => user.user.default_schema.as_deref().map(Arc::from),
     };
-    let user_permit = user_permit(worker, &user)?;
+    let permit = user_permit(worker, &user)?;
     Ok(Accepted {
-        connection_id: 0,
+        login: Login {
+            connection_id,
+            client_ip,
+            collation,
+            snapshot,
+            user,
+            is_removed: false,
+            permit,
+        },
         capabilities: attempt.capabilities,
-        collation,
-        snapshot,
-        user,
-        user_permit,
         schema,
     })
 }
 
-/// The user of a login, if the proof is right. A user that does not exist takes the same path and the same error.
-pub(super) fn verify(
-    worker: &Rc<Worker>,
-    attempt: &LoginAttempt,
-    peer: SocketAddr,
-) -> Result<(Arc<Snapshot>, Arc<UserEntry>), MysqlError> {
-    let snapshot = worker.snapshot();
-    let name = std::str::from_utf8(&attempt.request.user).ok();
-    let user = name.and_then(|name| snapshot.users.get(name)).cloned();
-    let is_right = match user.as_ref().and_then(|user| user.credentials.as_ref()) {
-        Some(credentials) => attempt.verify(&credentials.verifier).is_some(),
-        None => false,
-    };
-    match user {
-        Some(user) if is_right => Ok((snapshot, user)),
-        _ => {
-            bump(&worker.counters.totals.logins_denied);
-            Err(attempt.denied(&super::client_ip(peer)))
-        }
-    }
+/// The user of this name, if the client's answer is right.
+pub(super) fn authenticated(
+    snapshot: &Snapshot,
+    name: Option<&str>,
+    is_right: impl FnOnce(&NativeVerifier) -> bool,
+) -> Option<Arc<UserEntry>> {
+    let user = name.and_then(|name| snapshot.users.get(name))?;
+    let credentials = user.credentials.as_ref()?;
+    is_right(&credentials.verifier).then(|| user.clone())
 }
 
-pub(super) fn user_permit(worker: &Rc<Worker>, user: &UserEntry) -> Result<Permit, MysqlError> {
+pub(super) fn user_permit(worker: &Worker, user: &UserEntry) -> Result<Permit, MysqlError> {
     if worker.phase() != Phase::Serving {
         return Err(errors::SERVER_SHUTDOWN.with("Server shutdown in progress"));
     }

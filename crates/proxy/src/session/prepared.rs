@@ -1,19 +1,20 @@
 //! Server-side prepared statements: the client's numbers, prepared wherever a statement turns out to go.
 
 use std::rc::Rc;
-use std::time::Instant;
 
-use shardwright_rules::{Destination, Dispatch, Outcome as Decided, SentAs, Statement, prepared};
+use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::LexMode;
 use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
-use super::database::{Rows, schema_question};
+use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
 use super::forward::{Transmission, forward};
-use super::place::{Trouble, lost};
-use super::statements::{Circumstances, SessionStatement};
-use super::text::{other_packets, rejected, unroutable};
-use super::{End, Flow, Held, Session};
+use super::held::Held;
+use super::logical_schema::{Rows, schema_question};
+use super::statement::pause;
+use super::statement_words::{other_packets, rejected, unroutable};
+use super::statements::{Circumstances, Decided, LongData, SessionStatement};
+use super::{End, Flow, Session};
 use crate::backend_statements::PreparedText;
 use crate::stats::bump;
 
@@ -27,6 +28,13 @@ const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
 };
 /// Bytes of a piece of a parameter, so that it fits a packet.
 const PIECE: usize = 8 << 20;
+
+/// What is sent to a server.
+struct Packets {
+    bytes: Vec<u8>,
+    /// The sequence number of the answer.
+    next_seq: u8,
+}
 
 impl Session {
     /// COM_STMT_PREPARE.
@@ -50,24 +58,24 @@ impl Session {
             return self.prepare_schema_question(text.clone(), column, seq).await;
         }
         let route = match self.decide(&statement).outcome {
-            Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.reject(seq, &rejection).await,
-            Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => {
+            Outcome::Route(route) => route,
+            Outcome::Reject(rejection) => return self.reject(seq, &rejection).await,
+            Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
                 return self.refuse(seq, &not_preparable()).await;
             }
         };
-        let mut run = self.run_of(&statement, &route, None);
+        let mut routed = self.routed_statement(&statement, &route, None);
         // Preparing changes nothing, so it opens no transaction and needs no state.
-        run.target.opens = false;
-        run.target.asks = false;
-        run.target.begins = false;
-        run.target.is_work = false;
-        let mut held = match self.obtain(&run.target).await {
+        routed.requirements.opens = false;
+        routed.requirements.asks = false;
+        routed.requirements.begins = false;
+        routed.requirements.is_work = false;
+        let mut held = match self.check_out(&routed.requirements).await {
             Ok(held) => held,
-            Err(trouble) => return self.trouble(trouble, seq).await,
+            Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, &run).await {
-            return self.unconfirmed(trouble, held, seq).await;
+        if let Err(error) = self.confirm(&mut held, &routed).await {
+            return self.unconfirmed(error, held, seq).await;
         }
         let id = self.statements.next_id();
         let sent = route.rewritten.as_deref().unwrap_or(&text);
@@ -82,21 +90,21 @@ impl Session {
             next_seq,
             statement_id: Some(id),
         };
-        if let Err(broken) = forward(&mut self.client, &mut held.backend, &transmission).await {
+        if let Err(broken) = forward(&mut self.client.channel, &mut held.backend, &transmission).await {
             return self.broken(broken, &held, seq).await;
         }
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
             let key = PreparedText::new(
                 Rc::from(sent),
                 held.backend.schema.as_deref(),
-                self.names.as_ref(),
+                self.settings.names.as_ref(),
             );
             self.remember_prepared(&mut held, key, prepared.statement_id);
             self.statements.insert(
                 id,
                 SessionStatement {
                     text: text.clone(),
-                    schema: self.schema.clone(),
+                    schema: self.settings.schema.clone(),
                     parameters: prepared.parameters,
                     types: Vec::new(),
                     long_data: Vec::new(),
@@ -105,7 +113,7 @@ impl Session {
             );
         }
         held.backend.last_session = self.number;
-        self.keep_or_give(held);
+        self.held.keep_or_give(held, &self.worker.pool);
         Ok(())
     }
 
@@ -146,17 +154,17 @@ impl Session {
         }
         let text = prepared.text.clone();
         let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
-        if (self.is_in_logical_schema() || self.is_logical(schema.as_deref()))
+        if (self.is_in_logical_schema() || self.login.is_logical(schema.as_deref()))
             && let Some(column) = schema_question(&text)
         {
             return self.answer_schema(column, Rows::Binary, seq).await;
         }
         let statement = Statement::new(&text, LexMode::default()).sent_as(SentAs::Execute);
-        let outer = std::mem::replace(&mut self.schema, schema);
+        let outer = std::mem::replace(&mut self.settings.schema, schema);
         let flow = self
             .execute_in_schema(id, &statement, &parameters, &types, seq)
             .await;
-        self.schema = outer;
+        self.settings.schema = outer;
         self.statements.forget_long_data(id);
         flow
     }
@@ -172,40 +180,35 @@ impl Session {
     ) -> Flow {
         let decision = self.decide_prepared(id, statement);
         let route = match &decision.outcome {
-            Decided::Route(route) => route,
-            Decided::Reject(rejection) => return self.reject(seq, rejection).await,
-            Decided::Answer { message } => {
+            Outcome::Route(route) => route,
+            Outcome::Reject(rejection) => return self.reject(seq, rejection).await,
+            Outcome::Answer { message } => {
                 if let Err(error) = self.note_pending(statement) {
                     return self.refuse(seq, &error).await;
                 }
                 return self.send_ok(seq, message.as_bytes()).await;
             }
-            Decided::Own { .. } | Decided::DeferBegin => {
+            Outcome::Own { .. } | Outcome::DeferBegin => {
                 return self.refuse(seq, &not_preparable()).await;
             }
         };
-        let run = self.run_of(statement, route, None);
-        self.pause(&run.effects).await;
-        let mut held = match self.obtain(&run.target).await {
+        let routed = self.routed_statement(statement, route, None);
+        pause(&routed.effects).await;
+        let mut held = match self.check_out(&routed.requirements).await {
             Ok(held) => held,
-            Err(trouble) => return self.trouble(trouble, seq).await,
+            Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, &run).await {
-            return self.unconfirmed(trouble, held, seq).await;
+        if let Err(error) = self.confirm(&mut held, &routed).await {
+            return self.unconfirmed(error, held, seq).await;
         }
         self.note_table_change(statement.shape());
         let server_id = match self.prepared_on(&mut held, statement, route).await {
             Ok(server_id) => server_id,
-            Err(trouble) => {
-                if let Trouble::Refused(_) = trouble {
-                    self.keep_or_give(held);
-                }
-                return self.trouble(trouble, seq).await;
-            }
+            Err(error) => return self.unconfirmed(error, held, seq).await,
         };
-        let (bytes, next_seq) = self.execution(id, server_id, parameters, types);
+        let Packets { bytes, next_seq } = self.execution(id, server_id, parameters, types);
         if next_seq != seq {
-            self.keep_or_give(held);
+            self.held.keep_or_give(held, &self.worker.pool);
             return self.refuse(seq, &other_packets()).await;
         }
         let transmission = Transmission {
@@ -214,40 +217,43 @@ impl Session {
             next_seq,
             statement_id: None,
         };
-        let started = Instant::now();
-        match forward(&mut self.client, &mut held.backend, &transmission).await {
-            Ok(traffic) => self.conclude(held, &run, bytes.len(), traffic, started).await,
+        match forward(&mut self.client.channel, &mut held.backend, &transmission).await {
+            Ok(traffic) => self.after_statement(held, &routed, traffic).await,
             Err(broken) => self.broken(broken, &held, seq).await,
         }
     }
 
     /// Decides an execution; what a decision of before depended on is compared first.
     fn decide_prepared(&mut self, id: u32, statement: &Statement<'_>) -> Rc<Dispatch> {
-        self.note_state(statement);
+        self.routing.note_state(&self.held, statement);
         let circumstances = Circumstances {
-            state_on: self.state_on.clone(),
-            generation: self.snapshot.generation,
-            transaction: self.transaction(),
+            state_on: self.routing.state_on.clone(),
+            generation: self.login.snapshot.generation,
+            transaction: self.held.transaction(),
             transaction_pending: !self.pending.is_empty(),
-            autocommit_off: !self.autocommit,
-            next_query_flag_in: self.next_query_flag_in,
+            autocommit_off: !self.settings.autocommit,
+            next_query_flag_in: self.routing.next_query_flag_in,
         };
-        let depends_on_time = self.snapshot.is_time_dependent && self.last_write.is_some();
-        let known = self
+        let depends_on_time = self.login.snapshot.is_time_dependent && self.routing.last_write.is_some();
+        let decided = self
             .statements
             .get(id)
             .and_then(|prepared| prepared.decided.as_ref());
-        if let Some((_, decision)) = known.filter(|(before, _)| *before == circumstances && !depends_on_time)
+        if let Some(before) =
+            decided.filter(|before| before.circumstances == circumstances && !depends_on_time)
         {
-            let decision = decision.clone();
-            self.worker.counters.hits(&self.snapshot, &decision.hits);
-            return decision;
+            let dispatch = before.dispatch.clone();
+            self.worker.counters.hits(&self.login.snapshot, &dispatch.hits);
+            return dispatch;
         }
-        let decision = Rc::new(self.decide(statement));
+        let dispatch = Rc::new(self.decide(statement));
         if let Some(prepared) = self.statements.get_mut(id).filter(|_| !depends_on_time) {
-            prepared.decided = Some((circumstances, decision.clone()));
+            prepared.decided = Some(Decided {
+                circumstances,
+                dispatch: dispatch.clone(),
+            });
         }
-        decision
+        dispatch
     }
 
     /// The server's number of a statement on this connection, where it is prepared if it is not.
@@ -256,25 +262,25 @@ impl Session {
         held: &mut Held,
         statement: &Statement<'_>,
         route: &Destination,
-    ) -> Result<u32, Trouble> {
+    ) -> Result<u32, CheckoutError> {
         let sent = route.rewritten.as_deref().unwrap_or(statement.text());
         let key = PreparedText::new(
             Rc::from(sent),
             held.backend.schema.as_deref(),
-            self.names.as_ref(),
+            self.settings.names.as_ref(),
         );
         if let Some(server_id) = held.backend.statements.get(&key) {
             return Ok(server_id);
         }
         let outcome = match held.backend.exchange(Command::StmtPrepare(sent)).await {
             Ok(outcome) => outcome,
-            Err(error) => return Err(Trouble::Fatal(lost(&error))),
+            Err(error) => return Err(CheckoutError::Fatal(error.for_client())),
         };
         if let Some(error) = outcome.error {
-            return Err(Trouble::Refused(error));
+            return Err(CheckoutError::Refused(error));
         }
         let Some(prepared) = outcome.prepared else {
-            return Err(Trouble::Fatal(
+            return Err(CheckoutError::Fatal(
                 errors::CLIENT_MALFORMED_PACKET.with("Malformed packet"),
             ));
         };
@@ -289,13 +295,17 @@ impl Session {
         server_id: u32,
         parameters: &ExecuteParameters<'_>,
         types: &[u8],
-    ) -> (Vec<u8>, u8) {
+    ) -> Packets {
         let mut bytes = Vec::new();
         let long_data = self
             .statements
             .get(id)
             .map_or(&[][..], |statement| &statement.long_data);
-        for (parameter, data) in long_data {
+        for LongData {
+            parameter,
+            bytes: data,
+        } in long_data
+        {
             // A parameter of no bytes is a piece as well: it is what makes the value come from pieces.
             let pieces = data.chunks(PIECE).chain(data.is_empty().then_some(&[][..]));
             for piece in pieces {
@@ -311,11 +321,11 @@ impl Session {
         parameters.encode(server_id, types, &mut payload);
         let mut seq = 0;
         write_packet(&mut bytes, &mut seq, &payload);
-        (bytes, seq)
+        Packets { bytes, next_seq: seq }
     }
 
     /// COM_STMT_SEND_LONG_DATA, which has no answer, not even to an error.
-    pub(super) async fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) -> Flow {
+    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) -> Flow {
         let limit = self.worker.shared.limits.max_long_data;
         if self.statements.add_long_data(id, parameter, data, limit) {
             return Ok(());

@@ -18,7 +18,7 @@ impl Session {
             .and_then(|token| identifier(&token, text));
         match name.map(|name| schema_name(&name)) {
             Some(Ok(schema)) => {
-                self.schema = Some(schema);
+                self.settings.schema = Some(schema);
                 self.send_ok(seq, b"").await
             }
             Some(Err(error)) => self.refuse(seq, &error).await,
@@ -41,7 +41,7 @@ impl Session {
         if let Decided::Reject(rejection) = self.decide(&statement).outcome {
             return self.reject(seq, &rejection).await;
         }
-        self.schema = Some(schema);
+        self.settings.schema = Some(schema);
         self.send_ok(seq, b"").await
     }
 
@@ -60,7 +60,7 @@ impl Session {
                 return self.unsupported(seq, "Unknown command").await;
             }
         };
-        let run = self.run_of(&statement, &route, None);
-        self.relay(&run, frame, ResponseShape::Definitions).await
+        let routed = self.routed_statement(&statement, &route, None);
+        self.relay(&routed, frame, ResponseShape::Definitions).await
     }
 }

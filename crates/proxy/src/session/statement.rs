@@ -1,27 +1,29 @@
 //! One statement: understood, decided, sent, forwarded, and what it leaves behind.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
 use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
-use shardwright_wire::ResponseShape;
+use shardwright_wire::{MysqlError, ResponseShape};
 
-use super::database::{Rows, schema_question};
+use super::checkout::CheckoutError;
 use super::forward::{Transmission, forward};
+use super::held::Held;
 use super::holds::{Ending, Holds};
-use super::place::{Target, Trouble};
-use super::set::SetPlan;
-use super::text::{asked, asks, ending, mentions, other_packets, unroutable};
-use super::{Flow, Held, Session};
+use super::logical_schema::{Rows, schema_question};
+use super::requirements::Requirements;
+use super::set_statement::SetPlan;
+use super::statement_words::{asked, asks, ending, mentions, other_packets, unroutable};
+use super::{Flow, Session};
 use crate::channel::Frame;
 
 /// A statement on its way to a server.
-pub(super) struct Run<'a> {
+pub(super) struct RoutedStatement<'a> {
     pub(super) statement: &'a Statement<'a>,
-    pub(super) target: Target,
+    pub(super) requirements: Requirements,
     pub(super) effects: Effects,
     /// Tables that must be base tables.
     pub(super) assumed: Vec<AssumedTable>,
@@ -48,9 +50,9 @@ impl Session {
         };
         let decision = self.decide(&statement);
         match decision.outcome {
-            Decided::Route(route) => self.routed(&statement, route, set, frame).await,
-            Decided::Reject(rejection) => match self.place_of_question(&statement, &rejection) {
-                Some(route) => self.routed(&statement, route, set, frame).await,
+            Decided::Route(route) => self.run_routed(&statement, route, set, frame).await,
+            Decided::Reject(rejection) => match self.destination_of_question(&statement, &rejection) {
+                Some(route) => self.run_routed(&statement, route, set, frame).await,
                 None => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => {
@@ -69,18 +71,38 @@ impl Session {
 
     /// Asks the router, and counts its answer.
     pub(super) fn decide(&mut self, statement: &Statement<'_>) -> Dispatch {
-        self.note_state(statement);
-        let decision = self.snapshot.router.dispatch(&self.view(), statement);
-        self.worker.counters.hits(&self.snapshot, &decision.hits);
+        self.routing.note_state(&self.held, statement);
+        let snapshot = &self.login.snapshot;
+        let decision = snapshot.router.dispatch(&self.view(), statement);
+        self.worker.counters.hits(snapshot, &decision.hits);
         decision
     }
 
+    /// Transaction control that a rule answers: what it means for a transaction that waits.
+    ///
+    /// # Errors
+    /// The error for the client.
+    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+        let noted = self.pending.note(statement);
+        if noted.is_err() {
+            self.diagnostics.failed_here();
+        }
+        noted
+    }
+
     /// A question about an earlier statement goes where that ran, even where a key is missing.
-    fn place_of_question(&self, statement: &Statement<'_>, rejection: &Rejection) -> Option<Destination> {
+    fn destination_of_question(
+        &self,
+        statement: &Statement<'_>,
+        rejection: &Rejection,
+    ) -> Option<Destination> {
         let is_missing_key = rejection.refusal == Some(Refusal::MissingKey);
         let shape = statement.shape();
         let is_question = asks(statement) && !shape.runs_or_reads() && !shape.names_table;
-        let previous = self.previous.filter(|_| is_missing_key && is_question)?;
+        let previous = self
+            .diagnostics
+            .previous
+            .filter(|_| is_missing_key && is_question)?;
         Some(Destination {
             hostgroup: previous.hostgroup,
             is_on_shard: false,
@@ -91,7 +113,7 @@ impl Session {
         })
     }
 
-    async fn routed(
+    async fn run_routed(
         &mut self,
         statement: &Statement<'_>,
         route: Destination,
@@ -102,14 +124,14 @@ impl Session {
         if statement.shape().class == StatementClass::Use {
             return self.use_schema(statement.text(), seq).await;
         }
-        let is_open = self.transaction().is_some();
+        let is_open = self.held.transaction().is_some();
         if let Some(plan) = set
             .as_ref()
             .filter(|plan| plan.is_kept_here() && !(is_open && plan.next_transaction))
         {
             return self.keep_set(plan, statement.text(), seq).await;
         }
-        let run = self.run_of(statement, &route, set);
+        let routed = self.routed_statement(statement, &route, set);
         let own_frame;
         let frame = match &route.rewritten {
             Some(rewritten) => {
@@ -121,53 +143,66 @@ impl Session {
         if frame.next_seq() != seq {
             return self.refuse(seq, &other_packets()).await;
         }
-        self.pause(&run.effects).await;
-        self.relay(&run, frame, ResponseShape::TextResults).await
+        pause(&routed.effects).await;
+        self.relay(&routed, frame, ResponseShape::TextResults).await
     }
 
     /// Sends a frame to the server that its statement was routed to, and passes on the answer.
-    pub(super) async fn relay(&mut self, run: &Run<'_>, frame: &Frame, shape: ResponseShape) -> Flow {
+    pub(super) async fn relay(
+        &mut self,
+        routed: &RoutedStatement<'_>,
+        frame: &Frame,
+        shape: ResponseShape,
+    ) -> Flow {
         let seq = frame.next_seq();
-        let mut held = match self.obtain(&run.target).await {
+        let mut held = match self.check_out(&routed.requirements).await {
             Ok(held) => held,
-            Err(trouble) => return self.trouble(trouble, seq).await,
+            Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(trouble) = self.confirm(&mut held, run).await {
-            return self.unconfirmed(trouble, held, seq).await;
+        if let Err(error) = self.confirm(&mut held, routed).await {
+            return self.unconfirmed(error, held, seq).await;
         }
-        self.note_table_change(run.statement.shape());
+        self.note_table_change(routed.statement.shape());
         let transmission = Transmission {
             bytes: frame.raw(),
             shape,
             next_seq: seq,
             statement_id: None,
         };
-        let started = Instant::now();
-        match forward(&mut self.client, &mut held.backend, &transmission).await {
-            Ok(traffic) => {
-                self.conclude(held, run, frame.raw().len(), traffic, started)
-                    .await
-            }
+        match forward(&mut self.client.channel, &mut held.backend, &transmission).await {
+            Ok(traffic) => self.after_statement(held, routed, traffic).await,
             Err(broken) => self.broken(broken, &held, seq).await,
         }
     }
 
     /// What is needed to run a statement that was routed.
-    pub(super) fn run_of<'a>(
+    pub(super) fn routed_statement<'a>(
         &self,
         statement: &'a Statement<'a>,
         route: &Destination,
         set: Option<SetPlan>,
-    ) -> Run<'a> {
+    ) -> RoutedStatement<'a> {
+        let requirements = self.requirements(statement, route);
+        RoutedStatement {
+            assumed: route.assumed.clone(),
+            effects: route.effects.clone(),
+            ending: ending(statement, requirements.asks),
+            requirements,
+            statement,
+            set,
+        }
+    }
+
+    fn requirements(&self, statement: &Statement<'_>, route: &Destination) -> Requirements {
         let shape = statement.shape();
         let asked = asked(statement);
         let asks = !asked.is_empty();
         // COMMIT and its kin go where the transaction is, or nowhere in particular: the session's schema may not exist there.
         let needs_no_schema = statement.follows_transaction();
-        let own_schema = self
-            .schema
+        let session_schema = &self.settings.schema;
+        let own_schema = session_schema
             .as_ref()
-            .filter(|schema| !needs_no_schema && !self.is_logical(Some(schema)))
+            .filter(|schema| !needs_no_schema && !self.login.is_logical(Some(schema)))
             .cloned();
         let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
@@ -175,64 +210,54 @@ impl Session {
         let is_question = asks && !shape.names_table && !shape.runs_or_reads();
         let home = is_question.then(|| self.home_of_question(shape)).flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
-        Run {
-            target: Target {
-                hostgroup: home.unwrap_or(route.hostgroup),
-                any_schema: schema.is_none() && self.schema.is_some(),
-                needs_no_schema: needs_no_schema || is_elsewhere,
-                schema,
-                user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
-                asks,
-                asked,
-                row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
-                in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
-                    && mentions(statement.text(), b"IN_TRANSACTION"),
-                // What a driver asks on the way does not open the transaction; a statement does, placed or not.
-                opens: !self.pending.is_empty() && is_work,
-                begins: is_work,
-                is_work: is_work || shape.class == StatementClass::Show,
-            },
-            assumed: route.assumed.clone(),
-            effects: route.effects.clone(),
-            ending: ending(statement, asks),
-            statement,
-            set,
+        Requirements {
+            hostgroup: home.unwrap_or(route.hostgroup),
+            any_schema: schema.is_none() && session_schema.is_some(),
+            needs_no_schema: needs_no_schema || is_elsewhere,
+            schema,
+            user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
+            asks,
+            asked,
+            row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
+            in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
+                && mentions(statement.text(), b"IN_TRANSACTION"),
+            // What a driver asks on the way does not open the transaction; a statement does, placed or not.
+            opens: !self.pending.is_empty() && is_work,
+            begins: is_work,
+            is_work: is_work || shape.class == StatementClass::Show,
         }
     }
 
     fn home_of_question(&self, shape: &Shape) -> Option<HostgroupId> {
-        let left_id = self
-            .held
-            .iter()
-            .find(|held| held.holds.intersects(Holds::INSERT_ID));
         let about_id = shape.effects.intersects(SessionEffects::INSERT_ID);
-        match left_id.filter(|_| about_id) {
-            Some(held) => Some(held.hostgroup),
-            None => self.previous.map(|previous| previous.hostgroup),
-        }
-    }
-
-    pub(super) async fn pause(&self, effects: &Effects) {
-        if let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) {
-            tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))).await;
-        }
+        let left_id = self.held.hostgroups_with(Holds::INSERT_ID).next();
+        left_id
+            .filter(|_| about_id)
+            .or_else(|| self.diagnostics.previous.map(|previous| previous.hostgroup))
     }
 
     /// A table was not what the router took it for: the client is told.
-    pub(super) async fn unconfirmed(&mut self, trouble: Trouble, held: Held, seq: u8) -> Flow {
-        if let Trouble::Refused(_) | Trouble::Rejected(_) = trouble {
-            self.keep_or_give(held);
+    pub(super) async fn unconfirmed(&mut self, error: CheckoutError, held: Held, seq: u8) -> Flow {
+        if let CheckoutError::Refused(_) | CheckoutError::Rejected(_) = error {
+            self.held.keep_or_give(held, &self.worker.pool);
         }
-        self.trouble(trouble, seq).await
+        self.not_checked_out(error, seq).await
     }
 
     /// No connection: the client is told.
-    pub(super) async fn trouble(&mut self, trouble: Trouble, seq: u8) -> Flow {
-        match trouble {
-            Trouble::Refused(error) => self.refuse(seq, &error).await,
-            Trouble::Rejected(rejection) => self.reject(seq, &rejection).await,
-            Trouble::Fatal(error) => self.refuse_and_close(&error, seq).await,
+    pub(super) async fn not_checked_out(&mut self, error: CheckoutError, seq: u8) -> Flow {
+        match error {
+            CheckoutError::Refused(error) => self.refuse(seq, &error).await,
+            CheckoutError::Rejected(rejection) => self.reject(seq, &rejection).await,
+            CheckoutError::Fatal(error) => self.refuse_and_close(&error, seq).await,
         }
+    }
+}
+
+/// Waits as the rules say.
+pub(super) async fn pause(effects: &Effects) {
+    if let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) {
+        tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))).await;
     }
 }
 

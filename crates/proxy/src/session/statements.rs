@@ -15,10 +15,22 @@ pub(crate) struct SessionStatement {
     pub(crate) parameters: u16,
     /// Types of the parameters, two bytes each, as the client bound them last.
     pub(crate) types: Vec<u8>,
-    /// Pieces of parameters that wait for the execution: parameter and bytes.
-    pub(crate) long_data: Vec<(u16, Vec<u8>)>,
-    /// The last decision, and what it depended on.
-    pub(crate) decided: Option<(Circumstances, Rc<Dispatch>)>,
+    /// Pieces of parameters that wait for the execution.
+    pub(crate) long_data: Vec<LongData>,
+    /// The last decision.
+    pub(crate) decided: Option<Decided>,
+}
+
+/// The pieces of a parameter, joined.
+pub(crate) struct LongData {
+    pub(crate) parameter: u16,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A decision, and what it depended on.
+pub(crate) struct Decided {
+    pub(crate) circumstances: Circumstances,
+    pub(crate) dispatch: Rc<Dispatch>,
 }
 
 /// What a decision about a prepared statement depends on, besides its text, its schema and its user.
@@ -97,10 +109,13 @@ impl SessionStatements {
         match statement
             .long_data
             .iter_mut()
-            .find(|(known, _)| *known == parameter)
+            .find(|long| long.parameter == parameter)
         {
-            Some((_, bytes)) => bytes.extend_from_slice(data),
-            None => statement.long_data.push((parameter, data.to_vec())),
+            Some(long) => long.bytes.extend_from_slice(data),
+            None => statement.long_data.push(LongData {
+                parameter,
+                bytes: data.to_vec(),
+            }),
         }
         true
     }
@@ -110,7 +125,7 @@ impl SessionStatements {
         let Some(statement) = self.statements.get_mut(&id) else {
             return false;
         };
-        let bytes: usize = statement.long_data.drain(..).map(|(_, bytes)| bytes.len()).sum();
+        let bytes: usize = statement.long_data.drain(..).map(|long| long.bytes.len()).sum();
         self.long_data_bytes -= bytes;
         true
     }

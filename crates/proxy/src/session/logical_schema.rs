@@ -1,16 +1,14 @@
 //! `SELECT DATABASE()` in a logical schema, which no server could answer: its connection is in a schema of a shard,
 //! or in none.
 
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
 
 use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
 use shardwright_wire::binary::{BinaryCell, put_row};
 use shardwright_wire::{ColumnDefinition, ColumnType, PrepareOk, ResultSetWriter, append_packet};
 
 use super::statements::SessionStatement;
-use super::{End, Flow, Session};
+use super::{Flow, Session};
 
 /// Longest schema name in bytes, as servers say it of the column: 64 characters.
 const LENGTH: u32 = 64 * 4;
@@ -27,20 +25,21 @@ pub(super) enum Rows {
 impl Session {
     /// Whether the session is in a schema that no server has under this name.
     pub(super) fn is_in_logical_schema(&self) -> bool {
-        self.is_logical(self.schema.as_deref())
-    }
-
-    pub(super) fn is_logical(&self, schema: Option<&str>) -> bool {
-        schema.is_some_and(|schema| self.snapshot.is_logical_schema(schema, &self.user.name))
+        self.login.is_logical(self.settings.schema.as_deref())
     }
 
     /// Answers with the session's schema; `column` is the expression as the client wrote it.
     pub(super) async fn answer_schema(&mut self, column: &[u8], rows: Rows, seq: u8) -> Flow {
         let status = self.status();
-        let schema = self.schema.as_ref().map(|schema| schema.as_bytes());
+        let schema = self.settings.schema.as_ref().map(|schema| schema.as_bytes());
         let mut bytes = Vec::new();
-        let mut writer =
-            ResultSetWriter::begin(&mut bytes, seq, self.capabilities, &[definition(column)], status);
+        let mut writer = ResultSetWriter::begin(
+            &mut bytes,
+            seq,
+            self.client.capabilities,
+            &[definition(column)],
+            status,
+        );
         match rows {
             Rows::Text => writer.text_row(&mut bytes, [schema]),
             Rows::Binary => {
@@ -49,7 +48,7 @@ impl Session {
             }
         }
         writer.end(&mut bytes, status, 0);
-        self.send_packets(&bytes).await
+        self.client.send_packets(&bytes).await
     }
 
     /// Prepares the question.
@@ -63,26 +62,25 @@ impl Session {
         let (mut bytes, mut seq) = (Vec::new(), seq);
         append_packet(&mut bytes, &mut seq, |out| prepared.encode(out));
         let columns = [definition(column)];
-        let _ = ResultSetWriter::prepared(&mut bytes, seq, self.capabilities, &[&columns], self.status());
+        let _ = ResultSetWriter::prepared(
+            &mut bytes,
+            seq,
+            self.client.capabilities,
+            &[&columns],
+            self.status(),
+        );
         self.statements.insert(
             id,
             SessionStatement {
                 text,
-                schema: self.schema.clone(),
+                schema: self.settings.schema.clone(),
                 parameters: 0,
                 types: Vec::new(),
                 long_data: Vec::new(),
                 decided: None,
             },
         );
-        self.send_packets(&bytes).await
-    }
-
-    async fn send_packets(&mut self, bytes: &[u8]) -> Flow {
-        let client = &mut self.client;
-        let sent = poll_fn(|cx| Poll::Ready(client.send_or_queue(cx, bytes))).await;
-        sent.map_err(|_| End::ClientGone)?;
-        self.client.flush().await.map_err(|_| End::ClientGone)
+        self.client.send_packets(&bytes).await
     }
 }
 

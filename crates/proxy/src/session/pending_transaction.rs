@@ -4,8 +4,7 @@ use shardwright_rules::{Statement, TransactionEnd};
 use shardwright_sql::StatementClass;
 use shardwright_wire::{ErrorCode, MysqlError, errors};
 
-use super::text::words;
-use super::{NO_CONNECTION, Session};
+use super::statement_words::words;
 
 /// Texts that are kept at most: BEGIN, and savepoints behind it.
 const MAX_TEXTS: usize = 32;
@@ -22,13 +21,13 @@ const OUTSIDE: ErrorCode = ErrorCode {
 
 /// What a server must be told before the first statement of the transaction.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingTransaction {
     texts: Vec<Vec<u8>>,
     /// Names of the savepoints that are set, the oldest first.
     savepoints: Vec<Vec<u8>>,
 }
 
-impl Pending {
+impl PendingTransaction {
     /// No transaction waits.
     pub(super) fn is_empty(&self) -> bool {
         self.texts.is_empty()
@@ -113,19 +112,6 @@ fn name_of(word: &[u8]) -> Vec<u8> {
     quoted.unwrap_or(word).to_ascii_lowercase()
 }
 
-impl Session {
-    /// Transaction control that a rule answers: what it means for a transaction that waits.
-    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        let noted = self.pending.note(statement);
-        if noted.is_err() {
-            // The error is the session's latest warning, and no server has it.
-            self.warned_on = Some(NO_CONNECTION);
-            self.is_answered_here = true;
-        }
-        noted
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use shardwright_sql::LexMode;
@@ -134,7 +120,7 @@ mod tests {
 
     /// What waits after `texts`, or the number of the error of the last one.
     fn after(texts: &[&str]) -> Result<Vec<String>, u16> {
-        let mut pending = Pending::default();
+        let mut pending = PendingTransaction::default();
         pending.begin(b"BEGIN");
         let mut last = Ok(());
         for text in texts {

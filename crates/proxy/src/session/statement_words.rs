@@ -102,7 +102,7 @@ pub(super) fn asked(statement: &Statement<'_>) -> Holds {
     if asks_for_diagnostics(statement) {
         let counts = mentions(statement.text(), b"ROW_COUNT");
         return if counts {
-            Holds::WARNINGS.with(Holds::FOUND_ROWS)
+            Holds::WARNINGS | Holds::FOUND_ROWS
         } else {
             Holds::WARNINGS
         };
@@ -112,12 +112,12 @@ pub(super) fn asked(statement: &Statement<'_>) -> Holds {
         .effects
         .intersects(SessionEffects::READS_SESSION)
     {
-        return Holds::NONE;
+        return Holds::empty();
     }
     QUESTIONS
         .iter()
         .filter(|(question, _)| mentions(statement.text(), question))
-        .fold(Holds::NONE, |asked, (_, about)| asked.with(*about))
+        .fold(Holds::empty(), |asked, (_, about)| asked | *about)
 }
 
 /// Whether a text has a name in it, in any case and wherever: `@@session.`in_transaction`` is one token.

@@ -1,11 +1,13 @@
 //! What a SET statement means for a session: refused, kept by the proxy, or repeated on every connection.
 
-use shardwright_sql::LexMode;
+use shardwright_rules::Statement;
 use shardwright_sql::set::{self, Scope, SetItem, Value};
+use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::charset::is_lexable;
-use shardwright_wire::{ErrorCode, MysqlError};
+use shardwright_wire::{ErrorCode, MysqlError, errors};
 
 use super::holds::SetLeft;
+use super::statement_words::inside_executable_comment;
 use crate::set_names::SetNames;
 
 const WRONG_VALUE: ErrorCode = ErrorCode {
@@ -37,11 +39,41 @@ pub(crate) struct SetPlan {
 }
 
 impl SetPlan {
-    /// Reads a SET statement.
+    /// Reads a SET statement; `None` for other statements.
     ///
     /// # Errors
     /// The error for the client, where statements after it could not be read rightly.
-    pub(crate) fn of(text: &[u8], mode: LexMode) -> Result<Self, MysqlError> {
+    pub(crate) fn of_statement(statement: &Statement<'_>) -> Result<Option<Self>, MysqlError> {
+        let shape = statement.shape();
+        if shape.class != StatementClass::Set {
+            return Ok(None);
+        }
+        if shape.executable_comment {
+            return Self::of_comment(statement).map(Some);
+        }
+        Self::of(statement.text(), statement.mode()).map(Some)
+    }
+
+    /// A SET that only some servers execute: it is sent to each connection, as what it leaves depends on the server.
+    fn of_comment(statement: &Statement<'_>) -> Result<Self, MysqlError> {
+        let Some(inside) = inside_executable_comment(statement.text()) else {
+            return Err(errors::PARSE.with(
+                "SET with an executable comment inside is not supported by the proxy: it could not know what is set",
+            ));
+        };
+        let mut plan = Self::of(inside, statement.mode())?;
+        if plan.left == SetLeft::Nothing && (plan.names.is_some() || plan.next_transaction) {
+            plan.left = match plan.user_variables {
+                true => SetLeft::Unknown,
+                false => SetLeft::Replayable,
+            };
+        }
+        // A server of another version does not execute it, and keeps what it has.
+        (plan.names, plan.autocommit) = (None, None);
+        Ok(plan)
+    }
+
+    fn of(text: &[u8], mode: LexMode) -> Result<Self, MysqlError> {
         let mut plan = Self::default();
         for item in set::items(text, mode) {
             plan.take(&item, text, mode)?;
@@ -208,65 +240,6 @@ fn name_of(bytes: &[u8]) -> Option<String> {
     fits.then(|| String::from_utf8_lossy(bytes).to_ascii_lowercase())
 }
 
-/// SET statements of a session in their order, to be repeated on each further connection.
-#[derive(Debug, Default)]
-pub(crate) struct SetHistory {
-    entries: Vec<HistoryEntry>,
-    last: u64,
-}
-
-#[derive(Debug)]
-struct HistoryEntry {
-    number: u64,
-    text: Vec<u8>,
-    variables: Vec<String>,
-}
-
-impl SetHistory {
-    /// The number of the last entry: a connection that has all of it.
-    pub(crate) fn last(&self) -> u64 {
-        self.last
-    }
-
-    /// Whether one of them changes the character set, or a part of it.
-    pub(crate) fn touches_charset(&self) -> bool {
-        let mut variables = self.entries.iter().flat_map(|entry| &entry.variables);
-        variables.any(|variable| {
-            variable == "names" || variable.starts_with("char") || variable.starts_with("coll")
-        })
-    }
-
-    /// Whether one more can be remembered.
-    pub(crate) fn has_room(&self, variables: &[String], limit: usize) -> bool {
-        self.entries.len() < limit || self.entries.iter().any(|entry| entry.is_superseded_by(variables))
-    }
-
-    /// Remembers a statement; one that set only the same variables is forgotten.
-    pub(crate) fn push(&mut self, text: &[u8], variables: &[String]) {
-        self.entries.retain(|entry| !entry.is_superseded_by(variables));
-        self.last += 1;
-        self.entries.push(HistoryEntry {
-            number: self.last,
-            text: text.to_vec(),
-            variables: variables.to_vec(),
-        });
-    }
-
-    /// What a connection lacks that has everything up to number `seen`.
-    pub(crate) fn since(&self, seen: u64) -> impl Iterator<Item = &[u8]> {
-        self.entries
-            .iter()
-            .filter(move |entry| entry.number > seen)
-            .map(|entry| entry.text.as_slice())
-    }
-}
-
-impl HistoryEntry {
-    fn is_superseded_by(&self, variables: &[String]) -> bool {
-        !self.variables.is_empty() && self.variables.iter().all(|variable| variables.contains(variable))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,24 +318,5 @@ mod tests {
         ] {
             assert_eq!(plan(sql), Err(code), "{sql}");
         }
-    }
-
-    #[test]
-    fn a_later_value_takes_the_place_of_an_earlier_one() {
-        let mut history = SetHistory::default();
-        let variables = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        history.push(b"a", &variables(&["time_zone"]));
-        history.push(b"b", &variables(&["sql_mode", "wait_timeout"]));
-        history.push(b"c", &variables(&["time_zone"]));
-        assert_eq!(history.since(0).collect::<Vec<_>>(), [b"b", b"c"]);
-        assert_eq!(history.since(2).collect::<Vec<_>>(), [b"c"]);
-        assert!(history.has_room(&variables(&["time_zone"]), 2));
-        assert!(!history.has_room(&variables(&["lock_wait_timeout"]), 2));
-        history.push(b"d", &variables(&["sql_mode"]));
-        assert_eq!(
-            history.since(0).count(),
-            3,
-            "the other variable of b still counts"
-        );
     }
 }

@@ -20,15 +20,23 @@ pub(crate) struct Era {
     pub(crate) changes: u64,
 }
 
+/// A table that a server was asked for.
+pub(crate) struct AskedFor<'a> {
+    pub(crate) hostgroup: HostgroupId,
+    pub(crate) table: &'a AssumedTable,
+    /// When it was asked.
+    pub(crate) era: Era,
+}
+
 /// What one worker knows.
 #[derive(Default)]
-pub(crate) struct KnownTables {
+pub(crate) struct BaseTables {
     era: Era,
     count: usize,
     base: FxHashMap<(HostgroupId, Arc<str>), FxHashMap<Box<str>, Instant>>,
 }
 
-impl KnownTables {
+impl BaseTables {
     /// Whether the table was a base table, so short a time ago that it still is.
     pub(crate) fn is_base(
         &mut self,
@@ -44,18 +52,13 @@ impl KnownTables {
             .is_some_and(|asked| now.duration_since(*asked) < KNOWN_FOR)
     }
 
-    /// Remembers a base table that was asked for in `era`; what has changed since is not remembered.
-    pub(crate) fn learn(
-        &mut self,
-        (asked_in, era): (Era, Era),
-        hostgroup: HostgroupId,
-        table: &AssumedTable,
-        now: Instant,
-    ) {
+    /// Remembers a base table, unless something has changed since it was asked for. `era` is that of the answer.
+    pub(crate) fn learn(&mut self, asked: &AskedFor<'_>, era: Era, now: Instant) {
         self.forget_before(era);
-        if asked_in != era {
+        if asked.era != era {
             return;
         }
+        let AskedFor { hostgroup, table, .. } = *asked;
         if self.count >= MOST {
             self.base.clear();
             self.count = 0;
@@ -107,15 +110,21 @@ mod tests {
         let hostgroup = HostgroupId(10);
         let era = Era::default();
         let start = Instant::now();
-        let mut known = KnownTables::default();
-        known.learn((era, era), hostgroup, &table("bal"), start);
+        let mut known = BaseTables::default();
+        let bal = table("bal");
+        let asked_in = |era| AskedFor {
+            hostgroup,
+            table: &bal,
+            era,
+        };
+        known.learn(&asked_in(era), era, start);
         assert!(known.is_base(era, hostgroup, &table("bal"), start));
         assert!(!known.is_base(era, hostgroup, &table("other"), start));
         assert!(!known.is_base(era, HostgroupId(20), &table("bal"), start));
         assert!(!known.is_base(era, hostgroup, &table("bal"), start + KNOWN_FOR));
         let changed = Era { changes: 1, ..era };
         assert!(!known.is_base(changed, hostgroup, &table("bal"), start));
-        known.learn((era, changed), hostgroup, &table("bal"), start);
+        known.learn(&asked_in(era), changed, start);
         assert!(
             !known.is_base(changed, hostgroup, &table("bal"), start),
             "it was asked before the change"
@@ -124,7 +133,7 @@ mod tests {
             generation: 2,
             ..changed
         };
-        known.learn((generation, generation), hostgroup, &table("bal"), start);
+        known.learn(&asked_in(generation), generation, start);
         assert!(known.is_base(generation, hostgroup, &table("bal"), start));
     }
 

@@ -1,0 +1,192 @@
+//! After a statement: counting it, learning what it left behind, and what follows from a connection that was lost.
+
+use std::time::Instant;
+
+use shardwright_sql::{SessionEffects, StatementClass};
+use shardwright_wire::{Command, StatusFlags};
+
+use super::forward::{Broken, Traffic};
+use super::held::Held;
+use super::holds::{After, Ending, Holds, SetLeft, after};
+use super::set_statement::SetPlan;
+use super::statement::RoutedStatement;
+use super::statement_words::is_transaction_bound;
+use super::{End, Flow, Session};
+use crate::backend::{BackendError, is_unreadable};
+use crate::stats::{Sample, bump};
+
+/// What a server said of a statement.
+struct Answered {
+    failed: bool,
+    status: Option<StatusFlags>,
+    insert_id: u64,
+    warnings: u16,
+}
+
+impl Session {
+    /// The answer did not come whole. A statement is never sent twice: nobody knows whether it was executed.
+    pub(super) async fn broken(&mut self, broken: Broken, held: &Held, seq: u8) -> Flow {
+        match broken {
+            Broken::Client => Err(End::ClientGone),
+            Broken::Backend { error, is_partial } => {
+                bump(&self.worker.counters.totals.backend_lost);
+                let session = self.login.connection_id;
+                tracing::warn!(session, hostgroup = %held.hostgroup, %error, "a backend connection was lost");
+                if is_partial {
+                    return Err(End::Closed);
+                }
+                let error = error.for_client();
+                if held.holds.is_empty() {
+                    self.refuse(seq, &error).await
+                } else {
+                    self.refuse_and_close(&error, seq).await
+                }
+            }
+        }
+    }
+
+    /// Counts an answered statement, learns what it left, and keeps the connection or gives it back.
+    pub(super) async fn after_statement(
+        &mut self,
+        mut held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+    ) -> Flow {
+        self.count(&held, routed, traffic);
+        let shape = routed.statement.shape();
+        self.note_table_change(shape);
+        let outcome = held.backend.scanner.outcome();
+        let mut answered = Answered {
+            failed: outcome.error.is_some(),
+            status: outcome.status,
+            insert_id: outcome.last_insert_id,
+            warnings: outcome.warnings,
+        };
+        let exchanges = held.backend.exchanges;
+        if answered.failed && may_have_changed_transaction(&held, routed) {
+            // An error does not say whether the transaction is still open; the answer to a ping does.
+            match held.backend.exchange(Command::Ping).await {
+                Ok(outcome) => answered.status = outcome.status,
+                Err(error) => return self.broken_after(&error),
+            }
+        }
+        if answered.status.is_some_and(is_unreadable) {
+            tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become one under which statements cannot be read");
+            return Err(End::Closed);
+        }
+        self.learn_autocommit(&mut held, routed, answered.status).await?;
+        held.backend.is_suspect |= shape
+            .effects
+            .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
+        self.learn_holds(&mut held, routed, &answered);
+        if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
+            self.routing.last_write = Some(Instant::now());
+        }
+        let next_query_flag_in = routed.effects.next_query_flag_in;
+        self.routing.next_query_flag_in = next_query_flag_in.or(self.routing.next_query_flag_in);
+        self.diagnostics
+            .note_warnings(&mut held, routed.statement, answered.failed, answered.warnings);
+        self.diagnostics.note_statement(&held, exchanges);
+        held.backend.last_session = self.number;
+        held.until = held
+            .holds
+            .intersects(Holds::BRIEF)
+            .then(|| Instant::now() + self.worker.shared.limits.brief_hold);
+        self.held.keep_or_give(held, &self.worker.pool);
+        Ok(())
+    }
+
+    /// Follows the autocommit of the connection, which the statement may have switched.
+    async fn learn_autocommit(
+        &mut self,
+        held: &mut Held,
+        routed: &RoutedStatement<'_>,
+        status: Option<StatusFlags>,
+    ) -> Flow {
+        held.backend.note_status(status);
+        let is_said = routed.set.as_ref().is_some_and(SetPlan::says_autocommit);
+        if held.backend.autocommit != self.settings.autocommit && !is_said {
+            held.holds |= Holds::AUTOCOMMIT_BY_CODE;
+        }
+        self.follow_autocommit(held).await.map_err(|error| {
+            tracing::warn!(%error, "a connection of the session did not take autocommit");
+            End::Closed
+        })
+    }
+
+    /// Learns why the connection must stay with the session, and which reasons end elsewhere.
+    fn learn_holds(&mut self, held: &mut Held, routed: &RoutedStatement<'_>, answered: &Answered) {
+        let set = match &routed.set {
+            Some(plan) if !answered.failed => self.note_set(held, plan, routed.statement.text()),
+            _ => SetLeft::Nothing,
+        };
+        let in_transaction = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
+        held.holds = after(
+            held.holds,
+            &After {
+                shape: routed.statement.shape(),
+                in_transaction: answered.status.map(in_transaction),
+                autocommit: self.settings.autocommit,
+                failed: answered.failed,
+                insert_id: answered.insert_id,
+                warnings: answered.warnings,
+                set,
+                ending: routed.ending,
+                multiplex: routed.effects.multiplex,
+            },
+        );
+        // What other connections were held for to be asked about is not the session's latest any more.
+        let mut outdated = Holds::empty();
+        outdated.set(Holds::WARNINGS | Holds::FOUND_ROWS, routed.ending != Ending::Asks);
+        outdated.set(Holds::INSERT_ID, answered.insert_id != 0);
+        self.held.end(outdated, &self.worker.pool);
+    }
+
+    /// A SET that a server has executed.
+    fn note_set(&mut self, held: &mut Held, plan: &SetPlan, text: &[u8]) -> SetLeft {
+        if let Some(names) = &plan.names {
+            self.settings.names = Some(names.clone());
+            held.backend.names = Some(names.clone());
+        }
+        if plan.left == SetLeft::Replayable {
+            self.settings.history.push(text, &plan.variables);
+            held.replayed = self.settings.history.last();
+        }
+        plan.left
+    }
+
+    fn count(&self, held: &Held, routed: &RoutedStatement<'_>, traffic: Traffic) {
+        let outcome = held.backend.scanner.outcome();
+        self.worker.counters.statement(&Sample {
+            member: held.backend.member.number,
+            hostgroup: held.hostgroup,
+            user: &self.login.user.name,
+            schema: self.settings.schema.as_deref(),
+            statement: routed.statement,
+            time: traffic.time,
+            bytes_sent: traffic.bytes_sent,
+            bytes_received: traffic.bytes_received,
+            rows_affected: outcome.affected_rows,
+            rows_sent: outcome.rows,
+            failed: outcome.error.is_some(),
+        });
+    }
+
+    /// The answer was forwarded; the connection is gone, and with it what the session had there.
+    fn broken_after(&self, error: &BackendError) -> Flow {
+        bump(&self.worker.counters.totals.backend_lost);
+        tracing::warn!(%error, "a backend connection was lost");
+        Err(End::Closed)
+    }
+}
+
+/// Whether a failed statement may have opened or ended a transaction, or switched autocommit.
+fn may_have_changed_transaction(held: &Held, routed: &RoutedStatement<'_>) -> bool {
+    let shape = routed.statement.shape();
+    !held.backend.autocommit
+        || shape.class == StatementClass::Set
+        || held.holds.intersects(Holds::IN_TRANSACTION)
+        || shape
+            .effects
+            .intersects(SessionEffects::UNKNOWN | SessionEffects::TRANSACTION)
+}

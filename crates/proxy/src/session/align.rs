@@ -1,0 +1,181 @@
+//! Giving a connection the session's state before a statement is sent on it.
+//!
+//! [`Alignment::adopt`] wipes what another session left, [`Alignment::align`] sends what differs. Example: an idle
+//! connection in schema `a` for a session in `b` with one SET gets COM_RESET_CONNECTION, COM_INIT_DB `b`, SET NAMES if
+//! names differ, and the SET.
+
+use shardwright_wire::{Command, MysqlError, errors};
+
+use super::held::Held;
+use super::holds::Holds;
+use super::pending_transaction::PendingTransaction;
+use super::requirements::Requirements;
+use super::settings::Settings;
+use crate::backend::{Backend, BackendError};
+use crate::set_names::SetNames;
+
+/// Why a connection could not be made as the session needs it.
+pub(super) enum AlignError {
+    /// The server said no.
+    Refused(MysqlError),
+    Lost(BackendError),
+    /// The server said no to what the client was told had worked.
+    Broken(MysqlError),
+}
+
+impl From<BackendError> for AlignError {
+    fn from(error: BackendError) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// What a connection is to have.
+pub(super) struct Alignment<'a> {
+    /// The session's number.
+    pub(super) session: u64,
+    /// The session has run a statement on some connection.
+    pub(super) has_run: bool,
+    pub(super) settings: &'a mut Settings,
+    pub(super) pending: &'a mut PendingTransaction,
+    pub(super) requirements: &'a Requirements,
+}
+
+impl Alignment<'_> {
+    /// Makes a connection that was taken from the pool, or is new, the session's.
+    pub(super) async fn adopt(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        let backend = &mut held.backend;
+        let is_anothers = backend.last_session != 0 && backend.last_session != self.session;
+        // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
+        if is_anothers {
+            refused(backend.reset().await?.err())?;
+        }
+        if is_anothers && (self.requirements.user_variables || self.requirements.asks) {
+            // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
+            run(backend, b"SELECT 1 LIMIT 0").await?;
+        }
+        if self.requirements.row_count && !self.has_run {
+            // A session that has run nothing is told 0; behind a SELECT of the proxy's own it would be -1.
+            run(backend, b"DO 0").await?;
+        }
+        self.align(held).await
+    }
+
+    /// Gives a connection the session's schema, character set, variables, and the transaction that was begun.
+    pub(super) async fn align(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        if held.backend.is_suspect && !self.requirements.asks && !held.backend.is_readable().await? {
+            return Err(AlignError::Broken(errors::UNKNOWN.with(
+                "code that ran in this session has changed its sql_mode or character set to one in which the proxy \
+                 cannot read statements",
+            )));
+        }
+        self.align_schema(&mut held.backend).await?;
+        self.align_names(held).await?;
+        self.replay_sets(held).await?;
+        self.align_autocommit(held).await?;
+        if self.requirements.begins {
+            self.set_next_transaction(held).await?;
+        }
+        if self.requirements.opens {
+            self.open_transaction(held).await?;
+        }
+        Ok(())
+    }
+
+    async fn align_schema(&self, backend: &mut Backend) -> Result<(), AlignError> {
+        let Requirements {
+            schema,
+            any_schema,
+            needs_no_schema,
+            ..
+        } = self.requirements;
+        if backend.schema == *schema || *any_schema || *needs_no_schema {
+            return Ok(());
+        }
+        let Some(schema) = schema else {
+            return Err(AlignError::Refused(errors::NO_DB.with("No database selected")));
+        };
+        refused(backend.exchange(Command::InitDb(schema.as_bytes())).await?.error)?;
+        backend.schema = Some(schema.clone());
+        backend.key.has_schema = true;
+        Ok(())
+    }
+
+    async fn align_names(&self, held: &mut Held) -> Result<(), AlignError> {
+        let names = &self.settings.names;
+        let backend = &mut held.backend;
+        if backend.names == *names {
+            return Ok(());
+        }
+        if names.is_none() && backend.is_mariadb && held.holds.is_empty() {
+            return refused(backend.reset().await?.err());
+        }
+        let login_names = || SetNames::of_login(backend.key.collation);
+        let Some(statement) = names.clone().or_else(login_names) else {
+            return Ok(());
+        };
+        run(backend, statement.statement().as_bytes()).await?;
+        backend.names.clone_from(names);
+        Ok(())
+    }
+
+    /// Repeats the SETs that the connection does not have.
+    async fn replay_sets(&self, held: &mut Held) -> Result<(), AlignError> {
+        let history = &self.settings.history;
+        if held.replayed < history.last() {
+            for text in history.since(held.replayed) {
+                let outcome = held.backend.exchange(Command::Query(text)).await?;
+                refused(outcome.error)?;
+                held.backend.note_status(outcome.status);
+                held.holds |= Holds::SESSION_VARIABLES;
+            }
+            held.replayed = history.last();
+        }
+        Ok(())
+    }
+
+    async fn align_autocommit(&self, held: &mut Held) -> Result<(), AlignError> {
+        let autocommit = self.settings.autocommit;
+        if held.backend.autocommit != autocommit {
+            let text: &[u8] = if autocommit {
+                b"SET autocommit=1"
+            } else {
+                b"SET autocommit=0"
+            };
+            run(&mut held.backend, text).await?;
+            held.backend.autocommit = autocommit;
+        }
+        if !autocommit {
+            held.holds |= Holds::AUTOCOMMIT;
+        }
+        Ok(())
+    }
+
+    /// `SET TRANSACTION …`. Whether a statement has used it up cannot be seen, so the connection stays.
+    async fn set_next_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        if let Some(text) = self.settings.next_transaction.take() {
+            run(&mut held.backend, &text).await?;
+            held.holds |= Holds::SESSION_VARIABLES;
+        }
+        Ok(())
+    }
+
+    async fn open_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        for text in self.pending.take() {
+            let outcome = held.backend.exchange(Command::Query(&text)).await?;
+            if let Some(error) = outcome.error {
+                return Err(AlignError::Broken(error));
+            }
+            held.holds |= Holds::TRANSACTION;
+        }
+        Ok(())
+    }
+}
+
+/// Runs a statement of the proxy's own.
+async fn run(backend: &mut Backend, text: &[u8]) -> Result<(), AlignError> {
+    refused(backend.exchange(Command::Query(text)).await?.error)
+}
+
+fn refused(error: Option<MysqlError>) -> Result<(), AlignError> {
+    error.map_or(Ok(()), |error| Err(AlignError::Refused(error)))
+}

@@ -1,0 +1,154 @@
+//! Backend connections that stay with their session, as long as there is a reason to.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use shardwright_rules::{HostgroupId, Transaction};
+
+use super::holds::Holds;
+use crate::backend::Backend;
+use crate::pool::Pool;
+use crate::worker::Worker;
+
+/// Time that a connection is given to forget its session.
+const RESET_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A backend connection that a session has.
+pub(super) struct Held {
+    pub(super) hostgroup: HostgroupId,
+    pub(super) backend: Backend,
+    /// Why it stays with the session.
+    pub(super) holds: Holds,
+    /// When brief holds end.
+    pub(super) until: Option<Instant>,
+    /// The last entry of the session's SET history that the connection has.
+    pub(super) replayed: u64,
+}
+
+impl Held {
+    /// A connection that nothing holds yet.
+    pub(super) fn new(hostgroup: HostgroupId, backend: Backend) -> Self {
+        Self {
+            hostgroup,
+            backend,
+            holds: Holds::empty(),
+            until: None,
+            replayed: 0,
+        }
+    }
+}
+
+/// The connections that a session holds, at most one for each hostgroup.
+#[derive(Default)]
+pub(super) struct HeldConnections {
+    connections: Vec<Held>,
+}
+
+impl HeldConnections {
+    pub(super) fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+        self.connections.iter()
+    }
+
+    /// The connection to this hostgroup, which the caller gives back.
+    pub(super) fn take(&mut self, hostgroup: HostgroupId) -> Option<Held> {
+        let is_there = |held: &Held| held.hostgroup == hostgroup;
+        let position = self.connections.iter().position(is_there)?;
+        Some(self.connections.swap_remove(position))
+    }
+
+    /// Every connection; the caller gives them back.
+    pub(super) fn take_all(&mut self) -> Vec<Held> {
+        std::mem::take(&mut self.connections)
+    }
+
+    /// Keeps a connection, whether there is a reason to or not.
+    pub(super) fn keep(&mut self, held: Held) {
+        self.connections.push(held);
+    }
+
+    /// Keeps a connection as long as there is a reason to, else gives it back.
+    pub(super) fn keep_or_give(&mut self, held: Held, pool: &Pool) {
+        if held.holds.is_empty() {
+            pool.give(held.backend);
+        } else {
+            self.connections.push(held);
+        }
+    }
+
+    /// The open transaction.
+    pub(super) fn transaction(&self) -> Option<Transaction> {
+        let mut hostgroups = self.hostgroups_with(Holds::IN_TRANSACTION);
+        hostgroups.next().map(|hostgroup| Transaction { hostgroup })
+    }
+
+    /// Hostgroups whose connections are held for one of these reasons.
+    pub(super) fn hostgroups_with(&self, holds: Holds) -> impl Iterator<Item = HostgroupId> {
+        let held = self.connections.iter();
+        held.filter(move |held| held.holds.intersects(holds))
+            .map(|held| held.hostgroup)
+    }
+
+    /// When the next brief hold ends.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.connections.iter().filter_map(|held| held.until).min()
+    }
+
+    /// Lets go of what is kept for questions that were not asked in time.
+    pub(super) fn end_brief_holds(&mut self, now: Instant, pool: &Pool) {
+        if self
+            .connections
+            .iter()
+            .all(|held| held.until.is_none_or(|until| until > now))
+        {
+            return;
+        }
+        for mut held in self.take_all() {
+            if held.until.is_some_and(|until| until <= now) {
+                held.holds.remove(Holds::BRIEF);
+                held.until = None;
+            }
+            self.keep_or_give(held, pool);
+        }
+    }
+
+    /// Ends these reasons on every connection.
+    pub(super) fn end(&mut self, outdated: Holds, pool: &Pool) {
+        if self.hostgroups_with(outdated).next().is_none() {
+            return;
+        }
+        for mut held in self.take_all() {
+            held.holds.remove(outdated);
+            self.keep_or_give(held, pool);
+        }
+    }
+
+    /// Gives every connection back once it has forgotten the session; those that cannot are closed.
+    pub(super) fn release_all(&mut self, worker: &Rc<Worker>) {
+        for held in self.take_all() {
+            // A prepared XA transaction belongs to nobody but this session; only closing leaves it as a server would.
+            // What a switch of autocommit has hidden from the server outlasts everything else.
+            if held.holds.intersects(Holds::UNTIL_CLOSED) {
+                continue;
+            }
+            if held.holds.is_empty() {
+                worker.pool.give(held.backend);
+            } else {
+                tokio::task::spawn_local(reset_and_give(worker.clone(), held));
+            }
+        }
+    }
+}
+
+/// Resets a connection, which rolls back what is open, and gives it back; it is closed if that does not work.
+async fn reset_and_give(worker: Rc<Worker>, mut held: Held) {
+    match tokio::time::timeout(RESET_TIMEOUT, held.backend.reset()).await {
+        Ok(Ok(Ok(()))) => worker.pool.give(held.backend),
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "a server does not reset connections"),
+        Ok(Err(error)) => tracing::debug!(%error, "a backend connection was lost while it was reset"),
+        Err(_) => tracing::warn!("a backend connection was not reset in time"),
+    }
+}

@@ -1,0 +1,33 @@
+//! What a statement needs of the connection that it is sent on.
+
+use std::sync::Arc;
+
+use shardwright_rules::HostgroupId;
+
+use super::holds::Holds;
+
+/// What a statement needs of its connection.
+#[derive(Clone, Debug)]
+pub(super) struct Requirements {
+    pub(super) hostgroup: HostgroupId,
+    /// The schema to be in.
+    pub(super) schema: Option<Arc<str>>,
+    /// Without a schema, any will do: the session's is one that no server has, and the statement was not placed.
+    pub(super) any_schema: bool,
+    /// It is about no schema: COMMIT and its kin.
+    pub(super) needs_no_schema: bool,
+    pub(super) user_variables: bool,
+    /// It asks about the session's earlier statements.
+    pub(super) asks: bool,
+    /// What it asks, by the reasons for which connections are held for that.
+    pub(super) asked: Holds,
+    pub(super) row_count: bool,
+    /// It reads `@@in_transaction`.
+    pub(super) in_transaction: bool,
+    /// It opens the transaction that was begun.
+    pub(super) opens: bool,
+    /// It can begin a transaction: what was said about the next one is about it.
+    pub(super) begins: bool,
+    /// It may be about tables.
+    pub(super) is_work: bool,
+}
