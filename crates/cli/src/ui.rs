@@ -125,8 +125,8 @@ impl Ui {
         render::json::write(&report)
     }
 
-    /// Takes a test that held into the reports of the run.
-    pub(crate) fn passed(&self, case: impl FnOnce() -> Case) {
+    /// Takes a test into the reports of the run.
+    pub(crate) fn tested(&self, case: impl FnOnce() -> Case) {
         if !self.reports.is_empty() {
             self.found.borrow_mut().report.cases.push(case());
         }

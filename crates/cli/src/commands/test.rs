@@ -168,9 +168,7 @@ fn run_on(
             None => runner.run(&case),
         };
         count.add(test, &failures);
-        if failures.is_empty() {
-            ui.passed(|| passed(&test.name, test.origin, engine, opened));
-        }
+        ui.tested(|| tested(&test.name, test.origin, failures.is_empty(), engine, opened));
         problems.extend(
             failures
                 .iter()
@@ -185,9 +183,16 @@ fn run_on(
         .filter(|property| is_for(&property.engines, engine))
         .collect();
     if !asked.is_empty() {
-        let held =
-            |property: &Property| ui.passed(|| passed(&property.name, property.origin, engine, opened));
-        let answered = properties::run(&asked, engine, &configuration, opened, problems, held);
+        let answered = properties::run(
+            &asked,
+            engine,
+            &configuration,
+            opened,
+            problems,
+            |property, holds| {
+                ui.tested(|| tested(&property.name, property.origin, holds, engine, opened));
+            },
+        );
         count.properties = Some(answered);
     }
     count.coverage =
@@ -248,14 +253,18 @@ pub(crate) fn covering<'c>(configuration: &'c Arc<Configuration>, opened: &Opene
     })
 }
 
-/// A test that holds, for reports; one that does not is a finding.
-fn passed(name: &str, origin: OriginId, engine: EngineId, opened: &Opened) -> Case {
+/// A test or a property, for reports.
+fn tested(name: &str, origin: OriginId, holds: bool, engine: EngineId, opened: &Opened) -> Case {
     let origins = &opened.project.origins;
     let instance = origins.instance(origin).map(|instance| format!(", {instance}"));
     Case {
         suite: opened.sources.path(origins.span(origin).file).to_owned(),
         name: format!("{} ({}{})", name, engine.name(), instance.unwrap_or_default()),
-        outcome: CaseOutcome::Passed,
+        outcome: if holds {
+            CaseOutcome::Passed
+        } else {
+            CaseOutcome::Failed
+        },
     }
 }
 

@@ -52,14 +52,14 @@ pub(super) fn maps(opened: &Opened, engine: EngineId, configuration: &Configurat
     maps_of(&built.configuration)
 }
 
-/// Answers the properties; `passed` is called for those that are proved.
+/// Answers the properties; `answered` takes each that is proved or refuted, and whether it holds.
 pub(super) fn run(
     properties: &[&model::Property],
     engine: EngineId,
     configuration: &Arc<Configuration>,
     opened: &Opened,
     problems: &mut Problems,
-    mut passed: impl FnMut(&model::Property),
+    mut answered: impl FnMut(&model::Property, bool),
 ) -> PropertyCount {
     let mut count = PropertyCount::default();
     if properties.is_empty() {
@@ -70,10 +70,11 @@ pub(super) fn run(
         match prover.answer(&asked(property)) {
             Answer::Proved => {
                 count.proved += 1;
-                passed(property);
+                answered(property, true);
             }
             Answer::Refuted(example) => {
                 count.refuted += 1;
+                answered(property, false);
                 problems.push(refuted(property, &example, engine, opened));
             }
             Answer::Undecided { reason, checked } => {
@@ -132,7 +133,11 @@ fn refuted(
     engine: EngineId,
     opened: &Opened,
 ) -> Diagnostic {
-    let message = format!("`{}` does not hold on {}", property.name, engine.name());
+    let message = format!(
+        "`{}` does not hold on {}",
+        property.name,
+        engine.name()
+    );
     let mut diagnostic = Diagnostic::error(REFUTED, message).proof(Proof::Witnessed);
     let origins = &opened.project.origins;
     for (position, mismatch) in example.mismatches.iter().enumerate() {
