@@ -9,7 +9,7 @@ use crate::draft::ChainRef;
 use crate::ids::lock::Lock;
 use crate::ids::place::{self, Slot};
 use crate::ids::sequence::{self, SequenceError, Wish};
-use crate::report::{EXHAUSTED, NUMBERS, Report};
+use crate::report::{NUMBERS, Report};
 
 impl Sequence {
     /// An id for each rule, in their order; sorts the rules of trees by theirs. None where they do not fit, which is told.
@@ -48,7 +48,7 @@ impl Sequence {
                     range.1,
                     needed.saturating_sub(available)
                 );
-                report.general(EXHAUSTED, message);
+                report.exhausted(message);
                 Vec::new()
             }
         }

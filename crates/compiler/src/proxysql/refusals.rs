@@ -37,7 +37,7 @@ use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::ids::lock::Lock;
 use crate::ids::probe::Probe;
 use crate::native::Section;
-use crate::report::{EXHAUSTED, Report};
+use crate::report::Report;
 
 /// In front of what is no execution.
 const MARK: &str = ") ";
@@ -250,7 +250,7 @@ pub(crate) fn hostgroups(
                 "engine_settings.proxysql.refuser.port: {} ports are needed from it on, and the last port is 65535",
                 offset + 1
             );
-            report.general(EXHAUSTED, message);
+            report.exhausted(message);
             Default::default()
         });
         refusing.push(RefusingHostgroup {
@@ -271,7 +271,7 @@ pub(crate) fn hostgroups(
             numbers.missing(),
             report.engine
         );
-        report.general(EXHAUSTED, message);
+        report.exhausted(message);
     }
     refusing
 }
