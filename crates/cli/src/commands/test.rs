@@ -172,7 +172,7 @@ fn run_on(
         problems.extend(
             failures
                 .iter()
-                .map(|failure| report::diagnostic(failure, test, engine, opened)),
+                .map(|failure| report::diagnostic(failure, test, &configuration, opened)),
         );
         if args.mutants {
             run.push(case);

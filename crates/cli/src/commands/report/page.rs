@@ -108,11 +108,6 @@ pub(crate) fn escaped(text: &str) -> String {
 
 fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
     let configuration = &set.configuration;
-    let servers: usize = configuration
-        .hostgroups
-        .iter()
-        .map(|hostgroup| hostgroup.members.len())
-        .sum();
     let worst = picture
         .worst_evaluations
         .map_or("–".to_owned(), |worst| worst.to_string());
@@ -133,7 +128,7 @@ fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
         tile(&configuration.graph.rules.len().to_string(), "rules", ""),
         tile(&picture.chains.len().to_string(), "chains", ""),
         tile(&configuration.hostgroups.len().to_string(), "hostgroups", ""),
-        tile(&servers.to_string(), "servers", ""),
+        tile(&configuration.server_count().to_string(), "servers", ""),
         tile(&worst, "patterns evaluated at most", ""),
         tile(&findings.len().to_string(), "findings", tone),
     )

@@ -75,7 +75,7 @@ pub(super) fn run(
             Answer::Refuted(example) => {
                 count.refuted += 1;
                 answered(property, false);
-                problems.push(refuted(property, &example, engine, opened));
+                problems.push(refuted(property, &example, configuration, opened));
             }
             Answer::Undecided { reason, checked } => {
                 count.undecided += 1;
@@ -130,13 +130,13 @@ fn kind(class: StatementClass) -> StatementKind {
 fn refuted(
     property: &model::Property,
     example: &CounterExample,
-    engine: EngineId,
+    configuration: &Configuration,
     opened: &Opened,
 ) -> Diagnostic {
     let message = format!(
         "`{}` does not hold on {}",
         property.name,
-        engine.name()
+        configuration.engine.name()
     );
     let mut diagnostic = Diagnostic::error(REFUTED, message).proof(Proof::Witnessed);
     let origins = &opened.project.origins;
@@ -165,7 +165,7 @@ fn refuted(
     for shown in &example.statements {
         diagnostic = diagnostic
             .witness(witness(shown))
-            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, opened));
+            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, configuration, opened));
     }
     if let Some(shown) = example.statements.last() {
         diagnostic = diagnostic.rule_ids(shown.decision.path.iter().map(|step| step.rule_id));

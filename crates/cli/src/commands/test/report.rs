@@ -2,7 +2,7 @@
 
 use shardwright_analysis::route_tests::Failure;
 use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
-use shardwright_rules::{Decision, EngineId, Outcome, Step};
+use shardwright_rules::{Configuration, Decision, Outcome, Step};
 use shardwright_topology::model::{RouteTest, TestCommand};
 
 use crate::project::Opened;
@@ -22,12 +22,12 @@ pub(crate) const PAGE: CodeDoc = CodeDoc {
 pub(super) fn diagnostic(
     failure: &Failure,
     test: &RouteTest,
-    engine: EngineId,
+    configuration: &Configuration,
     opened: &Opened,
 ) -> Diagnostic {
     let origins = &opened.project.origins;
     let step = &test.steps[failure.step];
-    let message = format!("`{}` does not hold on {}", test.name, engine.name());
+    let message = format!("`{}` does not hold on {}", test.name, configuration.engine.name());
     let mut diagnostic = Diagnostic::error(CODE, message).proof(Proof::Witnessed);
     for (position, mismatch) in failure.mismatches.iter().enumerate() {
         let span = match mismatch.field {
@@ -65,8 +65,11 @@ pub(super) fn diagnostic(
             diagnostic.note(format!("this is an execution of {name}, in the binary protocol"))
         }
     };
-    diagnostic = diagnostic.with_note(NoteKind::GoesTo, goes_to(&failure.decision, opened));
-    diagnostic = at_deciding_rule(diagnostic, &failure.decision, opened)
+    diagnostic = diagnostic.with_note(
+        NoteKind::GoesTo,
+        goes_to(&failure.decision, configuration, opened),
+    );
+    diagnostic = at_deciding_rule(diagnostic, &failure.decision, configuration, opened)
         .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));
     if let Some(instance) = origins.instance(test.origin) {
         diagnostic = diagnostic.instance(instance);
@@ -75,7 +78,7 @@ pub(super) fn diagnostic(
 }
 
 /// Where the statement went, and by which object.
-pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
+pub(super) fn goes_to(decision: &Decision, configuration: &Configuration, opened: &Opened) -> String {
     let place = match &decision.outcome {
         Outcome::Route(route) => match (&route.cluster, route.role) {
             (Some(cluster), Some(role)) => format!("{cluster} {role}"),
@@ -86,7 +89,7 @@ pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
             "nowhere: the proxy answers".to_owned()
         }
     };
-    match decision.path.last() {
+    match configuration.deciding_step(decision) {
         Some(step) => {
             let origin = opened.origin(&step.address).map(|origin| format!(" ({origin})"));
             format!("{place}, by {}{}", step.address, origin.unwrap_or_default())
@@ -96,9 +99,14 @@ pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
 }
 
 /// The object that decided, where it is written.
-fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened) -> Diagnostic {
+fn at_deciding_rule(
+    diagnostic: Diagnostic,
+    decision: &Decision,
+    configuration: &Configuration,
+    opened: &Opened,
+) -> Diagnostic {
     let origins = &opened.project.origins;
-    let Some(step) = decision.path.last() else {
+    let Some(step) = configuration.deciding_step(decision) else {
         return diagnostic;
     };
     match opened.find(step.address.as_str()) {
