@@ -178,7 +178,7 @@ pub(crate) struct Validate {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) show: Option<Resolved>,
     /// Addresses to print, with everything below them; all when absent
-    #[arg(requires = "show", value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS")]
     pub(crate) addresses: Vec<String>,
 }
 

@@ -63,6 +63,13 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => String::new(),
     };
     let (argument, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let path = std::path::Path::new(&argument);
+    if error.kind() == ErrorKind::UnknownArgument && path.exists() {
+        let directory = if path.is_dir() { argument.as_str() } else { "DIR" };
+        let tip = format!("commands read a project, which -C names: shardwright -C {directory} COMMAND");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     if argument.starts_with("--format") && format!("{value}=file").parse::<ReportFile>().is_ok() {
         let tip = format!("write `--report {value}=FILE`; `--format` is what the command prints");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

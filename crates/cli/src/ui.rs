@@ -173,9 +173,11 @@ impl Ui {
     /// Writes data as it is.
     pub(crate) fn data(&self, text: &str) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(CommandError::output)
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads has enough, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(CommandError::output),
+        }
     }
 
     /// Writes data as it comes.

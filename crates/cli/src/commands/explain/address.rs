@@ -6,7 +6,7 @@ use shardwright_rules::{Address, Body, Configuration, NativeStep};
 
 use super::{Asked, server, user};
 use crate::args::{Explain, Global};
-use crate::error::CommandError;
+use crate::error::{CommandError, takes_no_file};
 use crate::exit::Exit;
 use crate::project::{self, Built, Opened};
 use crate::ui::{Format, Ui, counted};
@@ -186,6 +186,9 @@ fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
             let error = CommandError::usage(format!("{} things have the name {what}", named.len()));
             return Err(error.hint(format!("say which: {one}, or {other}")));
         }
+    }
+    if std::path::Path::new(what).exists() {
+        return Err(takes_no_file(what, "explain"));
     }
     let error = CommandError::usage(format!("nothing has the address {what}"));
     Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
