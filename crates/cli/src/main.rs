@@ -1,11 +1,19 @@
 //! The `shardwright` command.
 
+mod allow_comments;
 mod args;
+mod clock;
+mod codes;
 mod commands;
 mod error;
 mod exit;
+mod files;
+mod live;
+mod logging;
 mod lsp;
 mod ownership;
+mod page;
+mod placement;
 mod project;
 mod reports;
 mod rule_set;
@@ -17,10 +25,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::Args;
+use crate::args::{Args, ReportFile};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::reports::ReportFile;
 use crate::ui::Ui;
 
 fn main() -> ExitCode {

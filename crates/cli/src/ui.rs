@@ -4,44 +4,12 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
-use clap::ValueEnum;
 use serde::Serialize;
 use shardwright_diagnostics::{Case, Decided, Problems, Report, Sources, render};
 
-use crate::args::Global;
+use crate::args::{Annotate, Color, Format, Global, ReportFile};
 use crate::error::CommandError;
-use crate::reports::{self, ReportFile};
-
-/// `--format`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Human-readable
-    #[default]
-    Human,
-    /// One JSON document
-    Json,
-    /// For a comment on a change
-    Markdown,
-}
-
-/// `--color`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// `--annotate`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Annotate {
-    /// Workflow commands of GitHub Actions, on standard error
-    Github,
-}
+use crate::reports;
 
 /// All output of a command.
 pub(crate) struct Ui {

@@ -16,20 +16,15 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::model::{EngineName, OriginId, Property, RouteTest};
 
-use crate::args::{Global, Test};
+use crate::args::{Format, Global, Test};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 use coverage::CoverageCount;
 use mutants::{MutantCount, Suite};
 use properties::PropertyCount;
-
-pub(crate) use coverage::PAGES as COVERAGE_PAGES;
-pub(crate) use mutants::PAGE as MUTANT_PAGE;
-pub(crate) use properties::PAGES as PROPERTY_PAGES;
-pub(crate) use report::PAGE;
 
 pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open_with_tests(global, ui)?;

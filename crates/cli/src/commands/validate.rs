@@ -3,11 +3,11 @@
 use shardwright_diagnostics::Problems;
 use shardwright_topology::resolved;
 
-use crate::args::{Global, Resolved, Validate};
+use crate::args::{Format, Global, Resolved, Validate};
 use crate::error::{self, CommandError};
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let (None, Some(named)) = (args.show, args.addresses.first()) {

@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::{CaseOutcome, Finding, Report, Severity, Tool};
 
-use crate::commands::report::page::{Frame, escaped, section};
+use crate::page::{Frame, escaped, section};
 
 /// Problems that are shown; the rest are counted.
 const MAX_FINDINGS: usize = 1_000;

@@ -6,30 +6,14 @@ use serde::Serialize;
 use shardwright_analysis::properties::{
     Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
 };
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
 use shardwright_rules::{Configuration, EngineId, MapStep, StatementKind};
 use shardwright_topology::model::{self, PropertyClaim, PropertyDomain, StatementClass};
 
 use super::cases;
 use super::report::{goes_to, one_line};
+use crate::codes::{REFUTED, UNDECIDED};
 use crate::project::Opened;
-
-const REFUTED: Code = Code::new("SW802");
-const UNDECIDED: Code = Code::new("SW803");
-
-/// Their pages.
-pub(crate) const PAGES: [CodeDoc; 2] = [
-    CodeDoc {
-        code: REFUTED,
-        title: "a property does not hold",
-        page: include_str!("../../../../../docs/rules/SW802.md"),
-    },
-    CodeDoc {
-        code: UNDECIDED,
-        title: "a property is neither proved nor refuted",
-        page: include_str!("../../../../../docs/rules/SW803.md"),
-    },
-];
 
 /// How the properties of one engine went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -1,23 +1,15 @@
 //! SW801: a statement of which something else became than a route test says, with the rule that decided.
 
 use shardwright_analysis::route_tests::Failure;
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
+use shardwright_diagnostics::{Diagnostic, NoteKind, Proof, Witness, shortened};
 use shardwright_rules::{Configuration, Decision, Outcome, Step};
 use shardwright_topology::model::{RouteTest, TestCommand};
 
+use crate::codes::UNEXPECTED;
 use crate::project::Opened;
-
-const CODE: Code = Code::new("SW801");
 
 /// Characters that a label under the source may have.
 const LABEL: usize = 80;
-
-/// Its page.
-pub(crate) const PAGE: CodeDoc = CodeDoc {
-    code: CODE,
-    title: "a statement does not go where a route test says",
-    page: include_str!("../../../../../docs/rules/SW801.md"),
-};
 
 pub(super) fn diagnostic(
     failure: &Failure,
@@ -28,7 +20,7 @@ pub(super) fn diagnostic(
     let origins = &opened.project.origins;
     let step = &test.steps[failure.step];
     let message = format!("`{}` does not hold on {}", test.name, configuration.engine.name());
-    let mut diagnostic = Diagnostic::error(CODE, message).proof(Proof::Witnessed);
+    let mut diagnostic = Diagnostic::error(UNEXPECTED, message).proof(Proof::Witnessed);
     for (position, mismatch) in failure.mismatches.iter().enumerate() {
         let span = match mismatch.field {
             Some(field) => test.span(step, &format!("expect.{field}"), origins),
