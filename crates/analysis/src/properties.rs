@@ -26,6 +26,8 @@ use end::End;
 use ends::Walker;
 use starts::Starts;
 
+pub use claim::shard_of;
+
 /// Which statements a property is about; an empty list is no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Domain<'t> {

@@ -1,6 +1,7 @@
 //! The command line: every command and flag, with the help that people read.
 
 mod ask;
+mod output;
 mod serve;
 mod targets;
 
@@ -12,10 +13,9 @@ pub(crate) use self::ask::{
     ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Report, Route, Traffic,
     TrafficDiff, TrafficWhat,
 };
+pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::serve::{Proxy, Refuse};
-pub(crate) use self::targets::{Ownership, Selection};
-use crate::reports::ReportFile;
-use crate::ui::{Annotate, Color, Format};
+pub(crate) use self::targets::{Foreign, Ownership, Selection};
 
 /// Write MySQL routing as YAML, check it, and apply it.
 ///
@@ -178,7 +178,7 @@ pub(crate) struct Validate {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) show: Option<Resolved>,
     /// Addresses to print, with everything below them; all when absent
-    #[arg(requires = "show", value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS")]
     pub(crate) addresses: Vec<String>,
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct Lint {
     #[arg(long, requires = "baseline")]
     pub(crate) update_baseline: bool,
     /// The day that comments with `until` are compared with; today when absent
-    #[arg(long, value_name = "DAY", value_parser = crate::commands::lint::day)]
+    #[arg(long, value_name = "DAY", value_parser = day)]
     pub(crate) today: Option<jiff::civil::Date>,
 }
 
@@ -449,4 +449,10 @@ pub(crate) struct Lsp {
     /// What some editors add; standard input and output are used anyway
     #[arg(long, hide = true)]
     pub(crate) stdio: bool,
+}
+
+/// The day of `--today`.
+fn day(text: &str) -> Result<jiff::civil::Date, String> {
+    text.parse::<jiff::civil::Date>()
+        .map_err(|_| "a day such as 2027-03-31".to_owned())
 }

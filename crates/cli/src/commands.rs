@@ -1,22 +1,20 @@
 //! One file for each command.
 
 mod apply;
-pub(crate) mod codes;
 mod compile;
 mod demo;
 mod diff;
-pub(crate) mod explain;
+mod explain;
 mod fmt;
 mod graph;
 mod init;
-pub(crate) mod lint;
-pub(crate) mod live;
+mod lint;
 mod lsp;
 mod plan;
 mod prove;
 mod proxy;
 mod refuse;
-pub(crate) mod report;
+mod report;
 mod route;
 mod schema;
 mod show;

@@ -35,6 +35,10 @@ impl CommandError {
     }
 
     pub(crate) fn output(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            // Whoever reads has enough, as `head` does.
+            return Self::shown(Exit::Done);
+        }
         Self::failed(format!("cannot write to standard output: {error}"))
     }
 
@@ -48,6 +52,15 @@ impl CommandError {
     pub(crate) fn shown(exit: Exit) -> Self {
         Self::new(exit, String::new())
     }
+}
+
+/// A file or directory that was named where a command reads the project of -C.
+pub(crate) fn takes_no_file(path: &str, command: &str) -> CommandError {
+    let directory = Path::new(path).is_dir().then_some(path).unwrap_or("DIR");
+    CommandError::usage(format!(
+        "{command} reads a project, which -C names, and not {path}"
+    ))
+    .hint(format!("shardwright -C {directory} {command}"))
 }
 
 /// A file that cannot be had.

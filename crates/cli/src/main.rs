@@ -1,11 +1,19 @@
 //! The `shardwright` command.
 
+mod allow_comments;
 mod args;
+mod clock;
+mod codes;
 mod commands;
 mod error;
 mod exit;
+mod files;
+mod live;
+mod logging;
 mod lsp;
 mod ownership;
+mod page;
+mod placement;
 mod project;
 mod reports;
 mod rule_set;
@@ -17,10 +25,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::Args;
+use crate::args::{Args, ReportFile};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::reports::ReportFile;
 use crate::ui::Ui;
 
 fn main() -> ExitCode {
@@ -63,6 +70,13 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => String::new(),
     };
     let (argument, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let path = std::path::Path::new(&argument);
+    if error.kind() == ErrorKind::UnknownArgument && path.exists() {
+        let directory = if path.is_dir() { argument.as_str() } else { "DIR" };
+        let tip = format!("commands read a project, which -C names: shardwright -C {directory} COMMAND");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     if argument.starts_with("--format") && format!("{value}=file").parse::<ReportFile>().is_ok() {
         let tip = format!("write `--report {value}=FILE`; `--format` is what the command prints");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

@@ -2,8 +2,6 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,12 +11,13 @@ use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_topology::model::{OriginId, Project};
 use shardwright_topology::{Documents, ENVIRONMENT_DIRECTORY, Fault, Options, read_project};
 
-use crate::args::Global;
-use crate::commands::live;
+use crate::args::{Format, Global};
+use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::replace_file;
 use crate::ownership;
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 /// The name of the lock file, beside the project file.
 const LOCK_FILE: &str = "shardwright.lock";
@@ -120,7 +119,7 @@ pub(crate) fn options(global: &Global) -> Result<Options, CommandError> {
         variables: variables(&global.variables)?,
         environment: global.environment.clone(),
         route_tests: false,
-        now: Some(live::now()),
+        now: Some(clock::now()),
     })
 }
 
@@ -393,33 +392,4 @@ pub(crate) fn engine(name: &str) -> Result<EngineId, CommandError> {
         let known: Vec<&str> = EngineId::ALL.iter().map(|engine| engine.name()).collect();
         CommandError::usage(format!("unknown engine {name}")).hint(format!("engines: {}", known.join(", ")))
     })
-}
-
-/// Replaces a file in one step, so that a reader never sees half of it. The file keeps its mode, and a symbolic link
-/// to it stays one.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let failed =
-        |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
-    let known = path.canonicalize().ok();
-    let path = known.as_deref().unwrap_or(path);
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    // Errors of a temporary file name it; what was to be written is what people know.
-    directory.metadata().map_err(failed)?;
-    let mut file = tempfile::Builder::new()
-        // What the user's mask leaves of it, as for any new file.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(|error| failed(error.kind().into()))?;
-    if let Ok(metadata) = path.metadata() {
-        file.as_file()
-            .set_permissions(metadata.permissions())
-            .map_err(failed)?;
-    }
-    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }

@@ -2,59 +2,14 @@
 
 mod html;
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use shardwright_diagnostics::{Report, Tool, render};
 
-use crate::commands::codes;
+use crate::args::{ReportFile, ReportKind};
+use crate::codes;
 use crate::error::CommandError;
-use crate::project::replace_file;
-
-/// `--report KIND=FILE`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReportFile {
-    kind: ReportKind,
-    path: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ReportKind {
-    Json,
-    Sarif,
-    Junit,
-    Markdown,
-    Html,
-}
-
-impl ReportKind {
-    const ALL: [(&'static str, Self); 5] = [
-        ("json", Self::Json),
-        ("sarif", Self::Sarif),
-        ("junit", Self::Junit),
-        ("markdown", Self::Markdown),
-        ("html", Self::Html),
-    ];
-}
-
-impl FromStr for ReportFile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names: Vec<&str> = ReportKind::ALL.iter().map(|(name, _)| *name).collect();
-        let kinds = format!("kinds: {}", names.join(", "));
-        let (name, path) = text
-            .split_once('=')
-            .filter(|(_, path)| !path.is_empty())
-            .ok_or_else(|| format!("write KIND=FILE; {kinds}"))?;
-        let kind = ReportKind::ALL.into_iter().find(|(known, _)| *known == name);
-        let (_, kind) = kind.ok_or_else(|| format!("no report is called {name}; {kinds}"))?;
-        Ok(Self {
-            kind,
-            path: PathBuf::from(path),
-        })
-    }
-}
+use crate::files::replace_file;
 
 /// Writes every report file that was asked for; the first one that cannot be written is the error, the others are
 /// written all the same.
@@ -94,24 +49,5 @@ fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => std::fs::write(path, text).map_err(failed),
         _ => replace_file(path, text.as_bytes()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_a_kind_and_a_file() {
-        let report: ReportFile = "sarif=out/a=b.sarif".parse().unwrap();
-        assert_eq!(report.kind, ReportKind::Sarif);
-        assert_eq!(report.path, Path::new("out/a=b.sarif"));
-        for bad in ["sarif", "sarif=", "=x", "xml=x", ""] {
-            let error = bad.parse::<ReportFile>().unwrap_err();
-            assert!(
-                error.contains("kinds: json, sarif, junit, markdown, html"),
-                "{bad}: {error}"
-            );
-        }
     }
 }

@@ -14,9 +14,9 @@ use shardwright_plan::Plan;
 use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::args::{Global, Selection};
-use crate::commands::live;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
+use crate::live;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 

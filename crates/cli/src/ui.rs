@@ -4,44 +4,12 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
-use clap::ValueEnum;
 use serde::Serialize;
 use shardwright_diagnostics::{Case, Decided, Problems, Report, Sources, render};
 
-use crate::args::Global;
+use crate::args::{Annotate, Color, Format, Global, ReportFile};
 use crate::error::CommandError;
-use crate::reports::{self, ReportFile};
-
-/// `--format`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Human-readable
-    #[default]
-    Human,
-    /// One JSON document
-    Json,
-    /// For a comment on a change
-    Markdown,
-}
-
-/// `--color`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// `--annotate`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Annotate {
-    /// Workflow commands of GitHub Actions, on standard error
-    Github,
-}
+use crate::reports;
 
 /// All output of a command.
 pub(crate) struct Ui {
@@ -125,8 +93,8 @@ impl Ui {
         render::json::write(&report)
     }
 
-    /// Takes a test that held into the reports of the run.
-    pub(crate) fn passed(&self, case: impl FnOnce() -> Case) {
+    /// Takes a test into the reports of the run.
+    pub(crate) fn tested(&self, case: impl FnOnce() -> Case) {
         if !self.reports.is_empty() {
             self.found.borrow_mut().report.cases.push(case());
         }
@@ -173,9 +141,11 @@ impl Ui {
     /// Writes data as it is.
     pub(crate) fn data(&self, text: &str) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(CommandError::output)
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads has enough, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(CommandError::output),
+        }
     }
 
     /// Writes data as it comes.

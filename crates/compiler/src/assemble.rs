@@ -12,7 +12,7 @@ use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::native::{Block, RawRow};
-use crate::report::{EXHAUSTED, Report};
+use crate::report::Report;
 
 /// Rules of all chains in the order of evaluation.
 #[derive(Debug, Default)]
@@ -242,7 +242,7 @@ impl Sequence {
                 probe.size(),
                 probe.missing()
             );
-            report.general(EXHAUSTED, message);
+            report.exhausted(message);
         }
         lock.forget(&format!("flags.{engine}."));
         for (&chain, &flag) in flags.iter().filter(|(chain, _)| **chain != Draft::START) {

@@ -72,7 +72,7 @@ pub struct Compiled {
 
 /// Compiles a project for one engine. Ids that `lock` remembers stay.
 pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Options) -> Compiled {
-    let mut report = Report::new(engine, &project.origins);
+    let mut report = Report::new(engine, project);
     let counted = lock;
     let mut lock = lock.clone();
     let settings = options.settings.unwrap_or_else(|| settings(project, engine));

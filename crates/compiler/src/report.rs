@@ -1,8 +1,8 @@
 //! Problems of a compilation, each at the line of the object it is about.
 
-use shardwright_diagnostics::{Code, Diagnostic, Problems, Severity};
+use shardwright_diagnostics::{Code, Diagnostic, Problems, Severity, Span};
 use shardwright_rules::{Address, EngineId};
-use shardwright_topology::model::{OnUnsupported, OriginId, Origins};
+use shardwright_topology::model::{OnUnsupported, OriginId, Origins, Project};
 
 shardwright_diagnostics::codes! {
     NO_PATTERN = "SW130": "a pattern that an engine does not compile";
@@ -40,16 +40,23 @@ pub(crate) struct Report<'a> {
     origins: &'a Origins,
     /// It is about rules, where the engine can do more than those.
     of_rules: bool,
+    /// Where the project says which ids may be used.
+    ids: Option<Span>,
     /// What was found.
     pub problems: Problems,
 }
 
 impl<'a> Report<'a> {
     /// An empty report.
-    pub(crate) fn new(engine: EngineId, origins: &'a Origins) -> Self {
+    pub(crate) fn new(engine: EngineId, project: &'a Project) -> Self {
+        Self::at(engine, &project.origins, ids_span(project))
+    }
+
+    fn at(engine: EngineId, origins: &'a Origins, ids: Option<Span>) -> Self {
         Self {
             engine,
             origins,
+            ids,
             of_rules: false,
             problems: Problems::new(),
         }
@@ -59,7 +66,7 @@ impl<'a> Report<'a> {
     pub(crate) fn of_rules(&self) -> Self {
         Self {
             of_rules: true,
-            ..Self::new(self.engine, self.origins)
+            ..Self::at(self.engine, self.origins, self.ids)
         }
     }
 
@@ -99,9 +106,13 @@ impl<'a> Report<'a> {
         self.add(Severity::Error, code, origin, field, message.into());
     }
 
-    /// Adds a problem that belongs to no line of the user's files.
-    pub(crate) fn general(&mut self, code: Code, message: impl Into<String>) {
-        self.problems.push(Diagnostic::error(code, message));
+    /// Adds an error about ids, where the project says which may be used.
+    pub(crate) fn exhausted(&mut self, message: impl Into<String>) {
+        let diagnostic = Diagnostic::error(EXHAUSTED, message);
+        self.problems.push(match self.ids {
+            Some(span) => diagnostic.at(span, ""),
+            None => diagnostic,
+        });
     }
 
     /// `ENGINE cannot WHAT; WHO can`, or, where no engine can, that.
@@ -149,4 +160,15 @@ impl<'a> Report<'a> {
         let message = format!("on {}, {}", self.engine, what.as_ref());
         self.add(Severity::Info, DIFFERENCE, origin, field, message);
     }
+}
+
+/// `ids` of the project file, or the first engine, for which the default ranges hold.
+fn ids_span(project: &Project) -> Option<Span> {
+    let file = &project.file;
+    let engine = || {
+        file.engines
+            .first()
+            .map(|entry| project.origins.span(entry.origin))
+    };
+    file.ids_span.or_else(engine)
 }

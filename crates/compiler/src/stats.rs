@@ -108,18 +108,13 @@ impl Stats {
             .iter()
             .map(|rule| rule.flag_in)
             .collect();
-        let servers: HashSet<_> = configuration
-            .hostgroups
-            .iter()
-            .flat_map(|hostgroup| hostgroup.members.iter().map(|member| &member.server))
-            .collect();
         Self {
             engine: configuration.engine.name(),
             rules: configuration.graph.rules.len(),
             chains: flags.len(),
             fast_routing: configuration.graph.fast_routing.len(),
             hostgroups: configuration.hostgroups.len(),
-            servers: servers.len(),
+            servers: configuration.server_count(),
             shard_maps,
         }
     }

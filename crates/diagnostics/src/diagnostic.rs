@@ -151,6 +151,8 @@ pub struct Diagnostic {
     pub witness: Option<Witness>,
     /// What would put it right.
     pub fix: Option<Fix>,
+    /// The known name that the one at the place was probably meant to be.
+    pub meant: Option<String>,
 }
 
 impl Diagnostic {
@@ -171,6 +173,7 @@ impl Diagnostic {
             rule_ids: Vec::new(),
             witness: None,
             fix: None,
+            meant: None,
         }
     }
 
@@ -228,7 +231,10 @@ impl Diagnostic {
     #[must_use]
     pub fn did_you_mean(self, candidate: Option<&str>) -> Self {
         match candidate {
-            Some(candidate) => self.help(format!("did you mean `{candidate}`?")),
+            Some(candidate) => Self {
+                meant: Some(candidate.to_owned()),
+                ..self.help(format!("did you mean `{candidate}`?"))
+            },
             None => self,
         }
     }

@@ -225,8 +225,8 @@ fn identity(diagnostic: &Diagnostic) -> u64 {
     diagnostic.code.hash(&mut hasher);
     diagnostic.severity.hash(&mut hasher);
     diagnostic.message.hash(&mut hasher);
-    // Instances of one template have addresses of their own.
-    if diagnostic.instance.is_none() || diagnostic.primary.is_none() {
+    // Instances of one template have addresses of their own, and so have the objects that an anchor stands for.
+    if diagnostic.primary.is_none() {
         diagnostic.address.hash(&mut hasher);
     }
     diagnostic

@@ -1,6 +1,6 @@
 //! Everything that one engine needs to route: the value that is compiled, compared, applied and run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -9,8 +9,8 @@ use shardwright_sql::DigestOptions;
 
 use crate::digests;
 use crate::{
-    Cluster, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor,
-    RefusingHostgroup, RuleGraph, User,
+    Body, Cluster, Decision, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor,
+    RefusingHostgroup, RuleGraph, Step, User,
 };
 
 /// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
@@ -103,6 +103,31 @@ impl Configuration {
     /// The hostgroup of this id, where it is one that refuses.
     pub fn refusing(&self, id: HostgroupId) -> Option<&RefusingHostgroup> {
         self.refusing.iter().find(|hostgroup| hostgroup.id == id)
+    }
+
+    /// How many servers there are. A server that is in several hostgroups is one.
+    pub fn server_count(&self) -> usize {
+        let members = self.hostgroups.iter().flat_map(|hostgroup| &hostgroup.members);
+        members.map(|member| &member.server).collect::<HashSet<_>>().len()
+    }
+
+    /// The step that says why a statement goes where it goes: the last one whose rule does more than end the evaluation.
+    pub fn deciding_step<'d>(&self, decision: &'d Decision) -> Option<&'d Step> {
+        decision
+            .path
+            .iter()
+            .rev()
+            .find(|step| !self.only_ends(step.rule_id))
+    }
+
+    /// Whether the rule of this id only ends the evaluation of every statement that gets to it.
+    pub fn only_ends(&self, rule_id: u32) -> bool {
+        let rules = &self.graph.rules;
+        // Fast routing is no rule.
+        let Ok(at) = rules.binary_search_by_key(&rule_id, |rule| rule.id) else {
+            return false;
+        };
+        matches!(&rules[at].body, Body::Engine(row) if row.only_ends())
     }
 
     /// The user of this name.

@@ -155,6 +155,17 @@ impl EngineRule {
     pub fn ends(&self) -> bool {
         self.apply || self.flags_set().next().is_some()
     }
+
+    /// Whether every statement matches it, and all that it does is to end the evaluation.
+    pub fn only_ends(&self) -> bool {
+        self.apply
+            && *self
+                == Self {
+                    apply: true,
+                    comment: self.comment.clone(),
+                    ..Self::default()
+                }
+    }
 }
 
 /// `re_modifiers` of a rule.

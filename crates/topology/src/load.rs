@@ -97,6 +97,8 @@ pub(crate) struct Reading {
     pub(crate) problems: Problems,
     /// The project file is there and cannot be read.
     pub(crate) project_file_unreadable: bool,
+    /// Where the files are, unless in the directory that the program was started in.
+    pub(crate) directory: Option<String>,
 }
 
 /// [`load`] with the problems of reading the files, and a reader of data files.
@@ -124,7 +126,10 @@ pub(crate) fn load_with(
         )
     });
     if documents.project().is_none() && !reading.project_file_unreadable {
-        let message = format!("there is no project file `{PROJECT_FILE}` here");
+        let place = reading
+            .directory
+            .map_or("here".to_owned(), |directory| format!("in `{directory}`"));
+        let message = format!("there is no project file `{PROJECT_FILE}` {place}");
         let help = "create one, or name the directory of the project with -C";
         report.push(Diagnostic::error(NO_PROJECT_FILE, message).help(help));
         report.fault_project_file();
@@ -221,7 +226,14 @@ fn resolve(
     let layers = Layers::new(documents, overlay, report);
     let roots = documents.topology().iter().chain(&documents.environments);
     let roots = roots.filter_map(|document| document.root.as_ref());
-    let tables = data::read_all(roots.clone(), &layers.variables, data, sources, report);
+    let tests = documents.tests.iter().filter_map(complete_root);
+    let tables = data::read_all(
+        roots.clone().chain(tests),
+        &layers.variables,
+        data,
+        sources,
+        report,
+    );
     let allow_files = allow::read_all(roots, &layers.variables, data, sources, report);
     let mut context = layers.context(sources, std::mem::take(report), tables.clone());
     context.now = documents.options.now;

@@ -40,7 +40,10 @@ pub fn read_project_with(directory: &Path, options: &Options, unsaved: &BTreeMap
         directory,
         unsaved,
         files: Vec::new(),
-        reading: Reading::default(),
+        reading: Reading {
+            directory: (directory != Path::new(".")).then(|| directory.display().to_string()),
+            ..Reading::default()
+        },
         bytes: 0,
         directories: 0,
     };

@@ -100,8 +100,8 @@ fn schema_of(end: &End) -> Option<String> {
     }
 }
 
-/// The shard that placed a statement last.
-pub(super) fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Address> {
+/// The shard that placed a statement last, by the path of its decision.
+pub fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Address> {
     let rules = &configuration.graph.rules;
     // Fast routing is no rule.
     let counts = |step: &&Step| match rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {

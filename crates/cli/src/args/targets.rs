@@ -2,14 +2,21 @@
 
 use clap::Args as ClapArgs;
 
-use crate::commands::live::Foreign;
-
 /// Which targets a command is about.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Selection {
     /// Targets by name; every target of the project when absent
     #[arg(long = "target", value_name = "NAME")]
     pub(crate) targets: Vec<String>,
+}
+
+/// What is done about a target that another project owns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// It is refused.
+    Refuse,
+    /// It changes its owner.
+    TakeOver,
 }
 
 /// What is done about a target of another project.

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
 
-use crate::args::{Apply, Global};
-use crate::commands::live::{self, Live, LockUse};
+use crate::args::{Apply, Format, Global};
+use crate::clock;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
+use crate::live::{self, Live, LockUse};
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let allowed = allowances(&args.allow)?;
@@ -57,7 +58,7 @@ fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
 
 fn saved(path: &Path) -> Result<Plan, CommandError> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    Plan::load(file, live::now()).map_err(|error| {
+    Plan::load(file, clock::now()).map_err(|error| {
         let exit = match &error {
             LoadError::Expired { .. } => Exit::Stale,
             LoadError::Read(_) => Exit::Failed,
@@ -90,7 +91,7 @@ fn in_environment_of(plan: &Plan, global: &Global) -> Result<Global, CommandErro
 }
 
 fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(), CommandError> {
-    let refusals = safety::check(plan, &live::limits(opened), live::now(), allowed);
+    let refusals = safety::check(plan, &live::limits(opened), clock::now(), allowed);
     if refusals.is_empty() {
         return Ok(());
     }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use shardwright_compiler::{MapStats, Options, Stats, Traffic, tree};
 use shardwright_targets::emit::{self, EmitError};
 
-use crate::args::{Compile, Emit, Global};
+use crate::args::{Compile, Emit, Format, Global};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
+use crate::files::replace_file;
 use crate::ownership::ownership;
 use crate::project::{self, Built, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
     }
     opened.keep_lock(&built.compiled.lock, args.locked)?;
     match (text, &args.output) {
-        (Some(text), Some(path)) => project::replace_file(path, text.as_bytes())?,
+        (Some(text), Some(path)) => replace_file(path, text.as_bytes())?,
         (Some(text), None) => ui.data(&text)?,
         (None, Some(_)) => {
             return Err(CommandError::usage("-o needs to know what to write")

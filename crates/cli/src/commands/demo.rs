@@ -10,13 +10,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use shardwright_rules::{EngineId, Evaluator};
 
-use crate::args::{Demo, Global};
+use crate::args::{Color, Demo, Format, Global};
 use crate::commands::demo::backends::Backends;
 use crate::commands::demo::processes::{Environment, ProxyProcess};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Color, Format, Ui};
+use crate::ui::Ui;
 
 pub(crate) fn run(args: &Demo, ui: &Ui) -> Result<Exit, CommandError> {
     let progress = Progress::new(ui);

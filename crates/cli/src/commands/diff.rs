@@ -1,10 +1,10 @@
 //! `diff`: what differs between the project and its targets.
 
-use crate::args::{Diff, Global};
-use crate::commands::live::{Foreign, LockUse};
-use crate::commands::{live, plan};
+use crate::args::{Diff, Foreign, Global};
+use crate::commands::plan;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::live::{self, LockUse};
 use crate::project;
 use crate::ui::Ui;
 

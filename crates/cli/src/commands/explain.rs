@@ -9,16 +9,15 @@ mod server;
 mod told;
 mod user;
 
-pub(crate) use address::places;
 use shardwright_diagnostics::did_you_mean;
 use shardwright_rules::EngineId;
 
-use crate::args::{Explain, Global};
-use crate::commands::codes;
+use crate::args::{Explain, Format, Global};
+use crate::codes;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Built, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 /// What stands before the colon.
 const KINDS: [&str; 5] = ["hostgroup", "rule", "server", "digest", "error"];

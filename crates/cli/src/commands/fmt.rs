@@ -8,11 +8,12 @@ use shardwright_diagnostics::{Problems, Sources};
 use shardwright_documents::MAX_FILE_BYTES;
 use similar::TextDiff;
 
-use crate::args::{Fmt, Global};
+use crate::args::{Fmt, Format, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::replace_file;
 use crate::project;
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 /// The files and directories of a project that hold YAML of its users.
 const PROJECT_PATHS: [&str; 4] = ["shardwright.yaml", "topology", "tests", "env"];
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Fmt, global: &Global, ui: &Ui) -> Result<Exit, CommandE
     project::show(&formatter.problems, &formatter.sources, ui);
     if !args.check && !args.diff {
         for change in &changes {
-            project::replace_file(&change.path, change.after.as_bytes())?;
+            replace_file(&change.path, change.after.as_bytes())?;
         }
     }
     report(&changes, files.len(), args, ui)?;

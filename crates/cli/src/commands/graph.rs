@@ -2,12 +2,12 @@
 
 use shardwright_analysis::picture::{self, Picture};
 
-use crate::args::{Global, Graph, GraphForm};
+use crate::args::{Format, Global, Graph, GraphForm};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, RuleSet};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 pub(crate) fn run(args: &Graph, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let set = subject(args.rules.as_deref(), args.engine.as_deref(), global, ui)?;

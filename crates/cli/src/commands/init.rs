@@ -6,10 +6,10 @@ use std::path::Path;
 
 use shardwright_diagnostics::did_you_mean;
 
-use crate::args::{Global, Init};
+use crate::args::{Format, Global, Init};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 /// A project to start from: an example of the repository, or `start`.
 struct Template {

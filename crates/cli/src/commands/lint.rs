@@ -1,35 +1,30 @@
 //! `lint`: what the analysis finds in the compiled rules of each engine.
 
 mod baseline;
-pub(crate) mod comments_only;
+mod comments_only;
 mod fixes;
 mod rule_file;
 mod settings;
-mod suppressions;
 mod team;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
 use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Sources, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
 
-use crate::args::{FailOn, Global, Lint};
-use crate::commands::{codes, live};
+use crate::allow_comments::{AllowComments, Terms};
+use crate::args::{FailOn, Format, Global, Lint};
+use crate::clock;
+use crate::codes;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 use baseline::Baseline;
 use fixes::Applied;
 use settings::Settings;
-use suppressions::{Suppressions, Terms};
-
-pub(crate) use suppressions::PAGES as SUPPRESSION_PAGES;
-pub(crate) use team::PAGES as TEAM_PAGES;
 
 /// Rounds of `--fix`, in case one never comes to an end.
 const MOST_FIX_ROUNDS: usize = 32;
@@ -180,25 +175,22 @@ fn counted(
     all: impl IntoIterator<Item = Diagnostic>,
     settings: &Settings<'_>,
     sources: &Sources,
-    read: impl FnOnce(&Terms<'_>) -> Suppressions,
+    read: impl FnOnce(&Terms<'_>) -> AllowComments,
 ) -> Problems {
-    let mut suppressions = read(&Terms {
-        today: settings
-            .args
-            .today
-            .unwrap_or_else(|| live::now().to_zoned(TimeZone::UTC).date()),
+    let mut comments = read(&Terms {
+        today: settings.args.today.unwrap_or_else(clock::today),
         known: &codes::pages(),
         require_reason: settings.project.require_reason,
     });
     let mut problems = Problems::new();
     for diagnostic in all {
         if let Some(diagnostic) = settings.graded(diagnostic, sources)
-            && !suppressions.allow(&diagnostic)
+            && !comments.allow(&diagnostic)
         {
             problems.push(diagnostic);
         }
     }
-    for diagnostic in suppressions.findings(sources, |code| settings.looks_for(code)) {
+    for diagnostic in comments.findings(sources, |code| settings.looks_for(code)) {
         problems.extend(settings.graded(diagnostic, sources));
     }
     problems
@@ -210,7 +202,7 @@ fn counted_of_project(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Pro
         project: &opened.project.file.lint,
     };
     counted(all, &settings, &opened.sources, |terms| {
-        Suppressions::of_project(opened, terms)
+        AllowComments::of_project(&opened.documents, &opened.sources, terms)
     })
 }
 
@@ -224,12 +216,6 @@ fn fix(
 ) -> Result<Applied, CommandError> {
     let options = project::options(global)?;
     fixes::apply(problems, args.unsafe_fixes, built, &options, opened)
-}
-
-/// The day of `--today`.
-pub(crate) fn day(text: &str) -> Result<Date, String> {
-    text.parse::<Date>()
-        .map_err(|_| "a day such as 2027-03-31".to_owned())
 }
 
 /// What makes findings of several engines one: code, severity, message and address.

@@ -3,12 +3,14 @@
 use shardwright_plan::render::{self, View};
 use shardwright_plan::{Plan, safety};
 
-use crate::args::{self, Global};
-use crate::commands::live::{self, LockUse};
+use crate::args::{self, Format, Global};
+use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::replace_file;
+use crate::live::{self, LockUse};
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
@@ -21,7 +23,7 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     let plan = live::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
     present(&plan, Some(&opened), ui)?;
     if let Some(path) = &args.output {
-        project::replace_file(path, plan.to_json().as_bytes())?;
+        replace_file(path, plan.to_json().as_bytes())?;
         ui.status(&format!(
             "saved {}; apply it with: shardwright apply {}",
             path.display(),
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
 
 /// Writes a plan in the format that was asked for; with the project, objects carry their file and line.
 pub(crate) fn present(plan: &Plan, opened: Option<&Opened>, ui: &Ui) -> Result<(), CommandError> {
-    let now = live::now();
+    let now = clock::now();
     let limits = opened.map(live::limits);
     let refusals = limits.map(|limits| safety::check(plan, &limits, now, &[]));
     let view = View {

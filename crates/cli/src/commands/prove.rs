@@ -7,13 +7,13 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId, Statement};
 use shardwright_sql::LexMode;
 
-use crate::args::{Equivalent, Global, Prove, ProveWhat};
+use crate::args::{Equivalent, Format, Global, Prove, ProveWhat};
 use crate::commands::route::answer::Answer;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui, printable};
+use crate::ui::{Ui, printable};
 
 pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let ProveWhat::Equivalent(args) = &args.what;

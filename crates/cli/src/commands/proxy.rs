@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::SecretReference;
 use shardwright_secrets::{Access, resolve};
-use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
 use super::refuse::Refusing;
 use crate::args;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::logging::log_to_stderr;
 use crate::signals::{HANGUP, Signals};
 use crate::ui::Ui;
 
@@ -76,16 +76,6 @@ fn drain(proxy: RunningProxy, signals: &Signals) {
         }
     }
     proxy.shutdown();
-}
-
-/// What the proxy notes goes to standard error; `SHARDWRIGHT_LOG=debug` asks for more.
-pub(super) fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("SHARDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .init();
 }
 
 /// The password of `admin`: from the file, else from the environment, else none.

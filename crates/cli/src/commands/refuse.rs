@@ -6,10 +6,10 @@ use shardwright_proxy::{RefusingPort, RefusingServer};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::model::Refuser;
 
-use super::proxy::log_to_stderr;
 use crate::args::{Global, Refuse};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::logging::log_to_stderr;
 use crate::project::{self, Opened};
 use crate::signals::{HANGUP, Signals};
 use crate::ui::{Ui, counted};

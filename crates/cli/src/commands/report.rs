@@ -1,7 +1,7 @@
 //! `report`: one HTML page about a rule set, which needs nothing else.
 
 mod coverage;
-pub(crate) mod page;
+mod page;
 mod picture;
 mod rules;
 
@@ -12,6 +12,7 @@ use crate::args::{Global, Report};
 use crate::commands::graph;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::replace_file;
 use crate::project;
 use crate::rule_set;
 use crate::ui::Ui;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Report, global: &Global, ui: &Ui) -> Result<Exit, Comma
     let page = page::page(&set, &picture, &findings);
     match &args.output {
         Some(path) => {
-            project::replace_file(path, page.as_bytes())?;
+            replace_file(path, page.as_bytes())?;
             ui.status(&format!("wrote {}", path.display()));
         }
         None => ui.data(&page)?,

@@ -13,12 +13,12 @@ use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
 use self::assumed::Assumed;
-use crate::args::{ClientProfile, Global, Route};
+use crate::args::{ClientProfile, Format, Global, Route};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui, printable};
+use crate::ui::{Ui, printable};
 
 /// The longest script that is read.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;

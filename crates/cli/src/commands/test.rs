@@ -16,20 +16,15 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::model::{EngineName, OriginId, Property, RouteTest};
 
-use crate::args::{Global, Test};
+use crate::args::{Format, Global, Test};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 use coverage::CoverageCount;
 use mutants::{MutantCount, Suite};
 use properties::PropertyCount;
-
-pub(crate) use coverage::PAGES as COVERAGE_PAGES;
-pub(crate) use mutants::PAGE as MUTANT_PAGE;
-pub(crate) use properties::PAGES as PROPERTY_PAGES;
-pub(crate) use report::PAGE;
 
 pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open_with_tests(global, ui)?;
@@ -168,13 +163,11 @@ fn run_on(
             None => runner.run(&case),
         };
         count.add(test, &failures);
-        if failures.is_empty() {
-            ui.passed(|| passed(&test.name, test.origin, engine, opened));
-        }
+        ui.tested(|| tested(&test.name, test.origin, failures.is_empty(), engine, opened));
         problems.extend(
             failures
                 .iter()
-                .map(|failure| report::diagnostic(failure, test, engine, opened)),
+                .map(|failure| report::diagnostic(failure, test, &configuration, opened)),
         );
         if args.mutants {
             run.push(case);
@@ -185,9 +178,16 @@ fn run_on(
         .filter(|property| is_for(&property.engines, engine))
         .collect();
     if !asked.is_empty() {
-        let held =
-            |property: &Property| ui.passed(|| passed(&property.name, property.origin, engine, opened));
-        let answered = properties::run(&asked, engine, &configuration, opened, problems, held);
+        let answered = properties::run(
+            &asked,
+            engine,
+            &configuration,
+            opened,
+            problems,
+            |property, holds| {
+                ui.tested(|| tested(&property.name, property.origin, holds, engine, opened));
+            },
+        );
         count.properties = Some(answered);
     }
     count.coverage =
@@ -248,14 +248,18 @@ pub(crate) fn covering<'c>(configuration: &'c Arc<Configuration>, opened: &Opene
     })
 }
 
-/// A test that holds, for reports; one that does not is a finding.
-fn passed(name: &str, origin: OriginId, engine: EngineId, opened: &Opened) -> Case {
+/// A test or a property, for reports.
+fn tested(name: &str, origin: OriginId, holds: bool, engine: EngineId, opened: &Opened) -> Case {
     let origins = &opened.project.origins;
     let instance = origins.instance(origin).map(|instance| format!(", {instance}"));
     Case {
         suite: opened.sources.path(origins.span(origin).file).to_owned(),
         name: format!("{} ({}{})", name, engine.name(), instance.unwrap_or_default()),
-        outcome: CaseOutcome::Passed,
+        outcome: if holds {
+            CaseOutcome::Passed
+        } else {
+            CaseOutcome::Failed
+        },
     }
 }
 

@@ -10,12 +10,12 @@ use shardwright_analysis::traffic::{
     self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, Share, Unread,
 };
 
-use crate::args::{Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
+use crate::args::{Format, Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 /// How much of a log is looked at to tell what it is.
 const BEGINNING: usize = 64 << 10;

@@ -3,13 +3,16 @@
 use shardwright_diagnostics::Problems;
 use shardwright_topology::resolved;
 
-use crate::args::{Global, Resolved, Validate};
-use crate::error::CommandError;
+use crate::args::{Format, Global, Resolved, Validate};
+use crate::error::{self, CommandError};
 use crate::exit::Exit;
 use crate::project::{self, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    if let (None, Some(named)) = (args.show, args.addresses.first()) {
+        return Err(unshown(named));
+    }
     let opened = project::open_with_tests(global, ui)?;
     let mut problems = Problems::new();
     for found in opened.problems_of_engines() {
@@ -24,6 +27,17 @@ pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, Com
     // The process ends here: taking a million objects apart one by one would be most of what is left to do.
     std::mem::forget(opened);
     Ok(if failed { Exit::BadDocument } else { Exit::Done })
+}
+
+/// A name without `--show`: that of a file or a directory, or an address that is to be printed.
+fn unshown(named: &str) -> CommandError {
+    match std::path::Path::new(named).exists() {
+        true => error::takes_no_file(named, "validate"),
+        false => CommandError::usage(format!(
+            "{named} is an address, and nothing says what to print of it"
+        ))
+        .hint("shardwright validate --show resolved ADDRESS prints it; -C DIR names the project"),
+    }
 }
 
 /// What holds is the result; problems are said beside it.

@@ -12,9 +12,9 @@ use shardwright_rules::EngineId;
 use shardwright_topology::symbols::{Symbols, symbols};
 use shardwright_topology::{Loaded, Options, read_project_with};
 
+use super::open_documents::OpenDocuments;
 use super::text::{Encoding, Lines};
-use super::workspace::Workspace;
-use crate::commands::live;
+use crate::clock;
 use crate::project::read_lock;
 
 /// A project as its newest texts have it.
@@ -32,7 +32,7 @@ impl Analysis {
     pub(super) fn of(root: &Path, options: &Options, unsaved: &BTreeMap<String, String>) -> Self {
         // A session outlasts the time it began at.
         let options = Options {
-            now: Some(live::now()),
+            now: Some(clock::now()),
             ..options.clone()
         };
         let loaded = read_project_with(root, &options, unsaved);
@@ -101,8 +101,8 @@ impl Analysis {
     }
 
     /// A span as editors name it.
-    pub(super) fn location(&self, span: Span, workspace: &Workspace) -> Option<Location> {
-        let url = workspace.url(&self.root, self.loaded.sources.path(span.file))?;
-        Some(Location::new(url, self.range(span, workspace.encoding)))
+    pub(super) fn location(&self, span: Span, documents: &OpenDocuments) -> Option<Location> {
+        let url = documents.url(&self.root, self.loaded.sources.path(span.file))?;
+        Some(Location::new(url, self.range(span, documents.encoding)))
     }
 }

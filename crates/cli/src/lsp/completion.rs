@@ -22,13 +22,13 @@ const MAX_NAMES: usize = 200;
 pub(super) fn complete(workspace: &mut Workspace, params: CompletionParams) -> Option<CompletionResponse> {
     let place = params.text_document_position;
     let (analysis, path) = workspace.analysis(&place.text_document.uri)?;
-    let text = workspace.text(&place.text_document.uri)?;
+    let text = workspace.documents.text(&place.text_document.uri)?;
     let lines = Lines::of(text);
-    let offset = lines.offset(text, place.position, workspace.encoding);
+    let offset = lines.offset(text, place.position, workspace.documents.encoding);
     let cursor = Cursor::at(text, offset)?;
     let mut offer = Offer {
         analysis: &analysis,
-        range: lines.range(text, cursor.word.clone(), workspace.encoding),
+        range: lines.range(text, cursor.word.clone(), workspace.documents.encoding),
         typed: text
             .get(cursor.word.start..offset)
             .unwrap_or_default()

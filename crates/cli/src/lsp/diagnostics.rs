@@ -10,23 +10,23 @@ use shardwright_diagnostics::{Problems, Severity};
 use shardwright_topology::PROJECT_FILE;
 
 use super::analysis::Analysis;
-use super::workspace::Workspace;
+use super::open_documents::OpenDocuments;
 
 impl Analysis {
     /// The problems of all files, each file by its address. What has no place stands at the project file's start.
-    pub(super) fn diagnostics(&self, workspace: &Workspace) -> BTreeMap<Url, Vec<Diagnostic>> {
+    pub(super) fn diagnostics(&self, documents: &OpenDocuments) -> BTreeMap<Url, Vec<Diagnostic>> {
         let mut problems = Problems::new();
         for (_, compiled) in self.compiled() {
             problems.append(compiled.problems.clone());
         }
         problems.append(self.loaded.problems.clone());
-        let project_file = workspace.url(&self.root, PROJECT_FILE);
+        let project_file = documents.url(&self.root, PROJECT_FILE);
         let mut found: BTreeMap<Url, Vec<Diagnostic>> = BTreeMap::new();
         for problem in problems.sorted() {
             let place = problem
                 .primary
                 .as_ref()
-                .and_then(|label| self.location(label.span, workspace));
+                .and_then(|label| self.location(label.span, documents));
             let start = project_file
                 .clone()
                 .map(|url| Location::new(url, Range::default()));
@@ -34,7 +34,7 @@ impl Analysis {
                 found
                     .entry(uri)
                     .or_default()
-                    .push(self.diagnostic(problem, range, workspace));
+                    .push(self.diagnostic(problem, range, documents));
             }
         }
         if problems.unkept() > 0
@@ -52,13 +52,13 @@ impl Analysis {
         &self,
         problem: &shardwright_diagnostics::Diagnostic,
         range: Range,
-        workspace: &Workspace,
+        documents: &OpenDocuments,
     ) -> Diagnostic {
         let related: Vec<DiagnosticRelatedInformation> = problem
             .secondary
             .iter()
             .filter_map(|label| {
-                let location = self.location(label.span, workspace)?;
+                let location = self.location(label.span, documents)?;
                 Some(DiagnosticRelatedInformation {
                     location,
                     message: label.text.clone(),

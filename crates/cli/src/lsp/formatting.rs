@@ -4,7 +4,7 @@ use lsp_types::{DocumentFormattingParams, TextEdit};
 use shardwright_diagnostics::Sources;
 use shardwright_documents::format;
 
-use super::server::Refusal;
+use super::refusal::Refusal;
 use super::text::Lines;
 use super::workspace::Workspace;
 
@@ -14,7 +14,7 @@ pub(super) fn format_text(
     params: DocumentFormattingParams,
 ) -> Result<Option<Vec<TextEdit>>, Refusal> {
     let url = params.text_document.uri;
-    let (Some((_, path)), Some(text)) = (workspace.analysis(&url), workspace.text(&url)) else {
+    let (Some((_, path)), Some(text)) = (workspace.analysis(&url), workspace.documents.text(&url)) else {
         return Ok(None);
     };
     let (formatted, problems) = format(&mut Sources::new(), &path, text.as_bytes());
@@ -44,6 +44,6 @@ pub(super) fn format_text(
     if range.is_empty() && new.is_empty() {
         return Ok(None);
     }
-    let range = Lines::of(text).range(text, range, workspace.encoding);
+    let range = Lines::of(text).range(text, range, workspace.documents.encoding);
     Ok(Some(vec![TextEdit::new(range, new.to_owned())]))
 }

@@ -39,7 +39,10 @@ pub(super) fn hover(workspace: &mut Workspace, params: HoverParams) -> Option<Ho
             kind: MarkupKind::Markdown,
             value,
         }),
-        range: Some(analysis.range(Span::new(file, span.start, span.end), workspace.encoding)),
+        range: Some(analysis.range(
+            Span::new(file, span.start, span.end),
+            workspace.documents.encoding,
+        )),
     })
 }
 

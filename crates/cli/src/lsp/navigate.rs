@@ -59,7 +59,7 @@ fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &Workspace) 
     symbols
         .into_iter()
         .take(MAX_PLACES)
-        .filter_map(|symbol| analysis.location(symbol.span, workspace))
+        .filter_map(|symbol| analysis.location(symbol.span, &workspace.documents))
         .collect()
 }
 
@@ -70,6 +70,6 @@ pub(super) fn place(
 ) -> Option<(Rc<Analysis>, (shardwright_diagnostics::FileId, u32))> {
     let (analysis, path) = workspace.analysis(&params.text_document.uri)?;
     let file = analysis.file(&path)?;
-    let offset = analysis.offset(file, params.position, workspace.encoding);
+    let offset = analysis.offset(file, params.position, workspace.documents.encoding);
     Some((analysis, (file, offset)))
 }

@@ -9,7 +9,7 @@ use shardwright_topology::model::{Cluster, ClusterKind, Placement, Project, Serv
 use shardwright_topology::symbols::Symbol;
 
 use super::analysis::Analysis;
-use crate::commands::explain::places;
+use crate::placement::placement;
 
 /// Rules that are shown of one engine.
 const MAX_RULES: usize = 6;
@@ -148,7 +148,7 @@ fn some(things: &[String]) -> String {
 /// What an object compiled to on one engine.
 fn rules(engine: EngineId, compiled: &Compiled, address: &str) -> Option<String> {
     let explained = compiled.explain(address)?;
-    let mut lines = places(&compiled.configuration, &explained.address);
+    let mut lines = placement(&compiled.configuration, &explained.address);
     let graph = &compiled.configuration.graph;
     let shown = explained.rules.iter().take(MAX_RULES);
     lines.extend(shown.filter_map(|reference| {

@@ -22,7 +22,7 @@ pub(super) fn outline(
     let root = analysis.document(analysis.file(&path)?)?.root.as_ref()?;
     let mut outline = Outline {
         analysis: &analysis,
-        encoding: workspace.encoding,
+        encoding: workspace.documents.encoding,
         left: MAX_ENTRIES,
     };
     Some(DocumentSymbolResponse::Nested(outline.entries(root, DEPTH)))

@@ -12,7 +12,7 @@ use shardwright_topology::symbols::{Meaning, Symbol};
 
 use super::analysis::Analysis;
 use super::navigate::{addresses_of, place};
-use super::server::Refusal;
+use super::refusal::Refusal;
 use super::workspace::Workspace;
 
 /// Variables of generators have addresses of this form, which are nobody's but theirs.
@@ -31,7 +31,7 @@ pub(super) fn prepare(
     };
     Renaming::of(&analysis, symbol).map_err(Refusal::failed)?;
     Ok(Some(PrepareRenameResponse::RangeWithPlaceholder {
-        range: analysis.range(symbol.span, workspace.encoding),
+        range: analysis.range(symbol.span, workspace.documents.encoding),
         placeholder: analysis.loaded.sources.slice(symbol.span).to_owned(),
     }))
 }
@@ -53,7 +53,7 @@ pub(super) fn rename(
     // Editors take edits of one file in any order; ours have one.
     let mut changes: HashMap<Url, Vec<TextEdit>> = HashMap::new();
     for span in spans {
-        let Some(location) = analysis.location(span, workspace) else {
+        let Some(location) = analysis.location(span, &workspace.documents) else {
             continue;
         };
         let edit = TextEdit::new(location.range, written(&params.new_name, span, sources));

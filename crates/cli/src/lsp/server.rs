@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::framing::{self, Incoming};
 use super::queue::Queue;
+use super::refusal::Refusal;
 use super::session::{self, Client};
 use super::workspace::Workspace;
 use super::{completion, formatting, hover, navigate, outline, rename};
@@ -46,22 +47,6 @@ struct Server<W> {
     phase: Phase,
     watches_files: bool,
     workspace: Workspace,
-}
-
-/// Why a request has no result.
-pub(super) struct Refusal {
-    pub(super) code: ErrorCode,
-    pub(super) message: String,
-}
-
-impl Refusal {
-    /// The request is understood and cannot be done.
-    pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self {
-            code: ErrorCode::RequestFailed,
-            message: message.into(),
-        }
-    }
 }
 
 /// Serves one client until it says `exit` or its stream ends.
@@ -178,7 +163,7 @@ impl<W: Write> Server<W> {
             Err(refusal) => return self.refuse(request.id, refusal),
         };
         let client = Client::of(&params);
-        self.workspace.encoding = client.encoding;
+        self.workspace.documents.encoding = client.encoding;
         self.watches_files = client.watches_files;
         self.phase = Phase::Running;
         self.workspace.start(&client.folders);

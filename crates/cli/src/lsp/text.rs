@@ -3,11 +3,12 @@
 use lsp_types::{Position, PositionEncodingKind, Range};
 
 /// The unit of `Position::character`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// Bytes.
     Utf8,
     /// What every client can.
+    #[default]
     Utf16,
 }
 

@@ -5,25 +5,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use lsp_types::{Diagnostic, TextDocumentContentChangeEvent, Url};
-use shardwright_documents::MAX_FILE_BYTES;
 use shardwright_topology::{Options, PROJECT_FILE};
 
 use super::analysis::Analysis;
-use super::text::{Encoding, change};
+use super::open_documents::{OpenDocuments, path_of, relative};
 
-/// Texts that are followed, in bytes of all of them.
-const MAX_OPEN_BYTES: usize = 256 * 1024 * 1024;
-/// A text that grows longer is not followed any more; a file of a quarter is refused by the reader.
-const MAX_TEXT_BYTES: usize = 4 * MAX_FILE_BYTES;
 /// Projects that are looked at.
 const MAX_PROJECTS: usize = 64;
-
-/// A text as the editor has it.
-struct OpenText {
-    url: Url,
-    version: i32,
-    text: String,
-}
 
 /// A project and what the editor was told about it.
 #[derive(Default)]
@@ -44,10 +32,9 @@ pub(super) struct Publication {
 
 /// Everything that is open.
 pub(super) struct Workspace {
-    pub(super) encoding: Encoding,
+    pub(super) documents: OpenDocuments,
     directory: PathBuf,
     options: Options,
-    open: BTreeMap<PathBuf, OpenText>,
     projects: BTreeMap<PathBuf, Project>,
 }
 
@@ -55,10 +42,9 @@ impl Workspace {
     /// `directory` is looked at like a folder of the editor.
     pub(super) fn new(directory: PathBuf, options: Options) -> Self {
         Self {
-            encoding: Encoding::Utf16,
+            documents: OpenDocuments::default(),
             directory,
             options,
-            open: BTreeMap::new(),
             projects: BTreeMap::new(),
         }
     }
@@ -76,9 +62,9 @@ impl Workspace {
     /// Takes a text in place of its file.
     pub(super) fn open(&mut self, url: Url, version: i32, text: String) -> Result<(), String> {
         let Some(path) = path_of(&url) else { return Ok(()) };
-        self.open.insert(path.clone(), OpenText { url, version, text });
+        self.documents.open(path.clone(), url, version, text);
         self.changed(&path);
-        self.check_size(&path)
+        self.documents.check_size(&path)
     }
 
     /// Changes a text; one that is not open is left alone.
@@ -89,18 +75,11 @@ impl Workspace {
         changes: Vec<TextDocumentContentChangeEvent>,
     ) -> Result<(), String> {
         let Some(path) = path_of(url) else { return Ok(()) };
-        let Some(open) = self.open.get_mut(&path) else {
+        if !self.documents.change(&path, version, changes) {
             return Ok(());
-        };
-        open.version = version;
-        for event in changes {
-            change(&mut open.text, event.range, &event.text, self.encoding);
-            if open.text.len() > MAX_TEXT_BYTES {
-                break;
-            }
         }
         self.changed(&path);
-        self.check_size(&path)
+        self.documents.check_size(&path)
     }
 
     /// Goes back to the file.
@@ -108,7 +87,7 @@ impl Workspace {
         if let Some(path) = path_of(url) {
             // Before, since the text may be all that there is of the project.
             self.changed(&path);
-            self.open.remove(&path);
+            self.documents.close(&path);
             self.changed(&path);
         }
     }
@@ -118,24 +97,6 @@ impl Workspace {
         if let Some(path) = path_of(url) {
             self.changed(&path);
         }
-    }
-
-    fn check_size(&mut self, path: &Path) -> Result<(), String> {
-        let length = |open: &OpenText| open.text.len();
-        let all: usize = self.open.values().map(length).sum();
-        if all <= MAX_OPEN_BYTES
-            && self
-                .open
-                .get(path)
-                .is_none_or(|open| length(open) <= MAX_TEXT_BYTES)
-        {
-            return Ok(());
-        }
-        self.open.remove(path);
-        Err(format!(
-            "{} is not followed any more: a text may have {MAX_TEXT_BYTES} bytes, and all that are open {MAX_OPEN_BYTES}",
-            path.display()
-        ))
     }
 
     /// Marks the projects that a file may be part of: a project file that comes or goes moves files between projects.
@@ -168,7 +129,7 @@ impl Workspace {
             .skip(1)
             .find(|directory| {
                 let file = directory.join(PROJECT_FILE);
-                self.open.contains_key(&file) || file.is_file()
+                self.documents.is_open(&file) || file.is_file()
             })
             .map(Path::to_owned)
     }
@@ -189,33 +150,10 @@ impl Workspace {
         if let Some(known) = &project.analysis {
             return Some(known.clone());
         }
-        let unsaved = self
-            .open
-            .iter()
-            .filter_map(|(path, open)| Some((relative(root, path)?, open.text.clone())))
-            .collect();
+        let unsaved = self.documents.below(root);
         let analysis = Rc::new(Analysis::of(root, &self.options, &unsaved));
         project.analysis = Some(analysis.clone());
         Some(analysis)
-    }
-
-    /// The text of an open document.
-    pub(super) fn text(&self, url: &Url) -> Option<&str> {
-        Some(&self.open.get(&path_of(url)?)?.text)
-    }
-
-    /// The address of a file of a project: as the editor wrote it where it is open.
-    pub(super) fn url(&self, root: &Path, relative: &str) -> Option<Url> {
-        let path = root.join(relative);
-        match self.open.get(&path) {
-            Some(open) => Some(open.url.clone()),
-            None => Url::from_file_path(path).ok(),
-        }
-    }
-
-    /// The version of an open document.
-    pub(super) fn version(&self, url: &Url) -> Option<i32> {
-        Some(self.open.get(&path_of(url)?)?.version)
     }
 
     /// What must be told about one project that has changed; none where nothing has.
@@ -226,10 +164,10 @@ impl Workspace {
             .find(|(_, project)| project.is_stale)?
             .0
             .clone();
-        let gone = !root.join(PROJECT_FILE).is_file() && !self.open.contains_key(&root.join(PROJECT_FILE));
+        let gone = !root.join(PROJECT_FILE).is_file() && !self.documents.is_open(&root.join(PROJECT_FILE));
         let found = match gone {
             true => BTreeMap::new(),
-            false => self.analyse(&root)?.diagnostics(self),
+            false => self.analyse(&root)?.diagnostics(&self.documents),
         };
         let project = self.projects.get_mut(&root)?;
         project.is_stale = false;
@@ -248,25 +186,10 @@ impl Workspace {
             self.projects.remove(&root);
         }
         let publication = |url: Url| Publication {
-            version: self.version(&url),
+            version: self.documents.version(&url),
             diagnostics: found.get(&url).cloned().unwrap_or_default(),
             url,
         };
         Some(changed.into_iter().map(publication).collect())
     }
-}
-
-fn path_of(url: &Url) -> Option<PathBuf> {
-    (url.scheme() == "file").then(|| url.to_file_path().ok())?
-}
-
-/// The path of a file below a directory, with `/` between its parts.
-fn relative(root: &Path, path: &Path) -> Option<String> {
-    let parts: Option<Vec<&str>> = path
-        .strip_prefix(root)
-        .ok()?
-        .iter()
-        .map(|part| part.to_str())
-        .collect();
-    Some(parts?.join("/"))
 }

@@ -207,3 +207,75 @@ fn explain_knows_codes_and_addresses() {
         Some(64)
     );
 }
+
+/// A reader that has enough, such as `head`, is no failure.
+#[test]
+fn a_reader_that_goes_away_early_is_no_error() {
+    let environment = example("tenants");
+    for arguments in [
+        &["validate", "--show", "resolved"][..],
+        &["lint", "--format", "json"],
+        &["compile", "--engine", "proxysql-2.7", "--emit", "sql"],
+    ] {
+        let mut process = environment
+            .command()
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(process.stdout.take());
+        let output = process.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("error"), "{arguments:?}\n{stderr}");
+        assert!(
+            output.status.success(),
+            "{arguments:?} {:?}\n{stderr}",
+            output.status
+        );
+    }
+}
+
+#[test]
+fn a_file_where_a_project_is_meant_is_answered_with_what_to_write() {
+    let environment = example("tenants");
+    let refused = |arguments: &[&str]| {
+        let output = environment.run(arguments).unwrap();
+        assert_eq!(output.code(), Some(64), "{arguments:?}\n{output}");
+        output.stderr
+    };
+    insta::assert_snapshot!(refused(&["validate", "topology/tenants.yaml"]), @r"
+    error: validate reads a project, which -C names, and not topology/tenants.yaml
+      = help: shardwright -C DIR validate
+    ");
+    insta::assert_snapshot!(refused(&["validate", "topology"]), @r"
+    error: validate reads a project, which -C names, and not topology
+      = help: shardwright -C topology validate
+    ");
+    insta::assert_snapshot!(refused(&["validate", "clusters.pay"]), @r"
+    error: clusters.pay is an address, and nothing says what to print of it
+      = help: shardwright validate --show resolved ADDRESS prints it; -C DIR names the project
+    ");
+    insta::assert_snapshot!(refused(&["explain", "topology/tenants.yaml"]), @r"
+    error: explain reads a project, which -C names, and not topology/tenants.yaml
+      = help: shardwright -C DIR explain
+    ");
+    let stderr = refused(&["compile", "topology/tenants.yaml"]);
+    assert!(
+        stderr.contains("commands read a project, which -C names: shardwright -C DIR COMMAND"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_directory_without_a_project_is_named() {
+    let environment = example("tenants");
+    let output = environment.run(["-C", "topology", "validate"]).unwrap();
+    assert_eq!(output.code(), Some(78), "{output}");
+    assert!(
+        output
+            .stderr
+            .contains("there is no project file `shardwright.yaml` in `topology`"),
+        "{output}"
+    );
+}

@@ -96,6 +96,27 @@ fn a_page_needs_nothing_else() {
     assert_eq!(environment.read("report.html").unwrap(), page);
 }
 
+/// `compile` and the page count a server that is in two hostgroups once.
+#[test]
+fn the_page_counts_servers_as_compile_does() {
+    let environment = example("galera");
+    for engine in ["bundled", "proxysql-2.7"] {
+        let stats = environment
+            .run(["compile", "--engine", engine, "--stats", "--format", "json"])
+            .unwrap()
+            .success()
+            .stdout;
+        let stats: Value = serde_json::from_str(&stats).unwrap();
+        let page = environment
+            .run(["report", "--engine", engine])
+            .unwrap()
+            .success()
+            .stdout;
+        let tile = format!("<b>{}</b><span>servers</span>", stats["servers"]);
+        assert!(page.contains(&tile), "{engine}: {tile}");
+    }
+}
+
 #[test]
 fn what_people_write_is_text_in_the_page() {
     let environment = with_rules();

@@ -161,7 +161,7 @@ route_tests:
        ⸬  topology/shop.yaml:15:3
        │
     15 │   reports: {applies_to: {match_digest: FROM report}, delay: 5ms}
-       │   ─────── decided here: no condition
+       │   ─────── decided here: match_digest FROM report; executions of prepared statements do not get its delay
        │
        ├ example: user=app schema=app  /* tenant=2 */ SELECT a FROM report WHERE id = ?
        ├ note:    this is an execution of read, in the binary protocol

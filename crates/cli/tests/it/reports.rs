@@ -113,6 +113,31 @@ fn a_page_tells_of_tests_that_hold() {
 }
 
 #[test]
+fn pages_and_comments_count_the_tests_that_fail() {
+    let environment = example("tenants");
+    let tests = "version: 1\nsession: {user: app}\nroute_tests:\n\
+        \x20 here: {query: /* tenant=1 */ SELECT 1, expect: {cluster: shard-001}}\n\
+        \x20 elsewhere: {query: /* tenant=1 */ SELECT 1, expect: {cluster: shard-002}}\n";
+    environment.write("tests/more.yaml", tests).unwrap();
+    let output = environment
+        .run([&["test", "--engine", "bundled", "here"][..], &ALL_REPORTS].concat())
+        .unwrap();
+    assert_eq!(output.code(), Some(3), "{output}");
+    let html = environment.read("out/found.html").unwrap();
+    assert!(
+        html.contains("<div class=\"tile \"><b>2</b><span>tests</span>")
+            && html.contains("<div class=\"tile bad\"><b>1</b><span>tests failed</span>"),
+        "{html}"
+    );
+    assert!(html.contains("</span>failed</td>"), "{html}");
+    let markdown = environment.read("out/found.md").unwrap();
+    assert!(markdown.contains("1 of 2 tests failed"), "{markdown}");
+    // The finding is the failed case.
+    let junit = environment.read("out/found.xml").unwrap();
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+}
+
+#[test]
 fn every_command_that_reads_a_project_writes_reports() {
     let environment = faulty();
     for command in [

@@ -284,3 +284,58 @@ fn evaluations(evaluator: &Evaluator, n: usize) -> u32 {
     );
     decision.evaluations
 }
+
+/// On ProxySQL the rules of a shard place its statements, and every statement passes the chain of the throttles behind them.
+#[test]
+fn a_throttle_of_other_users_is_no_reason() {
+    let topology = "\
+version: 1
+clusters:
+  even: {type: single, servers: {a: {host: a.db}}}
+  odd: {type: single, servers: {a: {host: b.db}}}
+users:
+  app: {password: {env: APP}, cluster: even, schema: app}
+  purge: {password: {env: PURGE}, cluster: even, schema: app}
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards:
+      t1: {keys: [1], cluster: odd}
+      t2: {keys: [2], cluster: even}
+throttles:
+  purge: {applies_to: {users: [purge]}, delay: 5ms}
+";
+    let tests = "\
+version: 1
+route_tests:
+  tenant 1 is elsewhere:
+    session: {user: app}
+    query: /* tenant=1 */ UPDATE t SET a=1
+    expect: {cluster: even}
+";
+    let files = [("topology/shop.yaml", topology), ("tests/routes.yaml", tests)];
+    let environment = crate::support::project("proxysql-2.7", &files);
+    let statement = "/* tenant=1 */ UPDATE t SET a=1";
+    let route = |user: &str, format: &str| {
+        let arguments = ["route", "--user", user, "--format", format, statement];
+        environment.run(arguments).unwrap().success().stdout
+    };
+    let json: serde_json::Value = serde_json::from_str(&route("app", "json")).unwrap();
+    assert_eq!(json["shard"], "shard_maps.tenants.shards.t1", "{json:#}");
+    let shown = route("app", "human");
+    let reasons = shown.lines().filter(|line| line.starts_with("  rule "));
+    let last = reasons.last().unwrap();
+    assert!(last.contains("shard_maps.tenants.shards.t1"), "{shown}");
+    assert!(route("purge", "human").contains("throttles.purge"));
+    let output = environment.run(["test"]).unwrap();
+    assert_eq!(output.code(), Some(3), "{output}");
+    assert!(
+        output
+            .stdout
+            .contains("goes to: odd writer, by shard_maps.tenants.shards.t1 (")
+            && !output.stdout.contains("throttles"),
+        "{output}"
+    );
+}

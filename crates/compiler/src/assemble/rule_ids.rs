@@ -10,7 +10,7 @@ use shardwright_topology::model::IdRanges;
 
 use super::{Flag, Item, Sequence};
 use crate::draft::ChainRef;
-use crate::report::{EXHAUSTED, NUMBERS, Report};
+use crate::report::{NUMBERS, Report};
 
 impl Sequence {
     /// An id for each rule, in their order; sorts the rules of trees by theirs. None where they do not fit, which is told.
@@ -49,7 +49,7 @@ impl Sequence {
                     range.last,
                     needed.saturating_sub(available)
                 );
-                report.general(EXHAUSTED, message);
+                report.exhausted(message);
                 Vec::new()
             }
         }

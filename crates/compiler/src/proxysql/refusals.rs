@@ -36,7 +36,7 @@ use shardwright_topology::model::{self as model, IdRanges, Topology};
 use super::{Lowering, Target, text_rule};
 use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::native::Section;
-use crate::report::{EXHAUSTED, Report};
+use crate::report::Report;
 
 /// In front of what is no execution.
 const MARK: &str = ") ";
@@ -249,7 +249,7 @@ pub(crate) fn hostgroups(
                 "engine_settings.proxysql.refuser.port: {} ports are needed from it on, and the last port is 65535",
                 offset + 1
             );
-            report.general(EXHAUSTED, message);
+            report.exhausted(message);
             Default::default()
         });
         refusing.push(RefusingHostgroup {
@@ -270,7 +270,7 @@ pub(crate) fn hostgroups(
             numbers.missing(),
             report.engine
         );
-        report.general(EXHAUSTED, message);
+        report.exhausted(message);
     }
     refusing
 }

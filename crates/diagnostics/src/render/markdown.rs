@@ -8,26 +8,15 @@ pub fn write(report: &Report) -> String {
     let failed = report
         .cases
         .iter()
-        .filter_map(|case| match &case.outcome {
-            CaseOutcome::Failed { message, details } => Some((case, message, details)),
-            CaseOutcome::Passed | CaseOutcome::Skipped => None,
-        })
-        .collect::<Vec<_>>();
+        .filter(|case| case.outcome == CaseOutcome::Failed)
+        .count();
     let mut text = format!("### shardwright: {}", report.counts.summary());
     if !report.cases.is_empty() {
-        text.push_str(&format!(
-            "; {} of {} tests failed",
-            failed.len(),
-            report.cases.len()
-        ));
+        text.push_str(&format!("; {failed} of {} tests failed", report.cases.len()));
     }
     text.push('\n');
     if let Some(failure) = &report.failure {
         text.push_str(&format!("\n**failed**\n\n{}", fenced(failure)));
-    }
-    for (case, message, details) in failed {
-        let shown = format!("{}: {}\n{message}\n{details}", case.suite, case.name);
-        text.push_str(&format!("\n**test**\n\n{}", fenced(&shown)));
     }
     for finding in &report.findings {
         text.push_str(&format!(

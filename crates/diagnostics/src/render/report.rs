@@ -137,15 +137,8 @@ pub struct Case {
 pub enum CaseOutcome {
     /// It held.
     Passed,
-    /// It did not hold.
-    Failed {
-        /// One line.
-        message: String,
-        /// The rest; may be empty.
-        details: String,
-    },
-    /// It was not run.
-    Skipped,
+    /// It did not hold; findings say where and why.
+    Failed,
 }
 
 impl Report {

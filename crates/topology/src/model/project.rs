@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use shardwright_diagnostics::Span;
 use shardwright_vocabulary::{NamePattern, RegexEngine, Words};
 
 use super::{LintSettings, OriginId, SecretSource, Table};
@@ -16,6 +17,8 @@ pub struct ProjectFile {
     pub engines: Vec<EngineEntry>,
     /// Numbers that may be used.
     pub ids: IdRanges,
+    /// Where `ids` is written, if it is.
+    pub ids_span: Option<Span>,
     /// What of a live system is ours.
     pub manage: Manage,
     /// What becomes of rows that are not.

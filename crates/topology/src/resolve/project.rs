@@ -189,6 +189,7 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
     ProjectFile {
         project: project_name(&object, context),
         ids,
+        ids_span: object.field(&project::IDS).map(|field| field.key.span),
         manage,
         unmanaged: object.get(&project::UNMANAGED, context),
         targets: Table::new(rollout::targets(&object, &engines, context)),

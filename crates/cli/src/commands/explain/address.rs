@@ -2,14 +2,15 @@
 
 use shardwright_compiler::{Explanation, SplitCost, Splits};
 use shardwright_diagnostics::did_you_mean;
-use shardwright_rules::{Address, Body, Configuration, NativeStep};
+use shardwright_rules::Address;
 
 use super::{Asked, server, user};
-use crate::args::{Explain, Global};
-use crate::error::CommandError;
+use crate::args::{Explain, Format, Global};
+use crate::error::{CommandError, takes_no_file};
 use crate::exit::Exit;
+use crate::placement::placement;
 use crate::project::{self, Built, Opened};
-use crate::ui::{Format, Ui, counted};
+use crate::ui::{Ui, counted};
 
 pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
@@ -51,7 +52,7 @@ const MAX_RULES: usize = 12;
 fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> String {
     let origin = opened.origin(&explained.address).unwrap_or_default();
     let mut lines = vec![format!("{}  {origin}", ui.strong(explained.address.as_str()))];
-    lines.extend(places(&built.configuration, &explained.address));
+    lines.extend(placement(&built.configuration, &explained.address));
     if !explained.rules.is_empty() {
         lines.push(format!("compiled to {}", counted(explained.rules.len(), "rule")));
     }
@@ -122,49 +123,6 @@ fn splits(compared: &Splits) -> Vec<String> {
     [compared.reason.clone(), head].into_iter().chain(rows).collect()
 }
 
-/// Where a shard is, and which hostgroups a cluster has.
-pub(crate) fn places(configuration: &Configuration, address: &Address) -> Vec<String> {
-    let shard = configuration
-        .graph
-        .rules
-        .iter()
-        .find_map(|rule| match &rule.body {
-            Body::Native {
-                step: NativeStep::Map(step),
-                ..
-            } => step.shards.iter().find(|shard| shard.address == *address),
-            Body::Native { .. } | Body::Engine(_) => None,
-        });
-    let mut lines = Vec::new();
-    if let Some(shard) = shard {
-        lines.extend(
-            shard
-                .cluster
-                .as_ref()
-                .map(|cluster| format!("on cluster {cluster}")),
-        );
-        lines.extend(shard.schema.as_ref().map(|schema| format!("in schema {schema}")));
-    }
-    for hostgroup in configuration
-        .hostgroups
-        .iter()
-        .filter(|hostgroup| hostgroup.cluster == *address)
-    {
-        let servers: Vec<String> = hostgroup
-            .members
-            .iter()
-            .map(|member| format!("{}:{}", member.host, member.port))
-            .collect();
-        lines.push(format!(
-            "hostgroup {} ({}): {}",
-            hostgroup.id,
-            hostgroup.role,
-            servers.join(", ")
-        ));
-    }
-    lines
-}
-
 /// The address that people mean: in full, `map/shard`, or a name that one thing has.
 fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
     let long = match what.split_once('/') {
@@ -186,6 +144,9 @@ fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
             let error = CommandError::usage(format!("{} things have the name {what}", named.len()));
             return Err(error.hint(format!("say which: {one}, or {other}")));
         }
+    }
+    if std::path::Path::new(what).exists() {
+        return Err(takes_no_file(what, "explain"));
     }
     let error = CommandError::usage(format!("nothing has the address {what}"));
     Err(match did_you_mean(&long, known.iter().map(String::as_str)) {

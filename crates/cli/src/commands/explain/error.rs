@@ -3,9 +3,10 @@
 use shardwright_diagnostics::did_you_mean;
 
 use super::{code, is_code};
+use crate::args::Format;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 const PAGES: &str = include_str!("../../../../../docs/errors.md");
 

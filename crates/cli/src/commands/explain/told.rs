@@ -3,10 +3,11 @@
 use serde::Serialize;
 use shardwright_rules::{Address, EngineId};
 
+use crate::args::Format;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::Opened;
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 /// Lines of a group that are printed; JSON has them all.
 const MAX_LINES: usize = 12;

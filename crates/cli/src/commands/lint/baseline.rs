@@ -9,7 +9,7 @@ use shardwright_diagnostics::{Diagnostic, Problems, Sources};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::project::replace_file;
+use crate::files::replace_file;
 
 const VERSION: u32 = 1;
 /// A file of more is none.

@@ -1,18 +1,10 @@
 //! SW310: a shard map whose key stands nowhere but in comments, which some clients remove.
 
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic};
+use shardwright_diagnostics::Diagnostic;
 use shardwright_topology::model::{Finder, ShardMap};
 
+use crate::codes::ONLY_COMMENTS;
 use crate::project::Opened;
-
-const CODE: Code = Code::new("SW310");
-
-/// Its page.
-pub(crate) const PAGE: CodeDoc = CodeDoc {
-    code: CODE,
-    title: "a shard map finds its key only in comments",
-    page: include_str!("../../../../../docs/rules/SW310.md"),
-};
 
 /// A note for each map that is found only by comments.
 pub(super) fn check(opened: &Opened) -> impl Iterator<Item = Diagnostic> {
@@ -20,7 +12,7 @@ pub(super) fn check(opened: &Opened) -> impl Iterator<Item = Diagnostic> {
     maps.filter(|map| only_comments(map)).map(|map| {
         let origins = &opened.project.origins;
         Diagnostic::info(
-            CODE,
+            ONLY_COMMENTS,
             format!(
                 "{} is found only in comments, which some clients remove",
                 map.key.name

@@ -11,7 +11,8 @@ use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::{Options, read_project_with};
 
 use crate::error::CommandError;
-use crate::project::{Opened, replace_file};
+use crate::files::replace_file;
+use crate::project::Opened;
 use crate::ui::Ui;
 
 /// Fixes that one run applies.

@@ -7,8 +7,8 @@ use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
 
 use super::settings::Settings;
-use super::suppressions::Suppressions;
 use super::{conclude, counted, decided, told};
+use crate::allow_comments::AllowComments;
 use crate::args::{Global, Lint};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         ui.status(&format!("{path} is analysed without what could not be read"));
     }
     let problems = counted(all, &settings, &file.sources, |terms| {
-        Suppressions::of_rule_file(&file, terms)
+        AllowComments::of_rule_file(&file.layout, &file.sources, terms)
     });
     conclude(problems, &file.sources, engine.name(), args, ui)
 }

@@ -3,29 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Proof};
+use shardwright_diagnostics::{Diagnostic, Proof};
 use shardwright_rules::tables::{self, Cell, RULE_COLUMNS};
 use shardwright_rules::{Body, Configuration, EngineId, HostgroupId, MemberStatus, Role, Rule};
 use shardwright_topology::model::{FieldCondition, FieldTest, TeamItems, TeamRule, TeamTest, TeamValue};
 
+use crate::codes::{TEAM_RULE_BROKEN, TEAM_TEST_WRONG};
 use crate::project::Opened;
-
-const BROKEN: Code = Code::new("SW820");
-const WRONG: Code = Code::new("SW821");
-
-/// Their pages.
-pub(crate) const PAGES: [CodeDoc; 2] = [
-    CodeDoc {
-        code: BROKEN,
-        title: "a rule of the team is not satisfied",
-        page: include_str!("../../../../../docs/rules/SW820.md"),
-    },
-    CodeDoc {
-        code: WRONG,
-        title: "a test of a team's rule does not hold",
-        page: include_str!("../../../../../docs/rules/SW821.md"),
-    },
-];
 
 /// An item of a configuration: its fields, and the object that it belongs to.
 struct Item {
@@ -70,7 +54,7 @@ fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic
     let origins = &opened.project.origins;
     let span = origins.field(rule.origin, &format!("tests[{}]", test.index));
     Some(
-        Diagnostic::error(WRONG, message)
+        Diagnostic::error(TEAM_TEST_WRONG, message)
             .at(span, "this one")
             .address(origins.address(rule.origin)),
     )
@@ -108,7 +92,7 @@ pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened:
 fn broken(rule: &TeamRule, item: &Item, opened: &Opened) -> Diagnostic {
     let message = format!("{}: {}", item.named, rule.message);
     let origins = &opened.project.origins;
-    let mut diagnostic = Diagnostic::new(rule.severity, BROKEN, message).proof(Proof::Proved);
+    let mut diagnostic = Diagnostic::new(rule.severity, TEAM_RULE_BROKEN, message).proof(Proof::Proved);
     let rule_at = origins.span(rule.origin);
     match item.address.as_deref().and_then(|address| opened.find(address)) {
         Some(origin) => {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use shardwright_analysis::route_tests::coverage::Part;
 use shardwright_rules::Configuration;
 
-use super::page::{escaped, put};
 use crate::commands::test::{self, Covering};
+use crate::page::{escaped, put};
 use crate::rule_set::RuleSet;
 use crate::ui::counted;
 

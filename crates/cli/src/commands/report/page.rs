@@ -1,7 +1,6 @@
 //! The page: its parts, one after the other, between a style and a script of its own.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use shardwright_analysis::Finding;
 use shardwright_analysis::picture::Picture;
@@ -9,10 +8,9 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::MemberStatus;
 
 use super::{coverage, picture, rules};
+use crate::page::{Frame, escaped, put, section, severity};
 use crate::rule_set::RuleSet;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
 /// Findings that are shown; the rest are counted.
 const MAX_FINDINGS: usize = 500;
 
@@ -56,63 +54,8 @@ pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> St
     .page()
 }
 
-/// What is around the parts of a page.
-pub(crate) struct Frame<'f> {
-    pub(crate) title: &'f str,
-    /// A line below the title, as HTML.
-    pub(crate) about: String,
-    /// Links to the parts, as HTML.
-    pub(crate) links: String,
-    /// The parts, as HTML.
-    pub(crate) body: String,
-}
-
-impl Frame<'_> {
-    /// The whole page, which loads nothing.
-    pub(crate) fn page(&self) -> String {
-        let Self {
-            about, links, body, ..
-        } = self;
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-             <title>{title} · shardwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<div>\n<h1>{title}</h1>\n\
-             <p class=\"quiet\">{about}</p>\n</div>\n<nav>{links}\
-             <button id=\"theme\" type=\"button\" aria-label=\"light or dark\">◐</button></nav>\n</header>\n<main>\n{body}</main>\n\
-             <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-            title = escaped(self.title),
-        )
-    }
-}
-
-pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
-    format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")
-}
-
-/// Text between tags or in an attribute.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
-
 fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
     let configuration = &set.configuration;
-    let servers: usize = configuration
-        .hostgroups
-        .iter()
-        .map(|hostgroup| hostgroup.members.len())
-        .sum();
     let worst = picture
         .worst_evaluations
         .map_or("–".to_owned(), |worst| worst.to_string());
@@ -133,18 +76,10 @@ fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
         tile(&configuration.graph.rules.len().to_string(), "rules", ""),
         tile(&picture.chains.len().to_string(), "chains", ""),
         tile(&configuration.hostgroups.len().to_string(), "hostgroups", ""),
-        tile(&servers.to_string(), "servers", ""),
+        tile(&configuration.server_count().to_string(), "servers", ""),
         tile(&worst, "patterns evaluated at most", ""),
         tile(&findings.len().to_string(), "findings", tone),
     )
-}
-
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "info",
-    }
 }
 
 fn list_of_findings(set: &RuleSet, findings: &[Finding]) -> String {
@@ -329,9 +264,4 @@ fn hostgroups(set: &RuleSet) -> String {
     }
     out.push_str("</tbody></table></div>\n");
     out
-}
-
-/// Appends; writing to a text does not fail.
-pub(super) fn put(out: &mut String, text: &str) {
-    write!(out, "{text}").expect("writing to a String does not fail");
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_analysis::picture::{Node, Picture};
 use shardwright_diagnostics::shortened;
 
-use super::page::{escaped, put};
+use crate::page::{escaped, put};
 use crate::ui::counted;
 
 /// Boxes that are drawn one by one; of larger graphs, chains that came from one object are one box.

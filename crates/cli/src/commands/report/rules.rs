@@ -6,7 +6,7 @@ use shardwright_analysis::Finding;
 use shardwright_diagnostics::shortened;
 use shardwright_rules::{Body, EngineRule, NamePattern, NativeStep, Rule};
 
-use super::page::{escaped, put, severity};
+use crate::page::{escaped, put, severity};
 use crate::rule_set::RuleSet;
 
 /// Rules that are shown: a browser searches them at once, and nobody reads more.

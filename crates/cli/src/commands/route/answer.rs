@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use shardwright_analysis::Visit;
+use shardwright_analysis::properties::shard_of;
 use shardwright_diagnostics::shortened;
 use shardwright_rules::{Decision, Effects, Outcome};
 
@@ -70,6 +71,9 @@ struct Step {
     matched: bool,
     why: String,
     flag_out: Option<u32>,
+    /// It says nothing about the statement: every one that gets to the rule ends there.
+    #[serde(skip)]
+    only_ends: bool,
 }
 
 impl Answer {
@@ -106,7 +110,12 @@ impl Answer {
                 answer.hostgroup = Some(route.hostgroup.0);
                 answer.cluster = route.cluster.as_ref().map(ToString::to_string);
                 answer.role = route.role.map(|role| role.to_string());
-                answer.shard = route.shard.as_ref().map(ToString::to_string);
+                let by_rules = || shard_of(&set.configuration, decision);
+                answer.shard = route
+                    .shard
+                    .clone()
+                    .or_else(by_rules)
+                    .map(|shard| shard.to_string());
                 if let Some(text) = &route.rewritten {
                     answer.query = String::from_utf8_lossy(text).into_owned();
                     answer.rewritten = text[..] != *sql;
@@ -186,6 +195,14 @@ impl Answer {
         said.into_iter().flatten().collect()
     }
 
+    /// The step that says why: the last one that does more than end.
+    fn decides(&self) -> Option<&Step> {
+        self.path
+            .iter()
+            .rev()
+            .find(|step| step.matched && !step.only_ends)
+    }
+
     fn headline(&self, ui: &Ui) -> String {
         let verb = match (&self.error, self.hostgroup) {
             _ if self.unsure || !self.undecided.is_empty() => "undecided, perhaps",
@@ -227,13 +244,18 @@ impl Answer {
             self.evaluations, self.visits
         );
         lines.push(ui.faint(&counts));
-        lines.push(match (self.path.iter().any(|step| step.matched), &self.error) {
+        lines.push(match (self.decides().is_some(), &self.error) {
             _ if self.is_own => "because the engine answers this itself, whatever rules say".to_owned(),
             (false, None) => "because no rule matched: the user's cluster takes it".to_owned(),
             (false, Some(_)) => "because it is refused before any rule".to_owned(),
             (true, _) => "because".to_owned(),
         });
-        for gap in self.path.chunk_by(|a, b| !a.matched && !b.matched) {
+        let steps: Vec<&Step> = self
+            .path
+            .iter()
+            .filter(|step| ui.is_verbose() || !step.only_ends)
+            .collect();
+        for gap in steps.chunk_by(|a, b| !a.matched && !b.matched) {
             lines.extend(shown(gap, ui));
         }
         lines
@@ -241,7 +263,7 @@ impl Answer {
 }
 
 /// A rule that matched, or the last of those that did not before the next one that did.
-fn shown(gap: &[Step], ui: &Ui) -> Vec<String> {
+fn shown(gap: &[&Step], ui: &Ui) -> Vec<String> {
     let (hidden, most) = match ui.is_verbose() {
         true => (0, usize::MAX),
         false => (gap.len().saturating_sub(MOST_SKIPPED), MOST_OF_WHY),
@@ -306,6 +328,7 @@ impl Step {
             matched,
             why: why.clone(),
             flag_out,
+            only_ends: matched && set.configuration.only_ends(rule_id),
         }
     }
 }
@@ -313,7 +336,7 @@ impl Step {
 impl Answer {
     /// ` by shard_maps.tenants (topology/shop.yaml:31)`: the last rule that matched.
     pub(crate) fn decided_by(&self) -> String {
-        let Some(step) = self.path.iter().rev().find(|step| step.matched) else {
+        let Some(step) = self.decides() else {
             return String::new();
         };
         match (&step.file, step.line) {

@@ -5,27 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use shardwright_analysis::route_tests::coverage::{Coverage, Item, Part, Share};
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems};
+use shardwright_diagnostics::{Diagnostic, Problems};
 use shardwright_rules::EngineId;
 
+use crate::codes::{TOO_LITTLE, UNCOVERED};
 use crate::project::Opened;
-
-const UNCOVERED: Code = Code::new("SW804");
-const TOO_LITTLE: Code = Code::new("SW805");
-
-/// Their pages.
-pub(crate) const PAGES: [CodeDoc; 2] = [
-    CodeDoc {
-        code: UNCOVERED,
-        title: "no test comes to a part of the configuration",
-        page: include_str!("../../../../../docs/rules/SW804.md"),
-    },
-    CodeDoc {
-        code: TOO_LITTLE,
-        title: "the tests exercise or notice too little",
-        page: include_str!("../../../../../docs/rules/SW805.md"),
-    },
-];
 
 /// Rules that one message names.
 const MOST_RULES: usize = 6;

@@ -7,24 +7,16 @@ use serde::Serialize;
 use shardwright_analysis::properties::{Answer, Prover, Trial};
 use shardwright_analysis::route_tests::mutants::{Mutant, Survivor, mutants};
 use shardwright_analysis::route_tests::{Case, Runner};
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, Problems, Proof, Witness};
+use shardwright_diagnostics::{Diagnostic, Problems, Proof, Witness};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_topology::model::Property;
 
 use super::coverage::{placed, too_little};
 use super::properties::{asked, maps};
+use crate::codes::SURVIVED;
 use crate::project::Opened;
 use crate::ui::Ui;
-
-const SURVIVED: Code = Code::new("SW806");
-
-/// Its page.
-pub(crate) const PAGE: CodeDoc = CodeDoc {
-    code: SURVIVED,
-    title: "no test notices when the configuration is broken",
-    page: include_str!("../../../../../docs/rules/SW806.md"),
-};
 
 /// How the mutants of one engine went.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

@@ -6,30 +6,14 @@ use serde::Serialize;
 use shardwright_analysis::properties::{
     Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
 };
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_topology::model::{self, PropertyClaim, PropertyDomain};
 
 use super::cases;
 use super::report::{goes_to, one_line};
+use crate::codes::{REFUTED, UNDECIDED};
 use crate::project::Opened;
-
-const REFUTED: Code = Code::new("SW802");
-const UNDECIDED: Code = Code::new("SW803");
-
-/// Their pages.
-pub(crate) const PAGES: [CodeDoc; 2] = [
-    CodeDoc {
-        code: REFUTED,
-        title: "a property does not hold",
-        page: include_str!("../../../../../docs/rules/SW802.md"),
-    },
-    CodeDoc {
-        code: UNDECIDED,
-        title: "a property is neither proved nor refuted",
-        page: include_str!("../../../../../docs/rules/SW803.md"),
-    },
-];
 
 /// How the properties of one engine went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,14 +36,14 @@ pub(super) fn maps(opened: &Opened, engine: EngineId, configuration: &Configurat
     maps_of(&built.configuration)
 }
 
-/// Answers the properties; `passed` is called for those that are proved.
+/// Answers the properties; `answered` takes each that is proved or refuted, and whether it holds.
 pub(super) fn run(
     properties: &[&model::Property],
     engine: EngineId,
     configuration: &Arc<Configuration>,
     opened: &Opened,
     problems: &mut Problems,
-    mut passed: impl FnMut(&model::Property),
+    mut answered: impl FnMut(&model::Property, bool),
 ) -> PropertyCount {
     let mut count = PropertyCount::default();
     if properties.is_empty() {
@@ -70,11 +54,12 @@ pub(super) fn run(
         match prover.answer(&asked(property)) {
             Answer::Proved => {
                 count.proved += 1;
-                passed(property);
+                answered(property, true);
             }
             Answer::Refuted(example) => {
                 count.refuted += 1;
-                problems.push(refuted(property, &example, engine, opened));
+                answered(property, false);
+                problems.push(refuted(property, &example, configuration, opened));
             }
             Answer::Undecided { reason, checked } => {
                 count.undecided += 1;
@@ -110,10 +95,14 @@ pub(super) fn asked(property: &model::Property) -> Property<'_> {
 fn refuted(
     property: &model::Property,
     example: &CounterExample,
-    engine: EngineId,
+    configuration: &Configuration,
     opened: &Opened,
 ) -> Diagnostic {
-    let message = format!("`{}` does not hold on {}", property.name, engine.name());
+    let message = format!(
+        "`{}` does not hold on {}",
+        property.name,
+        configuration.engine.name()
+    );
     let mut diagnostic = Diagnostic::error(REFUTED, message).proof(Proof::Witnessed);
     let origins = &opened.project.origins;
     for (position, mismatch) in example.mismatches.iter().enumerate() {
@@ -141,7 +130,7 @@ fn refuted(
     for shown in &example.statements {
         diagnostic = diagnostic
             .witness(witness(shown))
-            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, opened));
+            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, configuration, opened));
     }
     if let Some(shown) = example.statements.last() {
         diagnostic = diagnostic.rule_ids(shown.decision.path.iter().map(|step| step.rule_id));

@@ -1,34 +1,26 @@
 //! SW801: a statement of which something else became than a route test says, with the rule that decided.
 
 use shardwright_analysis::route_tests::Failure;
-use shardwright_diagnostics::{Code, CodeDoc, Diagnostic, NoteKind, Proof, Witness, shortened};
-use shardwright_rules::{Decision, EngineId, Outcome, Step};
+use shardwright_diagnostics::{Diagnostic, NoteKind, Proof, Witness, shortened};
+use shardwright_rules::{Configuration, Decision, Outcome, Step};
 use shardwright_topology::model::{RouteTest, TestCommand};
 
+use crate::codes::UNEXPECTED;
 use crate::project::Opened;
-
-const CODE: Code = Code::new("SW801");
 
 /// Characters that a label under the source may have.
 const LABEL: usize = 80;
 
-/// Its page.
-pub(crate) const PAGE: CodeDoc = CodeDoc {
-    code: CODE,
-    title: "a statement does not go where a route test says",
-    page: include_str!("../../../../../docs/rules/SW801.md"),
-};
-
 pub(super) fn diagnostic(
     failure: &Failure,
     test: &RouteTest,
-    engine: EngineId,
+    configuration: &Configuration,
     opened: &Opened,
 ) -> Diagnostic {
     let origins = &opened.project.origins;
     let step = &test.steps[failure.step];
-    let message = format!("`{}` does not hold on {}", test.name, engine.name());
-    let mut diagnostic = Diagnostic::error(CODE, message).proof(Proof::Witnessed);
+    let message = format!("`{}` does not hold on {}", test.name, configuration.engine.name());
+    let mut diagnostic = Diagnostic::error(UNEXPECTED, message).proof(Proof::Witnessed);
     for (position, mismatch) in failure.mismatches.iter().enumerate() {
         let span = match mismatch.field {
             Some(field) => test.span(step, &format!("expect.{field}"), origins),
@@ -65,8 +57,11 @@ pub(super) fn diagnostic(
             diagnostic.note(format!("this is an execution of {name}, in the binary protocol"))
         }
     };
-    diagnostic = diagnostic.with_note(NoteKind::GoesTo, goes_to(&failure.decision, opened));
-    diagnostic = at_deciding_rule(diagnostic, &failure.decision, opened)
+    diagnostic = diagnostic.with_note(
+        NoteKind::GoesTo,
+        goes_to(&failure.decision, configuration, opened),
+    );
+    diagnostic = at_deciding_rule(diagnostic, &failure.decision, configuration, opened)
         .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));
     if let Some(instance) = origins.instance(test.origin) {
         diagnostic = diagnostic.instance(instance);
@@ -75,7 +70,7 @@ pub(super) fn diagnostic(
 }
 
 /// Where the statement went, and by which object.
-pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
+pub(super) fn goes_to(decision: &Decision, configuration: &Configuration, opened: &Opened) -> String {
     let place = match &decision.outcome {
         Outcome::Route(route) => match (&route.cluster, route.role) {
             (Some(cluster), Some(role)) => format!("{cluster} {role}"),
@@ -86,7 +81,7 @@ pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
             "nowhere: the proxy answers".to_owned()
         }
     };
-    match decision.path.last() {
+    match configuration.deciding_step(decision) {
         Some(step) => {
             let origin = opened.origin(&step.address).map(|origin| format!(" ({origin})"));
             format!("{place}, by {}{}", step.address, origin.unwrap_or_default())
@@ -96,9 +91,14 @@ pub(super) fn goes_to(decision: &Decision, opened: &Opened) -> String {
 }
 
 /// The object that decided, where it is written.
-fn at_deciding_rule(diagnostic: Diagnostic, decision: &Decision, opened: &Opened) -> Diagnostic {
+fn at_deciding_rule(
+    diagnostic: Diagnostic,
+    decision: &Decision,
+    configuration: &Configuration,
+    opened: &Opened,
+) -> Diagnostic {
     let origins = &opened.project.origins;
-    let Some(step) = decision.path.last() else {
+    let Some(step) = configuration.deciding_step(decision) else {
         return diagnostic;
     };
     match opened.find(step.address.as_str()) {

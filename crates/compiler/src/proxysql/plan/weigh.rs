@@ -255,16 +255,16 @@ fn told(
     // What a new layout would be chosen from.
     let is_possible = |other: &Candidate| wanted != RuleLayout::Tree || is_tree(other);
     if let (KEPT, Some(best)) = (winner.name.as_str(), cheapest(&is_possible)) {
-        let there = best.cost.mean_ns;
+        let more = here - best.cost.mean_ns;
         let message = format!(
-            "on {engine}, the tree of shard map {map} costs {here:.0} ns a statement and the best one {there:.0} ns: it was \
+            "on {engine}, the tree of shard map {map} costs {more:.0} ns a statement more than the best one: it was \
              made for other keys; `compile --reshape` lays it out again, which changes most of its rules"
         );
         report.add(Severity::Warning, DRIFTED, section.origin, "", message);
     } else if let (true, Some(best)) = (wanted != RuleLayout::Auto, cheapest(&|_| true)) {
-        let there = best.cost.mean_ns;
+        let more = here - best.cost.mean_ns;
         let message = format!(
-            "on {engine}, `rule_layout: {layout}` costs {here:.0} ns a statement and {} {there:.0} ns",
+            "on {engine}, `rule_layout: {layout}` costs {more:.0} ns a statement more than {}",
             best.name
         );
         report.add(Severity::Warning, COSTLY, section.origin, "rule_layout", message);

@@ -2,7 +2,20 @@
 
 use shardwright_diagnostics::CodeDoc;
 
-use crate::commands::{lint, test};
+shardwright_diagnostics::codes! {
+    ONLY_COMMENTS = "SW310": "a shard map finds its key only in comments";
+    UNEXPECTED = "SW801": "a statement does not go where a route test says";
+    REFUTED = "SW802": "a property does not hold";
+    UNDECIDED = "SW803": "a property is neither proved nor refuted";
+    UNCOVERED = "SW804": "no test comes to a part of the configuration";
+    TOO_LITTLE = "SW805": "the tests exercise or notice too little";
+    SURVIVED = "SW806": "no test notices when the configuration is broken";
+    UNUSED_ALLOW = "SW810": "an allow comment matches no finding";
+    EXPIRED_ALLOW = "SW811": "a comment allows a finding until a day that has passed";
+    UNREADABLE_ALLOW = "SW812": "a comment that allows a finding cannot be read, or has no reason";
+    TEAM_RULE_BROKEN = "SW820": "a rule of the team is not satisfied";
+    TEAM_TEST_WRONG = "SW821": "a test of a team's rule does not hold";
+}
 
 /// Every page, by code.
 pub(crate) fn pages() -> Vec<CodeDoc> {
@@ -12,12 +25,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_compiler::CODES,
         shardwright_analysis::CODES,
         shardwright_import::CODES,
-        &[lint::comments_only::PAGE, test::PAGE],
-        &lint::SUPPRESSION_PAGES,
-        &lint::TEAM_PAGES,
-        &test::PROPERTY_PAGES,
-        &test::COVERAGE_PAGES,
-        &[test::MUTANT_PAGE],
+        CODES,
         REFUSALS,
     ]
     .concat();

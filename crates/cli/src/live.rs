@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use shardwright_analysis::Finding;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{Address, EngineId, SecretReference};
@@ -10,7 +9,8 @@ use shardwright_secrets::{Access, Secret, resolve};
 use shardwright_targets::{AdminAddress, BundledTarget, Timeouts};
 use shardwright_topology::model;
 
-use crate::args::Selection;
+use crate::args::{Foreign, Selection};
+use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{Built, Opened};
@@ -107,15 +107,6 @@ pub(crate) fn unreachable(error: &TargetError) -> CommandError {
     CommandError::failed(error.to_string())
 }
 
-/// What is done about a target that another project owns.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Foreign {
-    /// It is refused.
-    Refuse,
-    /// It changes its owner.
-    TakeOver,
-}
-
 /// Whether a plan may change the lock file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockUse {
@@ -163,7 +154,7 @@ pub(crate) fn plan(
         ));
     }
     let environment = opened.environment.clone();
-    Ok(Plan::new(environment, now(), expiry(opened), None, parts).with_moves(moves(opened)))
+    Ok(Plan::new(environment, clock::now(), expiry(opened), None, parts).with_moves(moves(opened)))
 }
 
 /// Why a target is not ours to change. One that nobody with a name has applied to is anybody's.
@@ -210,11 +201,6 @@ fn hazards(built: &Built) -> Vec<Hazard> {
         address: finding.address.clone(),
     });
     hazards.collect()
-}
-
-/// The time of this run; the only place that asks the clock.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::now()
 }
 
 fn expiry(opened: &Opened) -> Duration {

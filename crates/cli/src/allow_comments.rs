@@ -4,53 +4,31 @@
 use jiff::civil::Date;
 use shardwright_diagnostics::{Applicability, Code, CodeDoc, Diagnostic, Edit, FileId, Sources, Span};
 use shardwright_documents::Node;
+use shardwright_import::Layout;
+use shardwright_topology::Documents;
 
-use crate::project::Opened;
-use crate::rule_set::RuleFile;
-
-const UNUSED: Code = Code::new("SW810");
-const EXPIRED: Code = Code::new("SW811");
-const UNREADABLE: Code = Code::new("SW812");
-
-/// Their pages.
-pub(crate) const PAGES: [CodeDoc; 3] = [
-    CodeDoc {
-        code: UNUSED,
-        title: "an allow comment matches no finding",
-        page: include_str!("../../../../../docs/rules/SW810.md"),
-    },
-    CodeDoc {
-        code: EXPIRED,
-        title: "a comment allows a finding until a day that has passed",
-        page: include_str!("../../../../../docs/rules/SW811.md"),
-    },
-    CodeDoc {
-        code: UNREADABLE,
-        title: "a comment that allows a finding cannot be read, or has no reason",
-        page: include_str!("../../../../../docs/rules/SW812.md"),
-    },
-];
+use crate::codes::{EXPIRED_ALLOW, UNREADABLE_ALLOW, UNUSED_ALLOW};
 
 const MARK: &str = "shardwright:";
 const FORM: &str = "write `shardwright: allow SW204 until 2027-03-31: REASON`; `until` may be left out";
 
 /// What comments are held to.
-pub(super) struct Terms<'t> {
-    pub(super) today: Date,
+pub(crate) struct Terms<'t> {
+    pub(crate) today: Date,
     /// The codes that there are.
-    pub(super) known: &'t [CodeDoc],
-    pub(super) require_reason: bool,
+    pub(crate) known: &'t [CodeDoc],
+    pub(crate) require_reason: bool,
 }
 
 /// The comments that allow findings.
 #[derive(Default)]
-pub(super) struct Suppressions {
-    all: Vec<Suppression>,
+pub(crate) struct AllowComments {
+    all: Vec<AllowComment>,
     /// What is wrong with those that allow nothing.
     wrong: Vec<Diagnostic>,
 }
 
-struct Suppression {
+struct AllowComment {
     /// With its mark, without the line end.
     comment: Span,
     codes: Vec<Code>,
@@ -60,14 +38,14 @@ struct Suppression {
     used: Vec<bool>,
 }
 
-impl Suppressions {
+impl AllowComments {
     /// Those in the files of a project: each is about the entry or item that begins on its line, or on the next line
     /// that holds one; about the line alone where none does.
-    pub(super) fn of_project(opened: &Opened, terms: &Terms<'_>) -> Self {
+    pub(crate) fn of_project(documents: &Documents, sources: &Sources, terms: &Terms<'_>) -> Self {
         let mut found = Self::default();
-        for document in opened.documents.all() {
+        for document in documents.all() {
             for comment in &document.comments {
-                found.read(comment.span, &opened.sources, terms, |text| {
+                found.read(comment.span, sources, terms, |text| {
                     let line = line_of(text, comment.span);
                     let mut about = span(comment.span.file, line.0, line.1);
                     if let Some(root) = &document.root {
@@ -82,11 +60,11 @@ impl Suppressions {
 
     /// Those in a file of rules: each is about the statements and rows, or the settings and groups, that begin on its
     /// line; where it stands alone on its line, on the line where the next of them begins.
-    pub(super) fn of_rule_file(file: &RuleFile, terms: &Terms<'_>) -> Self {
+    pub(crate) fn of_rule_file(layout: &Layout, sources: &Sources, terms: &Terms<'_>) -> Self {
         let mut found = Self::default();
-        let parts = &file.layout.parts;
-        for comment in &file.layout.comments {
-            found.read(*comment, &file.sources, terms, |text| {
+        let parts = &layout.parts;
+        for comment in &layout.comments {
+            found.read(*comment, sources, terms, |text| {
                 let behind = parts.partition_point(|part| part.start < comment.end);
                 let line = match (stands_alone(text, *comment), parts.get(behind)) {
                     (true, Some(next)) => line_around(text, next.start as usize),
@@ -115,36 +93,38 @@ impl Suppressions {
             return;
         };
         match read(rest, terms) {
-            Ok((codes, until)) => self.all.push(Suppression {
+            Ok((codes, until)) => self.all.push(AllowComment {
                 comment,
                 about: about(text),
                 expired: until.filter(|until| *until < terms.today),
                 used: vec![false; codes.len()],
                 codes,
             }),
-            Err(why) => self
-                .wrong
-                .push(Diagnostic::error(UNREADABLE, why).at(comment, "").help(FORM)),
+            Err(why) => self.wrong.push(
+                Diagnostic::error(UNREADABLE_ALLOW, why)
+                    .at(comment, "")
+                    .help(FORM),
+            ),
         }
     }
 
     /// Whether a comment allows the finding; the comment is used then.
-    pub(super) fn allow(&mut self, diagnostic: &Diagnostic) -> bool {
+    pub(crate) fn allow(&mut self, diagnostic: &Diagnostic) -> bool {
         let Some(primary) = &diagnostic.primary else {
             return false;
         };
         let mut allowed = false;
-        for suppression in &mut self.all {
-            let about = suppression.about;
+        for allowed_here in &mut self.all {
+            let about = allowed_here.about;
             let inside =
                 about.file == primary.span.file && (about.start..=about.end).contains(&primary.span.start);
             if !inside {
                 continue;
             }
-            for (code, used) in suppression.codes.iter().zip(&mut suppression.used) {
+            for (code, used) in allowed_here.codes.iter().zip(&mut allowed_here.used) {
                 if *code == diagnostic.code {
                     *used = true;
-                    allowed |= suppression.expired.is_none();
+                    allowed |= allowed_here.expired.is_none();
                 }
             }
         }
@@ -153,25 +133,29 @@ impl Suppressions {
 
     /// What is wrong with the comments, once every finding was seen. `looked_for` tells whether findings of a code would
     /// have been seen.
-    pub(super) fn findings(self, sources: &Sources, looked_for: impl Fn(Code) -> bool) -> Vec<Diagnostic> {
+    pub(crate) fn findings(self, sources: &Sources, looked_for: impl Fn(Code) -> bool) -> Vec<Diagnostic> {
         let mut findings = self.wrong;
-        for suppression in self.all {
-            let comment = suppression.comment;
-            let unused: Vec<&Code> = suppression
+        for allowed_here in self.all {
+            let comment = allowed_here.comment;
+            let unused: Vec<&Code> = allowed_here
                 .codes
                 .iter()
-                .zip(&suppression.used)
+                .zip(&allowed_here.used)
                 .filter_map(|(code, used)| (!used && looked_for(*code)).then_some(code))
                 .collect();
-            if let Some(until) = suppression.expired {
+            if let Some(until) = allowed_here.expired {
                 let message = format!("this was allowed until {until}");
                 let help = "put it right, or allow it until a later day";
-                findings.push(Diagnostic::warning(EXPIRED, message).at(comment, "").help(help));
+                findings.push(
+                    Diagnostic::warning(EXPIRED_ALLOW, message)
+                        .at(comment, "")
+                        .help(help),
+                );
             } else if !unused.is_empty() {
                 let named: Vec<&str> = unused.iter().map(|code| code.as_str()).collect();
                 let message = format!("there is no {} here to allow", named.join(", "));
-                let mut diagnostic = Diagnostic::warning(UNUSED, message).at(comment, "");
-                if unused.len() == suppression.codes.len() {
+                let mut diagnostic = Diagnostic::warning(UNUSED_ALLOW, message).at(comment, "");
+                if unused.len() == allowed_here.codes.len() {
                     let edit = Edit {
                         span: with_its_line(comment, sources),
                         text: String::new(),

@@ -1,0 +1,36 @@
+//! Files that are written whole or not at all.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::error::CommandError;
+
+/// Replaces a file in one step, so that a reader never sees half of it. The file keeps its mode, and a symbolic link
+/// to it stays one.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let failed =
+        |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
+    let known = path.canonicalize().ok();
+    let path = known.as_deref().unwrap_or(path);
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    // Errors of a temporary file name it; what was to be written is what people know.
+    directory.metadata().map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        // What the user's mask leaves of it, as for any new file.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        .map_err(|error| failed(error.kind().into()))?;
+    if let Ok(metadata) = path.metadata() {
+        file.as_file()
+            .set_permissions(metadata.permissions())
+            .map_err(failed)?;
+    }
+    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
