@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use shardwright_analysis::traffic::{Format, detect, read};
+use shardwright_simulation::traffic::{Format, detect, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let formats = [

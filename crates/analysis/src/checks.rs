@@ -36,10 +36,10 @@ mod unknown_user;
 mod unreachable;
 
 use crate::Finding;
-use crate::reach::Reach;
-use crate::rule_set::RuleSet;
-use crate::structure::Structure;
 use families::Family;
+use shardwright_prover::Reach;
+use shardwright_prover::RuleSet;
+use shardwright_prover::Structure;
 use trials::Trial;
 
 /// What checks go by.

@@ -3,8 +3,8 @@
 use shardwright_diagnostics::{Code, Proof, Severity, Witness};
 use shardwright_rules::Address;
 
-use crate::example::Example;
-use crate::rule_set::RuleSet;
+use shardwright_prover::Example;
+use shardwright_prover::RuleSet;
 
 /// A finding about rules of a configuration.
 #[derive(Clone, Debug, PartialEq)]

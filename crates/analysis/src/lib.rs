@@ -1,50 +1,22 @@
-//! What can be proved about a configuration's rule graph, and the findings that follow.
+//! The findings about a configuration, and the picture of its rules.
 //!
-//! Findings speak of rules and addresses; whoever has the sources turns addresses into lines. A claim is *proved* by an
-//! empty conjunction of automata, *witnessed* by a statement that the evaluator was run on, or *possible*; where neither
-//! proof nor statement was found the question is reported as undecided, with the reason.
+//! [`analysis`] runs every check; a check is a file of `checks`, and its code stands in `codes` with its page in
+//! `docs/rules`. Findings speak of rules and addresses; whoever has the sources turns addresses into lines. A finding is
+//! *proved*, *witnessed* by a statement that the evaluator was run on, or *possible*; what the prover cannot decide is
+//! reported as undecided, with the reason. [`picture`] draws chains, jumps, and the most that a statement can cost.
 
-mod attempts;
 mod checks;
 mod codes;
-mod condition;
-pub mod equivalence;
-mod example;
-pub mod expectation;
 mod finding;
-mod languages;
-mod lookup;
-mod natives;
-mod needles;
-mod parameters;
-mod paths;
 pub mod picture;
-pub mod properties;
-mod question;
-mod reach;
-pub mod route_tests;
-mod rule_set;
-pub mod script;
-mod session;
-mod simulated;
-mod solver;
-pub mod step;
-mod structure;
-pub mod traffic;
-mod visits;
 
+use shardwright_prover::{Reach, RuleSet, Structure};
 use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
-pub use reach::{Matching, matching};
-pub use session::{Session, USUAL_CLIENT, USUAL_LISTENER};
-pub use visits::{Visit, visits};
 
 use crate::checks::Known;
-use crate::reach::Reach;
-use crate::rule_set::RuleSet;
-use crate::structure::Structure;
 
 /// What an analysis came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +47,7 @@ pub fn analysis(configuration: &Configuration) -> Analysis {
     findings.sort_by(|a, b| {
         (a.code, &a.rule_ids, &a.address, &a.message).cmp(&(b.code, &b.rule_ids, &b.address, &b.message))
     });
-    let asked = || (0..set.len()).filter(|&position| reach.is_asked(position));
+    let asked = || (0..set.rule_count()).filter(|&position| reach.is_asked(position));
     Analysis {
         findings,
         asked: asked().count(),

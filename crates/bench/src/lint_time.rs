@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use shardwright_analysis::analyse;
-use shardwright_analysis::equivalence::{Equivalence, equivalence};
+use shardwright_prover::equivalence::{Equivalence, equivalence};
 use shardwright_rules::{Address, Body, Configuration, EngineId, EngineRule, Rule};
 
 use crate::cpu_time::own_cpu_time;

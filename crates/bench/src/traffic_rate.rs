@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use shardwright_analysis::traffic::{Assumed, Comparison, Format, Moves, read};
 use shardwright_rules::{Configuration, EngineId};
+use shardwright_simulation::traffic::{Assumed, Comparison, Format, Moves, read};
 
 use crate::shards::compiled;
 use crate::{BenchError, Report, Summary, Table};

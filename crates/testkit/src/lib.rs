@@ -3,8 +3,11 @@
 //! Everything started here ends with the value that owns it, and with the test process if that dies first:
 //! see [`GuardedProcess`]. Nothing here uses a fixed port or a fixed time to wait.
 
+mod cases;
 mod client;
 mod command;
+#[cfg(feature = "configurations")]
+mod configurations;
 mod engine;
 mod eventually;
 mod guarded;
@@ -15,8 +18,11 @@ mod proxy;
 mod proxysql;
 mod world;
 
+pub use cases::cases;
 pub use client::{ClientOptions, TextRow, connect, text_rows};
 pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningCommand};
+#[cfg(feature = "configurations")]
+pub use configurations::configuration;
 pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use guarded::GuardedProcess;

@@ -2,18 +2,17 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::{Dialect, ErrorKind, Flags, Pattern};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{Body, BrokenPattern, PatternColumn, RegexEngine};
 
 use super::Known;
 use crate::Finding;
 use crate::codes::{BROKEN_PATTERN, NOT_IN_RE2};
-use crate::languages::shortened;
+use shardwright_prover::shortened;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     for (position, rule) in set.configuration.graph.rules.iter().enumerate() {
-        let broken = set.lookup.patterns(position).broken(rule);
+        let broken = set.patterns(position).broken(rule);
         findings.extend(broken.map(|broken| finding(known, &broken)));
     }
 }

@@ -6,20 +6,20 @@ use shardwright_rules::Outcome;
 use super::Known;
 use crate::Finding;
 use crate::codes::MANY_EVALUATIONS;
-use crate::example::{Example, ORDINARY, sessions};
+use shardwright_prover::{Example, ORDINARY, sessions};
 
 /// Patterns that a statement may ask: half a microsecond each on engines that ask them one by one.
 const BUDGET: u32 = 200;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    if set.len() <= BUDGET as usize || set.configuration.engine.profile().prices.visit_ns == 0.0 {
+    if set.rule_count() <= BUDGET as usize || set.configuration.engine.profile().prices.visit_ns == 0.0 {
         return;
     }
     let mut worst: Option<(u32, Example, Option<u32>)> = None;
     for session in sessions(set).into_iter().take(2) {
         for text in ORDINARY.iter().take(3) {
-            let decision = set.lookup.decide(&session.view(), text.as_bytes());
+            let decision = set.evaluate(&session.view(), text.as_bytes());
             let last = decision.hits.last().copied();
             let routed = matches!(decision.outcome, Outcome::Route(_));
             if worst
@@ -46,7 +46,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             .prices
             .evaluation_ns(set.configuration.settings.regex)
     );
-    let last: Vec<usize> = set.len().checked_sub(1).into_iter().collect();
+    let last: Vec<usize> = set.rule_count().checked_sub(1).into_iter().collect();
     let finding = Finding::new(MANY_EVALUATIONS, Severity::Info, Proof::Witnessed, message)
         .about(set, &last, "behind all the others")
         .shown_by(set, &example);

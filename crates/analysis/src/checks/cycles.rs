@@ -14,7 +14,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
     for cycle in set.cycles().into_iter().filter(|cycle| cycle.len() > 1) {
         let inside = |flag: &u32| cycle.contains(flag);
-        let jumps: Vec<usize> = (0..set.len())
+        let jumps: Vec<usize> = (0..set.rule_count())
             .filter(|&position| {
                 cycle.contains(&set.flag_in(position)) && set.jumps(position).iter().any(inside)
             })
@@ -24,7 +24,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let flags: Vec<String> = cycle.iter().map(u32::to_string).collect();
-        let work = (u64::from(iterations) + 1) * set.len() as u64;
+        let work = (u64::from(iterations) + 1) * set.rule_count() as u64;
         let message = format!(
             "flags {} jump to each other in a circle: a statement in it is restarted {}, up to {work} rules are \
              looked at, and then whatever comes next decides",

@@ -8,7 +8,7 @@ use crate::codes::{DANGLING_JUMP, JUMP_WITHOUT_EFFECT};
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         if known.reach.is_dead(position) {
             continue;
         }
@@ -71,7 +71,7 @@ fn is_nowhere(known: &Known<'_, '_>, flag: u32) -> bool {
 
 pub(crate) fn jump_without_effect(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         let Some(row) = set.row(position).filter(|row| row.apply) else {
             continue;
         };

@@ -56,10 +56,9 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 fn near_flag(known: &Known<'_, '_>, flag: u32) -> Option<u32> {
     let empty: Vec<String> = known
         .set
-        .entrances
-        .keys()
-        .filter(|flag| known.set.chain(**flag).is_empty())
-        .map(u32::to_string)
+        .jump_targets()
+        .filter(|&flag| known.set.chain(flag).is_empty())
+        .map(|flag| flag.to_string())
         .collect();
     let text = flag.to_string();
     let near = did_you_mean(&text, empty.iter().map(String::as_str));

@@ -2,7 +2,6 @@
 //! a pattern asks the digest for rewritten text; SW247: a limit that ends the engine.
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{GROUPING_LIMITS, RefusedExecution, changes_digests};
 
 use super::Known;
@@ -10,7 +9,7 @@ use crate::Finding;
 use crate::codes::{
     DIGEST_LIMIT_ENDS_ENGINE, DIGEST_OF_ORIGINAL, DIGEST_OPTIONS, DIGESTS_OFF, LITERAL_IN_DIGEST,
 };
-use crate::reach::Verdict;
+use shardwright_prover::Verdict;
 
 pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -19,7 +18,7 @@ pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         .get("mysql-query_digests")
         .is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "off"));
     let reading = |hash_only: bool| -> Vec<usize> {
-        let rules = (0..set.len()).filter(|&position| {
+        let rules = (0..set.rule_count()).filter(|&position| {
             set.row(position)
                 .is_some_and(|row| row.digest.is_some() || (!hash_only && row.match_digest.is_some()))
         });
@@ -99,7 +98,7 @@ pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         if !by_no_usual_statement || row.negate_match_pattern {
             continue;
         }
-        let patterns = set.lookup.patterns(position);
+        let patterns = set.patterns(position);
         let Some(Ok(pattern)) = patterns.of_digest().first() else {
             continue;
         };
@@ -141,7 +140,7 @@ pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let (Some(replacement), Some(example)) = (&row.replace_pattern, known.reach.example(position)) else {
             continue;
         };
-        let patterns = set.lookup.patterns(position);
+        let patterns = set.patterns(position);
         let Some(Ok(pattern)) = patterns.of_text().first() else {
             continue;
         };
@@ -150,7 +149,7 @@ pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         };
         let (before, after) = (set.digest_text(&example.text), set.digest_text(&rewritten));
         let waiting = later.iter().copied().find(|&other| {
-            let of_digest = set.lookup.patterns(other).of_digest().first();
+            let of_digest = set.patterns(other).of_digest().first();
             let asks = |text: &[u8]| matches!(of_digest, Some(Ok(pattern)) if pattern.is_match(text));
             other > position && asks(&after) && !asks(&before)
         });

@@ -12,7 +12,7 @@ use crate::codes::{
     CACHE_UNSAFE, DELAY_HOLDS_LOCKS, INERT_COLUMN, MIRROR_OVERRIDDEN, MIRRORED_WRITE, MULTIPLEX_LEAK,
     MULTIPLEX_ONE, NO_GTID, NOT_FOR_PREPARED, RETRIED_WRITE, TIMEOUT_ZERO,
 };
-use crate::example::Example;
+use shardwright_prover::Example;
 
 /// An effect that statements of some kinds must not have.
 struct Misplaced {

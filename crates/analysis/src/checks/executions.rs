@@ -16,10 +16,10 @@ use super::Known;
 use super::trials::Kind;
 use crate::Finding;
 use crate::codes::{EXECUTION_LEAVES_LOCK, EXECUTION_REFUSED, EXECUTION_WITHOUT_RULES};
-use crate::example::{Example, ORDINARY, sessions};
 use crate::finding::rules_named;
-use crate::rule_set::RuleSet;
-use crate::session::{Session, given};
+use shardwright_prover::RuleSet;
+use shardwright_prover::{Example, ORDINARY, sessions};
+use shardwright_prover::{Session, given};
 
 /// The variable that locks a session to a hostgroup once it has set what the engine cannot follow; on by default.
 const LOCK: &str = "mysql-set_query_lock_on_hostgroup";
@@ -61,7 +61,7 @@ pub(crate) fn refused(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
     firewall(known, fate, findings);
     let ends = |position: &usize| ends_statements(set.row(*position)) && !known.reach.is_dead(*position);
-    let ending: BTreeSet<usize> = (0..set.len()).filter(ends).collect();
+    let ending: BTreeSet<usize> = (0..set.rule_count()).filter(ends).collect();
     if ending.is_empty() {
         return;
     }
@@ -84,7 +84,7 @@ fn ends_statements(row: Option<&EngineRule>) -> bool {
 
 /// Whether an execution can be decided otherwise than the preparation of the same statement.
 fn differs_at_execution(set: &RuleSet<'_>) -> bool {
-    let rows = || (0..set.len()).filter_map(|position| set.row(position));
+    let rows = || (0..set.rule_count()).filter_map(|position| set.row(position));
     set.rewrites_anywhere
         || rows().any(|row| {
             given(&row.schemaname).is_some()
@@ -198,7 +198,7 @@ fn scripts(known: &Known<'_, '_>, ending: &BTreeSet<usize>) -> BTreeMap<usize, S
     {
         search.prepare_elsewhere(&example);
     }
-    let rewriting = (0..set.len()).filter(|&position| set.rewrites(position));
+    let rewriting = (0..set.rule_count()).filter(|&position| set.rewrites(position));
     for example in rewriting.filter_map(own).take(MOST_STATEMENTS) {
         search.execute_elsewhere(&example);
     }
@@ -215,7 +215,7 @@ fn scripts(known: &Known<'_, '_>, ending: &BTreeSet<usize>) -> BTreeMap<usize, S
 
 /// Schemas that sessions are in: none, what rules ask for, what users begin in.
 fn schemas(set: &RuleSet<'_>) -> Vec<Option<String>> {
-    let asked = (0..set.len()).filter_map(|position| given(&set.row(position)?.schemaname));
+    let asked = (0..set.rule_count()).filter_map(|position| given(&set.row(position)?.schemaname));
     let usual = set
         .configuration
         .users

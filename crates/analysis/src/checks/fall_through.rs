@@ -8,18 +8,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{HostgroupId, User};
 
 use super::Known;
 use crate::Finding;
 use crate::codes::FALL_THROUGH;
-use crate::example::{Example, ORDINARY, sessions};
-use crate::question::Goal;
-use crate::reach::decide_place;
-use crate::rule_set::RuleSet;
-use crate::session::given;
-use crate::solver::{Answer, fallen_through};
+use shardwright_prover::Goal;
+use shardwright_prover::RuleSet;
+use shardwright_prover::decide_place;
+use shardwright_prover::given;
+use shardwright_prover::{Answer, fallen_through};
+use shardwright_prover::{Example, ORDINARY, sessions};
 
 /// Clusters of one user that are counted: three different names are enough to know.
 const MOST_CLUSTERS: usize = 16;
@@ -43,7 +42,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let goal = Goal::FallThrough(flag);
         let example = match ordinary.get(&flag) {
             Some(example) => example.clone(),
-            None => match decide_place(set, flag, set.len(), goal) {
+            None => match decide_place(set, flag, set.rule_count(), goal) {
                 Answer::Witness(example) => example,
                 Answer::Empty(_) => continue,
                 Answer::Undecided(reason) => {
@@ -81,10 +80,7 @@ fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
 
 fn finding(known: &Known<'_, '_>, flag: u32, on_main_line: bool, example: &Example) -> Finding {
     let set = known.set;
-    let default = set
-        .lookup
-        .user(&example.session.user)
-        .map(|user| user.default_hostgroup);
+    let default = set.user(&example.session.user).map(|user| user.default_hostgroup);
     let goes = default.map_or_else(
         || "the user's default hostgroup".to_owned(),
         |hostgroup| {
@@ -192,7 +188,7 @@ impl<'k, 'c> Placements<'k, 'c> {
     }
 
     fn cluster(&self, hostgroup: HostgroupId) -> String {
-        let owner = self.set.lookup.cluster_of(hostgroup);
+        let owner = self.set.cluster_of(hostgroup);
         owner.map_or_else(|| hostgroup.to_string(), |cluster| cluster.name.to_string())
     }
 
@@ -203,7 +199,7 @@ impl<'k, 'c> Placements<'k, 'c> {
     }
 
     fn spread_of(&self, example: &Example) -> bool {
-        match self.set.lookup.user(&example.session.user) {
+        match self.set.user(&example.session.user) {
             Some(user) => self.spread_user(user),
             None => self.set.configuration.users.is_empty() && self.spread_anybody(),
         }

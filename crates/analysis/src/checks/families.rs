@@ -8,11 +8,11 @@ use shardwright_rules::EngineRule;
 use shardwright_sql::{LexMode, StatementClass, classify};
 
 use super::trials::{Kind, Trial};
-use crate::attempts::shown_text;
-use crate::example::Example;
-use crate::reach::Reach;
-use crate::rule_set::RuleSet;
-use crate::session::Session;
+use shardwright_prover::Example;
+use shardwright_prover::Reach;
+use shardwright_prover::RuleSet;
+use shardwright_prover::Session;
+use shardwright_prover::shown_text;
 
 /// Rules whose families are made: each costs some ten decisions.
 const MOST_FAMILIES: usize = 2_000;

@@ -6,8 +6,8 @@ use shardwright_rules::Outcome;
 use super::Known;
 use crate::Finding;
 use crate::codes::FAST_ROUTING_SKIPPED;
-use crate::example::{Example, ORDINARY};
-use crate::session::Session;
+use shardwright_prover::Session;
+use shardwright_prover::{Example, ORDINARY};
 
 /// Rows whose sessions are tried.
 const MOST_ROWS: usize = 16;
@@ -16,7 +16,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let configuration = set.configuration;
     let rows = configuration.graph.fast_routing.len();
-    let Some(last) = set.len().checked_sub(1) else {
+    let Some(last) = set.rule_count().checked_sub(1) else {
         return;
     };
     let applies = set.row(last).is_some_and(|row| row.apply);

@@ -7,9 +7,9 @@ use shardwright_diagnostics::{Proof, Severity};
 use super::Known;
 use crate::Finding;
 use crate::codes::{FAST_ROUTING_REPLACES, ROWS_NEVER_ASKED};
-use crate::example::{Example, ORDINARY};
-use crate::reach;
-use crate::session::Session;
+use shardwright_prover::Session;
+use shardwright_prover::catch_all;
+use shardwright_prover::{Example, ORDINARY};
 
 /// Rows whose sessions are tried.
 const MOST_ROWS: usize = 16;
@@ -24,7 +24,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         };
         let mut entrances = set.entrances(flag).iter();
         if set.start_flags.contains(&flag) || entrances.any(|&jump| !known.reach.is_dead(jump)) {
-            findings.extend(reach::catch_all(set, flag, set.len()).map(|taker| {
+            findings.extend(catch_all(set, flag, set.rule_count()).map(|taker| {
                 let id = set.id(taker);
                 let message = format!(
                     "rule {id} takes every statement of flag {flag}, and fast routing is for what no rule ends: its rows \

@@ -4,16 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{Outcome, RegexEngine};
 
 use super::Known;
 use super::trials::Trial;
 use crate::Finding;
 use crate::codes::{BACKTRACKS, ESCAPED_BY_FORM, QUANTIFIER_MEANT_LITERALLY, TWO_NEGATED};
-use crate::example::Example;
 use crate::finding::rules_named;
-use crate::rule_set::RuleSet;
+use shardwright_prover::Example;
+use shardwright_prover::RuleSet;
 
 pub(crate) fn escapes(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -225,7 +224,7 @@ pub(crate) fn as_written(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             findings.push(finding.help("write two rules where one failing pattern is meant to be enough"));
         }
         if set.configuration.settings.regex == RegexEngine::Pcre {
-            let patterns = set.lookup.patterns(position);
+            let patterns = set.patterns(position);
             let compiled = patterns.of_digest().iter().chain(patterns.of_text()).flatten();
             if let Some(shape) = compiled.filter_map(|pattern| pattern.backtracking()).next() {
                 let message = format!(

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use shardwright_diagnostics::{Code, Proof, Severity};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{
     Address, Body, Cluster, Hostgroup, HostgroupId, Member, MemberStatus, MissingAction, NativeStep,
     UnknownKey,
@@ -41,7 +40,6 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let cluster = set
-            .lookup
             .cluster_of(id)
             .map_or_else(String::new, |cluster| format!(" of cluster {}", cluster.name));
         let told = |by: &str, sender: &Sender, rule_ids: Vec<u32>| {

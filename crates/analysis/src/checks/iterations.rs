@@ -5,8 +5,8 @@ use shardwright_diagnostics::{Proof, Severity};
 use super::Known;
 use crate::Finding;
 use crate::codes::TOO_FEW_ITERATIONS;
-use crate::reach::Verdict;
-use crate::structure::Structure;
+use shardwright_prover::Structure;
+use shardwright_prover::Verdict;
 
 /// Restarts that are tried beyond those that there are.
 const MOST_MORE: u32 = 16;
@@ -14,7 +14,7 @@ const MOST_MORE: u32 = 16;
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
     let iterations = set.iterations();
-    let mut open: Vec<usize> = (0..set.len())
+    let mut open: Vec<usize> = (0..set.rule_count())
         .filter(|&position| matches!(known.reach.verdict(position), Verdict::NotAsked))
         .collect();
     open.retain(|&position| !known.structure.asks(set, position));

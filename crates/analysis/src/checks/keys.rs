@@ -3,15 +3,14 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
-use shardwright_rules::decide::Index;
 use shardwright_rules::{Decision, EngineRule, Outcome, SentAs};
 
 use super::Known;
 use crate::Finding;
 use crate::codes::{KEY_IN_LITERAL, KEY_NOT_PREPARED, OPEN_KEY, TWO_KEYS};
-use crate::example::Example;
-use crate::rule_set::without_literals;
-use crate::session::Session;
+use shardwright_prover::Example;
+use shardwright_prover::Session;
+use shardwright_prover::without_literals;
 
 /// Rules with a key that are put beside each other.
 const MOST_BESIDE: usize = 8;
@@ -42,12 +41,7 @@ fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
     let rules = set.written().filter_map(|(position, row)| {
         row.destination_hostgroup?;
         let plain = row.replace_pattern.is_none() && !row.negate_match_pattern && row.match_digest.is_none();
-        let pattern = set
-            .lookup
-            .patterns(position)
-            .of_text()
-            .first()
-            .filter(|_| plain)?;
+        let pattern = set.patterns(position).of_text().first().filter(|_| plain)?;
         let pattern = pattern.as_ref().ok()?;
         let sample = pattern
             .sample()

@@ -5,11 +5,11 @@ use shardwright_diagnostics::{Proof, Severity};
 use super::Known;
 use crate::Finding;
 use crate::codes::ANSWER_BEATS_REFUSAL;
-use crate::rule_set::RuleSet;
+use shardwright_prover::RuleSet;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         let refuses = |set: &RuleSet<'_>, at: usize| set.row(at).is_some_and(|row| row.error_msg.is_some());
         let answers = |set: &RuleSet<'_>, at: usize| set.row(at).is_some_and(|row| row.ok_msg.is_some());
         if !refuses(set, position) && !answers(set, position) {

@@ -5,14 +5,14 @@ use shardwright_diagnostics::{Proof, Severity};
 use super::Known;
 use crate::Finding;
 use crate::codes::OVERWRITTEN;
-use crate::condition::{Condition, Side, Term};
-use crate::languages::{Domain, Lit};
-use crate::rule_set::RuleSet;
-use crate::session::given;
+use shardwright_prover::RuleSet;
+use shardwright_prover::given;
+use shardwright_prover::{Condition, Side, Term};
+use shardwright_prover::{Domain, Lit};
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         let Some(condition) = &set.conditions[position] else {
             continue;
         };

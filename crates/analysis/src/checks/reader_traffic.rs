@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::decide::Index;
 use shardwright_rules::{HostgroupId, Member, Role, Route};
 
 use super::Known;
@@ -12,7 +11,7 @@ use super::trials::{Kind, Trial};
 use crate::Finding;
 use crate::codes::WRITE_ON_READER;
 use crate::finding::rules_named;
-use crate::rule_set::RuleSet;
+use shardwright_prover::RuleSet;
 
 const HELP: &str = "put a rule before it that keeps such statements on the writer, or use a read/write policy, which \
                     sends only provable reads to readers";
@@ -115,7 +114,7 @@ fn apart(
     write: &Trial,
 ) -> Option<(HostgroupId, HostgroupId)> {
     let users = &set.configuration.users;
-    if !users.is_empty() && set.lookup.user(&locking.example.session.user).is_none() {
+    if !users.is_empty() && set.user(&locking.example.session.user).is_none() {
         return None;
     }
     let (locking, read, write) = (locking.route()?, read.route()?, write.route()?);
@@ -130,7 +129,7 @@ fn apart(
 
 /// Whether the hostgroup is the writer or the reader of a cluster that has both.
 fn has_a_pair(set: &RuleSet<'_>, route: &Route) -> bool {
-    let cluster = set.lookup.of_configuration().cluster_of(route.hostgroup);
+    let cluster = set.configuration.cluster_of(route.hostgroup);
     cluster.is_some_and(|cluster| cluster.reader.is_some())
 }
 

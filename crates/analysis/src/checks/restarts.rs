@@ -3,11 +3,11 @@
 use shardwright_diagnostics::Proof;
 
 use super::Known;
-use crate::example::Example;
-use crate::languages::Domain;
-use crate::question::Question;
-use crate::rule_set::RuleSet;
-use crate::session::Session;
+use shardwright_prover::Domain;
+use shardwright_prover::Example;
+use shardwright_prover::Question;
+use shardwright_prover::RuleSet;
+use shardwright_prover::Session;
 
 /// Jumps of one circle that are asked about in pairs; more are taken to follow each other.
 const MOST_PAIRED: usize = 24;

@@ -2,7 +2,6 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
-use shardwright_rules::decide::Index;
 use shardwright_rules::{EngineRule, Outcome, RegexEngine, SentAs};
 
 use super::Known;
@@ -11,8 +10,8 @@ use crate::codes::{
     CAPTURE_AS_IDENTIFIER, LITERAL_REWRITTEN, NOT_IDEMPOTENT, PREDICATE_LOST, PREPARED_ELSEWHERE,
     REPLACE_NEGATED, REWRITE_IN_CASE, REWRITE_WITHOUT_EFFECT,
 };
-use crate::example::Example;
-use crate::rule_set::without_literals;
+use shardwright_prover::Example;
+use shardwright_prover::without_literals;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -34,7 +33,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             findings.push(finding.help("remove `negate_match_pattern`, or `replace_pattern`"));
             continue;
         }
-        let patterns = set.lookup.patterns(position);
+        let patterns = set.patterns(position);
         let Some(Ok(pattern)) = patterns.of_text().first() else {
             continue;
         };

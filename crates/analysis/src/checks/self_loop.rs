@@ -12,7 +12,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     if iterations == 0 {
         return;
     }
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         if known.reach.is_dead(position) || !set.jumps(position).contains(&set.flag_in(position)) {
             continue;
         }

@@ -9,8 +9,8 @@ use shardwright_rules::{Annotations, Outcome};
 use super::Known;
 use crate::Finding;
 use crate::codes::{ADDRESS_AS_TEXT, ANNOTATIONS_OVERRIDE, NO_LISTENER, NO_WAY_BACK, SESSION_SCHEMA_ONLY};
-use crate::example::Example;
-use crate::session::given;
+use shardwright_prover::Example;
+use shardwright_prover::given;
 
 pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;

@@ -8,7 +8,7 @@ use super::executions;
 use super::trials::Kind;
 use crate::Finding;
 use crate::codes::{SPLIT_TRANSACTION, VARIABLES_APART};
-use crate::example::{Example, sessions};
+use shardwright_prover::{Example, sessions};
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -30,7 +30,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                 }),
                 ..session.view()
             };
-            match set.lookup.decide(&view, text.as_bytes()).outcome {
+            match set.evaluate(&view, text.as_bytes()).outcome {
                 Outcome::Route(route) => Some(route.hostgroup),
                 _ => None,
             }

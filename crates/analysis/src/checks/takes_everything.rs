@@ -8,7 +8,7 @@ use super::Known;
 use crate::Finding;
 use crate::codes::TAKES_EVERYTHING;
 use crate::finding::rules_named;
-use crate::reach::Verdict;
+use shardwright_prover::Verdict;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -39,7 +39,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 pub(crate) fn dead_rules(known: &Known<'_, '_>) -> BTreeMap<usize, Vec<usize>> {
     let set = known.set;
     let mut dead: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         if let Verdict::Never(takers) = known.reach.verdict(position)
             && let &[taker] = takers.as_slice()
             && set.flag_in(taker) == set.flag_in(position)

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use shardwright_rules::{Decision, EngineRule, Outcome, Route};
 
-use crate::example::{Example, sessions};
-use crate::rule_set::RuleSet;
-use crate::session::{Session, given};
+use shardwright_prover::RuleSet;
+use shardwright_prover::{Example, sessions};
+use shardwright_prover::{Session, given};
 
 /// Sessions that differ by what rules ask for.
 const MOST_SESSIONS: usize = 64;

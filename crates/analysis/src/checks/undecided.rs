@@ -15,7 +15,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
     let mut positions: Vec<usize> = by_reason.values().flatten().copied().collect();
     positions.sort_unstable();
-    let (total, count) = (set.len(), positions.len());
+    let (total, count) = (set.rule_count(), positions.len());
     let message = format!(
         "it is not decided whether {count} of {total} rules can match; the others can, or are reported"
     );

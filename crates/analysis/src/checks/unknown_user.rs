@@ -8,7 +8,7 @@ use super::Known;
 use crate::Finding;
 use crate::codes::UNKNOWN_USER;
 use crate::finding::rules_named;
-use crate::session::given;
+use shardwright_prover::given;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;

@@ -8,11 +8,10 @@ use shardwright_rules::EngineRule;
 use super::{Known, takes_everything};
 use crate::Finding;
 use crate::codes::UNREACHABLE;
-use crate::example::Example;
 use crate::finding::rules_named;
-use crate::reach::Verdict;
-use crate::rule_set::RuleSet;
-use crate::solver;
+use shardwright_prover::Example;
+use shardwright_prover::RuleSet;
+use shardwright_prover::Verdict;
 
 pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     let set = known.set;
@@ -20,7 +19,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         .into_values()
         .flatten()
         .collect();
-    for position in 0..set.len() {
+    for position in 0..set.rule_count() {
         let Verdict::Never(takers) = known.reach.verdict(position) else {
             continue;
         };
@@ -106,7 +105,7 @@ fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding 
 
 /// A statement that satisfies the rule's own conditions, and the rule that takes it.
 fn taken_example(set: &RuleSet<'_>, position: usize, takers: &[usize]) -> Option<(Example, usize)> {
-    let example = solver::own_example(set, position)?;
+    let example = shardwright_prover::own_example(set, position)?;
     let hits = set.decide(&example.session, &example.text).hits;
     let taker = hits
         .iter()

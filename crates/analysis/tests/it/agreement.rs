@@ -82,7 +82,7 @@ fn rules() -> impl Strategy<Value = Configuration> {
             rule["id"] = json!(position * 10 + 10);
             rule["address"] = json!(format!("rule.{position}"));
         }
-        let mut configuration = crate::common::configuration("rules: []");
+        let mut configuration = shardwright_testkit::configuration("rules: []");
         configuration.settings.query_processor_iterations = iterations;
         configuration.graph.rules = serde_json::from_value(json!(rules)).expect("the strategy writes rules");
         configuration
@@ -111,7 +111,7 @@ fn start_flags(configuration: &Configuration) -> BTreeSet<u32> {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(shardwright_testkit::cases(600)))]
     #[test]
     fn claims_hold_on_the_evaluator(
         configuration in rules(),

@@ -6,7 +6,8 @@ use shardwright_analysis::analyse;
 use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 /// The rows of `rules:`; clusters b and c take what is placed, so that nothing is a read/write split.
 const CLEAN: &[&str] = &[

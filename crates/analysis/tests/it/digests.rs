@@ -2,9 +2,10 @@
 //! them. The texts behind the answers were seen on a real ProxySQL 2.7.1.
 
 use shardwright_analysis::analyse;
-use shardwright_analysis::equivalence::{Equivalence, equivalence};
+use shardwright_prover::equivalence::{Equivalence, equivalence};
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 fn compare(left: &str, right: &str) -> Equivalence {
     equivalence(&configuration(left), &configuration(right))

@@ -2,7 +2,8 @@
 
 use shardwright_analysis::analyse;
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 const TABLE: &[(&str, &str, &[&str])] = &[
     ("no rules", "rules: []", &[]),

@@ -2,7 +2,8 @@
 
 use shardwright_analysis::analyse;
 
-use crate::common::{check, configuration, lines};
+use crate::common::{check, lines};
+use shardwright_testkit::configuration;
 
 /// A balanced tree of chains over `tenant=N` comments, its keys anchored on both sides and each chain ended.
 fn tree(keys: u32, fan_out: u32) -> String {

@@ -2,7 +2,8 @@
 
 use shardwright_analysis::{Finding, analyse};
 
-use crate::common::{check, configuration, lines};
+use crate::common::{check, lines};
+use shardwright_testkit::configuration;
 
 /// The findings of one code.
 fn found(yaml: &str, code: &str) -> Vec<Finding> {

@@ -2,7 +2,8 @@
 
 use shardwright_analysis::{CODES, analyse};
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 #[test]
 fn every_page_shows_its_finding_and_how_to_put_it_right() {

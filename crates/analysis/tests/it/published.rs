@@ -2,7 +2,8 @@
 
 use shardwright_analysis::analyse;
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 const PUBLISHED: &[(&str, &str, &[&str])] = &[
     (

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use shardwright_analysis::analyse;
 use shardwright_rules::{Decision, Evaluator, Outcome, SessionView, Statement};
 
-use crate::common::{configuration, lines};
+use crate::common::lines;
+use shardwright_testkit::configuration;
 
 fn decide(yaml: &str, schema: &str, text: &str) -> Decision {
     let evaluator = Evaluator::new(Arc::new(configuration(yaml)));

@@ -1,10 +1,11 @@
 //! `prove`: claims about rule sets, with three answers: proved, refuted with a statement, undecided.
 
 use serde::Serialize;
-use shardwright_analysis::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
-use shardwright_analysis::{USUAL_CLIENT, USUAL_LISTENER, visits};
+use shardwright_prover::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
+use shardwright_prover::{USUAL_CLIENT, USUAL_LISTENER};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId, Statement};
+use shardwright_simulation::visits;
 use shardwright_sql::LexMode;
 
 use crate::args::{Equivalent, Format, Global, Prove, ProveWhat};

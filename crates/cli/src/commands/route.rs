@@ -6,9 +6,9 @@ mod assumed;
 use std::io::Read;
 
 use serde::Serialize;
-use shardwright_analysis::equivalence::alike;
-use shardwright_analysis::script::{self, Sent, Speaker};
+use shardwright_prover::equivalence::alike;
 use shardwright_rules::{Configuration, SentAs, User};
+use shardwright_simulation::script::{self, Sent, Speaker};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;

@@ -9,11 +9,11 @@ mod report;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shardwright_analysis::route_tests::coverage::Coverage;
-use shardwright_analysis::route_tests::{Failure, Runner};
 use shardwright_diagnostics::{Case, CaseOutcome, Problems, render};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId};
+use shardwright_simulation::route_tests::coverage::Coverage;
+use shardwright_simulation::route_tests::{Failure, Runner};
 use shardwright_topology::model::{EngineName, OriginId, Property, RouteTest};
 
 use crate::args::{Format, Global, Test};

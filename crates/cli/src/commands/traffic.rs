@@ -6,7 +6,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use shardwright_analysis::traffic::{
+use shardwright_simulation::traffic::{
     self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, Share, Unread,
 };
 

@@ -12,11 +12,11 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shardwright_analysis::script::{Sent, Speaker, commands, send};
 use shardwright_rules::{
     Body, Configuration, EngineRule, Hostgroup, HostgroupId, NativeStep, Outcome, ReadSelection, Role,
     RoleStep, Rule, Scope, SentAs, Statement,
 };
+use shardwright_simulation::script::{Sent, Speaker, commands, send};
 use shardwright_sql::StatementClass;
 use shardwright_testkit::text_rows;
 

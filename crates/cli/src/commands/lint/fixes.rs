@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use shardwright_analysis::equivalence::{Equivalence, equivalence};
 use shardwright_diagnostics::{Applicability, Code, Diagnostic, Edit, Problems, Proof, Sources, Span};
 use shardwright_documents::{Document, Node};
+use shardwright_prover::equivalence::{Equivalence, equivalence};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::{Options, read_project_with};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shardwright_analysis::route_tests::coverage::Part;
 use shardwright_rules::Configuration;
+use shardwright_simulation::route_tests::coverage::Part;
 
 use crate::commands::test::{self, Covering};
 use crate::page::{escaped, put};

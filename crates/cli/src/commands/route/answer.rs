@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use shardwright_analysis::Visit;
-use shardwright_analysis::properties::shard_of;
 use shardwright_diagnostics::shortened;
+use shardwright_prover::properties::shard_of;
 use shardwright_rules::{Decision, Effects, Outcome};
+use shardwright_simulation::Visit;
 
 use super::assumed::Assumed;
 use crate::rule_set::RuleSet;

@@ -1,7 +1,7 @@
 //! What an answer takes for granted about the session, where the command line does not say it.
 
-use shardwright_analysis::script::Sent;
 use shardwright_rules::{Body, Configuration, EngineRule};
+use shardwright_simulation::script::Sent;
 
 use crate::args::Route;
 

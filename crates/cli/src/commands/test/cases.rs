@@ -1,8 +1,8 @@
 //! Tests as they were written → cases that the analysis runs. Nothing is copied but lists.
 
-use shardwright_analysis::expectation::{Expected, OutcomeKind};
-use shardwright_analysis::route_tests::Case;
-use shardwright_analysis::step::{Command, Step};
+use shardwright_prover::expectation::{Expected, OutcomeKind};
+use shardwright_simulation::route_tests::Case;
+use shardwright_simulation::{Command, Step};
 use shardwright_topology::model::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
 
 pub(super) fn case(test: &RouteTest) -> Case<'_> {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use shardwright_analysis::route_tests::coverage::{Coverage, Item, Part, Share};
 use shardwright_diagnostics::{Diagnostic, Problems};
 use shardwright_rules::EngineId;
+use shardwright_simulation::route_tests::coverage::{Coverage, Item, Part, Share};
 
 use crate::codes::{TOO_LITTLE, UNCOVERED};
 use crate::project::Opened;

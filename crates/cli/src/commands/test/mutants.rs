@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shardwright_analysis::properties::{Answer, Prover, Trial};
-use shardwright_analysis::route_tests::mutants::{Mutant, Survivor, mutants};
-use shardwright_analysis::route_tests::{Case, Runner};
 use shardwright_diagnostics::{Diagnostic, Problems, Proof, Witness};
+use shardwright_prover::properties::{Answer, Prover, Trial};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId, MapStep};
+use shardwright_simulation::route_tests::mutants::{Mutant, Survivor, mutants};
+use shardwright_simulation::route_tests::{Case, Runner};
 use shardwright_topology::model::Property;
 
 use super::coverage::{placed, too_little};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use shardwright_analysis::properties::{
+use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_prover::properties::{
     Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
 };
-use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_topology::model::{self, PropertyClaim, PropertyDomain};
 

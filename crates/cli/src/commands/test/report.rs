@@ -1,8 +1,8 @@
 //! SW801: a statement of which something else became than a route test says, with the rule that decided.
 
-use shardwright_analysis::route_tests::Failure;
 use shardwright_diagnostics::{Diagnostic, NoteKind, Proof, Witness, shortened};
 use shardwright_rules::{Configuration, Decision, Outcome, Step};
+use shardwright_simulation::route_tests::Failure;
 use shardwright_topology::model::{RouteTest, TestCommand};
 
 use crate::codes::UNEXPECTED;

@@ -1,0 +1,134 @@
+//! A statement in a session, and ordinary ones to try first.
+
+use std::collections::BTreeSet;
+
+use memchr::memmem;
+use shardwright_diagnostics::Witness;
+
+use crate::rule_set::RuleSet;
+use crate::session::Session;
+
+/// A statement of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Who sends it.
+    pub session: Session,
+    /// The statement.
+    pub text: Vec<u8>,
+}
+
+/// Statements as they are seen every day.
+pub const ORDINARY: [&str; 18] = [
+    "SELECT a FROM t WHERE id=1",
+    "SELECT 1",
+    "SELECT a FROM t WHERE id=1 FOR UPDATE",
+    "INSERT INTO t (id, a) VALUES (1, 'x')",
+    "UPDATE t SET a=1 WHERE id=1",
+    "DELETE FROM t WHERE id=1",
+    "REPLACE INTO t VALUES (1)",
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "SET NAMES utf8mb4",
+    "SHOW TABLES",
+    "USE app",
+    "CREATE TABLE t (id INT)",
+    "DROP TABLE t",
+    "CALL p(1)",
+    "DELETE FROM t",
+    "UPDATE t SET a=1",
+];
+
+/// Users whose sessions are tried with ordinary statements.
+const MOST_USERS: usize = 16;
+
+impl Example {
+    /// As diagnostics show it.
+    pub fn witness(&self) -> Witness {
+        Witness {
+            user: self.session.user.clone(),
+            schema: self.session.schema.clone().unwrap_or_default(),
+            query: String::from_utf8_lossy(&self.text).into_owned(),
+        }
+    }
+
+    /// What the witness has no place for: an address, a listener or a flag that matters.
+    pub fn circumstances(&self, set: &RuleSet<'_>) -> Option<String> {
+        let session = &self.session;
+        let (addresses, listeners) = set.mentioned.asks();
+        let mut parts = Vec::new();
+        if addresses {
+            parts.push(format!("from {}", session.client_addr));
+        }
+        if listeners {
+            parts.push(format!("through {}:{}", session.listener.0, session.listener.1));
+        }
+        if session.flag != 0 {
+            parts.push(format!(
+                "after a statement that left the session at flag {}",
+                session.flag
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// Sessions of the configured users; of anybody where there are none.
+pub fn sessions(set: &RuleSet<'_>) -> Vec<Session> {
+    let asked = set
+        .conditions
+        .iter()
+        .flatten()
+        .filter_map(|condition| condition.row.username.as_deref());
+    let known = set.configuration.users.iter().map(|user| user.name.as_str());
+    let mut seen = BTreeSet::new();
+    let names = known.chain(asked).chain(["another"]);
+    names
+        .filter(|name| !name.is_empty() && seen.insert(*name))
+        .take(MOST_USERS)
+        .map(|name| Session::of_user(set.configuration, name))
+        .collect()
+}
+
+/// Statements that may have a digest which is not its own digest: a sign between blanks leaves both, executable comments
+/// stay as they are, and what a line comment parts makes a new comment.
+pub(crate) fn statements_of(digest: &[u8]) -> Vec<Vec<u8>> {
+    let mut signed = Vec::new();
+    for (at, &byte) in digest.iter().enumerate() {
+        if byte == b' ' && at > 0 && digest[at - 1] == b' ' {
+            signed.push(b'-');
+        }
+        signed.push(byte);
+    }
+    let between = [b"SELECT a".as_slice(), &signed, b"b FROM t"].concat();
+    let mut statements = vec![signed, between, [b"/*!", digest, b"*/"].concat()];
+    let find = |what: &[u8], from: usize| Some(from + memmem::find(&digest[from..], what)?);
+    if let Some(open) = find(b"/*", 0)
+        && let Some(close) = find(b"*/", open + 2)
+    {
+        let (before, body, behind) = (&digest[..open], &digest[open + 2..close], &digest[close + 2..]);
+        let blanks = body.iter().take_while(|&&byte| byte == b' ').count();
+        let (blanks, body) = body.split_at(blanks);
+        statements.push([before, b"/#\n*", blanks, b"/*!", body, b"*/#c\n*#c\n/", behind].concat());
+    }
+    statements
+}
+
+/// Ways to put what a rule matches into a statement that comes to its chain; see [`blend`].
+pub(crate) const BLENDS: usize = 8;
+
+/// A text that may carry what `own` matches to where `before` comes.
+pub(crate) fn blend(way: usize, before: &[u8], own: &[u8]) -> Vec<u8> {
+    let close: &[u8] = if own.ends_with(b"*/") { b"" } else { b" */" };
+    let parts: [&[u8]; 5] = match way {
+        0 => [own, b"", b"", b"", b""],
+        1 => [before, b" ", own, b"", b""],
+        2 => [own, b" ", before, b"", b""],
+        3 => [before, own, b"", b"", b""],
+        4 => [b"/*", own, close.trim_ascii_start(), b" ", before],
+        5 => [b"/*", own, before, b"", b""],
+        6 => [b"/*", own, close.trim_ascii_start(), b"", b""],
+        _ => [b"/* ", own, close, b" ", b"SELECT a FROM t WHERE id=1"],
+    };
+    parts.concat()
+}

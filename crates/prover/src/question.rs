@@ -1,0 +1,265 @@
+//! A way turned into a question: which rules must match, and which must not.
+
+use crate::condition::{Condition, Side, Term};
+use crate::languages::Lit;
+use crate::paths::Way;
+use crate::rule_set::RuleSet;
+use crate::session::Session;
+
+/// Rewriting rules on one way that are told apart.
+const MOST_REWRITERS: usize = 6;
+/// Why a pattern over the statement is left out.
+const REWRITTEN: &str = "a rewrite before it";
+
+/// What the statement that is sought shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Match the rule at this position.
+    Match(usize),
+    /// Leave the rules in the chain of this flag without any rule having placed it.
+    FallThrough(u32),
+}
+
+/// A rule that the statement must not match: one of the literals must fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocker {
+    pub(crate) position: usize,
+    pub(crate) lits: Vec<(Side, Lit)>,
+}
+
+/// One way with its conditions.
+#[derive(Debug)]
+pub struct Question {
+    pub(crate) session: Session,
+    /// What the digest text must match, or must not.
+    pub digest: Vec<Lit>,
+    /// What the statement must match, or must not.
+    pub text: Vec<Lit>,
+    pub(crate) blockers: Vec<Blocker>,
+    /// What the literals leave out, if anything.
+    pub(crate) left_out: Option<String>,
+    /// The hash of the digest that a rule asks for.
+    hash: Option<u64>,
+}
+
+impl Question {
+    /// Any statement of this session.
+    pub fn of(session: Session) -> Self {
+        Self {
+            session,
+            digest: Vec::new(),
+            text: Vec::new(),
+            blockers: Vec::new(),
+            left_out: None,
+            hash: None,
+        }
+    }
+
+    fn leaves_out(&mut self, what: impl Into<String>) {
+        self.left_out.get_or_insert_with(|| what.into());
+    }
+
+    /// Adds a rule that the statement must match; false if nothing can.
+    pub fn require(&mut self, condition: &Condition<'_>, text_known: bool) -> bool {
+        if let Some(wanted) = condition.hash {
+            if *self.hash.get_or_insert(wanted) != wanted {
+                return false;
+            }
+            self.leaves_out(format!("which statements have the digest 0x{wanted:016X}"));
+        }
+        for (side, term) in &condition.terms {
+            match (side, term) {
+                (_, Term::Always) => {}
+                (_, Term::Never) => return false,
+                (_, Term::Unknown(reason)) => self.leaves_out(reason.clone()),
+                (Side::Text, Term::Lit(_)) if !text_known => self.leaves_out(REWRITTEN),
+                (Side::Text, Term::Lit(lit)) => self.text.push(*lit),
+                (Side::Digest, Term::Lit(lit)) => self.digest.push(*lit),
+            }
+        }
+        true
+    }
+
+    /// Adds a rule that the statement must not match, once all that it must match are there; false if everything matches.
+    pub(crate) fn exclude(&mut self, condition: &Condition<'_>, position: usize, text_known: bool) -> bool {
+        if !self.session.satisfies(condition.row)
+            || condition.is_never()
+            || condition.hash.is_some_and(|other| self.hash != Some(other))
+        {
+            return true;
+        }
+        let mut lits = Vec::new();
+        for (side, term) in &condition.terms {
+            match (side, term) {
+                (_, Term::Always | Term::Never) => {}
+                (_, Term::Unknown(reason)) => {
+                    self.leaves_out(reason.clone());
+                    return true;
+                }
+                (Side::Text, Term::Lit(_)) if !text_known => {
+                    self.leaves_out(REWRITTEN);
+                    return true;
+                }
+                (side, Term::Lit(lit)) => lits.push((*side, *lit)),
+            }
+        }
+        if lits.is_empty() {
+            return false;
+        }
+        self.blockers.push(Blocker { position, lits });
+        true
+    }
+}
+
+/// A way either has a question or is refuted at once.
+#[derive(Debug)]
+pub(crate) enum Posed {
+    Question(Box<Question>),
+    /// These rules take everything, or there is nothing to take.
+    Empty(Vec<usize>),
+    /// It cannot be told.
+    Undecided(String),
+}
+
+/// A rule on the way; patterns over the statement count only while nothing can have rewritten it.
+#[derive(Clone, Copy)]
+struct Member {
+    position: usize,
+    text_known: bool,
+}
+
+/// The questions of a way: one, or one for each rule that may be the last to see the client's text.
+pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
+    let (mut must, mut must_not, mut rewriters) = (Vec::new(), Vec::new(), Vec::new());
+    for stretch in &way.stretches {
+        for &position in set.chain(stretch.flag) {
+            if (stretch.from..stretch.to).contains(&position) {
+                if set.takes(position, stretch.restarting) || places(set, goal, position) {
+                    must_not.push(position);
+                } else if set.rewrites(position) {
+                    rewriters.push(position);
+                }
+            }
+        }
+        if stretch.to < set.rule_count() {
+            must.push(stretch.to);
+        }
+    }
+    let goal_position = match goal {
+        Goal::Match(position) => Some(position),
+        Goal::FallThrough(_) => None,
+    };
+    let jumps = must
+        .iter()
+        .filter(|&&position| Some(position) != goal_position && set.rewrites(position));
+    let jump_rewrites = jumps.count() > 0;
+    // A restart asks earlier rules again, a cut way hides some: there any rewrite counts.
+    let anywhere = (set.iterations() > 0 || way.cut) && set.rewrites_anywhere;
+    let known = |position: usize, first: Option<usize>| first.is_none_or(|first| position <= first);
+    let members = |positions: &[usize], first: Option<usize>, all: bool| -> Vec<Member> {
+        positions
+            .iter()
+            .map(|&position| Member {
+                position,
+                text_known: all && known(position, first),
+            })
+            .collect()
+    };
+    if anywhere {
+        return vec![pose(
+            set,
+            way,
+            &members(&must, None, false),
+            &members(&must_not, None, false),
+        )];
+    }
+    if rewriters.is_empty() && !jump_rewrites {
+        return vec![pose(
+            set,
+            way,
+            &members(&must, None, true),
+            &members(&must_not, None, true),
+        )];
+    }
+    if jump_rewrites || rewriters.len() > MOST_REWRITERS {
+        let rewriting_jumps = must.iter().copied().filter(|&position| set.rewrites(position));
+        let first = rewriters.iter().copied().chain(rewriting_jumps).min();
+        return vec![pose(
+            set,
+            way,
+            &members(&must, first, true),
+            &members(&must_not, first, true),
+        )];
+    }
+    let avoided = [must_not.clone(), rewriters.clone()].concat();
+    let mut posed = vec![pose(
+        set,
+        way,
+        &members(&must, None, true),
+        &members(&avoided, None, true),
+    )];
+    for &rewriter in &rewriters {
+        let mut with = must.clone();
+        with.push(rewriter);
+        let first = Some(rewriter);
+        posed.push(pose(
+            set,
+            way,
+            &members(&with, first, true),
+            &members(&must_not, first, true),
+        ));
+    }
+    posed
+}
+
+/// Whether a match places the statement, where the goal is that nothing does.
+fn places(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
+    let row = set.row(position);
+    matches!(goal, Goal::FallThrough(_))
+        && row.is_some_and(|row| {
+            row.destination_hostgroup.is_some() || row.error_msg.is_some() || row.ok_msg.is_some()
+        })
+}
+
+fn pose(set: &RuleSet<'_>, way: &Way, must: &[Member], must_not: &[Member]) -> Posed {
+    let row = |member: &Member| set.row(member.position);
+    let session = Session::meeting(
+        set.configuration,
+        &set.mentioned,
+        must.iter().filter_map(row),
+        must_not.iter().filter_map(row),
+    );
+    let Some(mut session) = session else {
+        return if set.mirrors {
+            Posed::Undecided("mirrored statements, whose sessions have no address".to_owned())
+        } else {
+            Posed::Empty(Vec::new())
+        };
+    };
+    let first = way.stretches.first().map_or(0, |stretch| stretch.flag);
+    session.flag = if set.start_flags.contains(&first) {
+        first
+    } else {
+        0
+    };
+    let mut question = Question::of(session);
+    question.left_out = way.cut.then(|| "restarts that are used up in a cycle".to_owned());
+    for member in must {
+        let Some(condition) = &set.conditions[member.position] else {
+            question.leaves_out("a step of the bundled engine");
+            continue;
+        };
+        if !question.require(condition, member.text_known) {
+            return Posed::Empty(Vec::new());
+        }
+    }
+    for member in must_not {
+        let Some(condition) = &set.conditions[member.position] else {
+            continue;
+        };
+        if !question.exclude(condition, member.position, member.text_known) {
+            return Posed::Empty(vec![member.position]);
+        }
+    }
+    Posed::Question(Box::new(question))
+}

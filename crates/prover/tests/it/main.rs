@@ -1,0 +1,6 @@
+//! What the prover claims: known answers, and claims held against the evaluator.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod equivalence;
+mod properties;

@@ -1,0 +1,181 @@
+//! What was expected of a statement against what became of it.
+
+use shardwright_rules::{Address, Decision, Outcome, Statement};
+
+use super::Runner;
+use crate::session::Simulated;
+use crate::step::Step;
+use shardwright_prover::expectation::{Expected, Mismatch, Mismatches, OutcomeKind};
+
+impl Runner<'_> {
+    pub(super) fn mismatches(
+        &self,
+        step: &Step<'_>,
+        session: &Simulated,
+        statement: &Statement<'_>,
+        decision: &Decision,
+    ) -> Vec<Mismatch> {
+        let mut mismatches = Mismatches::default();
+        let Some(expected) = &step.expect else {
+            if let Outcome::Reject(_) = &decision.outcome {
+                mismatches.push(None, "no refusal", "a refusal");
+            }
+            return mismatches.into_vec();
+        };
+        let outcome = expected.outcome.or_else(|| implied(expected));
+        let actual = OutcomeKind::of(&decision.outcome);
+        if let Some(wanted) = outcome.filter(|wanted| *wanted != actual) {
+            mismatches.push(
+                Some(field_of(expected, wanted)),
+                wanted.as_str(),
+                became(&decision.outcome),
+            );
+            return mismatches.into_vec();
+        }
+        match &decision.outcome {
+            Outcome::Route(route) => {
+                expected.compare_route(self.configuration, route, Some(statement), &mut mismatches)
+            }
+            Outcome::Reject(rejection) => {
+                if let Some(part) = expected.error.filter(|part| !rejection.message.contains(part)) {
+                    mismatches.push(Some("error"), part, rejection.message.clone());
+                }
+            }
+            Outcome::Answer { message } => {
+                if let Some(answer) = expected.answer.filter(|answer| *answer != message) {
+                    mismatches.push(Some("answer"), answer, message.clone());
+                }
+            }
+            Outcome::Own { .. } | Outcome::DeferBegin => {
+                if let Some(answer) = expected.answer.filter(|answer| !answer.is_empty()) {
+                    mismatches.push(Some("answer"), answer, "");
+                }
+            }
+        }
+        if !expected.shards.is_empty() || expected.rule.is_some() {
+            self.provenance(expected, step, session, statement, decision, &mut mismatches);
+        }
+        mismatches.into_vec()
+    }
+
+    /// Which shards placed the statement, and which objects' rules matched. The path costs more than the decision, so
+    /// it is asked for only where the decision does not tell.
+    fn provenance(
+        &self,
+        expected: &Expected<'_>,
+        step: &Step<'_>,
+        session: &Simulated,
+        statement: &Statement<'_>,
+        decision: &Decision,
+        mismatches: &mut Mismatches,
+    ) {
+        let placed = match &decision.outcome {
+            Outcome::Route(route) => route.shard.as_ref(),
+            _ => None,
+        };
+        let only = expected.rule.is_none() && expected.shards.len() == 1;
+        if only && placed.is_some_and(|shard| shard.as_str() == expected.shards[0]) {
+            return;
+        }
+        let path = self.explained(step, session, statement).path;
+        let mut addresses: Vec<&Address> = path.iter().map(|step| &step.address).collect();
+        addresses.extend(placed);
+        if let Outcome::Reject(rejection) = &decision.outcome {
+            addresses.extend(&rejection.address);
+        }
+        let is_placed_on = |shard: &str| addresses.iter().any(|address| address.as_str() == shard);
+        for shard in expected.shards.iter().filter(|shard| !is_placed_on(shard)) {
+            let mut shards: Vec<&str> = addresses
+                .iter()
+                .filter(|address| address.is_shard())
+                .map(|address| address.as_str())
+                .collect();
+            shards.dedup();
+            let actual = if shards.is_empty() {
+                "no shard".to_owned()
+            } else {
+                shards.join(", ")
+            };
+            mismatches.push(Some("shard"), *shard, actual);
+        }
+        if let Some(rule) = expected
+            .rule
+            .filter(|rule| !addresses.iter().any(|address| is_inside(address.as_str(), rule)))
+        {
+            let actual = if addresses.is_empty() {
+                "no rule".to_owned()
+            } else {
+                addresses
+                    .iter()
+                    .map(|address| address.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            mismatches.push(Some("rule"), rule, actual);
+        }
+    }
+}
+
+/// Whether an address is `object`'s, or that of something in it.
+fn is_inside(address: &str, object: &str) -> bool {
+    address
+        .strip_prefix(object)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What the fields that only one outcome has say about it.
+fn implied(expected: &Expected<'_>) -> Option<OutcomeKind> {
+    if expected.error.is_some() {
+        Some(OutcomeKind::Reject)
+    } else if expected.answer.is_some() {
+        Some(OutcomeKind::Answer)
+    } else if expected.outcome.is_none() && route_field(expected).is_some() {
+        Some(OutcomeKind::Route)
+    } else {
+        None
+    }
+}
+
+/// The first field that only a statement which is sent has.
+fn route_field(expected: &Expected<'_>) -> Option<&'static str> {
+    let fields = [
+        ("cluster", expected.cluster.is_some()),
+        ("role", expected.role.is_some()),
+        ("shard", !expected.shards.is_empty()),
+        ("hostgroup", expected.hostgroup.is_some()),
+        ("query", expected.query.is_some()),
+        ("backend_schema", expected.backend_schema.is_some()),
+        ("delay", expected.delay_ms.is_some()),
+        ("cache_ttl", expected.cache_ttl_ms.is_some()),
+        ("mirror", expected.mirror.is_some()),
+        ("multiplex", expected.multiplex.is_some()),
+    ];
+    fields
+        .into_iter()
+        .find(|(_, given)| *given)
+        .map(|(field, _)| field)
+}
+
+/// The field that asks for an outcome.
+fn field_of(expected: &Expected<'_>, wanted: OutcomeKind) -> &'static str {
+    match wanted {
+        _ if expected.outcome.is_some() => "outcome",
+        OutcomeKind::Reject => "error",
+        OutcomeKind::Answer => "answer",
+        OutcomeKind::Route => route_field(expected).unwrap_or("outcome"),
+    }
+}
+
+/// What became of a statement, in a few words.
+fn became(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Route(route) => match (&route.cluster, route.role) {
+            (Some(cluster), Some(role)) => format!("sent to {cluster}, {role}"),
+            _ => format!("sent to hostgroup {}", route.hostgroup),
+        },
+        Outcome::Reject(_) => "a refusal".to_owned(),
+        Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
+            "an answer of the proxy".to_owned()
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What a session sends: a statement with the command that carries it.
+
+use shardwright_rules::SentAs;
+
+use shardwright_prover::expectation::Expected;
+
+/// A statement and what must become of it.
+#[derive(Clone, Debug)]
+pub struct Step<'t> {
+    /// The user who logged in.
+    pub user: &'t str,
+    /// The schema that the session is put in; none for the user's, and later for the one it is in.
+    pub schema: Option<&'t str>,
+    /// The client's address.
+    pub client: Option<&'t str>,
+    /// The name of the listener that the session came in through.
+    pub listener: Option<&'t str>,
+    /// Milliseconds since the statement before it.
+    pub after_ms: u64,
+    /// How the statement is sent.
+    pub command: Command<'t>,
+    /// The statement; not looked at for an execution, whose statement is the one that was prepared.
+    pub query: &'t [u8],
+    /// What must become of it; none where all that counts is that it is not refused.
+    pub expect: Option<Expected<'t>>,
+}
+
+/// The command of the protocol that a step sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Command<'t> {
+    /// COM_QUERY.
+    #[default]
+    Query,
+    /// COM_STMT_PREPARE: the session has the statement under this name.
+    Prepare(&'t str),
+    /// COM_STMT_EXECUTE.
+    Execute {
+        /// What the session prepared under this name is executed.
+        name: &'t str,
+        /// How many values it carries; none for as many as the statement has parameters.
+        values: Option<usize>,
+    },
+}
+
+impl Command<'_> {
+    /// The command without the name.
+    #[must_use]
+    pub const fn sent_as(self) -> SentAs {
+        match self {
+            Self::Query => SentAs::Query,
+            Self::Prepare(_) => SentAs::Prepare,
+            Self::Execute { .. } => SentAs::Execute,
+        }
+    }
+}
