@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use shardwright_wire::auth::{AuthSwitch, Scramble};
+use shardwright_wire::auth::{Scramble, switch_to_native};
 use shardwright_wire::{
     CapabilityFlags, ChangeUser, Command, EofPacket, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
     PRE_AUTH_MAX_PAYLOAD, PrepareOk, ResultSetWriter, ServerLogin, append_packet, capability, charset,
@@ -120,7 +120,9 @@ fn open(
     let denied = || attempt.denied(&endpoints.peer.ip().to_string());
     let user = std::str::from_utf8(&attempt.request.user).map_err(|_| denied())?;
     let verifier = shared.verifier(user).ok_or_else(denied)?;
-    attempt.verify(verifier).ok_or_else(denied)?;
+    if !attempt.verify(verifier) {
+        return Err(denied());
+    }
     session(shared, id, endpoints, user, schema)
 }
 
@@ -329,7 +331,7 @@ impl Connection<'_> {
         let change = ChangeUser::decode(body, self.capabilities)
             .map_err(|_| errors::MALFORMED_PACKET.with("Malformed communication packet."))?;
         let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
-        self.transport.queue(&AuthSwitch::to_native(&scramble));
+        self.transport.queue(&switch_to_native(&scramble));
         self.transport.flush()?;
         let patience = self.shared.config.limits.handshake_timeout;
         let answer = self.transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)?;
@@ -337,7 +339,7 @@ impl Connection<'_> {
         let is_right = self
             .shared
             .verifier(&user)
-            .is_some_and(|verifier| verifier.verify(&answer, &scramble).is_some());
+            .is_some_and(|verifier| verifier.verify(&answer, &scramble));
         if !is_right {
             let host = self.endpoints.peer.ip();
             return Err(errors::ACCESS_DENIED

@@ -1,12 +1,13 @@
 //! The bundled proxy: sessions, pools, routing, and its admin port.
 //!
 //! One thread per core runs sessions to their end; nothing is shared between them but counts, connection limits and
-//! the one [`Snapshot`](snapshot::Snapshot) that is served. The way of a statement:
+//! the one [`Snapshot`](snapshot::Snapshot) that is served. The path of a statement:
 //!
 //! ```text
-//! client ▶ channel ▶ session (command) ▶ router ▶ place (held, pooled or new connection)
-//!                                                    │
-//! client ◀ forward (as the bytes come) ◀ backend ◀───┘    then: holds (what was left behind) ▶ pool
+//! client ▶ channel ▶ session (command) ▶ router ▶ checkout (held, pooled or new connection) ▶ align
+//!                                                                                              │
+//! client ◀ forward (as the bytes come) ◀ backend ◀─────────────────────────────────────────────┘
+//!                                           └▶ after_statement (what was left behind) ▶ held or pool
 //! ```
 
 mod admin;

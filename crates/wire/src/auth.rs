@@ -1,14 +1,16 @@
-//! `mysql_native_password`: challenges, answers, verification; and the packets that change the method.
+//! `mysql_native_password`: challenges, answers, verification; and the packet that changes the method.
 //!
 //! The answer is `SHA1(password) XOR SHA1(challenge ‖ SHA1(SHA1(password)))`
 //! (MySQL internals, "Native Authentication").
 
 use std::fmt;
 
+use mysql_common::packets::AuthSwitchRequest;
+use mysql_common::proto::MySerialize;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-use crate::bytes::{DecodeError, Reader, put_nul_bytes};
+use crate::bytes::DecodeError;
 
 /// Name of the one method spoken on both sides.
 pub const NATIVE: &str = "mysql_native_password";
@@ -88,15 +90,6 @@ pub enum NativeVerifier {
     DoubleHash([u8; SCRAMBLE_LEN]),
 }
 
-/// What a correct answer gave away about the password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// There was no password.
-    NoPassword,
-    /// The client knows the password; with its hash the same user can be logged in elsewhere.
-    Hash(PasswordHash),
-}
-
 impl NativeVerifier {
     /// From a password in the clear.
     #[must_use]
@@ -128,14 +121,15 @@ impl NativeVerifier {
 
     /// Checks a client's answer to `scramble`, in time that does not depend on where it is wrong.
     #[must_use]
-    pub fn verify(&self, answer: &[u8], scramble: &Scramble) -> Option<Proof> {
+    pub fn verify(&self, answer: &[u8], scramble: &Scramble) -> bool {
         match self {
-            Self::NoPassword => answer.is_empty().then_some(Proof::NoPassword),
+            Self::NoPassword => answer.is_empty(),
             Self::DoubleHash(expected) => {
-                let answer: [u8; SCRAMBLE_LEN] = answer.try_into().ok()?;
+                let Ok(answer) = <[u8; SCRAMBLE_LEN]>::try_from(answer) else {
+                    return false;
+                };
                 let hash = xor(answer, sha1(&[&scramble.0, expected]));
-                let is_right = sha1(&[&hash]).ct_eq(expected);
-                bool::from(is_right).then_some(Proof::Hash(PasswordHash(hash)))
+                sha1(&[&hash]).ct_eq(expected).into()
             }
         }
     }
@@ -147,54 +141,13 @@ impl fmt::Debug for NativeVerifier {
     }
 }
 
-/// A server's wish to authenticate by another method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuthSwitch<'a> {
-    /// The method to use.
-    pub plugin: &'a [u8],
-    /// The challenge for it, a final NUL included.
-    pub data: &'a [u8],
-}
-
-impl<'a> AuthSwitch<'a> {
-    /// Reads a payload whose first byte is `0xFE`.
-    ///
-    /// # Errors
-    /// [`DecodeError`]; the short form without a method (`mysql_old_password`) is unsupported.
-    pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(payload);
-        if reader.u8()? != 0xFE {
-            return Err(DecodeError::Malformed("not an authentication switch"));
-        }
-        if reader.is_empty() {
-            return Err(DecodeError::Unsupported("mysql_old_password"));
-        }
-        Ok(Self {
-            plugin: reader.nul_bytes()?,
-            data: reader.take_rest(),
-        })
-    }
-
-    /// The payload.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![0xFE];
-        put_nul_bytes(&mut out, self.plugin);
-        out.extend_from_slice(self.data);
-        out
-    }
-
-    /// A switch to `mysql_native_password` with this challenge.
-    #[must_use]
-    pub fn to_native(scramble: &Scramble) -> Vec<u8> {
-        let mut data = scramble.0.to_vec();
-        data.push(0);
-        AuthSwitch {
-            plugin: NATIVE.as_bytes(),
-            data: &data,
-        }
-        .encode()
-    }
+/// The payload that asks a client for `mysql_native_password` with this challenge.
+#[must_use]
+pub fn switch_to_native(scramble: &Scramble) -> Vec<u8> {
+    let data = [scramble.0.as_slice(), &[0]].concat();
+    let mut out = Vec::new();
+    AuthSwitchRequest::new(NATIVE.as_bytes(), data).serialize(&mut out);
+    out
 }
 
 fn sha1(parts: &[&[u8]]) -> [u8; SCRAMBLE_LEN] {
@@ -223,18 +176,8 @@ mod tests {
         // SELECT PASSWORD('password') on MariaDB.
         let verifier = NativeVerifier::from_hash_text("*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19").unwrap();
         let answer = native_answer(b"password", &SCRAMBLE);
-        assert!(verifier.verify(&answer, &SCRAMBLE).is_some());
-        assert!(verifier.verify(&answer, &Scramble([1; 20])).is_none());
-    }
-
-    #[test]
-    fn a_right_answer_gives_a_hash_that_answers_other_challenges() {
-        let verifier = NativeVerifier::from_password(b"secret");
-        let Some(Proof::Hash(hash)) = verifier.verify(&native_answer(b"secret", &SCRAMBLE), &SCRAMBLE) else {
-            panic!("the answer is right");
-        };
-        let other = Scramble([7; 20]);
-        assert_eq!(hash.answer(&other).to_vec(), native_answer(b"secret", &other));
+        assert!(verifier.verify(&answer, &SCRAMBLE));
+        assert!(!verifier.verify(&answer, &Scramble([1; 20])));
     }
 
     #[test]
@@ -244,25 +187,18 @@ mod tests {
         for at in 0..right.len() {
             let mut wrong = right.clone();
             wrong[at] ^= 1;
-            assert!(verifier.verify(&wrong, &SCRAMBLE).is_none());
-            assert!(verifier.verify(&right[..at], &SCRAMBLE).is_none());
+            assert!(!verifier.verify(&wrong, &SCRAMBLE));
+            assert!(!verifier.verify(&right[..at], &SCRAMBLE));
         }
-        assert!(
-            verifier
-                .verify(&[right.as_slice(), &[0]].concat(), &SCRAMBLE)
-                .is_none()
-        );
-        assert!(verifier.verify(&[], &SCRAMBLE).is_none());
+        assert!(!verifier.verify(&[right.as_slice(), &[0]].concat(), &SCRAMBLE));
+        assert!(!verifier.verify(&[], &SCRAMBLE));
     }
 
     #[test]
     fn no_password_means_no_answer() {
         let verifier = NativeVerifier::from_secret("");
-        assert_eq!(
-            verifier.verify(&native_answer(b"", &SCRAMBLE), &SCRAMBLE),
-            Some(Proof::NoPassword)
-        );
-        assert_eq!(verifier.verify(&native_answer(b"x", &SCRAMBLE), &SCRAMBLE), None);
+        assert!(verifier.verify(&native_answer(b"", &SCRAMBLE), &SCRAMBLE));
+        assert!(!verifier.verify(&native_answer(b"x", &SCRAMBLE), &SCRAMBLE));
     }
 
     #[test]
@@ -299,18 +235,6 @@ mod tests {
         assert_eq!(
             format!("{:?}", PasswordHash::of(b"x").unwrap()),
             "PasswordHash(..)"
-        );
-    }
-
-    #[test]
-    fn auth_switches_survive_the_trip() {
-        let payload = AuthSwitch::to_native(&SCRAMBLE);
-        let switch = AuthSwitch::decode(&payload).unwrap();
-        assert_eq!(switch.plugin, NATIVE.as_bytes());
-        assert_eq!(Scramble::from_wire(switch.data).unwrap(), SCRAMBLE);
-        assert_eq!(
-            AuthSwitch::decode(&[0xFE]),
-            Err(DecodeError::Unsupported("mysql_old_password"))
         );
     }
 }

@@ -112,30 +112,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a length-encoded integer off the front of `input` and advances it.
-///
-/// # Errors
-/// [`DecodeError`] when `input` is too short or its first byte cannot start an integer.
-pub fn take_lenenc_int(input: &mut &[u8]) -> Result<u64, DecodeError> {
-    let mut reader = Reader::new(input);
-    let value = reader.lenenc_int()?;
-    *input = reader.rest;
-    Ok(value)
-}
-
-/// Reads a length-encoded string off the front of `input` and advances it.
-///
-/// # Errors
-/// [`DecodeError`] when the announced length is more than what is there.
-pub fn take_lenenc_bytes<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
-    let mut reader = Reader::new(input);
-    let value = reader.lenenc_bytes()?;
-    *input = reader.rest;
-    Ok(value)
-}
-
 /// Appends `value` as a length-encoded integer.
-pub fn put_lenenc_int(out: &mut Vec<u8>, value: u64) {
+pub(crate) fn put_lenenc_int(out: &mut Vec<u8>, value: u64) {
     let bytes = value.to_le_bytes();
     match value {
         0..=0xFA => out.push(bytes[0]),
@@ -155,7 +133,7 @@ pub fn put_lenenc_int(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends `value` with its length in front.
-pub fn put_lenenc_bytes(out: &mut Vec<u8>, value: &[u8]) {
+pub(crate) fn put_lenenc_bytes(out: &mut Vec<u8>, value: &[u8]) {
     put_lenenc_int(out, value.len() as u64);
     out.extend_from_slice(value);
 }
@@ -163,4 +141,50 @@ pub fn put_lenenc_bytes(out: &mut Vec<u8>, value: &[u8]) {
 pub(crate) fn put_nul_bytes(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
     out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(&mut out);
+        out
+    }
+
+    #[test]
+    fn integers_take_as_few_bytes_as_the_protocol_has() {
+        for (value, len) in [
+            (0, 1),
+            (250, 1),
+            (251, 3),
+            (0xFFFF, 3),
+            (0x1_0000, 4),
+            (0xFF_FFFF, 4),
+            (0x100_0000, 9),
+        ] {
+            assert_eq!(encoded(|out| put_lenenc_int(out, value)).len(), len, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn integers_and_strings(value in any::<u64>(), shift in 0_u32..64, text in prop::collection::vec(any::<u8>(), 0..300)) {
+            let value = value >> shift;
+            let written = encoded(|out| { put_lenenc_int(out, value); put_lenenc_bytes(out, &text); });
+            let mut reader = Reader::new(&written);
+            prop_assert_eq!(reader.lenenc_int().unwrap(), value);
+            prop_assert_eq!(reader.lenenc_bytes().unwrap(), text.as_slice());
+            prop_assert!(reader.is_empty());
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut reader = Reader::new(&bytes);
+            while !reader.is_empty() && reader.lenenc_bytes().is_ok() {}
+        }
+    }
 }

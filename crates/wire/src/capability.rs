@@ -40,10 +40,3 @@ pub const SERVER_BASE: C = UNDERSTOOD
     .difference(C::CLIENT_SESSION_TRACK)
     .difference(C::CLIENT_NO_SCHEMA)
     .difference(C::CLIENT_ODBC);
-
-/// Capabilities that shape the bytes of a response. Two connections that agree on these can have responses
-/// forwarded between them unchanged.
-pub const RESPONSE_SHAPING: C = C::CLIENT_DEPRECATE_EOF
-    .union(C::CLIENT_SESSION_TRACK)
-    .union(C::CLIENT_MULTI_RESULTS)
-    .union(C::CLIENT_PS_MULTI_RESULTS);

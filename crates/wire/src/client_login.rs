@@ -3,9 +3,12 @@
 use std::fmt;
 
 use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::AuthSwitchRequest;
+use mysql_common::proto::MyDeserialize;
 use thiserror::Error;
 
-use crate::auth::{AuthSwitch, CACHING_SHA2, NATIVE, PasswordHash, SCRAMBLE_LEN, Scramble};
+use crate::auth::{CACHING_SHA2, NATIVE, PasswordHash, SCRAMBLE_LEN, Scramble};
 use crate::bytes::DecodeError;
 use crate::capability;
 use crate::errors::MysqlError;
@@ -19,7 +22,7 @@ use crate::response::OkPacket;
 pub enum ClientSecret {
     /// The password; may be empty.
     Password(Vec<u8>),
-    /// Its SHA1, as a client's own login gave it away ([`crate::auth::Proof`]).
+    /// Its SHA1.
     Hash(PasswordHash),
 }
 
@@ -155,16 +158,21 @@ impl ClientLogin {
                 })
             }
             Some(0xFF) => Err(ConnectError::Refused(MysqlError::decode(payload)?)),
-            Some(0xFE) => self.switch(AuthSwitch::decode(payload)?),
+            Some(0xFE) if payload.len() == 1 => Err(DecodeError::Unsupported("mysql_old_password").into()),
+            Some(0xFE) => self.switch(payload),
             Some(_) => Err(DecodeError::Malformed("not a packet of an authentication").into()),
             None => Err(DecodeError::Truncated.into()),
         }
     }
 
-    fn switch(&mut self, request: AuthSwitch<'_>) -> Result<ClientStep, ConnectError> {
-        if request.plugin != NATIVE.as_bytes() {
-            let plugin =
-                String::from_utf8_lossy(&request.plugin[..request.plugin.len().min(64)]).into_owned();
+    fn switch(&mut self, payload: &[u8]) -> Result<ClientStep, ConnectError> {
+        // What can be wrong with it is a name that does not end.
+        let request =
+            AuthSwitchRequest::deserialize((), &mut ParseBuf(payload)).map_err(|_| DecodeError::Truncated)?;
+        let method = request.auth_plugin();
+        let method = method.as_bytes();
+        if method != NATIVE.as_bytes() {
+            let plugin = String::from_utf8_lossy(&method[..method.len().min(64)]).into_owned();
             let hint = if plugin == CACHING_SHA2 {
                 ": create the user with `IDENTIFIED WITH mysql_native_password`"
             } else {
@@ -175,7 +183,7 @@ impl ClientLogin {
         self.switches_left = self.switches_left.checked_sub(1).ok_or(DecodeError::Malformed(
             "the server switches authentication again and again",
         ))?;
-        let scramble = Scramble::from_wire(request.data)?;
+        let scramble = Scramble::from_wire(request.plugin_data())?;
         let answer = self.secret.answer(&scramble);
         debug_assert!(answer.is_empty() || answer.len() == SCRAMBLE_LEN);
         Ok(ClientStep::Send(answer))

@@ -1,8 +1,10 @@
 //! Column definitions of protocol 4.1.
+//!
+//! mysql_common's `Column` writes the length where the collation belongs; a test shows when that ends.
 
 use mysql_common::constants::{ColumnFlags, ColumnType};
 
-use crate::bytes::{DecodeError, Reader, put_lenenc_bytes};
+use crate::bytes::put_lenenc_bytes;
 use crate::charset;
 
 /// What a result set or a statement says about one column. Names are in the connection's character set.
@@ -67,39 +69,6 @@ impl ColumnDefinition {
             flags,
             decimals,
         }
-    }
-
-    /// Reads a payload.
-    ///
-    /// # Errors
-    /// [`DecodeError`]. Bytes after the fixed part (defaults of COM_FIELD_LIST) are allowed.
-    pub fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(payload);
-        reader.lenenc_bytes()?;
-        let schema = reader.lenenc_bytes()?.to_vec();
-        let table = reader.lenenc_bytes()?.to_vec();
-        let org_table = reader.lenenc_bytes()?.to_vec();
-        let name = reader.lenenc_bytes()?.to_vec();
-        let org_name = reader.lenenc_bytes()?.to_vec();
-        let mut fixed = Reader::new(reader.lenenc_bytes()?);
-        let collation = fixed.u16()?;
-        let length = fixed.u32()?;
-        let column_type = ColumnType::try_from(fixed.u8()?)
-            .map_err(|_| DecodeError::Malformed("a column type that does not exist"))?;
-        let flags = ColumnFlags::from_bits_retain(fixed.u16()?);
-        let decimals = fixed.u8()?;
-        Ok(Self {
-            schema,
-            table,
-            org_table,
-            name,
-            org_name,
-            collation,
-            length,
-            column_type,
-            flags,
-            decimals,
-        })
     }
 
     /// Appends the payload.

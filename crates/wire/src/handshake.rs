@@ -1,4 +1,6 @@
 //! The server's greeting (initial handshake packet, protocol version 10).
+//!
+//! It is not mysql_common's `HandshakePacket`, which panics where a server announces a challenge of 128 to 135 bytes.
 
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 
@@ -51,14 +53,6 @@ impl Greeting {
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             auth_plugin: NATIVE.to_owned(),
         }
-    }
-
-    /// The version as people know it: without the `5.5.5-` that MariaDB servers put in front for old replicas.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        self.server_version
-            .strip_prefix("5.5.5-")
-            .unwrap_or(&self.server_version)
     }
 
     /// The server is a MariaDB server.

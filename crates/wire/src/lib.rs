@@ -5,7 +5,7 @@
 //!
 //! Two layers are worth knowing apart:
 //! * whole packets ([`take_packet`], [`Command`], [`Greeting`], [`ServerLogin`], [`ClientLogin`]) for what is small,
-//! * streams ([`PacketScanner`], [`ResponseScanner`]) for responses that are forwarded as they arrive and are never
+//! * streams ([`ResponseScanner`]) for responses that are forwarded as they arrive and are never
 //!   held in memory.
 
 pub mod auth;
@@ -30,7 +30,7 @@ mod server_login;
 mod session_track;
 pub mod statement;
 
-pub use bytes::{DecodeError, put_lenenc_bytes, put_lenenc_int, take_lenenc_bytes, take_lenenc_int};
+pub use bytes::DecodeError;
 pub use client_login::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, ConnectError};
 pub use column::ColumnDefinition;
 pub use command::{ChangeUser, Command, ResponseShape};
@@ -46,6 +46,5 @@ pub use packet::{
 pub use response::{EofPacket, OkPacket, PrepareOk};
 pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};
 pub use result_set::ResultSetWriter;
-pub use scan::{PacketHead, PacketScanner, Piece};
 pub use server_login::{LoginAttempt, LoginStep, ServerLogin};
 pub use session_track::{SessionChange, session_changes};

@@ -1,4 +1,7 @@
 //! The client's answer to a greeting: HandshakeResponse41, or the short request to change to TLS first.
+//!
+//! It is not mysql_common's `HandshakeResponse`, which chooses the collation by itself, while the proxy passes on its
+//! client's, and refuses logins without the attributes that they announce, which drivers send.
 
 use mysql_common::constants::CapabilityFlags;
 

@@ -1,31 +1,30 @@
-//! Walking packet boundaries over a stream, chunk by chunk, without copying payloads.
+//! Packet boundaries of a stream, chunk by chunk, without copying payloads.
 
 use crate::packet::{HEADER_LEN, MAX_CHUNK, PacketHeader};
 
 /// The start of a packet: its header and the first byte of its payload, which classifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PacketHead {
+pub(crate) struct PacketHead {
     /// Payload bytes of this packet.
-    pub len: u32,
+    pub(crate) len: u32,
     /// Sequence number.
-    pub seq: u8,
+    pub(crate) seq: u8,
     /// First payload byte; 0 when `len` is 0.
-    pub first: u8,
+    pub(crate) first: u8,
     /// This packet continues the payload of the one before: `first` is then data and classifies nothing.
-    pub continuation: bool,
+    pub(crate) continuation: bool,
 }
 
 impl PacketHead {
     /// The next packet continues this payload.
-    #[must_use]
-    pub const fn is_continued(&self) -> bool {
+    pub(crate) const fn is_continued(&self) -> bool {
         self.len as usize == MAX_CHUNK
     }
 }
 
 /// What [`PacketScanner::next`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// A packet begins.
     Head(PacketHead),
     /// Payload bytes of the packet that began last; `end` is true with the last of them (an empty packet has one
@@ -40,7 +39,7 @@ pub enum Piece<'a> {
 
 /// Finds packets in a byte stream. Memory is constant; payload bytes are looked at only to read the first one.
 #[derive(Debug, Clone, Default)]
-pub struct PacketScanner {
+pub(crate) struct PacketScanner {
     header: [u8; HEADER_LEN],
     header_len: u8,
     /// Payload bytes still to come of the packet that began last.
@@ -51,20 +50,18 @@ pub struct PacketScanner {
 
 impl PacketScanner {
     /// A scanner at a packet boundary.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// The stream is at a boundary between logical packets.
-    #[must_use]
-    pub fn at_boundary(&self) -> bool {
+    pub(crate) fn at_boundary(&self) -> bool {
         !self.in_body && self.header_len == 0 && !self.continued
     }
 
     /// Takes the next piece off the front of `input`, or `None` when `input` is used up.
     #[inline]
-    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Piece<'a>> {
+    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Piece<'a>> {
         if self.in_body {
             return self.body(input);
         }
@@ -95,7 +92,7 @@ impl PacketScanner {
     ///
     /// This is the loop that rows of a large result go through.
     #[inline]
-    pub fn skip_whole(&mut self, input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> u64 {
+    pub(crate) fn skip_whole(&mut self, input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> u64 {
         if !self.at_boundary() {
             return 0;
         }
@@ -143,5 +140,77 @@ impl PacketScanner {
         let end = self.left == 0;
         self.in_body = !end;
         Some(Piece::Body { bytes, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::packet::write_packet;
+
+    /// Heads and payload bytes that a scanner finds in pieces of these sizes.
+    fn pieces(bytes: &[u8], sizes: impl Iterator<Item = usize>) -> (Vec<PacketHead>, Vec<u8>, usize) {
+        let mut scanner = PacketScanner::new();
+        let (mut heads, mut payload, mut ends) = (Vec::new(), Vec::new(), 0);
+        let mut rest = bytes;
+        for size in sizes {
+            let (mut piece, tail) = rest.split_at(size.min(rest.len()));
+            rest = tail;
+            while let Some(found) = scanner.next(&mut piece) {
+                match found {
+                    Piece::Head(head) => heads.push(head),
+                    Piece::Body { bytes, end } => {
+                        payload.extend_from_slice(bytes);
+                        ends += usize::from(end);
+                    }
+                }
+            }
+            assert!(piece.is_empty(), "a scanner takes all it is given");
+            if rest.is_empty() {
+                break;
+            }
+        }
+        assert!(scanner.at_boundary());
+        (heads, payload, ends)
+    }
+
+    #[test]
+    fn a_continuation_is_no_packet_of_its_own() {
+        let mut payload = vec![b'x'; MAX_CHUNK];
+        payload.extend_from_slice(b"\xFF\xFE");
+        let mut bytes = Vec::new();
+        write_packet(&mut bytes, &mut 3, &payload);
+        let (heads, read, ends) = pieces(&bytes, std::iter::repeat(65_536));
+        assert!(read == payload);
+        let continuations: Vec<_> = heads
+            .iter()
+            .map(|head| (head.seq, head.first, head.continuation))
+            .collect();
+        assert_eq!(
+            (continuations.as_slice(), ends),
+            ([(3, b'x', false), (4, 0xFF, true)].as_slice(), 2)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn boundaries_do_not_depend_on_how_bytes_arrive(
+            payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 1..12),
+            sizes in prop::collection::vec(1_usize..9, 1..8),
+        ) {
+            let mut bytes = Vec::new();
+            for payload in &payloads {
+                write_packet(&mut bytes, &mut 0, payload);
+            }
+            let whole = pieces(&bytes, std::iter::once(bytes.len()));
+            prop_assert_eq!(&whole.1, &payloads.concat());
+            prop_assert_eq!(whole.2, payloads.len());
+            let firsts: Vec<u8> = payloads.iter().map(|payload| payload.first().copied().unwrap_or(0)).collect();
+            prop_assert_eq!(whole.0.iter().map(|head| head.first).collect::<Vec<_>>(), firsts);
+            prop_assert_eq!(&pieces(&bytes, std::iter::repeat(1)), &whole);
+            prop_assert_eq!(&pieces(&bytes, sizes.into_iter().cycle()), &whole);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use mysql_common::constants::CapabilityFlags;
 
-use crate::auth::{AuthSwitch, NATIVE, NativeVerifier, Proof, Scramble};
+use crate::auth::{NATIVE, NativeVerifier, Scramble, switch_to_native};
 use crate::bytes::DecodeError;
 use crate::errors::{self, MysqlError};
 use crate::handshake::Greeting;
@@ -69,7 +69,7 @@ impl ServerLogin {
                         .with("Client does not support authentication protocol requested by server"));
                 }
                 self.switched = Some(request);
-                Ok(LoginStep::Send(AuthSwitch::to_native(&self.scramble)))
+                Ok(LoginStep::Send(switch_to_native(&self.scramble)))
             }
         }
     }
@@ -87,7 +87,7 @@ impl ServerLogin {
 impl LoginAttempt {
     /// Whether the answer fits the user's password.
     #[must_use]
-    pub fn verify(&self, verifier: &NativeVerifier) -> Option<Proof> {
+    pub fn verify(&self, verifier: &NativeVerifier) -> bool {
         verifier.verify(&self.request.auth_response, &self.scramble)
     }
 

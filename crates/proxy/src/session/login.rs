@@ -187,7 +187,7 @@ fn admit(
     let request = &attempt.request;
     let snapshot = worker.snapshot();
     let name = std::str::from_utf8(&request.user).ok();
-    let is_right = |verifier: &NativeVerifier| attempt.verify(verifier).is_some();
+    let is_right = |verifier: &NativeVerifier| attempt.verify(verifier);
     let Some(user) = authenticated(&snapshot, name, is_right) else {
         bump(&worker.counters.totals.logins_denied);
         return Err(attempt.denied(&client_ip));

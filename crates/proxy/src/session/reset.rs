@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shardwright_wire::auth::{AuthSwitch, NativeVerifier, Scramble};
+use shardwright_wire::auth::{NativeVerifier, Scramble, switch_to_native};
 use shardwright_wire::{ChangeUser, MysqlError, PRE_AUTH_MAX_PAYLOAD, errors};
 
 use super::diagnostics::Diagnostics;
@@ -44,7 +44,7 @@ impl Session {
             }
         };
         // The answer in the command is to the greeting's challenge, which may have been seen before: ask again.
-        self.client.send(seq, &AuthSwitch::to_native(&scramble)).await?;
+        self.client.send(seq, &switch_to_native(&scramble)).await?;
         let mut frame = Frame::default();
         let timeout = self.worker.shared.limits.handshake_timeout;
         let answer = self.client.channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD);
@@ -71,7 +71,7 @@ impl Session {
     ) -> Result<(), MysqlError> {
         let snapshot = self.worker.snapshot();
         let name = std::str::from_utf8(change.user).ok();
-        let is_right = |verifier: &NativeVerifier| verifier.verify(answer, scramble).is_some();
+        let is_right = |verifier: &NativeVerifier| verifier.verify(answer, scramble);
         let Some(user) = authenticated(&snapshot, name, is_right) else {
             return Err(errors::ACCESS_DENIED.with(format_args!(
                 "Access denied for user '{}'@'{}' (using password: {})",

@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 use shardwright_wire::{
-    CapabilityFlags, ClientHello, ColumnDefinition, ColumnFlags, ColumnType, Command, EofPacket,
-    LoginRequest, MysqlError, OkPacket, PrepareOk, StatusFlags, errors, put_lenenc_bytes, put_lenenc_int,
-    take_lenenc_bytes, take_lenenc_int,
+    CapabilityFlags, ClientHello, Command, EofPacket, LoginRequest, MysqlError, OkPacket, PrepareOk,
+    StatusFlags, errors,
 };
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -36,16 +35,6 @@ fn the_text_of_ok_has_its_length_in_front_for_every_client() {
 
 proptest! {
     #[test]
-    fn integers_and_strings(value in any::<u64>(), shift in 0_u32..64, text in prop::collection::vec(any::<u8>(), 0..300)) {
-        let value = value >> shift;
-        let written = encoded(|out| { put_lenenc_int(out, value); put_lenenc_bytes(out, &text); });
-        let mut rest = written.as_slice();
-        prop_assert_eq!(take_lenenc_int(&mut rest).unwrap(), value);
-        prop_assert_eq!(take_lenenc_bytes(&mut rest).unwrap(), text.as_slice());
-        prop_assert!(rest.is_empty());
-    }
-
-    #[test]
     fn ok_packets(rows in any::<u64>(), id in any::<u64>(), status in any::<u16>(), warnings in any::<u16>(),
                   info in bytes(), state in bytes(), tracks in any::<bool>()) {
         let capabilities = if tracks { CapabilityFlags::CLIENT_SESSION_TRACK } else { CapabilityFlags::empty() };
@@ -65,17 +54,6 @@ proptest! {
         prop_assert_eq!(EofPacket::decode(&encoded(|out| eof.encode(out))).unwrap(), eof);
         let prepared = PrepareOk { statement_id: u32::from(code) << 16, columns: code, parameters: status, warnings };
         prop_assert_eq!(PrepareOk::decode(&encoded(|out| prepared.encode(out))).unwrap(), prepared);
-    }
-
-    #[test]
-    fn column_definitions(names in prop::array::uniform5(bytes()), collation in any::<u16>(), length in any::<u32>(),
-                          flags in any::<u16>(), decimals in any::<u8>()) {
-        let [schema, table, org_table, name, org_name] = names;
-        let column = ColumnDefinition {
-            schema, table, org_table, name, org_name, collation, length, decimals,
-            column_type: ColumnType::MYSQL_TYPE_BLOB, flags: ColumnFlags::from_bits_retain(flags),
-        };
-        prop_assert_eq!(ColumnDefinition::decode(&encoded(|out| column.encode(out))).unwrap(), column);
     }
 
     #[test]
@@ -111,21 +89,6 @@ proptest! {
         };
         let payload = login.encode();
         prop_assert_eq!(ClientHello::decode(&payload).unwrap(), ClientHello::Login(login));
-    }
-}
-
-#[test]
-fn integers_take_as_few_bytes_as_the_protocol_has() {
-    for (value, len) in [
-        (0, 1),
-        (250, 1),
-        (251, 3),
-        (0xFFFF, 3),
-        (0x1_0000, 4),
-        (0xFF_FFFF, 4),
-        (0x100_0000, 9),
-    ] {
-        assert_eq!(encoded(|out| put_lenenc_int(out, value)).len(), len, "{value}");
     }
 }
 
