@@ -12,7 +12,7 @@ use shardwright_wire::{
 
 use crate::answer::Answer;
 use crate::backend::{Session, SessionContext};
-use crate::prepared::Statements;
+use crate::prepared::{Execution, Statements};
 use crate::responder::{Layout, Responder};
 use crate::shared::Shared;
 use crate::transport::{Transport, TransportError};
@@ -148,7 +148,8 @@ fn session(
 }
 
 fn text(bytes: &[u8]) -> Result<&str, MysqlError> {
-    std::str::from_utf8(bytes).map_err(|_| MysqlError::general(1300, "Invalid utf8mb4 character string"))
+    std::str::from_utf8(bytes)
+        .map_err(|_| errors::INVALID_CHARACTER_STRING.with("Invalid utf8mb4 character string"))
 }
 
 struct Connection<'s> {
@@ -220,7 +221,7 @@ impl Connection<'_> {
             },
             Command::StmtFetch { statement_id, .. } => {
                 let message = format!("The statement ({statement_id}) has no open cursor.");
-                self.error(&MysqlError::general(1421, message))
+                self.error(&errors::STMT_HAS_NO_OPEN_CURSOR.with(message))
             }
             Command::ResetConnection => {
                 let user = self.user.clone();
@@ -267,7 +268,7 @@ impl Connection<'_> {
 
     fn execute(&mut self, statement_id: u32, parameters: &[u8]) -> Result<(), Ended> {
         match self.statements.bind(statement_id, parameters) {
-            Ok((sql, values)) => {
+            Ok(Execution { sql, values }) => {
                 self.log(&sql);
                 self.answer(Layout::Binary, |session, rows| {
                     session.execute(&sql, &values, rows)

@@ -29,15 +29,17 @@ struct Statement {
     failure: Option<MysqlError>,
 }
 
+/// A statement with the values of its parameters.
+pub(crate) struct Execution {
+    pub(crate) sql: Vec<u8>,
+    pub(crate) values: Vec<Value>,
+}
+
 impl Statements {
     pub(crate) fn add(&mut self, sql: &[u8], parameters: u16) -> Result<u32, MysqlError> {
         if self.by_id.len() >= MAX_STATEMENTS {
             let message = "Can't create more than max_prepared_stmt_count statements";
-            return Err(MysqlError {
-                code: 1461,
-                sqlstate: *b"42000",
-                message: message.to_owned(),
-            });
+            return Err(errors::MAX_PREPARED_STMT_COUNT_REACHED.with(message));
         }
         self.last_id += 1;
         let statement = Statement {
@@ -82,8 +84,8 @@ impl Statements {
         }
     }
 
-    /// The text of a statement and the values of an execution. Long data is used up.
-    pub(crate) fn bind(&mut self, id: u32, body: &[u8]) -> Result<(Vec<u8>, Vec<Value>), MysqlError> {
+    /// What an execution runs. Long data is used up.
+    pub(crate) fn bind(&mut self, id: u32, body: &[u8]) -> Result<Execution, MysqlError> {
         let statement = self.get(id, "mysqld_stmt_execute")?;
         let mut long_data = std::mem::take(&mut statement.long_data);
         if let Some(failure) = statement.failure.take() {
@@ -97,7 +99,10 @@ impl Statements {
             .zip(0_u16..)
             .map(|(value, at)| owned(value, || long_data.remove(&at).unwrap_or_default()))
             .collect();
-        Ok((statement.sql.clone(), values))
+        Ok(Execution {
+            sql: statement.sql.clone(),
+            values,
+        })
     }
 
     fn get(&mut self, id: u32, operation: &str) -> Result<&mut Statement, MysqlError> {

@@ -64,6 +64,10 @@ macro_rules! codes {
 // Numbers and states: MySQL 8.4 Server and Client Error Message References; MariaDB Error Codes; ProxySQL
 // `include/proxysql_structs.h` (9001 and up).
 codes! {
+    /// The schema exists already.
+    DB_CREATE_EXISTS = 1007, b"HY000";
+    /// The schema to drop does not exist.
+    DB_DROP_EXISTS = 1008, b"HY000";
     /// No connection can be taken on.
     CON_COUNT_ERROR = 1040, b"08004";
     /// The handshake was not understood.
@@ -82,6 +86,8 @@ codes! {
     BAD_DB = 1049, b"42000";
     /// The table exists already.
     TABLE_EXISTS = 1050, b"42S01";
+    /// The column name is ambiguous.
+    NON_UNIQ = 1052, b"23000";
     /// The server is going down.
     SERVER_SHUTDOWN = 1053, b"08S01";
     /// The column does not exist.
@@ -94,8 +100,14 @@ codes! {
     EMPTY_QUERY = 1065, b"42000";
     /// The thread to kill does not exist.
     NO_SUCH_THREAD = 1094, b"HY000";
+    /// The name is no name of a schema.
+    WRONG_DB_NAME = 1102, b"42000";
     /// Something without a number of its own.
     UNKNOWN = 1105, b"HY000";
+    /// The character set is not known, or not one in which statements can be read.
+    UNKNOWN_CHARACTER_SET = 1115, b"42000";
+    /// The table or result has too many columns.
+    TOO_MANY_FIELDS = 1117, b"HY000";
     /// The row has another number of columns than the table.
     WRONG_VALUE_COUNT = 1136, b"21S01";
     /// The table does not exist.
@@ -116,10 +128,14 @@ codes! {
     NET_WRITE_INTERRUPTED = 1161, b"08S01";
     /// A lock was not granted in time.
     LOCK_WAIT_TIMEOUT = 1205, b"HY000";
+    /// The arguments do not fit.
+    WRONG_ARGUMENTS = 1210, b"HY000";
     /// The transaction was chosen as the victim of a deadlock.
     LOCK_DEADLOCK = 1213, b"40001";
     /// A user has used up a resource.
     USER_LIMIT_REACHED = 1226, b"42000";
+    /// The variable cannot have this value.
+    WRONG_VALUE_FOR_VAR = 1231, b"42000";
     /// The prepared statement is not known.
     UNKNOWN_STMT_HANDLER = 1243, b"HY000";
     /// Client and server have no authentication method in common.
@@ -128,8 +144,22 @@ codes! {
     OPTION_PREVENTS_STATEMENT = 1290, b"HY000";
     /// The command is not supported in the prepared statement protocol.
     UNSUPPORTED_PS = 1295, b"HY000";
+    /// The text is not in its character set.
+    INVALID_CHARACTER_STRING = 1300, b"HY000";
+    /// The savepoint or function does not exist.
+    SP_DOES_NOT_EXIST = 1305, b"42000";
     /// The statement was interrupted.
     QUERY_INTERRUPTED = 1317, b"70100";
+    /// The statement has too many placeholders.
+    PS_MANY_PARAM = 1390, b"HY000";
+    /// Work is done outside the XA transaction.
+    XAER_OUTSIDE = 1400, b"XAE09";
+    /// The statement has no open cursor.
+    STMT_HAS_NO_OPEN_CURSOR = 1421, b"HY000";
+    /// The row that a foreign key refers to does not exist.
+    NO_REFERENCED_ROW = 1452, b"23000";
+    /// Too many statements are prepared.
+    MAX_PREPARED_STMT_COUNT_REACHED = 1461, b"42000";
     /// The packet is malformed.
     MALFORMED_PACKET = 1835, b"HY000";
     /// The connection was killed.

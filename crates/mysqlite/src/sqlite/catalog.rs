@@ -62,10 +62,8 @@ impl Catalog {
     pub(super) fn add_file(&self, name: &str, path: &Path) -> Result<(), MysqlError> {
         let mut schemas = self.lock();
         if schemas.find(name).is_some() {
-            return Err(MysqlError::general(
-                1007,
-                format!("Can't create database '{name}'; database exists"),
-            ));
+            return Err(errors::DB_CREATE_EXISTS
+                .with(format_args!("Can't create database '{name}'; database exists")));
         }
         schemas.add(name, path, false)
     }
@@ -108,11 +106,7 @@ impl Schemas {
             .any(|reserved| reserved.eq_ignore_ascii_case(name));
         if is_reserved || name.is_empty() || name.len() > 64 || name.contains('\0') {
             let message = format!("Incorrect database name '{name}'");
-            return Err(MysqlError {
-                code: 1102,
-                sqlstate: *b"42000",
-                message,
-            });
+            return Err(errors::WRONG_DB_NAME.with(message));
         }
         if self.by_name.len() >= MAX_SCHEMAS {
             return Err(errors::UNKNOWN.with("too many schemas"));

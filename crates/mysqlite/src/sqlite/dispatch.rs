@@ -132,11 +132,8 @@ impl Session for SqliteSession {
         let tokens = lexer::tokens(utf8(sql)?)?;
         let words = without_space(&tokens);
         let parameters = words.iter().filter(|token| token.is_symbol("?")).count();
-        let parameters = u16::try_from(parameters).map_err(|_| MysqlError {
-            code: 1390,
-            sqlstate: *b"HY000",
-            message: "Prepared statement contains too many placeholders".to_owned(),
-        })?;
+        let parameters = u16::try_from(parameters)
+            .map_err(|_| errors::PS_MANY_PARAM.with("Prepared statement contains too many placeholders"))?;
         let is_query = words.first().is_some_and(|word| {
             [
                 "SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "VALUES",
@@ -206,5 +203,6 @@ impl Session for SqliteSession {
 }
 
 fn utf8(sql: &[u8]) -> Result<&str, MysqlError> {
-    std::str::from_utf8(sql).map_err(|_| MysqlError::general(1300, "Invalid utf8mb4 character string"))
+    std::str::from_utf8(sql)
+        .map_err(|_| errors::INVALID_CHARACTER_STRING.with("Invalid utf8mb4 character string"))
 }

@@ -82,19 +82,11 @@ fn by_message(message: &str, schema: Option<&str>) -> Option<MysqlError> {
     }
     if let Some(column) = after("ambiguous column name: ") {
         let message = format!("Column '{column}' in field list is ambiguous");
-        return Some(MysqlError {
-            code: 1052,
-            sqlstate: *b"23000",
-            message,
-        });
+        return Some(errors::NON_UNIQ.with(message));
     }
     if let Some(function) = after("no such function: ") {
         let message = format!("FUNCTION {function} does not exist");
-        return Some(MysqlError {
-            code: 1305,
-            sqlstate: *b"42000",
-            message,
-        });
+        return Some(errors::SP_DOES_NOT_EXIST.with(message));
     }
     if let Some(table) = after("table ").and_then(|rest| rest.strip_suffix(" already exists")) {
         return Some(errors::TABLE_EXISTS.with(format_args!(
@@ -143,11 +135,9 @@ fn constraint(extended: i32, message: &str) -> MysqlError {
         ffi::SQLITE_CONSTRAINT_NOTNULL => {
             errors::BAD_NULL.with(format_args!("Column '{column}' cannot be null"))
         }
-        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => MysqlError {
-            code: 1452,
-            sqlstate: *b"23000",
-            message: "Cannot add or update a child row: a foreign key constraint fails".to_owned(),
-        },
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => {
+            errors::NO_REFERENCED_ROW.with("Cannot add or update a child row: a foreign key constraint fails")
+        }
         _ => errors::CONSTRAINT_FAILED.with(message),
     }
 }

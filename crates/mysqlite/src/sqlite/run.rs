@@ -2,7 +2,7 @@
 
 use rusqlite::Statement;
 use rusqlite::types::ValueRef;
-use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError};
+use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, errors};
 
 use super::errors as sqlite_errors;
 use super::lexer::{Token, TokenKind};
@@ -101,11 +101,7 @@ impl SqliteSession {
             .prepare(&translated.sql)
             .map_err(|error| self.failure(&error))?;
         if statement.column_count() > MAX_COLUMNS {
-            return Err(MysqlError {
-                code: 1117,
-                sqlstate: *b"HY000",
-                message: "Too many columns".to_owned(),
-            });
+            return Err(errors::TOO_MANY_FIELDS.with("Too many columns"));
         }
         Ok(statement)
     }

@@ -73,19 +73,16 @@ impl SqliteSession {
             }))
         };
         match (keyword, exists) {
-            ("CREATE", true) if !is_conditional => Err(MysqlError::general(
-                1007,
-                format!("Can't create database '{name}'; database exists"),
-            )),
+            ("CREATE", true) if !is_conditional => Err(errors::DB_CREATE_EXISTS
+                .with(format_args!("Can't create database '{name}'; database exists"))),
             ("CREATE", _) => {
                 self.catalog.add_temporary(&name)?;
                 done()
             }
             (_, false) if is_conditional => Ok(Answer::ok()),
-            (_, false) => Err(MysqlError::general(
-                1008,
-                format!("Can't drop database '{name}'; database doesn't exist"),
-            )),
+            (_, false) => Err(errors::DB_DROP_EXISTS.with(format_args!(
+                "Can't drop database '{name}'; database doesn't exist"
+            ))),
             (_, true) => {
                 if self
                     .schema

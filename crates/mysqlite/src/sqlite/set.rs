@@ -1,6 +1,6 @@
 //! SET: variables of the session and of the user, NAMES, transaction characteristics.
 
-use shardwright_wire::{MysqlError, charset};
+use shardwright_wire::{MysqlError, charset, errors};
 
 use super::errors::syntax;
 use super::lexer::{Token, TokenKind};
@@ -95,11 +95,7 @@ fn character_set<'t, 'a>(token: Option<&Token<'a>>) -> Result<Assignment<'t, 'a>
     let name = name.ok_or_else(|| syntax("SET NAMES without a character set"))?;
     if !charset::is_lexable(&name) {
         let message = format!("Unknown character set: '{name}'");
-        return Err(MysqlError {
-            code: 1115,
-            sqlstate: *b"42000",
-            message,
-        });
+        return Err(errors::UNKNOWN_CHARACTER_SET.with(message));
     }
     Ok(Assignment::CharacterSet(name))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use shardwright_wire::auth::{NativeVerifier, Scramble};
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
 use shardwright_wire::{
-    CapabilityFlags, ErrorCode, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
-    PRE_AUTH_MAX_PAYLOAD, PacketError, ServerLogin, StatusFlags, errors,
+    CapabilityFlags, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket, PRE_AUTH_MAX_PAYLOAD,
+    PacketError, ServerLogin, StatusFlags, errors,
 };
 
 use crate::backend::{BASE, SHAPING};
@@ -18,10 +18,6 @@ use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
 use crate::worker::Worker;
 
-const UNKNOWN_CHARSET: ErrorCode = ErrorCode {
-    code: 1115,
-    sqlstate: *b"42000",
-};
 /// Longest schema name in bytes: 64 characters.
 const MAX_SCHEMA: usize = 256;
 
@@ -240,7 +236,7 @@ pub(super) fn user_permit(worker: &Worker, user: &UserEntry) -> Result<Permit, M
 /// The collation of a login, if statements in its character set can be read.
 pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
     match charset_of_collation(u16::from(id)) {
-        Some(charset) if !is_lexable(&charset) => Err(UNKNOWN_CHARSET.with(format_args!(
+        Some(charset) if !is_lexable(&charset) => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
             "character set '{charset}' is not spoken: the proxy could not read statements in it"
         ))),
         Some(_) => Ok(id),

@@ -2,22 +2,12 @@
 
 use shardwright_rules::{Statement, TransactionEnd};
 use shardwright_sql::StatementClass;
-use shardwright_wire::{ErrorCode, MysqlError, errors};
+use shardwright_wire::{MysqlError, errors};
 
 use super::statement_words::words;
 
 /// Texts that are kept at most: BEGIN, and savepoints behind it.
 const MAX_TEXTS: usize = 32;
-
-const NO_SAVEPOINT: ErrorCode = ErrorCode {
-    code: 1305,
-    sqlstate: *b"42000",
-};
-
-const OUTSIDE: ErrorCode = ErrorCode {
-    code: 1400,
-    sqlstate: *b"XAE09",
-};
 
 /// What a server must be told before the first statement of the transaction.
 #[derive(Debug, Default)]
@@ -68,7 +58,7 @@ impl PendingTransaction {
         }
         match statement.shape().class {
             StatementClass::Xa => {
-                Err(OUTSIDE.with("XAER_OUTSIDE: Some work is done outside global transaction"))
+                Err(errors::XAER_OUTSIDE.with("XAER_OUTSIDE: Some work is done outside global transaction"))
             }
             _ if self.texts.len() >= MAX_TEXTS => Err(errors::UNKNOWN.with(format_args!(
                 "more than {MAX_TEXTS} savepoints before the first statement with a key"
@@ -94,7 +84,7 @@ impl PendingTransaction {
             }
             None => {
                 let name = String::from_utf8_lossy(&name);
-                return Err(NO_SAVEPOINT.with(format_args!("SAVEPOINT {name} does not exist")));
+                return Err(errors::SP_DOES_NOT_EXIST.with(format_args!("SAVEPOINT {name} does not exist")));
             }
         }
         self.texts.push(statement.text().to_vec());

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::LexMode;
-use shardwright_wire::{Command, ErrorCode, MysqlError, ResponseShape, append_packet, errors, write_packet};
+use shardwright_wire::{Command, MysqlError, ResponseShape, append_packet, errors, write_packet};
 
 use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
@@ -18,14 +18,6 @@ use super::{End, Flow, Session};
 use crate::backend_statements::PreparedText;
 use crate::stats::bump;
 
-const MAX_PREPARED: ErrorCode = ErrorCode {
-    code: 1461,
-    sqlstate: *b"42000",
-};
-const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
-    code: 1210,
-    sqlstate: *b"HY000",
-};
 /// Bytes of a piece of a parameter, so that it fits a packet.
 const PIECE: usize = 8 << 20;
 
@@ -42,7 +34,7 @@ impl Session {
         bump(&self.worker.counters.totals.statements_prepared);
         let limit = self.worker.shared.limits.max_prepared_statements;
         if self.statements.len() >= limit {
-            let error = MAX_PREPARED.with(format_args!(
+            let error = errors::MAX_PREPARED_STMT_COUNT_REACHED.with(format_args!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {limit})"
             ));
             return self.refuse(seq, &error).await;
@@ -137,7 +129,7 @@ impl Session {
             return self
                 .refuse(
                     seq,
-                    &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
+                    &errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
                 )
                 .await;
         };
@@ -148,7 +140,7 @@ impl Session {
             return self
                 .refuse(
                     seq,
-                    &WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
+                    &errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
                 )
                 .await;
         }

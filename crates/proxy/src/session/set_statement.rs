@@ -4,20 +4,11 @@ use shardwright_rules::Statement;
 use shardwright_sql::set::{self, Scope, SetItem, Value};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::charset::is_lexable;
-use shardwright_wire::{ErrorCode, MysqlError, errors};
+use shardwright_wire::{MysqlError, errors};
 
 use super::holds::SetLeft;
 use super::statement_words::inside_executable_comment;
 use crate::set_names::SetNames;
-
-const WRONG_VALUE: ErrorCode = ErrorCode {
-    code: 1231,
-    sqlstate: *b"42000",
-};
-const UNKNOWN_CHARSET: ErrorCode = ErrorCode {
-    code: 1115,
-    sqlstate: *b"42000",
-};
 
 /// What to do about a SET statement.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -134,7 +125,7 @@ impl SetPlan {
                 self.leave(vec!["character set".to_owned()]);
             }
             SetItem::Names { charset: None, .. } | SetItem::CharacterSet(None) => {
-                return Err(UNKNOWN_CHARSET
+                return Err(errors::UNKNOWN_CHARACTER_SET
                     .with("name the character set: the proxy does not know the server's default"));
             }
             SetItem::Autocommit(on) => self.autocommit = Some(*on),
@@ -181,12 +172,12 @@ impl SetPlan {
             "sql_mode" if *value != Value::Default => match set::lex_mode_after(mode, value, text) {
                 Some(after) if after == LexMode::default() => {}
                 Some(_) => {
-                    return Err(WRONG_VALUE.with(
+                    return Err(errors::WRONG_VALUE_FOR_VAR.with(
                         "sql_mode must not have ANSI_QUOTES or NO_BACKSLASH_ESCAPES: the proxy could not read statements",
                     ));
                 }
                 None => {
-                    return Err(WRONG_VALUE.with(
+                    return Err(errors::WRONG_VALUE_FOR_VAR.with(
                         "sql_mode must be written out: the proxy must know that it has no ANSI_QUOTES and no NO_BACKSLASH_ESCAPES",
                     ));
                 }
@@ -199,7 +190,7 @@ impl SetPlan {
                         lexable(charset)?;
                     }
                     None => {
-                        return Err(UNKNOWN_CHARSET
+                        return Err(errors::UNKNOWN_CHARACTER_SET
                             .with("name the character set: the proxy must know how to read statements"));
                     }
                 }
@@ -226,7 +217,7 @@ impl SetPlan {
 fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
     match name_of(charset) {
         Some(name) if is_lexable(&name) && set::charset_is_ascii_safe(charset) => Ok(name),
-        _ => Err(UNKNOWN_CHARSET.with(format_args!(
+        _ => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
             "character set '{}' is not spoken: the proxy could not read statements in it",
             String::from_utf8_lossy(&charset[..charset.len().min(64)])
         ))),
