@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, StatusFlags,
-    capability, errors,
+    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, Started,
+    StatusFlags, capability, errors,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend_statements::BackendStatements;
-use crate::channel::{Channel, Frame, ReadError, Scratch, Socket};
+use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::members::MemberRuntime;
 use crate::set_names::SetNames;
+use crate::socket::Socket;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
 pub(crate) const SHAPING: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
@@ -178,7 +179,11 @@ impl Connect<'_> {
         };
         let mut frame = Frame::default();
         login_packet(channel, &mut frame).await?;
-        let (greeting, mut login, mut answer) = ClientLogin::start(frame.payload(), &credentials)?;
+        let Started {
+            greeting,
+            mut login,
+            mut answer,
+        } = ClientLogin::start(frame.payload(), &credentials)?;
         loop {
             channel.queue(&mut frame.next_seq(), &answer);
             channel.flush().await?;

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use shardwright_wire::{PacketError, take_packet, write_packet};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::ReadBuf;
+
+use crate::socket::Socket;
 
 /// Bytes of a worker's scratch buffer, through which everything is read.
 pub(crate) const SCRATCH: usize = 64 * 1024;
@@ -22,28 +22,6 @@ pub(crate) struct Scratch(Rc<RefCell<Box<[u8]>>>);
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self(Rc::new(RefCell::new(vec![0; SCRATCH].into_boxed_slice())))
-    }
-}
-
-/// A stream of either kind.
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Socket {
-    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Socket::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Socket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
-    }
-
-    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self {
-            Socket::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Starting a proxy and ending it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,23 +9,21 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, setrlimit};
 use shardwright_mysqlite::Server;
-use shardwright_wire::{MysqlError, errors, write_packet};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::admin;
 use crate::control::{Control, RestoreError};
 use crate::failpoint::{FailPoints, UnknownFailPoint};
+use crate::listen_address::ListenAddress;
+use crate::listener;
 use crate::options::Options;
-use crate::shared::{Listener, Phase, Shared};
+use crate::shared::{Phase, Shared};
 use crate::store::{Store, StoreError};
-use crate::worker_handle::{NewSession, WorkerHandle};
+use crate::worker_handle::WorkerHandle;
 use crate::worker_thread;
 
 /// How often a drain looks whether sessions are left.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
-/// Pause after a failed accept: most likely there are no descriptors left.
-pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Admin connections at a time.
 const ADMIN_CONNECTIONS: usize = 64;
 
@@ -79,24 +77,25 @@ impl Proxy {
         let fail_points = FailPoints::from_environment()?;
         let store = Store::open(&options.data_dir)?;
         let control = Control::restore(store, &options, fail_points)?;
-        let listener = std::net::TcpListener::bind(options.listen).map_err(|source| StartError::Listen {
+        let listener = TcpListener::bind(options.listen).map_err(|source| StartError::Listen {
             address: options.listen,
             source,
         })?;
         listener.set_nonblocking(true)?;
         let listen = listener.local_addr()?;
+        let address = Arc::new(ListenAddress {
+            host: options.listen.ip().to_string(),
+            port: listen.port(),
+        });
         let shared = Arc::new(Shared::new(
             control,
             options.limits.clone(),
             options.server_version.clone(),
-            Listener {
-                host: options.listen.ip().to_string(),
-                port: listen.port(),
-            },
+            address.clone(),
         ));
         let workers = start_workers(&shared, options.workers)?;
         let (stop_accepting, stopped) = watch::channel(false);
-        let acceptor = start_acceptor(shared.clone(), listener, stopped)?;
+        let acceptor = listener::start(shared.clone(), address, listener, stopped)?;
         let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
@@ -138,77 +137,6 @@ fn start_workers(
         return Err(io::Error::other("workers were started twice").into());
     }
     Ok(threads)
-}
-
-fn start_acceptor(
-    shared: Arc<Shared>,
-    listener: std::net::TcpListener,
-    stopped: watch::Receiver<bool>,
-) -> Result<JoinHandle<()>, StartError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let listener = {
-        let _context = runtime.enter();
-        TcpListener::from_std(listener)?
-    };
-    let thread = std::thread::Builder::new()
-        .name("acceptor".to_owned())
-        .spawn(move || runtime.block_on(accept(&shared, &listener, stopped)))?;
-    Ok(thread)
-}
-
-async fn accept(shared: &Shared, listener: &TcpListener, mut stopped: watch::Receiver<bool>) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.changed() => return,
-        };
-        match accepted {
-            Ok((stream, peer)) => admit(shared, stream, peer),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Hands a connection to the worker with the fewest sessions, or says that there are too many.
-fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let permits = shared.session_permit().zip(shared.login_permit());
-    let Some((session_permit, login_permit)) = permits else {
-        return refuse(&stream, &errors::CON_COUNT_ERROR.with("Too many connections"));
-    };
-    let prepared = stream.set_nodelay(true).and_then(|()| stream.into_std());
-    let stream = match prepared {
-        Ok(stream) => stream,
-        Err(error) => {
-            tracing::debug!(%peer, %error, "a connection was gone before it began");
-            return;
-        }
-    };
-    let least_loaded = shared.workers().iter().min_by_key(|worker| worker.load());
-    if let Some(worker) = least_loaded {
-        worker.take_on(NewSession {
-            stream,
-            peer,
-            session_permit,
-            login_permit,
-        });
-    }
-}
-
-/// Says why and closes; one short write into an empty socket does not block, and who does not take it goes without.
-fn refuse(stream: &TcpStream, error: &MysqlError) {
-    let mut payload = Vec::new();
-    error.encode_before_greeting(&mut payload);
-    let mut packet = Vec::new();
-    write_packet(&mut packet, &mut 0, &payload);
-    if let Err(error) = stream.try_write(&packet) {
-        tracing::debug!(%error, "a client was not told that there are too many");
-    }
 }
 
 /// A proxy that serves. Dropping it stops it at once.

@@ -17,7 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::proxy::{ACCEPT_PAUSE, StartError};
+use crate::listener::ACCEPT_PAUSE;
+use crate::proxy::StartError;
 
 /// The longest message that clients keep: `MYSQL_ERRMSG_SIZE` of the client libraries is 512 with the terminator.
 const MAX_MESSAGE: usize = 511;

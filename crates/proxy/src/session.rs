@@ -40,6 +40,7 @@ mod wait;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shardwright_rules::SessionView;
 use shardwright_wire::{Command, DecodeError, MysqlError, errors};
@@ -54,6 +55,7 @@ use self::settings::Settings;
 use self::statements::SessionStatements;
 use self::wait::Woken;
 use crate::channel::{Channel, Frame};
+use crate::listen_address::ListenAddress;
 use crate::permit::Permit;
 use crate::shared::Phase;
 use crate::stats::bump;
@@ -76,6 +78,8 @@ struct Session {
     waker: Rc<SessionWaker>,
     /// Unique in its worker.
     number: u64,
+    /// Where the client connected to.
+    listener: Arc<ListenAddress>,
     client: Client,
     login: Login,
     settings: Settings,
@@ -90,6 +94,7 @@ struct Session {
 pub(crate) struct Arrival {
     pub(crate) channel: Channel,
     pub(crate) peer: SocketAddr,
+    pub(crate) listener: Arc<ListenAddress>,
     pub(crate) login_permit: Permit,
 }
 
@@ -98,6 +103,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, waker: Rc<SessionWaker>, number: u
     let Arrival {
         mut channel,
         peer,
+        listener,
         login_permit,
     } = arrival;
     let timeout = worker.shared.limits.handshake_timeout;
@@ -115,6 +121,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, waker: Rc<SessionWaker>, number: u
         worker,
         waker,
         number,
+        listener,
         client: Client::new(channel, accepted.capabilities),
         login: accepted.login,
         settings: Settings::new(accepted.schema),
@@ -203,7 +210,7 @@ impl Session {
 
     /// What routing may know of this session.
     fn view(&self) -> SessionView<'_> {
-        let listener = &self.worker.shared.listener;
+        let listener = &self.listener;
         SessionView {
             user: &self.login.user.name,
             schema: self.settings.schema.as_deref(),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use crate::control::Control;
+use crate::listen_address::ListenAddress;
 use crate::options::Limits;
 use crate::permit::Permit;
 use crate::worker_handle::WorkerHandle;
@@ -23,19 +24,13 @@ pub(crate) enum Phase {
     Stopping,
 }
 
-/// An address that clients connect to, as rules compare it.
-pub(crate) struct Listener {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
 /// Shared by the acceptor, the workers and the admin port.
 pub(crate) struct Shared {
     pub(crate) control: Control,
     pub(crate) limits: Limits,
     pub(crate) server_version: String,
     /// Where clients connect, as configured.
-    pub(crate) listener: Listener,
+    pub(crate) listener: Arc<ListenAddress>,
     pub(crate) started: Instant,
     pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
     phase: AtomicU8,
@@ -47,7 +42,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(control: Control, limits: Limits, server_version: String, listener: Listener) -> Self {
+    pub(crate) fn new(
+        control: Control,
+        limits: Limits,
+        server_version: String,
+        listener: Arc<ListenAddress>,
+    ) -> Self {
         Self {
             control,
             limits,

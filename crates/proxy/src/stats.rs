@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Address, Configuration, HostgroupId, Statement};
+use shardwright_rules::{Address, Configuration, HostgroupId, Rule, Statement};
 use shardwright_sql::DigestOptions;
 use shardwright_sql::digest::digest_into;
 
@@ -184,18 +184,34 @@ impl fmt::Display for Reason {
     }
 }
 
+/// A rule, whatever generation it is in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RuleKey {
+    pub(crate) id: u32,
+    pub(crate) address: Address,
+}
+
+impl RuleKey {
+    pub(crate) fn of(rule: &Rule) -> Self {
+        Self {
+            id: rule.id,
+            address: rule.address.clone(),
+        }
+    }
+}
+
 /// Hits by rule, in the order of the generation that is followed.
 #[derive(Default)]
 struct RuleHits {
     generation: i64,
-    keys: Arc<[(u32, Address)]>,
+    keys: Arc<[RuleKey]>,
     counts: Vec<u64>,
 }
 
 impl RuleHits {
     fn follow(&mut self, snapshot: &Snapshot) {
         let keys = rule_keys(&snapshot.configuration);
-        let mut old: FxHashMap<&(u32, Address), u64> = self
+        let mut old: FxHashMap<&RuleKey, u64> = self
             .keys
             .iter()
             .zip(self.counts.iter().copied())
@@ -214,8 +230,8 @@ impl RuleHits {
                 // A transaction that is older than the generation: its rules may be there still.
                 let rule = snapshot.configuration.graph.rules.get(position as usize);
                 rule.and_then(|rule| {
-                    let found = self.keys.binary_search_by_key(&rule.id, |(id, _)| *id).ok();
-                    found.filter(|&at| self.keys[at].1 == rule.address)
+                    let found = self.keys.binary_search_by_key(&rule.id, |key| key.id).ok();
+                    found.filter(|&at| self.keys[at].address == rule.address)
                 })
             };
             if let Some(count) = position.and_then(|position| self.counts.get_mut(position)) {
@@ -225,13 +241,8 @@ impl RuleHits {
     }
 }
 
-fn rule_keys(configuration: &Configuration) -> Arc<[(u32, Address)]> {
-    configuration
-        .graph
-        .rules
-        .iter()
-        .map(|rule| (rule.id, rule.address.clone()))
-        .collect()
+fn rule_keys(configuration: &Configuration) -> Arc<[RuleKey]> {
+    configuration.graph.rules.iter().map(RuleKey::of).collect()
 }
 
 /// A row of `stats_mysql_query_digest`.
@@ -325,7 +336,7 @@ impl DigestTable {
 /// The figures of one worker, or of all of them once merged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WorkerFigures {
-    pub(crate) rules: Vec<((u32, Address), u64)>,
+    pub(crate) rules: Vec<(RuleKey, u64)>,
     pub(crate) members: Vec<(u64, MemberCounters)>,
     pub(crate) idle: Vec<MemberFigures>,
     pub(crate) digests: Vec<DigestFigures>,
@@ -336,7 +347,7 @@ pub(crate) struct WorkerFigures {
 
 impl WorkerFigures {
     /// Hits by rule id and address.
-    pub(crate) fn rule_hits(figures: &[WorkerFigures]) -> FxHashMap<(u32, Address), u64> {
+    pub(crate) fn rule_hits(figures: &[WorkerFigures]) -> FxHashMap<RuleKey, u64> {
         sum(figures.iter().flat_map(|figures| figures.rules.iter().cloned()))
     }
 

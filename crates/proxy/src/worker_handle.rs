@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc as std_mpsc};
 
 use tokio::sync::mpsc;
 
+use crate::listen_address::ListenAddress;
 use crate::permit::Permit;
 use crate::stats::{DigestFigures, WorkerFigures};
 
@@ -27,6 +28,8 @@ pub(crate) enum Message {
 pub(crate) struct NewSession {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
+    /// Where it connected to.
+    pub(crate) listener: Arc<ListenAddress>,
     pub(crate) session_permit: Permit,
     pub(crate) login_permit: Permit,
 }

@@ -12,9 +12,10 @@ use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::channel::{Channel, Socket};
+use crate::channel::Channel;
 use crate::session;
 use crate::shared::{Phase, Shared};
+use crate::socket::Socket;
 use crate::stats::bump;
 use crate::worker::Worker;
 use crate::worker_handle::{Message, NewSession, WorkerHandle};
@@ -113,6 +114,7 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
         let arrival = session::Arrival {
             channel,
             peer: new.peer,
+            listener: new.listener,
             login_permit: new.login_permit,
         };
         session::serve(worker, waker, number, arrival).await;

@@ -93,6 +93,17 @@ pub enum ClientStep {
     },
 }
 
+/// A login at a backend that has begun.
+#[derive(Debug)]
+pub struct Started {
+    /// What the server said first.
+    pub greeting: Greeting,
+    /// The login.
+    pub login: ClientLogin,
+    /// The payload to send.
+    pub answer: Vec<u8>,
+}
+
 /// A login in progress at a backend.
 #[derive(Debug)]
 pub struct ClientLogin {
@@ -102,17 +113,14 @@ pub struct ClientLogin {
 }
 
 impl ClientLogin {
-    /// Takes the server's first payload and gives the greeting, the login and the payload to answer with.
+    /// Takes the server's first payload.
     ///
     /// The answer is for `mysql_native_password` whatever the server's default is: a server that wants another
     /// method for this user asks for it.
     ///
     /// # Errors
     /// [`ConnectError`], also when the server sends an error in place of a greeting.
-    pub fn start(
-        payload: &[u8],
-        credentials: &BackendCredentials,
-    ) -> Result<(Greeting, Self, Vec<u8>), ConnectError> {
+    pub fn start(payload: &[u8], credentials: &BackendCredentials) -> Result<Started, ConnectError> {
         if payload.first() == Some(&0xFF) {
             return Err(ConnectError::Refused(MysqlError::decode(payload)?));
         }
@@ -141,7 +149,11 @@ impl ClientLogin {
             capabilities,
             switches_left: 1,
         };
-        Ok((greeting, login, request.encode()))
+        Ok(Started {
+            greeting,
+            login,
+            answer: request.encode(),
+        })
     }
 
     /// Takes a further payload of the server.

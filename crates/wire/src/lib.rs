@@ -9,7 +9,6 @@
 //!   held in memory.
 
 pub mod auth;
-
 pub mod binary;
 mod bytes;
 pub mod capability;
@@ -31,7 +30,7 @@ mod session_track;
 pub mod statement;
 
 pub use bytes::DecodeError;
-pub use client_login::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, ConnectError};
+pub use client_login::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, ConnectError, Started};
 pub use column::ColumnDefinition;
 pub use command::{ChangeUser, Command, ResponseShape};
 pub use errors::{ErrorCode, MysqlError};

@@ -8,8 +8,7 @@ use shardwright_rules::tables::{self, Cell, Table, digest_text};
 use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule, User};
 
 use crate::shared::Shared;
-use crate::stats::Reason;
-use crate::stats::{DigestFigures, WorkerFigures};
+use crate::stats::{DigestFigures, Reason, RuleKey, WorkerFigures};
 
 type Rows = Vec<Vec<Value>>;
 
@@ -84,7 +83,7 @@ pub(super) fn rule_hits(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
     let rules = snapshot.configuration.graph.rules.iter();
     rules
         .map(|rule| {
-            let count = hits.get(&(rule.id, rule.address.clone())).copied().unwrap_or(0);
+            let count = hits.get(&RuleKey::of(rule)).copied().unwrap_or(0);
             vec![int(rule.id), int(count), text(rule.address.as_str())]
         })
         .collect()

@@ -167,9 +167,9 @@ impl RawClient {
             collation: 45,
             attributes: Vec::new(),
         };
-        let (_, mut login, answer) = ClientLogin::start(&client.packet().unwrap(), &credentials).unwrap();
-        client.send(1, &answer);
-        match login.on_payload(&client.packet().unwrap()).unwrap() {
+        let mut started = ClientLogin::start(&client.packet().unwrap(), &credentials).unwrap();
+        client.send(1, &started.answer);
+        match started.login.on_payload(&client.packet().unwrap()).unwrap() {
             ClientStep::Ready { .. } => client,
             ClientStep::Send(_) => panic!("the proxy asks again"),
         }

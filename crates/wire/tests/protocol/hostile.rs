@@ -72,7 +72,7 @@ proptest! {
             attributes: Vec::new(),
         };
         let _ = ClientLogin::start(&first, &credentials);
-        let (_, mut client, _) = ClientLogin::start(&greeting().encode(), &credentials).unwrap();
+        let mut client = ClientLogin::start(&greeting().encode(), &credentials).unwrap().login;
         let _ = (client.on_payload(&first), client.on_payload(&second));
     }
 

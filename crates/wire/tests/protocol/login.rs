@@ -3,7 +3,7 @@
 use shardwright_wire::auth::{NativeVerifier, PasswordHash, Scramble};
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, ConnectError, Greeting,
-    LoginAttempt, LoginStep, MysqlError, OkPacket, ServerLogin, StatusFlags, capability, errors,
+    LoginAttempt, LoginStep, MysqlError, OkPacket, ServerLogin, Started, StatusFlags, capability, errors,
 };
 
 fn credentials(secret: ClientSecret) -> BackendCredentials {
@@ -29,7 +29,11 @@ fn greeting() -> Greeting {
 
 /// The attempt that reaches the server, whatever method the client said first.
 fn attempt(greeting: &Greeting, credentials: &BackendCredentials) -> (ClientLogin, LoginAttempt) {
-    let (seen, client, answer) = ClientLogin::start(&greeting.encode(), credentials).unwrap();
+    let Started {
+        greeting: seen,
+        login: client,
+        answer,
+    } = ClientLogin::start(&greeting.encode(), credentials).unwrap();
     assert_eq!(&seen, greeting);
     match ServerLogin::new(greeting).on_payload(&answer).unwrap() {
         LoginStep::Attempt(attempt) => (client, attempt),
@@ -89,7 +93,11 @@ fn only_what_both_sides_can_is_spoken() {
 fn a_client_of_another_method_is_switched() {
     let greeting = greeting();
     let credentials = credentials(ClientSecret::Password(b"secret".to_vec()));
-    let (_, mut client, answer) = ClientLogin::start(&greeting.encode(), &credentials).unwrap();
+    let Started {
+        login: mut client,
+        answer,
+        ..
+    } = ClientLogin::start(&greeting.encode(), &credentials).unwrap();
     let shardwright_wire::ClientHello::Login(mut login) =
         shardwright_wire::ClientHello::decode(&answer).unwrap()
     else {
@@ -124,7 +132,9 @@ fn refusals_are_told_apart() {
         "{refused}"
     );
 
-    let (_, mut client, _) = ClientLogin::start(&greeting().encode(), &credentials).unwrap();
+    let mut client = ClientLogin::start(&greeting().encode(), &credentials)
+        .unwrap()
+        .login;
     let unsupported = client
         .on_payload(b"\xFEcaching_sha2_password\0abcdefghijklmnopqrst\0")
         .unwrap_err();
