@@ -62,13 +62,10 @@ impl Session {
         routed.requirements.asks = false;
         routed.requirements.begins = false;
         routed.requirements.is_work = false;
-        let mut held = match self.check_out(&routed.requirements).await {
+        let mut held = match self.obtain(&routed).await {
             Ok(held) => held,
             Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(error) = self.confirm(&mut held, &routed).await {
-            return self.unconfirmed(error, held, seq).await;
-        }
         let id = self.statements.next_id();
         let sent = route.rewritten.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
@@ -186,17 +183,17 @@ impl Session {
         };
         let routed = self.routed_statement(statement, route, None);
         pause(&routed.effects).await;
-        let mut held = match self.check_out(&routed.requirements).await {
+        let mut held = match self.obtain(&routed).await {
             Ok(held) => held,
             Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(error) = self.confirm(&mut held, &routed).await {
-            return self.unconfirmed(error, held, seq).await;
-        }
         self.note_table_change(statement.shape());
         let server_id = match self.prepared_on(&mut held, statement, route).await {
             Ok(server_id) => server_id,
-            Err(error) => return self.unconfirmed(error, held, seq).await,
+            Err(error) => {
+                self.return_unused(held, &error);
+                return self.not_checked_out(error, seq).await;
+            }
         };
         let Packets { bytes, next_seq } = self.execution(id, server_id, parameters, types);
         if next_seq != seq {

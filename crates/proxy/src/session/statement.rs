@@ -155,13 +155,10 @@ impl Session {
         shape: ResponseShape,
     ) -> Flow {
         let seq = frame.next_seq();
-        let mut held = match self.check_out(&routed.requirements).await {
+        let mut held = match self.obtain(routed).await {
             Ok(held) => held,
             Err(error) => return self.not_checked_out(error, seq).await,
         };
-        if let Err(error) = self.confirm(&mut held, routed).await {
-            return self.unconfirmed(error, held, seq).await;
-        }
         self.note_table_change(routed.statement.shape());
         let transmission = Transmission {
             bytes: frame.raw(),
@@ -236,12 +233,23 @@ impl Session {
             .or_else(|| self.diagnostics.previous.map(|previous| previous.hostgroup))
     }
 
-    /// A table was not what the router took it for: the client is told.
-    pub(super) async fn unconfirmed(&mut self, error: CheckoutError, held: Held, seq: u8) -> Flow {
-        if let CheckoutError::Refused(_) | CheckoutError::Rejected(_) = error {
+    /// A connection for a statement whose tables are what the router took them for.
+    pub(super) async fn obtain(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
+        let mut held = self.check_out(&routed.requirements).await?;
+        match self.confirm(&mut held, routed).await {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                self.return_unused(held, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Keeps or gives back a connection on which its statement does not run, unless the connection is lost.
+    pub(super) fn return_unused(&mut self, held: Held, error: &CheckoutError) {
+        if !matches!(error, CheckoutError::Fatal(_)) {
             self.held.keep_or_give(held, &self.worker.pool);
         }
-        self.not_checked_out(error, seq).await
     }
 
     /// No connection: the client is told.
