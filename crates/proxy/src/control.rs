@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::members::MemberRegistry;
 use crate::options::Options;
-use crate::snapshot::{Ingredients, Snapshot};
+use crate::snapshot::{BuildContext, Snapshot};
 use crate::store::{Store, StoreError};
 use crate::validate::Problem;
 
@@ -103,7 +103,7 @@ impl Control {
         fail_points: FailPoints,
     ) -> Result<Self, RestoreError> {
         let members = MemberRegistry::default();
-        let ingredients = Ingredients {
+        let context = BuildContext {
             members: &members,
             allow_secret_commands: options.allow_secret_commands,
         };
@@ -112,11 +112,9 @@ impl Control {
             Some(generation) => {
                 let number = generation.number;
                 let (snapshot, problems) =
-                    Snapshot::restore(&generation, &ingredients).map_err(|problems| {
-                        RestoreError::Invalid {
-                            generation: number,
-                            reason: listed(&problems),
-                        }
+                    Snapshot::restore(&generation, &context).map_err(|problems| RestoreError::Invalid {
+                        generation: number,
+                        reason: listed(&problems),
                     })?;
                 if snapshot.fingerprint != generation.fingerprint {
                     return Err(RestoreError::Damaged(number));
@@ -175,11 +173,11 @@ impl Control {
                 project,
             });
         }
-        let ingredients = Ingredients {
+        let context = BuildContext {
             members: &self.members,
             allow_secret_commands: self.allow_secret_commands,
         };
-        let snapshot = Snapshot::build(served.generation + 1, json, &ingredients)
+        let snapshot = Snapshot::build(served.generation + 1, json, &context)
             .map_err(ApplyError::Invalid)?
             .of_project(project);
         self.fail_points.reach(FailPoint::Validated);

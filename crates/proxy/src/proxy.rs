@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, setrlimit};
 use shardwright_mysqlite::Server;
@@ -22,8 +21,6 @@ use crate::store::{Store, StoreError};
 use crate::worker_handle::WorkerHandle;
 use crate::worker_thread;
 
-/// How often a drain looks whether sessions are left.
-const DRAIN_POLL: Duration = Duration::from_millis(10);
 /// Admin connections at a time.
 const ADMIN_CONNECTIONS: usize = 64;
 
@@ -166,19 +163,6 @@ impl RunningProxy {
         self.shared.sessions()
     }
 
-    /// Takes on no more sessions, lets those end that are in a transaction, and stops when all have ended or at the
-    /// deadline. `true` when all have ended.
-    pub fn drain(self, timeout: Duration) -> bool {
-        self.begin_drain();
-        let deadline = Instant::now() + timeout;
-        while self.shared.sessions() > 0 && Instant::now() < deadline {
-            std::thread::sleep(DRAIN_POLL);
-        }
-        let is_empty = self.shared.sessions() == 0;
-        self.shutdown();
-        is_empty
-    }
-
     /// Takes on no more sessions, and ends those that are not in a transaction.
     pub fn begin_drain(&self) {
         self.stop_accepting.send_replace(true);
@@ -188,11 +172,6 @@ impl RunningProxy {
     /// Cuts off every session and waits for the threads.
     pub fn shutdown(mut self) {
         self.stop();
-    }
-
-    /// Waits until the proxy ends, which another thread must bring about; returns at once when it has.
-    pub fn wait(mut self) {
-        self.join();
     }
 
     fn stop(&mut self) {

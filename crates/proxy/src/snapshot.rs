@@ -45,7 +45,7 @@ pub(crate) struct Snapshot {
 }
 
 /// What a snapshot is made with.
-pub(crate) struct Ingredients<'a> {
+pub(crate) struct BuildContext<'a> {
     pub(crate) members: &'a MemberRegistry,
     pub(crate) allow_secret_commands: bool,
 }
@@ -75,9 +75,9 @@ impl Snapshot {
     pub(crate) fn build(
         generation: i64,
         json: &str,
-        ingredients: &Ingredients<'_>,
+        context: &BuildContext<'_>,
     ) -> Result<Self, Vec<Problem>> {
-        let (snapshot, problems) = Self::build_leniently(generation, json, ingredients)?;
+        let (snapshot, problems) = Self::build_leniently(generation, json, context)?;
         if problems.is_empty() {
             Ok(snapshot)
         } else {
@@ -89,16 +89,16 @@ impl Snapshot {
     /// else works.
     pub(crate) fn restore(
         generation: &Generation,
-        ingredients: &Ingredients<'_>,
+        context: &BuildContext<'_>,
     ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
-        let built = Self::build_leniently(generation.number, &generation.configuration, ingredients);
+        let built = Self::build_leniently(generation.number, &generation.configuration, context);
         built.map(|(snapshot, problems)| (snapshot.of_project(generation.project.clone()), problems))
     }
 
     fn build_leniently(
         generation: i64,
         json: &str,
-        ingredients: &Ingredients<'_>,
+        context: &BuildContext<'_>,
     ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let configuration = Arc::new(validate::parse(json).map_err(|problem| vec![problem])?);
         let mut problems = validate::problems(&configuration);
@@ -113,7 +113,7 @@ impl Snapshot {
         }
         let mut users = FxHashMap::default();
         for user in &configuration.users {
-            let credentials = Credentials::resolve(user.password.as_ref(), ingredients.allow_secret_commands);
+            let credentials = Credentials::resolve(user.password.as_ref(), context.allow_secret_commands);
             let credentials = credentials
                 .map_err(|error| problems.push(Problem::new(user.address.as_str(), error.to_string())))
                 .ok();
@@ -134,7 +134,7 @@ impl Snapshot {
             json,
             router,
             users,
-            hostgroups: hostgroups(&configuration, ingredients.members),
+            hostgroups: hostgroups(&configuration, context.members),
             logical_schemas: logical_schemas(&configuration),
             is_time_dependent: is_time_dependent(&configuration),
             configuration,

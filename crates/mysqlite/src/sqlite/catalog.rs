@@ -19,7 +19,7 @@ const MAX_SCHEMAS: usize = 10_000;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Catalog {
-    /// Where schemas without a file of their own are kept. Files in WAL mode rather than memory: there, a transaction
+    /// Where schemas are kept. Files in WAL mode rather than memory: there, a transaction
     /// that writes would keep every reader waiting (sqlite3 memdb.c), which MySQL's does not.
     directory: TempDir,
     schemas: Mutex<Schemas>,
@@ -36,8 +36,6 @@ struct Schemas {
 pub(super) struct Schema {
     pub(super) name: String,
     pub(super) uri: String,
-    /// The schema goes with the server and need not survive a power failure.
-    pub(super) is_temporary: bool,
 }
 
 impl Catalog {
@@ -56,16 +54,7 @@ impl Catalog {
         }
         schemas.made += 1;
         let path = self.directory.path().join(format!("{}.db", schemas.made));
-        schemas.add(name, &path, true)
-    }
-
-    pub(super) fn add_file(&self, name: &str, path: &Path) -> Result<(), MysqlError> {
-        let mut schemas = self.lock();
-        if schemas.find(name).is_some() {
-            return Err(errors::DB_CREATE_EXISTS
-                .with(format_args!("Can't create database '{name}'; database exists")));
-        }
-        schemas.add(name, path, false)
+        schemas.add(name, &path)
     }
 
     /// `true` when there was such a schema. Sessions that use it keep it until they leave it.
@@ -99,7 +88,7 @@ impl Schemas {
         })
     }
 
-    fn add(&mut self, name: &str, path: &Path, is_temporary: bool) -> Result<(), MysqlError> {
+    fn add(&mut self, name: &str, path: &Path) -> Result<(), MysqlError> {
         // SQLite has the first two for itself.
         let is_reserved = ["main", "temp", INFORMATION_SCHEMA]
             .iter()
@@ -121,7 +110,6 @@ impl Schemas {
             Schema {
                 name: name.to_owned(),
                 uri,
-                is_temporary,
             },
         );
         Ok(())

@@ -1,4 +1,4 @@
-//! A backend that runs MySQL-flavoured SQL on SQLite: each schema is a database file, temporary or kept.
+//! A backend that runs MySQL-flavoured SQL on SQLite: each schema is a temporary database file.
 
 mod access;
 mod answers;
@@ -19,7 +19,6 @@ mod translate;
 mod variables;
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use shardwright_wire::MysqlError;
@@ -56,14 +55,6 @@ impl SqliteBackend {
     /// SQLite cannot open it, or there are too many.
     pub fn add_schema(&self, name: &str) -> Result<(), MysqlError> {
         self.catalog.add_temporary(name)
-    }
-
-    /// Adds a schema that is kept in a file, which is created when it is missing.
-    ///
-    /// # Errors
-    /// SQLite cannot open it, the schema exists already, or there are too many.
-    pub fn add_schema_file(&self, name: &str, path: &Path) -> Result<(), MysqlError> {
-        self.catalog.add_file(name, path)
     }
 
     /// Runs a script in a session of its own: statements that end with `;`, in `schema` where it is given.

@@ -32,10 +32,8 @@ impl SqliteSession {
         let sql = format!("ATTACH ? AS {}", quote_name(name));
         let attached = self.access.internally(|| {
             self.connection.execute(&sql, [schema.uri])?;
-            if schema.is_temporary {
-                self.connection.pragma_update(Some(name), "synchronous", "off")?;
-            }
-            Ok(())
+            // A schema goes with its server, and need not survive a power failure.
+            self.connection.pragma_update(Some(name), "synchronous", "off")
         });
         attached.map_err(|error: rusqlite::Error| sqlite_errors::statement(&error, None, None))?;
         self.attached.push(name.to_owned());

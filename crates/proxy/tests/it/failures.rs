@@ -218,6 +218,7 @@ fn a_drain_lets_transactions_end() {
     assert!(try_value(&mut idle, "SELECT 1").is_err());
     assert_eq!(value(&mut busy, "SELECT 1"), "1");
     busy.query_drop("COMMIT").unwrap();
-    assert!(running.drain(PATIENCE));
+    shardwright_testkit::eventually(PATIENCE, || running.sessions() == 0);
+    running.shutdown();
     assert!(try_value(&mut busy, "SELECT 1").is_err());
 }
