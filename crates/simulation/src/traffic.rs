@@ -44,7 +44,7 @@ pub enum Recorded {
     Statement,
     /// The prepared statement that was executed, with its question marks.
     Execution,
-    /// Without what its literals and comments were: a digest text with its hash, if that is told, or an execution of
+    /// Without what its literals and comments were: a digest text with its hash, if it is recorded, or an execution of
     /// which the log has not what was prepared.
     Digest(Option<u64>),
 }
@@ -238,7 +238,7 @@ impl Comparison {
             ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &speaker, hash),
             ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
             ([left, _], _) => {
-                let place = self.place_of_one(record, &speaker, usize::from(!left));
+                let place = self.destination_of(record, &speaker, usize::from(!left));
                 let way = match left {
                     true => (place, Destination::NoLogin),
                     false => (Destination::NoLogin, place),
@@ -275,7 +275,7 @@ impl Comparison {
         }
     }
 
-    fn place_of_one(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
+    fn destination_of(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
         let session = self.session(record, speaker, side);
         Destination::of(&self.sides[side].dispatch(&session, &statement, record.kind))

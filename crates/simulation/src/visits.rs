@@ -93,13 +93,13 @@ pub fn visits(
     let configuration = index.configuration();
     let chains = Chains::of(&configuration.graph.rules);
     let mut way = Vec::new();
-    let mut told = 0;
+    let mut shown = 0;
     for Asked { position, step } in asked(configuration, &chains, session, decision) {
         match step {
             Some(step) => {
                 let until = (step + 1).min(decision.path.len());
-                way.extend(decision.path[told..until].iter().cloned().map(Visit::Matched));
-                told = until;
+                way.extend(decision.path[shown..until].iter().cloned().map(Visit::Matched));
+                shown = until;
             }
             None => {
                 let rule = &configuration.graph.rules[position];
@@ -111,13 +111,14 @@ pub fn visits(
                         rule,
                         index.patterns(position),
                         session,
-                        (statement, configuration.digests()),
+                        statement,
+                        configuration.digests(),
                     ),
                 });
             }
         }
     }
-    way.extend(decision.path[told..].iter().cloned().map(Visit::Matched));
+    way.extend(decision.path[shown..].iter().cloned().map(Visit::Matched));
     way
 }
 
@@ -126,10 +127,11 @@ fn why_not(
     rule: &Rule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
+    statement: &Statement<'_>,
+    digests: Option<DigestOptions>,
 ) -> String {
     match &rule.body {
-        Body::Engine(row) => row_fails(row, patterns, session, (statement, digests)),
+        Body::Engine(row) => row_fails(row, patterns, session, statement, digests),
         Body::Native { scope, step } => scope_fails(scope, session).unwrap_or_else(|| match step {
             NativeStep::Map(map) => format!("no {} was found in the statement", map.key),
             NativeStep::Role(_) => "not a read that may leave the writer".to_owned(),
@@ -143,7 +145,8 @@ fn row_fails(
     row: &EngineRule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
+    statement: &Statement<'_>,
+    digests: Option<DigestOptions>,
 ) -> String {
     if let Some(why) = session_fails(row, session) {
         return why;
