@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_rules::Configuration;
-
 use crate::attempts::{Attempts, shown_text};
 use crate::example::Example;
 use crate::natives;
 use crate::paths::{self, JumpPath};
 use crate::question::{self, Goal, Posed};
 use crate::rule_set::RuleSet;
-use crate::session::Session;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
 
@@ -31,39 +28,6 @@ pub enum Verdict {
     SafetyNet,
     /// Not decided, because of this.
     Undecided(String),
-}
-
-/// Whether a statement can match a rule, and what shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Matching {
-    /// The evaluator matches the rule on this statement.
-    Shown {
-        /// Whose statement it is.
-        session: Box<Session>,
-        /// The statement.
-        statement: Vec<u8>,
-    },
-    /// Proved: no statement of any session matches it.
-    Never,
-    /// Neither is known: nothing was found, or a compiled rule is the net of its chain and not asked.
-    Unknown,
-}
-
-/// For every rule of a configuration, in its order: can a statement match it?
-#[must_use]
-pub fn matching(configuration: &Configuration) -> Vec<Matching> {
-    let set = RuleSet::of(configuration);
-    let structure = Structure::with_restarts(&set, set.iterations());
-    let reach = Reach::of(&set, &structure);
-    let verdicts = reach.verdicts.into_iter().map(|verdict| match verdict {
-        Verdict::Reached(example) => Matching::Shown {
-            session: Box::new(example.session),
-            statement: example.text,
-        },
-        Verdict::Never(_) | Verdict::NotAsked => Matching::Never,
-        Verdict::SafetyNet | Verdict::Undecided(_) => Matching::Unknown,
-    });
-    verdicts.collect()
 }
 
 /// The verdicts on every rule, by position.
