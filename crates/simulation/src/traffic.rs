@@ -18,7 +18,7 @@ use shardwright_sql::LexMode;
 
 use dependence::dependence;
 
-pub use read::{Format, MAX_STATEMENT_BYTES, ReadError, Unread, detect, read};
+pub use read::{Format, ReadError, Unread, detect, read};
 
 /// What a record says of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,12 +238,12 @@ impl Comparison {
             ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &speaker, hash),
             ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
             ([left, _], _) => {
-                let place = self.destination_of(record, &speaker, usize::from(!left));
-                let way = match left {
-                    true => (place, Destination::NoLogin),
-                    false => (Destination::NoLogin, place),
+                let destination = self.destination_of(record, &speaker, usize::from(!left));
+                let destinations = match left {
+                    true => (destination, Destination::NoLogin),
+                    false => (Destination::NoLogin, destination),
                 };
-                let share = self.moves.moved.entry(way).or_default();
+                let share = self.moves.moved.entry(destinations).or_default();
                 share.add(record.count, &speaker.user, record.text);
             }
         }
