@@ -42,8 +42,8 @@ use shardwright_prover::RuleSet;
 use shardwright_prover::Structure;
 use trials::Trial;
 
-/// What checks go by.
-pub(crate) struct Known<'k, 'c> {
+/// What every check reads.
+pub(crate) struct CheckContext<'k, 'c> {
     pub(crate) set: &'k RuleSet<'c>,
     pub(crate) structure: &'k Structure,
     pub(crate) reach: &'k Reach,
@@ -53,7 +53,7 @@ pub(crate) struct Known<'k, 'c> {
     pub(crate) families: Vec<Family>,
 }
 
-type Check = fn(&Known<'_, '_>, &mut Vec<Finding>);
+type Check = fn(&CheckContext<'_, '_>, &mut Vec<Finding>);
 
 const CHECKS: &[Check] = &[
     unreachable::check,
@@ -107,10 +107,10 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The findings of every check.
-pub(crate) fn all(known: &Known<'_, '_>) -> Vec<Finding> {
+pub(crate) fn all(context: &CheckContext<'_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for check in CHECKS {
-        check(known, &mut findings);
+        check(context, &mut findings);
     }
     findings
 }

@@ -16,7 +16,7 @@ use shardwright_rules::Configuration;
 pub use codes::CODES;
 pub use finding::Finding;
 
-use crate::checks::Known;
+use crate::checks::CheckContext;
 
 /// What an analysis came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +36,14 @@ pub fn analysis(configuration: &Configuration) -> Analysis {
     let set = RuleSet::of(configuration);
     let structure = Structure::with_restarts(&set, set.iterations());
     let reach = Reach::of(&set, &structure);
-    let known = Known {
+    let context = CheckContext {
         set: &set,
         structure: &structure,
         reach: &reach,
         trials: checks::trials::all(&set),
         families: checks::families::all(&set, &reach),
     };
-    let mut findings = checks::all(&known);
+    let mut findings = checks::all(&context);
     findings.sort_by(|a, b| {
         (a.code, &a.rule_ids, &a.address, &a.message).cmp(&(b.code, &b.rule_ids, &b.address, &b.message))
     });

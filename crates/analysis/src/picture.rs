@@ -23,8 +23,9 @@ pub struct Picture {
     pub chains: Vec<Chain>,
     /// By where they begin, in the order of their first rules.
     pub edges: Vec<Edge>,
-    /// Every place that an edge leads to and that is no chain.
-    pub places: Vec<Place>,
+    /// Every node that an edge leads to and that is no chain.
+    #[serde(rename = "places")]
+    pub exits: Vec<Exit>,
     /// Rows of fast routing.
     pub fast_routing: usize,
     /// Patterns that one statement can have evaluated at most; none where the restarts are too many to count.
@@ -77,9 +78,9 @@ pub struct Edge {
     pub first: u32,
 }
 
-/// A place where statements end.
+/// A node where statements leave the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct Exit {
     /// Which.
     pub node: Node,
     /// For people.
@@ -109,9 +110,9 @@ impl Picture {
                 edges.entry((*flag, Node::Default)).or_insert((0, 0));
             }
         }
-        let mut places: Vec<Node> = edges.keys().map(|(_, node)| *node).collect();
-        places.sort_unstable();
-        places.dedup();
+        let mut nodes: Vec<Node> = edges.keys().map(|(_, node)| *node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
         Self {
             engine: configuration.engine.name(),
             iterations: configuration.settings.query_processor_iterations,
@@ -120,10 +121,10 @@ impl Picture {
                 .map(|(flag, rules)| chain(flag, &rules, &costs))
                 .collect(),
             edges: in_order(edges),
-            places: places
+            exits: nodes
                 .into_iter()
                 .filter(|node| !matches!(node, Node::Chain(_)))
-                .map(|node| Place {
+                .map(|node| Exit {
                     node,
                     name: name(node, configuration),
                 })
@@ -139,8 +140,8 @@ impl Picture {
         if let Node::Chain(flag) = node {
             return format!("chain {flag}");
         }
-        let place = self.places.iter().find(|place| place.node == node);
-        place.map_or_else(String::new, |place| place.name.clone())
+        let exit = self.exits.iter().find(|exit| exit.node == node);
+        exit.map_or_else(String::new, |exit| exit.name.clone())
     }
 
     /// The edges of a chain.

@@ -30,8 +30,8 @@ pub(crate) struct Attempts<'s, 'c> {
     pub(crate) found: Vec<Option<Example>>,
     /// The one that worked last first.
     frames: Vec<Frame>,
-    /// Ways to blend, the one that worked last first.
-    ways: Vec<usize>,
+    /// Forms of blends, the one that worked last first.
+    blends: Vec<usize>,
     usual: Option<Session>,
 }
 
@@ -41,7 +41,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
             set,
             found: vec![None; set.rule_count()],
             frames: Vec::new(),
-            ways: (0..BLENDS).collect(),
+            blends: (0..BLENDS).collect(),
             usual: sessions(set).into_iter().next(),
         }
     }
@@ -129,10 +129,10 @@ impl<'s, 'c> Attempts<'s, 'c> {
         let session = session.bent_to(row, &self.set.mentioned);
         let before = entrance.map_or(&[][..], |example| &example.text);
         for at in 0..BLENDS {
-            let text = blend(self.ways[at], before, own);
+            let text = blend(self.blends[at], before, own);
             self.note(&session, &text);
             if self.found[position].is_some() {
-                self.ways[..=at].rotate_right(1);
+                self.blends[..=at].rotate_right(1);
                 self.learn(Example { session, text }, own);
                 return true;
             }

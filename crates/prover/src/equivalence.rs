@@ -120,15 +120,15 @@ pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
     let [left, right] = flags::without_idle([left, right]);
     let lookups = [Lookup::of(&left), Lookup::of(&right)];
     let pair = Pair { lookups: &lookups };
-    let mut found = Found::default();
-    let of_users = users::compare(&pair, &mut found);
+    let mut comparison = Comparison::default();
+    let of_users = users::compare(&pair, &mut comparison);
     let mut explorer = Explorer::new(&pair);
     for group in of_users.groups {
-        explorer.explore(&group, &mut found);
+        explorer.explore(&group, &mut comparison);
     }
-    steps::compare_engines(&pair, &mut found);
-    surroundings::compare(&pair, &mut found);
-    found.into_answer()
+    steps::compare_engines(&pair, &mut comparison);
+    surroundings::compare(&pair, &mut comparison);
+    comparison.into_answer()
 }
 
 /// Whether two outcomes are the same for the client and for the servers.
@@ -201,14 +201,14 @@ fn shown(session: &ComparedSession, text: &[u8], [left, right]: [Decision; 2]) -
     }
 }
 
-/// What was found on the way.
+/// What has been found of two configurations so far.
 #[derive(Default)]
-struct Found {
+struct Comparison {
     differences: Vec<Difference>,
     undecided: BTreeSet<String>,
 }
 
-impl Found {
+impl Comparison {
     fn add(&mut self, difference: Difference) {
         let same = |known: &Difference| {
             known.statement == difference.statement && known.session == difference.session

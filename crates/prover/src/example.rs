@@ -114,13 +114,13 @@ pub(crate) fn statements_of(digest: &[u8]) -> Vec<Vec<u8>> {
     statements
 }
 
-/// Ways to put what a rule matches into a statement that comes to its chain; see [`blend`].
+/// Forms in which to put what a rule matches into a statement that comes to its chain; see [`blend`].
 pub(crate) const BLENDS: usize = 8;
 
 /// A text that may carry what `own` matches to where `before` comes.
-pub(crate) fn blend(way: usize, before: &[u8], own: &[u8]) -> Vec<u8> {
+pub(crate) fn blend(form: usize, before: &[u8], own: &[u8]) -> Vec<u8> {
     let close: &[u8] = if own.ends_with(b"*/") { b"" } else { b" */" };
-    let parts: [&[u8]; 5] = match way {
+    let parts: [&[u8]; 5] = match form {
         0 => [own, b"", b"", b"", b""],
         1 => [before, b" ", own, b"", b""],
         2 => [own, b" ", before, b"", b""],

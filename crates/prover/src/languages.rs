@@ -256,12 +256,12 @@ impl Languages {
         if let Some(known) = self.answers.borrow().get(&question) {
             return known.clone();
         }
-        let answer = self.walk(&self.literals(&question.0, domain));
+        let answer = self.search(&self.literals(&question.0, domain));
         self.answers.borrow_mut().insert(question, answer.clone());
         answer
     }
 
-    fn walk(&self, literals: &[Literal<'_>]) -> Shortest {
+    fn search(&self, literals: &[Literal<'_>]) -> Shortest {
         let tuples = match self.tuples.get() < MOST_TUPLES {
             true => LIMITS.tuples,
             false => LATE_TUPLES,
@@ -288,7 +288,7 @@ impl Languages {
             automaton: &union,
             positive: false,
         });
-        self.walk(&literals)
+        self.search(&literals)
     }
 
     fn literals(&self, lits: &[Lit], domain: Domain) -> Vec<Literal<'_>> {

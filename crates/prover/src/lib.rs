@@ -2,8 +2,8 @@
 //!
 //! The crate answers questions about every statement of every session at once:
 //!
-//! * [`Reach`] and [`matching`]: can a statement match a rule?
-//! * [`decide_place`]: can a statement leave a chain without a rule that places it?
+//! * [`Reach`]: can a statement match a rule?
+//! * [`decide_position`]: can a statement leave a chain without a rule that places it?
 //! * [`equivalence`]: do two configurations route every statement alike?
 //! * [`properties`]: does a claim hold for every statement of a domain?
 //!
@@ -34,7 +34,7 @@ pub use condition::{Condition, Side, Term};
 pub use example::{Example, ORDINARY, sessions};
 pub use languages::{Domain, Languages, Lit, shortened};
 pub use question::{Goal, Question};
-pub use reach::{Matching, Reach, Verdict, catch_all, decide_place, matching};
+pub use reach::{Reach, Verdict, catch_all, decide_position};
 pub use rule_set::{RuleSet, without_literals};
 pub use session::{Mentioned, Session, USUAL_CLIENT, USUAL_LISTENER, given};
 pub use solver::{Answer, fallen_through, own_example};

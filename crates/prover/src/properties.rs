@@ -1,15 +1,15 @@
-//! Properties: what must hold for every statement of a domain, proved over the rules, refuted by a statement, or told
-//! to be undecided.
+//! Properties: what must hold for every statement of a domain, proved over the rules, refuted by a statement, or
+//! left undecided.
 //!
 //! A property is about *plain* statements of sessions outside of transactions: one statement in a text, without line
 //! comments, executable comments, or the engine's annotations, and none that ProxySQL answers by itself (`SET NAMES`,
-//! `USE`, COMMIT without a transaction). A proof walks the rules with sets of statements, larger
-//! where a condition cannot be told ([`ends`]); a counter-example is one that the evaluator was run on.
+//! `USE`, COMMIT without a transaction). A proof follows the rules with sets of statements, larger
+//! where a condition is not decided ([`outcomes`]); a counter-example is one that the evaluator was run on.
 
 mod claim;
-mod end;
-mod ends;
 mod native;
+mod outcome;
+mod outcomes;
 mod starts;
 mod state;
 mod statements;
@@ -22,8 +22,8 @@ use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView
 
 use crate::expectation::{Expected, Mismatch};
 use crate::session::{USUAL_CLIENT, USUAL_LISTENER};
-use end::End;
-use ends::Walker;
+use outcome::PossibleOutcome;
+use outcomes::OutcomeSearch;
 use starts::Starts;
 
 pub use claim::shard_of;
@@ -158,15 +158,15 @@ impl<'c> Prover<'c> {
     /// Whether the property holds.
     #[must_use]
     pub fn answer(&self, property: &Property<'_>) -> Answer {
-        let walker = Walker {
+        let search = OutcomeSearch {
             configuration: self.configuration,
             patterns: &self.patterns,
             starts: &self.starts,
         };
-        let ends = walker.ends(&property.domain);
-        let (reason, doubtful) = match &ends {
+        let outcomes = search.outcomes(&property.domain);
+        let (reason, doubtful) = match &outcomes {
             Err(reason) => (reason.clone(), Vec::new()),
-            Ok(ends) => match self.objection(property, ends) {
+            Ok(outcomes) => match self.objection(property, outcomes) {
                 None => return Answer::Proved,
                 Some(objection) => objection,
             },
@@ -181,13 +181,19 @@ impl<'c> Prover<'c> {
         }
     }
 
-    /// Why the ends do not prove the property, and the ends that are in doubt.
-    fn objection<'e>(&self, property: &Property<'_>, ends: &'e [End]) -> Option<(String, Vec<&'e End>)> {
+    /// Why the outcomes do not prove the property, and the outcomes that are in doubt.
+    fn objection<'e>(
+        &self,
+        property: &Property<'_>,
+        outcomes: &'e [PossibleOutcome],
+    ) -> Option<(String, Vec<&'e PossibleOutcome>)> {
         match &property.claim {
             Claim::Each(expected) => {
-                let doubtful: Vec<&End> = ends
+                let doubtful: Vec<&PossibleOutcome> = outcomes
                     .iter()
-                    .filter(|end| !claim::mismatches_of_end(self.configuration, expected, end).is_empty())
+                    .filter(|outcome| {
+                        !claim::mismatches_of_outcome(self.configuration, expected, outcome).is_empty()
+                    })
                     .collect();
                 let first = doubtful.first()?;
                 let reason = format!(
@@ -197,7 +203,7 @@ impl<'c> Prover<'c> {
                 );
                 Some((reason, doubtful))
             }
-            Claim::Disjoint => claim::meeting(self.configuration, ends).map(|(one, other)| {
+            Claim::Disjoint => claim::meeting(self.configuration, outcomes).map(|(one, other)| {
                 let reason = format!(
                     "the rules do not exclude that statements of {} and {} meet in one place",
                     one.shard_name(),

@@ -1,12 +1,12 @@
-//! A way turned into a question: which rules must match, and which must not.
+//! A path turned into a question: which rules must match, and which must not.
 
 use crate::condition::{Condition, Side, Term};
 use crate::languages::Lit;
-use crate::paths::Way;
+use crate::paths::JumpPath;
 use crate::rule_set::RuleSet;
 use crate::session::Session;
 
-/// Rewriting rules on one way that are told apart.
+/// Rewriting rules on one path that are told apart.
 const MOST_REWRITERS: usize = 6;
 /// Why a pattern over the statement is left out.
 const REWRITTEN: &str = "a rewrite before it";
@@ -27,7 +27,7 @@ pub(crate) struct Blocker {
     pub(crate) lits: Vec<(Side, Lit)>,
 }
 
-/// One way with its conditions.
+/// One path with its conditions.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) session: Session,
@@ -111,38 +111,38 @@ impl Question {
     }
 }
 
-/// A way either has a question or is refuted at once.
+/// A path either has a question or is refuted at once.
 #[derive(Debug)]
 pub(crate) enum Posed {
     Question(Box<Question>),
     /// These rules take everything, or there is nothing to take.
     Empty(Vec<usize>),
-    /// It cannot be told.
+    /// It is undecided, because of this.
     Undecided(String),
 }
 
-/// A rule on the way; patterns over the statement count only while nothing can have rewritten it.
+/// A rule on the path; patterns over the statement count only while nothing can have rewritten it.
 #[derive(Clone, Copy)]
 struct Member {
     position: usize,
     text_known: bool,
 }
 
-/// The questions of a way: one, or one for each rule that may be the last to see the client's text.
-pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
+/// The questions of a path: one, or one for each rule that may be the last to see the client's text.
+pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Posed> {
     let (mut must, mut must_not, mut rewriters) = (Vec::new(), Vec::new(), Vec::new());
-    for stretch in &way.stretches {
-        for &position in set.chain(stretch.flag) {
-            if (stretch.from..stretch.to).contains(&position) {
-                if set.takes(position, stretch.restarting) || places(set, goal, position) {
+    for segment in &path.segments {
+        for &position in set.chain(segment.flag) {
+            if (segment.from..segment.to).contains(&position) {
+                if set.takes(position, segment.restarting) || places_statement(set, goal, position) {
                     must_not.push(position);
                 } else if set.rewrites(position) {
                     rewriters.push(position);
                 }
             }
         }
-        if stretch.to < set.rule_count() {
-            must.push(stretch.to);
+        if segment.to < set.rule_count() {
+            must.push(segment.to);
         }
     }
     let goal_position = match goal {
@@ -153,8 +153,8 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         .iter()
         .filter(|&&position| Some(position) != goal_position && set.rewrites(position));
     let jump_rewrites = jumps.count() > 0;
-    // A restart asks earlier rules again, a cut way hides some: there any rewrite counts.
-    let anywhere = (set.iterations() > 0 || way.cut) && set.rewrites_anywhere;
+    // A restart asks earlier rules again, a cut path hides some: there any rewrite counts.
+    let anywhere = (set.iterations() > 0 || path.cut) && set.rewrites_anywhere;
     let known = |position: usize, first: Option<usize>| first.is_none_or(|first| position <= first);
     let members = |positions: &[usize], first: Option<usize>, all: bool| -> Vec<Member> {
         positions
@@ -168,7 +168,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
     if anywhere {
         return vec![pose(
             set,
-            way,
+            path,
             &members(&must, None, false),
             &members(&must_not, None, false),
         )];
@@ -176,7 +176,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
     if rewriters.is_empty() && !jump_rewrites {
         return vec![pose(
             set,
-            way,
+            path,
             &members(&must, None, true),
             &members(&must_not, None, true),
         )];
@@ -186,7 +186,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         let first = rewriters.iter().copied().chain(rewriting_jumps).min();
         return vec![pose(
             set,
-            way,
+            path,
             &members(&must, first, true),
             &members(&must_not, first, true),
         )];
@@ -194,7 +194,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
     let avoided = [must_not.clone(), rewriters.clone()].concat();
     let mut posed = vec![pose(
         set,
-        way,
+        path,
         &members(&must, None, true),
         &members(&avoided, None, true),
     )];
@@ -204,7 +204,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
         let first = Some(rewriter);
         posed.push(pose(
             set,
-            way,
+            path,
             &members(&with, first, true),
             &members(&must_not, first, true),
         ));
@@ -213,7 +213,7 @@ pub(crate) fn of_way(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Vec<Posed> {
 }
 
 /// Whether a match places the statement, where the goal is that nothing does.
-fn places(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
+fn places_statement(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
     let row = set.row(position);
     matches!(goal, Goal::FallThrough(_))
         && row.is_some_and(|row| {
@@ -221,7 +221,7 @@ fn places(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
         })
 }
 
-fn pose(set: &RuleSet<'_>, way: &Way, must: &[Member], must_not: &[Member]) -> Posed {
+fn pose(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]) -> Posed {
     let row = |member: &Member| set.row(member.position);
     let session = Session::meeting(
         set.configuration,
@@ -236,14 +236,16 @@ fn pose(set: &RuleSet<'_>, way: &Way, must: &[Member], must_not: &[Member]) -> P
             Posed::Empty(Vec::new())
         };
     };
-    let first = way.stretches.first().map_or(0, |stretch| stretch.flag);
+    let first = path.segments.first().map_or(0, |segment| segment.flag);
     session.flag = if set.start_flags.contains(&first) {
         first
     } else {
         0
     };
     let mut question = Question::of(session);
-    question.left_out = way.cut.then(|| "restarts that are used up in a cycle".to_owned());
+    question.left_out = path
+        .cut
+        .then(|| "restarts that are used up in a cycle".to_owned());
     for member in must {
         let Some(condition) = &set.conditions[member.position] else {
             question.leaves_out("a step of the bundled engine");

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_rules::Configuration;
-
 use crate::attempts::{Attempts, shown_text};
 use crate::example::Example;
 use crate::natives;
-use crate::paths::{self, Way};
+use crate::paths::{self, JumpPath};
 use crate::question::{self, Goal, Posed};
 use crate::rule_set::RuleSet;
-use crate::session::Session;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
 
@@ -33,39 +30,6 @@ pub enum Verdict {
     Undecided(String),
 }
 
-/// Whether a statement can match a rule, and what shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Matching {
-    /// The evaluator matches the rule on this statement.
-    Shown {
-        /// Whose statement it is.
-        session: Box<Session>,
-        /// The statement.
-        statement: Vec<u8>,
-    },
-    /// Proved: no statement of any session matches it.
-    Never,
-    /// Neither is known: nothing was found, or a compiled rule is the net of its chain and not asked.
-    Unknown,
-}
-
-/// For every rule of a configuration, in its order: can a statement match it?
-#[must_use]
-pub fn matching(configuration: &Configuration) -> Vec<Matching> {
-    let set = RuleSet::of(configuration);
-    let structure = Structure::with_restarts(&set, set.iterations());
-    let reach = Reach::of(&set, &structure);
-    let verdicts = reach.verdicts.into_iter().map(|verdict| match verdict {
-        Verdict::Reached(example) => Matching::Shown {
-            session: Box::new(example.session),
-            statement: example.text,
-        },
-        Verdict::Never(_) | Verdict::NotAsked => Matching::Never,
-        Verdict::SafetyNet | Verdict::Undecided(_) => Matching::Unknown,
-    });
-    verdicts.collect()
-}
-
 /// The verdicts on every rule, by position.
 #[derive(Debug)]
 pub struct Reach {
@@ -78,7 +42,7 @@ impl Reach {
     pub fn of(set: &RuleSet<'_>, structure: &Structure) -> Self {
         let mut attempts = Attempts::new(set);
         attempts.try_ordinary();
-        // A statement found for a rule far behind also shows the way to the chains that it passed.
+        // A statement found for a rule far behind also shows how to get to the chains that it passed.
         let mut tried = vec![None; set.rule_count()];
         for _ in 0..MOST_PASSES {
             let before = attempts.found.iter().flatten().count();
@@ -182,7 +146,7 @@ impl Attempts<'_, '_> {
         {
             return Verdict::Reached(Box::new(example));
         }
-        match decide_place(set, set.flag_in(position), position, Goal::Match(position)) {
+        match decide_position(set, set.flag_in(position), position, Goal::Match(position)) {
             Answer::Witness(example) => {
                 self.found_otherwise(position, &example);
                 Verdict::Reached(Box::new(example))
@@ -202,22 +166,22 @@ fn catch_all_before(set: &RuleSet<'_>, position: usize) -> Option<usize> {
 /// The same for the end of a chain, where `to` is the number of rules.
 pub fn catch_all(set: &RuleSet<'_>, flag: u32, to: usize) -> Option<usize> {
     let end = paths::common_end(set, flag, to);
-    let stretch = end.stretches.first()?;
-    let chain = set.chain(stretch.flag).iter().copied();
-    let mut before = chain.filter(|earlier| (stretch.from..stretch.to).contains(earlier));
-    before.find(|&earlier| set.takes(earlier, stretch.restarting) && set.takes_any_text(earlier))
+    let segment = end.segments.first()?;
+    let chain = set.chain(segment.flag).iter().copied();
+    let mut before = chain.filter(|earlier| (segment.from..segment.to).contains(earlier));
+    before.find(|&earlier| set.takes(earlier, segment.restarting) && set.takes_any_text(earlier))
 }
 
-/// Asks about every way to a place; its own chain alone first, which is cheap and usually enough for a proof.
-pub fn decide_place(set: &RuleSet<'_>, flag: u32, to: usize, goal: Goal) -> Answer {
+/// Asks about every path to a position; its own chain alone first, which is cheap and usually enough for a proof.
+pub fn decide_position(set: &RuleSet<'_>, flag: u32, to: usize, goal: Goal) -> Answer {
     if let Answer::Empty(takers) = ask(set, &paths::common_end(set, flag, to), goal) {
         return Answer::Empty(takers);
     }
-    let ways = paths::to_place(set, flag, to);
+    let paths = paths::leading_to(set, flag, to);
     let mut takers = BTreeSet::new();
-    let mut undecided = (!ways.complete).then(|| "the number of ways that lead to it".to_owned());
-    for way in &ways.ways {
-        match ask(set, way, goal) {
+    let mut undecided = (!paths.complete).then(|| "the number of ways that lead to it".to_owned());
+    for path in &paths.paths {
+        match ask(set, path, goal) {
             Answer::Witness(example) => return Answer::Witness(example),
             Answer::Empty(more) => takers.extend(more),
             Answer::Undecided(reason) => {
@@ -228,10 +192,10 @@ pub fn decide_place(set: &RuleSet<'_>, flag: u32, to: usize, goal: Goal) -> Answ
     undecided.map_or_else(|| Answer::Empty(takers.into_iter().collect()), Answer::Undecided)
 }
 
-fn ask(set: &RuleSet<'_>, way: &Way, goal: Goal) -> Answer {
+fn ask(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Answer {
     let mut takers = BTreeSet::new();
     let mut undecided = None;
-    for posed in question::of_way(set, way, goal) {
+    for posed in question::of_path(set, path, goal) {
         let answer = match posed {
             Posed::Empty(positions) => Answer::Empty(positions),
             Posed::Undecided(reason) => Answer::Undecided(reason),

@@ -49,7 +49,7 @@ use crate::rule_set::RuleSet;
 const MOST_APART: usize = 24;
 /// Rounds of one question.
 const MOST_ROUNDS: usize = 40;
-/// Rules on one way with patterns over both texts.
+/// Rules on one path with patterns over both texts.
 const MOST_BRANCHES: usize = 4;
 
 /// What became of a question.
@@ -80,41 +80,41 @@ enum Round {
 }
 
 /// What a question is asked of.
-pub(crate) struct Hunt<'h> {
-    pub(crate) languages: &'h Languages,
+pub(crate) struct Target<'t> {
+    pub(crate) languages: &'t Languages,
     /// How digests are made.
     pub(crate) digests: DigestOptions,
     /// Whether the evaluator takes a statement where it shall go.
-    pub(crate) reaches: &'h dyn Fn(&Example) -> bool,
+    pub(crate) reaches: &'t dyn Fn(&Example) -> bool,
 }
 
 /// A statement that reaches the goal.
 pub(crate) fn solve(set: &RuleSet<'_>, question: &Question, goal: Goal) -> Answer {
-    let hunt = Hunt {
+    let target = Target {
         languages: &set.languages,
         digests: set.configuration.digests().unwrap_or_default(),
         reaches: &|example| reaches(set, goal, &set.decide(&example.session, &example.text)),
     };
-    hunt_for(&hunt, question)
+    solve_for(&target, question)
 }
 
-/// A statement that satisfies a question and reaches what is hunted for.
-pub(crate) fn hunt_for(hunt: &Hunt<'_>, question: &Question) -> Answer {
+/// A statement that satisfies a question and reaches what the target accepts.
+pub(crate) fn solve_for(target: &Target<'_>, question: &Question) -> Answer {
     // Most questions end here, with a statement that reads well.
     let texts = || ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
     if let Round::Witness(example) =
-        try_texts(hunt, question, &question.digest, &question.text, texts(), None)
+        try_texts(target, question, &question.digest, &question.text, texts(), None)
     {
         return Answer::Witness(example);
     }
-    refine(hunt, question, Vec::new(), MOST_BRANCHES)
+    refine(target, question, Vec::new(), MOST_BRANCHES)
 }
 
-fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches: usize) -> Answer {
+fn refine(target: &Target<'_>, question: &Question, mut added: Vec<Added>, branches: usize) -> Answer {
     for _ in 0..MOST_ROUNDS {
-        let blocker = match round(hunt, question, &added) {
+        let blocker = match round(target, question, &added) {
             Round::Witness(example) => return Answer::Witness(example),
-            Round::Empty => return Answer::Empty(minimal(hunt, question, added)),
+            Round::Empty => return Answer::Empty(minimal(target, question, added)),
             Round::Failed(reason) => return Answer::Undecided(reason),
             Round::TakenBy(at) => &question.blockers[at],
         };
@@ -126,7 +126,7 @@ fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches:
                 lit: lit.negated(),
             }),
             lits if branches > 0 => {
-                return branch(hunt, question, &added, blocker.position, lits, branches - 1);
+                return branch(target, question, &added, blocker.position, lits, branches - 1);
             }
             _ => {
                 return Answer::Undecided(
@@ -135,7 +135,7 @@ fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches:
             }
         }
         if added.len() >= MOST_APART {
-            return all_at_once(hunt, question);
+            return all_at_once(target, question);
         }
     }
     Answer::Undecided("too many rules take part".to_owned())
@@ -143,7 +143,7 @@ fn refine(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>, branches:
 
 /// A rule with patterns over both texts does not match if one of them fails: each is tried.
 fn branch(
-    hunt: &Hunt<'_>,
+    target: &Target<'_>,
     question: &Question,
     added: &[Added],
     position: usize,
@@ -160,7 +160,7 @@ fn branch(
             lit: lit.negated(),
         });
         // One branch is enough for a statement; a proof needs all of them.
-        match refine(hunt, question, with, branches) {
+        match refine(target, question, with, branches) {
             Answer::Witness(example) => return Answer::Witness(example),
             Answer::Empty(more) => takers.extend(more),
             Answer::Undecided(reason) => undecided = Some(reason),
@@ -182,9 +182,9 @@ fn sides(question: &Question, added: &[Added]) -> (Vec<Lit>, Vec<Lit>) {
     (of(Side::Digest, &question.digest), of(Side::Text, &question.text))
 }
 
-fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
+fn round(target: &Target<'_>, question: &Question, added: &[Added]) -> Round {
     let (digest, text) = sides(question, added);
-    let languages = hunt.languages;
+    let languages = target.languages;
     let limit = |_| languages.limit_reached().to_owned();
     // A side beyond the limits does not end the round: the other side alone may be empty.
     let mut failed = None;
@@ -219,13 +219,13 @@ fn round(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> Round {
         texts.extend(languages.shortest(&both, Domain::PlainDigest).ok().flatten());
     }
     if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain.or(of_digest.ok().flatten())) {
-        texts.extend((0..BLENDS).map(|way| blend(way, &plain, &of_text)));
+        texts.extend((0..BLENDS).map(|form| blend(form, &plain, &of_text)));
     }
-    try_texts(hunt, question, &digest, &text, texts, failed)
+    try_texts(target, question, &digest, &text, texts, failed)
 }
 
 fn try_texts(
-    hunt: &Hunt<'_>,
+    target: &Target<'_>,
     question: &Question,
     digest: &[Lit],
     text: &[Lit],
@@ -235,21 +235,22 @@ fn try_texts(
     let mut taken_by = None;
     let mut astray = false;
     for candidate in texts {
-        let of_digest = Digest::with(&candidate, &hunt.digests).text;
+        let of_digest = Digest::with(&candidate, &target.digests).text;
         let (of_digest, of_text) = (
-            hunt.languages.subject(&of_digest),
-            hunt.languages.subject(&candidate),
+            target.languages.subject(&of_digest),
+            target.languages.subject(&candidate),
         );
-        let holds =
-            |lits: &[Lit], subject: &Subject<'_>| lits.iter().all(|&lit| hunt.languages.holds(lit, subject));
+        let holds = |lits: &[Lit], subject: &Subject<'_>| {
+            lits.iter().all(|&lit| target.languages.holds(lit, subject))
+        };
         // The automata leave out what is of unknown language, and a text need not be its own digest.
         if !holds(digest, &of_digest) || !holds(text, &of_text) {
             continue;
         }
         let blocks = |blocker: &Blocker| {
             blocker.lits.iter().all(|&(side, lit)| match side {
-                Side::Digest => hunt.languages.holds(lit, &of_digest),
-                Side::Text => hunt.languages.holds(lit, &of_text),
+                Side::Digest => target.languages.holds(lit, &of_digest),
+                Side::Text => target.languages.holds(lit, &of_text),
             })
         };
         if let Some(at) = question.blockers.iter().position(blocks) {
@@ -260,19 +261,19 @@ fn try_texts(
             session: question.session.clone(),
             text: candidate.clone(),
         };
-        if (hunt.reaches)(&example) {
-            return Round::Witness(plainer(hunt, spaced(hunt, question, example)));
+        if (target.reaches)(&example) {
+            return Round::Witness(plainer(target, spaced(target, question, example)));
         }
         astray = true;
     }
     if let Some(at) = taken_by {
         return Round::TakenBy(at);
     }
-    Round::Failed(reason(hunt, question, digest, text, failed, astray))
+    Round::Failed(reason(target, question, digest, text, failed, astray))
 }
 
 fn reason(
-    hunt: &Hunt<'_>,
+    target: &Target<'_>,
     question: &Question,
     digest: &[Lit],
     text: &[Lit],
@@ -283,7 +284,7 @@ fn reason(
         digest
             .iter()
             .chain(text)
-            .find_map(|&lit| hunt.languages.unknown(lit))
+            .find_map(|&lit| target.languages.unknown(lit))
     };
     if let Some(reason) = question.left_out.clone().or(failed).or_else(unknown) {
         return reason;
@@ -322,11 +323,11 @@ pub fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u32> {
 }
 
 /// The same with a blank between words that different patterns ask for, where that works.
-fn spaced(hunt: &Hunt<'_>, question: &Question, mut example: Example) -> Example {
+fn spaced(target: &Target<'_>, question: &Question, mut example: Example) -> Example {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     for &lit in question.digest.iter().chain(&question.text) {
         // Where the pattern's own words stand in the text.
-        let Some(own) = hunt.languages.sample(lit).filter(|own| !own.is_empty()) else {
+        let Some(own) = target.languages.sample(lit).filter(|own| !own.is_empty()) else {
             continue;
         };
         let Some(first) = memmem::find(&example.text, &own) else {
@@ -341,7 +342,7 @@ fn spaced(hunt: &Hunt<'_>, question: &Question, mut example: Example) -> Example
                 text: [&text[..at], b" ", &text[at..]].concat(),
                 ..example.clone()
             };
-            if (hunt.reaches)(&spaced) {
+            if (target.reaches)(&spaced) {
                 example = spaced;
             }
         }
@@ -350,7 +351,7 @@ fn spaced(hunt: &Hunt<'_>, question: &Question, mut example: Example) -> Example
 }
 
 /// The same in an ordinary statement, where that works.
-fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
+fn plainer(target: &Target<'_>, example: Example) -> Example {
     let text = &example.text;
     if ORDINARY.iter().any(|usual| usual.as_bytes() == text) {
         return example;
@@ -360,7 +361,7 @@ fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
             text: text.as_bytes().to_vec(),
             ..example.clone()
         });
-        return usual.find(|usual| (hunt.reaches)(usual)).unwrap_or(example);
+        return usual.find(|usual| (target.reaches)(usual)).unwrap_or(example);
     }
     let ordinary = [
         [b"/* ", text.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat(),
@@ -384,7 +385,7 @@ fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
             text,
             ..example.clone()
         };
-        if (hunt.reaches)(&plainer) {
+        if (target.reaches)(&plainer) {
             return plainer;
         }
     }
@@ -393,12 +394,12 @@ fn plainer(hunt: &Hunt<'_>, example: Example) -> Example {
 
 /// Drops what the proof does not need. Fewer conditions leave more texts, so what is needed once stays
 /// needed: after one pass, nothing more can be dropped.
-fn minimal(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
+fn minimal(target: &Target<'_>, question: &Question, mut added: Vec<Added>) -> Vec<usize> {
     let mut at = 0;
     while at < added.len() {
         let mut without = added.clone();
         without.remove(at);
-        if is_empty(hunt, question, &without) {
+        if is_empty(target, question, &without) {
             added = without;
         } else {
             at += 1;
@@ -410,14 +411,14 @@ fn minimal(hunt: &Hunt<'_>, question: &Question, mut added: Vec<Added>) -> Vec<u
     positions
 }
 
-fn is_empty(hunt: &Hunt<'_>, question: &Question, added: &[Added]) -> bool {
+fn is_empty(target: &Target<'_>, question: &Question, added: &[Added]) -> bool {
     let (digest, text) = sides(question, added);
-    matches!(hunt.languages.shortest(&digest, Domain::Digest), Ok(None))
-        || matches!(hunt.languages.shortest(&text, Domain::Text), Ok(None))
+    matches!(target.languages.shortest(&digest, Domain::Digest), Ok(None))
+        || matches!(target.languages.shortest(&text, Domain::Text), Ok(None))
 }
 
 /// Every rule with one pattern at once: the texts outside of all of them.
-fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
+fn all_at_once(target: &Target<'_>, question: &Question) -> Answer {
     let mut texts = Vec::new();
     for side in [Side::Digest, Side::Text] {
         let (lits, domain, other) = match side {
@@ -431,7 +432,7 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
             if let &[(of, lit)] = blocker.lits.as_slice()
                 && of == side
                 && lit.positive
-                && hunt.languages.unknown(lit).is_none()
+                && target.languages.unknown(lit).is_none()
             {
                 positions.push(blocker.position);
                 excluded.push(lit.language);
@@ -440,7 +441,7 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
         if excluded.is_empty() {
             continue;
         }
-        match hunt.languages.shortest_outside(lits, &excluded, domain) {
+        match target.languages.shortest_outside(lits, &excluded, domain) {
             Ok(None) => return Answer::Empty(positions),
             Ok(Some(text)) if other.is_empty() => {
                 if side == Side::Digest {
@@ -451,7 +452,7 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
             Ok(Some(_)) | Err(_) => {}
         }
     }
-    match try_texts(hunt, question, &question.digest, &question.text, texts, None) {
+    match try_texts(target, question, &question.digest, &question.text, texts, None) {
         Round::Witness(example) => Answer::Witness(example),
         _ => Answer::Undecided("many rules take part".to_owned()),
     }
@@ -459,8 +460,8 @@ fn all_at_once(hunt: &Hunt<'_>, question: &Question) -> Answer {
 
 /// A statement that satisfies the rule's own conditions, wherever it goes.
 pub fn own_example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
-    let way = crate::paths::alone(set, position);
-    let posed = crate::question::of_way(set, &way, Goal::Match(position))
+    let path = crate::paths::alone(set, position);
+    let posed = crate::question::of_path(set, &path, Goal::Match(position))
         .into_iter()
         .next()?;
     let crate::question::Posed::Question(question) = posed else {

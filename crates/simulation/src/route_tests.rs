@@ -57,7 +57,7 @@ impl<'c> Runner<'c> {
     /// What does not hold in a case; the session goes on behind a failure as it would for a client.
     #[must_use]
     pub fn run(&self, case: &Case<'_>) -> Vec<Failure> {
-        self.walk(
+        self.run_with(
             case,
             |session, statement| self.table.decide(session, statement),
             |_, _, _| {},
@@ -71,14 +71,14 @@ impl<'c> Runner<'c> {
         case: &Case<'_>,
         see: impl FnMut(&SessionView<'_>, &Statement<'_>, &Decision),
     ) -> Vec<Failure> {
-        self.walk(
+        self.run_with(
             case,
             |session, statement| self.table.explain(session, statement),
             see,
         )
     }
 
-    fn walk(
+    fn run_with(
         &self,
         case: &Case<'_>,
         decide: impl Fn(&SessionView<'_>, &Statement<'_>) -> Decision,

@@ -46,8 +46,8 @@ pub struct Sent {
     pub flag: u32,
     /// What became of it.
     pub decision: Decision,
-    /// Its way through the rules.
-    pub way: Vec<Visit>,
+    /// The rules that it met.
+    pub visits: Vec<Visit>,
 }
 
 /// The statements of a text, which semicolons separate; the comments before a statement are part of it, and so are blanks that
@@ -113,15 +113,15 @@ pub fn send(
         let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
             .sent_as(step.command.sent_as());
         let view = session.view(&step);
-        let (decision, way) = match &text {
+        let (decision, visited) = match &text {
             Ok(_) => {
                 let decision = evaluator.decide(&view, &statement);
-                let mut way = visits(&evaluator, &view, &statement, &decision);
+                let mut visited = visits(&evaluator, &view, &statement, &decision);
                 if !scripted.values.is_empty() {
                     let filled = with_values(statement.text(), &scripted.values);
-                    note_values(&evaluator, &filled, &mut way);
+                    note_values(&evaluator, &filled, &mut visited);
                 }
-                (decision, way)
+                (decision, visited)
             }
             Err(refused) => (refused.decision(), Vec::new()),
         };
@@ -133,7 +133,7 @@ pub fn send(
             transaction: view.transaction.map(|transaction| transaction.hostgroup),
             flag: view.next_query_flag_in.unwrap_or(0),
             decision,
-            way,
+            visits: visited,
         };
         session.after(step.command, &statement, &before.decision.outcome);
         sent.push(before);

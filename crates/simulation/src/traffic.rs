@@ -18,7 +18,7 @@ use shardwright_sql::LexMode;
 
 use dependence::dependence;
 
-pub use read::{Format, MAX_STATEMENT_BYTES, ReadError, Unread, detect, read};
+pub use read::{Format, ReadError, Unread, detect, read};
 
 /// What a record says of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Recorded {
     Statement,
     /// The prepared statement that was executed, with its question marks.
     Execution,
-    /// Without what its literals and comments were: a digest text with its hash, if that is told, or an execution of
+    /// Without what its literals and comments were: a digest text with its hash, if it is recorded, or an execution of
     /// which the log has not what was prepared.
     Digest(Option<u64>),
 }
@@ -238,12 +238,12 @@ impl Comparison {
             ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &speaker, hash),
             ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
             ([left, _], _) => {
-                let place = self.place_of_one(record, &speaker, usize::from(!left));
-                let way = match left {
-                    true => (place, Destination::NoLogin),
-                    false => (Destination::NoLogin, place),
+                let destination = self.destination_of(record, &speaker, usize::from(!left));
+                let destinations = match left {
+                    true => (destination, Destination::NoLogin),
+                    false => (Destination::NoLogin, destination),
                 };
-                let share = self.moves.moved.entry(way).or_default();
+                let share = self.moves.moved.entry(destinations).or_default();
                 share.add(record.count, &speaker.user, record.text);
             }
         }
@@ -275,7 +275,7 @@ impl Comparison {
         }
     }
 
-    fn place_of_one(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
+    fn destination_of(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
         let session = self.session(record, speaker, side);
         Destination::of(&self.sides[side].dispatch(&session, &statement, record.kind))

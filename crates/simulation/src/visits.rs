@@ -8,7 +8,7 @@ use shardwright_rules::{
 };
 use shardwright_sql::DigestOptions;
 
-/// A line of the way of a statement through the rules.
+/// A rule that a statement met, or something else that decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visit {
     /// A rule matched, or something else decided, as [`Decision::path`] has it.
@@ -33,7 +33,7 @@ pub(crate) struct Asked {
     pub(crate) step: Option<usize>,
 }
 
-/// Every rule that was asked on the way to a decision with a path, in order.
+/// Every rule that was asked before a decision with a path, in order.
 pub(crate) fn asked(
     configuration: &Configuration,
     chains: &Chains,
@@ -83,7 +83,7 @@ pub(crate) fn asked(
     asked
 }
 
-/// The whole way of a statement: what matched, and between it what did not and why. `decision` has a path.
+/// All that a statement met: what matched, and between it what did not and why. `decision` has a path.
 pub fn visits(
     index: &impl Index,
     session: &SessionView<'_>,
@@ -92,18 +92,18 @@ pub fn visits(
 ) -> Vec<Visit> {
     let configuration = index.configuration();
     let chains = Chains::of(&configuration.graph.rules);
-    let mut way = Vec::new();
-    let mut told = 0;
+    let mut visits = Vec::new();
+    let mut shown = 0;
     for Asked { position, step } in asked(configuration, &chains, session, decision) {
         match step {
             Some(step) => {
                 let until = (step + 1).min(decision.path.len());
-                way.extend(decision.path[told..until].iter().cloned().map(Visit::Matched));
-                told = until;
+                visits.extend(decision.path[shown..until].iter().cloned().map(Visit::Matched));
+                shown = until;
             }
             None => {
                 let rule = &configuration.graph.rules[position];
-                way.push(Visit::Skipped {
+                visits.push(Visit::Skipped {
                     position,
                     rule_id: rule.id,
                     address: rule.address.clone(),
@@ -111,14 +111,15 @@ pub fn visits(
                         rule,
                         index.patterns(position),
                         session,
-                        (statement, configuration.digests()),
+                        statement,
+                        configuration.digests(),
                     ),
                 });
             }
         }
     }
-    way.extend(decision.path[told..].iter().cloned().map(Visit::Matched));
-    way
+    visits.extend(decision.path[shown..].iter().cloned().map(Visit::Matched));
+    visits
 }
 
 /// The first condition of a rule that does not hold; of the rule's conditions, that on the text comes last.
@@ -126,10 +127,11 @@ fn why_not(
     rule: &Rule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
+    statement: &Statement<'_>,
+    digests: Option<DigestOptions>,
 ) -> String {
     match &rule.body {
-        Body::Engine(row) => row_fails(row, patterns, session, (statement, digests)),
+        Body::Engine(row) => row_fails(row, patterns, session, statement, digests),
         Body::Native { scope, step } => scope_fails(scope, session).unwrap_or_else(|| match step {
             NativeStep::Map(map) => format!("no {} was found in the statement", map.key),
             NativeStep::Role(_) => "not a read that may leave the writer".to_owned(),
@@ -143,7 +145,8 @@ fn row_fails(
     row: &EngineRule,
     patterns: &RulePatterns,
     session: &SessionView<'_>,
-    (statement, digests): (&Statement<'_>, Option<DigestOptions>),
+    statement: &Statement<'_>,
+    digests: Option<DigestOptions>,
 ) -> String {
     if let Some(why) = session_fails(row, session) {
         return why;
@@ -196,8 +199,8 @@ fn given_up(column: &str, pattern: &Result<Pattern, PatternError>, text: &[u8]) 
 }
 
 /// Says which rows, of those that an execution's text passed by, its values would have matched.
-pub(crate) fn note_values(index: &impl Index, with_values: &[u8], way: &mut [Visit]) {
-    for visit in way {
+pub(crate) fn note_values(index: &impl Index, with_values: &[u8], visits: &mut [Visit]) {
+    for visit in visits {
         let Visit::Skipped { position, why, .. } = visit else {
             continue;
         };
@@ -300,7 +303,7 @@ mod tests {
         }
     }
 
-    fn way(evaluator: &Evaluator, sql: &str) -> String {
+    fn visited(evaluator: &Evaluator, sql: &str) -> String {
         let session = SessionView {
             user: "app",
             ..SessionView::default()
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_shows_what_did_not_match_and_why() {
+    fn visits_show_what_did_not_match_and_why() {
         let user = EngineRule {
             username: Some("other".into()),
             ..row(None)
@@ -345,15 +348,15 @@ mod tests {
             (7, 7, row(None)),
         ];
         assert_eq!(
-            way(&set(&rules, 0), "SELECT 1"),
+            visited(&set(&rules, 0), "SELECT 1"),
             "1- username is not other; 2- match_digest matches, which the rule negates: ^SELECT; 4+; 6+"
         );
         assert_eq!(
-            way(&set(&rules, 1), "SELECT 1"),
+            visited(&set(&rules, 1), "SELECT 1"),
             "1- username is not other; 2- match_digest matches, which the rule negates: ^SELECT; 4+; 3+; 6+"
         );
         assert_eq!(
-            way(&set(&rules, 0), "DELETE FROM t"),
+            visited(&set(&rules, 0), "DELETE FROM t"),
             "1- username is not other; 2+; 4- match_digest does not match: ^SELECT; 5+"
         );
     }

@@ -2,18 +2,18 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::BACKWARD_JUMP;
 use crate::finding::rules_named;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     if set.iterations() > 0 {
         return;
     }
     for position in 0..set.rule_count() {
-        if known.reach.is_dead(position) {
+        if context.reach.is_dead(position) {
             continue;
         }
         for flag in set
@@ -34,13 +34,13 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                  will not be asked"
             );
             let mut positions = vec![position];
-            positions.extend(chain.iter().copied().filter(|&rule| known.reach.is_dead(rule)));
+            positions.extend(chain.iter().copied().filter(|&rule| context.reach.is_dead(rule)));
             let mut finding = Finding::new(BACKWARD_JUMP, Severity::Error, Proof::Proved, message).about(
                 set,
                 &positions,
                 "jumps to earlier rules",
             );
-            if let Some(example) = known.reach.example(position) {
+            if let Some(example) = context.reach.example(position) {
                 finding = finding.shown_by(set, example);
             }
             findings.push(finding.help(format!("give {named} ids above {id}")));

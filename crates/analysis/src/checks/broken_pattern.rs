@@ -4,22 +4,22 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::{Dialect, ErrorKind, Flags, Pattern};
 use shardwright_rules::{Body, BrokenPattern, PatternColumn, RegexEngine};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{BROKEN_PATTERN, NOT_IN_RE2};
 use shardwright_prover::shortened;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, rule) in set.configuration.graph.rules.iter().enumerate() {
         let broken = set.patterns(position).broken(rule);
-        findings.extend(broken.map(|broken| finding(known, &broken)));
+        findings.extend(broken.map(|broken| finding(context, &broken)));
     }
 }
 
-fn finding(known: &Known<'_, '_>, broken: &BrokenPattern<'_>) -> Finding {
+fn finding(context: &CheckContext<'_, '_>, broken: &BrokenPattern<'_>) -> Finding {
     let (id, error) = (broken.rule_id, broken.error);
-    let configuration = known.set.configuration;
+    let configuration = context.set.configuration;
     let re2 = configuration.settings.regex == RegexEngine::Re2;
     let body = configuration
         .graph

@@ -3,7 +3,7 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::Outcome;
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::MANY_EVALUATIONS;
 use shardwright_prover::{Example, ORDINARY, sessions};
@@ -11,8 +11,8 @@ use shardwright_prover::{Example, ORDINARY, sessions};
 /// Patterns that a statement may ask: half a microsecond each on engines that ask them one by one.
 const BUDGET: u32 = 200;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     if set.rule_count() <= BUDGET as usize || set.configuration.engine.profile().prices.visit_ns == 0.0 {
         return;
     }

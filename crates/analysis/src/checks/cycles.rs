@@ -2,12 +2,12 @@
 
 use shardwright_diagnostics::Severity;
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::CYCLE;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let iterations = set.iterations();
     if iterations == 0 {
         return;
@@ -18,9 +18,9 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             .filter(|&position| {
                 cycle.contains(&set.flag_in(position)) && set.jumps(position).iter().any(inside)
             })
-            .filter(|&position| !known.reach.is_dead(position))
+            .filter(|&position| !context.reach.is_dead(position))
             .collect();
-        let Some(restarts) = known.restarts(&jumps) else {
+        let Some(restarts) = context.restarts(&jumps) else {
             continue;
         };
         let flags: Vec<String> = cycle.iter().map(u32::to_string).collect();

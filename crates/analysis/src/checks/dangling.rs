@@ -2,21 +2,21 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{DANGLING_JUMP, JUMP_WITHOUT_EFFECT};
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for position in 0..set.rule_count() {
-        if known.reach.is_dead(position) {
+        if context.reach.is_dead(position) {
             continue;
         }
         let id = set.id(position);
         for flag in set
             .jumps(position)
             .into_iter()
-            .filter(|&flag| is_nowhere(known, flag))
+            .filter(|&flag| is_nowhere(context, flag))
         {
             let row = set.row(position);
             let decided = row.is_some_and(|row| {
@@ -32,7 +32,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             };
             let message =
                 format!("rule {id} jumps to flag {flag}, where no rule and no fast routing is: {outcome}");
-            let proof = if known.reach.example(position).is_some() {
+            let proof = if context.reach.example(position).is_some() {
                 Proof::Witnessed
             } else {
                 Proof::Proved
@@ -42,7 +42,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                 &[position],
                 format!("no rule has flagIN {flag}"),
             );
-            if let Some(example) = known.reach.example(position) {
+            if let Some(example) = context.reach.example(position) {
                 finding = finding.shown_by(set, example);
             }
             findings.push(
@@ -50,7 +50,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             );
         }
         let next = set.row(position).and_then(|row| row.next_query_flag_in);
-        if let Some(flag) = next.filter(|&flag| is_nowhere(known, flag)) {
+        if let Some(flag) = next.filter(|&flag| is_nowhere(context, flag)) {
             let message = format!(
                 "rule {id} sends the session's next statements to flag {flag}, where no rule and no fast routing is: \
                  no rule is asked about them"
@@ -65,12 +65,12 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn is_nowhere(known: &Known<'_, '_>, flag: u32) -> bool {
-    flag != 0 && known.set.chain(flag).is_empty() && !known.set.fast_flags.contains(&flag)
+fn is_nowhere(context: &CheckContext<'_, '_>, flag: u32) -> bool {
+    flag != 0 && context.set.chain(flag).is_empty() && !context.set.fast_flags.contains(&flag)
 }
 
-pub(crate) fn jump_without_effect(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn jump_without_effect(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for position in 0..set.rule_count() {
         let Some(row) = set.row(position).filter(|row| row.apply) else {
             continue;

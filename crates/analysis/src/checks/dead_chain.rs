@@ -2,13 +2,13 @@
 
 use shardwright_diagnostics::{Proof, Severity, did_you_mean};
 
-use super::{Known, iterations};
+use super::{CheckContext, iterations};
 use crate::Finding;
 use crate::codes::DEAD_CHAIN;
 use crate::finding::rules_named;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (flag, chain) in set.chains() {
         let entrances = set.entrances(flag);
         let from_elsewhere: Vec<usize> = entrances
@@ -20,8 +20,8 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             continue;
         } else if from_elsewhere.is_empty() {
             "no rule jumps to it".to_owned()
-        } else if from_elsewhere.iter().all(|&jump| known.reach.is_dead(jump))
-            && !iterations::explains(known, flag)
+        } else if from_elsewhere.iter().all(|&jump| context.reach.is_dead(jump))
+            && !iterations::explains(context, flag)
         {
             let verb = if from_elsewhere.len() == 1 {
                 "matches"
@@ -44,7 +44,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             chain,
             "never entered",
         );
-        finding.help = Some(match near_flag(known, flag) {
+        finding.help = Some(match near_flag(context, flag) {
             Some(near) => format!("a rule jumps to flag {near}, where no rule is: is {flag} meant?"),
             None => "jump to the chain, or remove it".to_owned(),
         });
@@ -53,11 +53,11 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// A flag without rules that is written almost alike.
-fn near_flag(known: &Known<'_, '_>, flag: u32) -> Option<u32> {
-    let empty: Vec<String> = known
+fn near_flag(context: &CheckContext<'_, '_>, flag: u32) -> Option<u32> {
+    let empty: Vec<String> = context
         .set
         .jump_targets()
-        .filter(|&flag| known.set.chain(flag).is_empty())
+        .filter(|&flag| context.set.chain(flag).is_empty())
         .map(|flag| flag.to_string())
         .collect();
     let text = flag.to_string();

@@ -4,15 +4,15 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{GROUPING_LIMITS, RefusedExecution, changes_digests};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{
     DIGEST_LIMIT_ENDS_ENGINE, DIGEST_OF_ORIGINAL, DIGEST_OPTIONS, DIGESTS_OFF, LITERAL_IN_DIGEST,
 };
 use shardwright_prover::Verdict;
 
-pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn settings(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let variables = &set.configuration.variables;
     let off = variables
         .get("mysql-query_digests")
@@ -58,8 +58,8 @@ pub(crate) fn settings(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// SW247
-pub(crate) fn limits(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let configuration = known.set.configuration;
+pub(crate) fn limits(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let configuration = context.set.configuration;
     if configuration.engine.profile().prepared.refused_execution != RefusedExecution::EndsEngine {
         return;
     }
@@ -86,10 +86,10 @@ pub(crate) fn limits(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn literals(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn literals(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, row) in set.written() {
-        let by_no_usual_statement = match known.reach.verdict(position) {
+        let by_no_usual_statement = match context.reach.verdict(position) {
             Verdict::Undecided(_) => true,
             Verdict::Never(takers) => takers.is_empty(),
             Verdict::Reached(example) => holds_executable_comment(&example.text),
@@ -129,15 +129,16 @@ fn holds_executable_comment(text: &[u8]) -> bool {
     text.windows(3).any(|part| part == b"/*!")
 }
 
-pub(crate) fn original(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn original(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let later: Vec<usize> = set
         .written()
         .filter(|(_, row)| row.match_digest.is_some() && !row.negate_match_pattern)
         .map(|(position, _)| position)
         .collect();
     for (position, row) in set.written() {
-        let (Some(replacement), Some(example)) = (&row.replace_pattern, known.reach.example(position)) else {
+        let (Some(replacement), Some(example)) = (&row.replace_pattern, context.reach.example(position))
+        else {
             continue;
         };
         let patterns = set.patterns(position);

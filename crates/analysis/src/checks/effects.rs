@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use shardwright_diagnostics::{Code, Proof, Severity};
 use shardwright_rules::{Effects, EngineRule, Outcome, SentAs};
 
-use super::Known;
-use super::trials::Kind;
+use super::CheckContext;
+use super::trials::Behaviour;
 use crate::Finding;
 use crate::codes::{
     CACHE_UNSAFE, DELAY_HOLDS_LOCKS, INERT_COLUMN, MIRROR_OVERRIDDEN, MIRRORED_WRITE, MULTIPLEX_LEAK,
@@ -18,7 +18,7 @@ use shardwright_prover::Example;
 struct Misplaced {
     code: Code,
     severity: Severity,
-    kinds: &'static [Kind],
+    kinds: &'static [Behaviour],
     has: fn(&Effects) -> bool,
     says: fn(&EngineRule) -> bool,
     what: &'static str,
@@ -29,7 +29,7 @@ const MISPLACED: [Misplaced; 5] = [
     Misplaced {
         code: DELAY_HOLDS_LOCKS,
         severity: Severity::Warning,
-        kinds: &[Kind::Write, Kind::Locking],
+        kinds: &[Behaviour::Write, Behaviour::Locking],
         has: |effects| effects.delay_ms.is_some_and(|ms| ms > 0),
         says: |row| row.delay_ms.is_some_and(|ms| ms > 0),
         what: "delays a statement that can stand in a transaction: its locks and its connection are held for as long",
@@ -38,7 +38,7 @@ const MISPLACED: [Misplaced; 5] = [
     Misplaced {
         code: RETRIED_WRITE,
         severity: Severity::Warning,
-        kinds: &[Kind::Write],
+        kinds: &[Behaviour::Write],
         has: |effects| effects.retries.is_some_and(|retries| retries > 0),
         says: |row| row.retries.is_some_and(|retries| retries > 0),
         what: "lets the engine send a write again after a lost connection: it may run twice",
@@ -48,11 +48,11 @@ const MISPLACED: [Misplaced; 5] = [
         code: CACHE_UNSAFE,
         severity: Severity::Warning,
         kinds: &[
-            Kind::Write,
-            Kind::Locking,
-            Kind::LockingOddly,
-            Kind::Volatile,
-            Kind::Variable,
+            Behaviour::Write,
+            Behaviour::Locking,
+            Behaviour::LockingOddly,
+            Behaviour::Volatile,
+            Behaviour::Variable,
         ],
         has: |effects| effects.cache_ttl_ms.is_some_and(|ttl| ttl > 0),
         says: |row| row.cache_ttl_ms.is_some_and(|ttl| ttl > 0),
@@ -62,7 +62,7 @@ const MISPLACED: [Misplaced; 5] = [
     Misplaced {
         code: MIRRORED_WRITE,
         severity: Severity::Warning,
-        kinds: &[Kind::Write],
+        kinds: &[Behaviour::Write],
         has: |effects| effects.mirror_hostgroup.is_some(),
         says: |row| row.mirror_hostgroup.is_some(),
         what: "mirrors a write: it is executed twice",
@@ -71,7 +71,7 @@ const MISPLACED: [Misplaced; 5] = [
     Misplaced {
         code: MULTIPLEX_LEAK,
         severity: Severity::Error,
-        kinds: &[Kind::Variable],
+        kinds: &[Behaviour::Variable],
         has: |effects| effects.multiplex == Some(2),
         says: |row| row.multiplex == Some(2),
         what: "shares the connection of a statement that uses a user variable: other clients read and change it",
@@ -79,17 +79,18 @@ const MISPLACED: [Misplaced; 5] = [
     },
 ];
 
-pub(crate) fn misplaced(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn misplaced(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let mut said = BTreeSet::new();
     for effect in &MISPLACED {
-        let ordinary = known
+        let ordinary = context
             .trials
             .iter()
-            .filter(|trial| effect.kinds.contains(&trial.kind));
+            .filter(|trial| effect.kinds.contains(&trial.behaviour));
         // Of the statements of a rule's own words only the writes: nearly every read could also take a lock.
-        let own = known.families.iter().flat_map(|family| &family.trials);
-        let own = own.filter(|trial| trial.kind == Kind::Write && effect.kinds.contains(&Kind::Write));
+        let own = context.families.iter().flat_map(|family| &family.trials);
+        let own = own
+            .filter(|trial| trial.behaviour == Behaviour::Write && effect.kinds.contains(&Behaviour::Write));
         for trial in ordinary.chain(own) {
             if !trial.route().is_some_and(|route| (effect.has)(&route.effects)) {
                 continue;
@@ -153,8 +154,8 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
-pub(crate) fn columns(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn columns(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for column in &COLUMNS {
         let rules: Vec<usize> = set
             .written()
@@ -173,8 +174,8 @@ pub(crate) fn columns(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// What rules ask for that executions of prepared statements go without; a witness is one that was executed.
-pub(crate) fn not_for_prepared(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn not_for_prepared(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let without = set.configuration.engine.profile().prepared.at_execute;
     let loses = |row: &EngineRule| {
         (without.delay && row.delay_ms.is_some_and(|ms| ms > 0))
@@ -206,14 +207,14 @@ pub(crate) fn not_for_prepared(known: &Known<'_, '_>, findings: &mut Vec<Finding
         let (sent, executed) = (effects(SentAs::Query), effects(SentAs::Execute));
         sent.is_some() && executed.is_some() && sent != executed
     };
-    if let Some(example) = known.reach.example(first).filter(shows) {
+    if let Some(example) = context.reach.example(first).filter(shows) {
         finding = finding.shown_by(set, example);
     }
     findings.push(finding.help("nothing, if the clients send text"));
 }
 
-pub(crate) fn mirror_overridden(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn mirror_overridden(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     if !set.fast_flags.contains(&0) {
         return;
     }

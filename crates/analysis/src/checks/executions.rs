@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{EngineRule, FirewallMode, Outcome, RefusedExecution, SentAs};
 
-use super::Known;
-use super::trials::Kind;
+use super::CheckContext;
+use super::trials::Behaviour;
 use crate::Finding;
 use crate::codes::{EXECUTION_LEAVES_LOCK, EXECUTION_REFUSED, EXECUTION_WITHOUT_RULES};
 use crate::finding::rules_named;
@@ -53,20 +53,20 @@ struct Script {
     executed: Example,
 }
 
-pub(crate) fn refused(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn refused(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let fate = set.configuration.engine.profile().prepared.refused_execution;
     if fate == RefusedExecution::Answered {
         return;
     }
-    firewall(known, fate, findings);
-    let ends = |position: &usize| ends_statements(set.row(*position)) && !known.reach.is_dead(*position);
+    firewall(context, fate, findings);
+    let ends = |position: &usize| ends_statements(set.row(*position)) && !context.reach.is_dead(*position);
     let ending: BTreeSet<usize> = (0..set.rule_count()).filter(ends).collect();
     if ending.is_empty() {
         return;
     }
     let scripts = if differs_at_execution(set) {
-        scripts(known, &ending)
+        scripts(context, &ending)
     } else {
         BTreeMap::new()
     };
@@ -116,7 +116,7 @@ fn shown(set: &RuleSet<'_>, scripts: &BTreeMap<usize, Script>, fate: RefusedExec
     let finding = Finding::new(EXECUTION_REFUSED, Severity::Warning, proof, message)
         .about(set, &rules, "an EXECUTE can meet this")
         .shown_by(set, &script.executed)
-        .note(format!("rule {}: {}", set.id(*first), told(script)));
+        .note(format!("rule {}: {}", set.id(*first), client_steps(script)));
     Some(finding.help(
         "send such statements to a hostgroup that refuses connections, and keep error_msg for what PREPARE meets in the \
          same schema, at the same flag and without a rewrite",
@@ -124,13 +124,13 @@ fn shown(set: &RuleSet<'_>, scripts: &BTreeMap<usize, Script>, fate: RefusedExec
 }
 
 /// What the client does.
-fn told(script: &Script) -> String {
+fn client_steps(script: &Script) -> String {
     let (from, to) = (&script.prepared.session, &script.executed.session);
     let text = |example: &Example| String::from_utf8_lossy(&example.text).into_owned();
     let mut steps = vec![format!(
         "PREPARE `{}`{}",
         text(&script.prepared),
-        place(&from.schema, from.flag)
+        session_state(&from.schema, from.flag)
     )];
     if script.prepared.text != script.executed.text {
         steps.push(format!("it is kept as `{}`", text(&script.executed)));
@@ -145,7 +145,7 @@ fn told(script: &Script) -> String {
     steps.join(", ")
 }
 
-fn place(schema: &Option<String>, flag: u32) -> String {
+fn session_state(schema: &Option<String>, flag: u32) -> String {
     let schema = schema.as_deref().map_or_else(
         || " without a schema".to_owned(),
         |schema| format!(" in schema {schema}"),
@@ -180,8 +180,8 @@ fn by_a_load(set: &RuleSet<'_>, rules: &[usize], fate: RefusedExecution) -> Opti
 }
 
 /// For each rule that ends statements: how an execution comes to it, where a way was found.
-fn scripts(known: &Known<'_, '_>, ending: &BTreeSet<usize>) -> BTreeMap<usize, Script> {
-    let set = known.set;
+fn scripts(context: &CheckContext<'_, '_>, ending: &BTreeSet<usize>) -> BTreeMap<usize, Script> {
+    let set = context.set;
     let mut search = Search {
         set,
         ending,
@@ -189,7 +189,7 @@ fn scripts(known: &Known<'_, '_>, ending: &BTreeSet<usize>) -> BTreeMap<usize, S
         scripts: BTreeMap::new(),
         decisions: 0,
     };
-    let own = |position: usize| known.reach.example(position).cloned();
+    let own = |position: usize| context.reach.example(position).cloned();
     // What a rule refuses first: it may have been prepared elsewhere. Then what rewriting rules make of statements.
     for example in ending
         .iter()
@@ -317,8 +317,8 @@ impl Search<'_, '_> {
 }
 
 /// A firewall refuses an execution as a rule does: in a schema, or at a flag, that its user's list does not have.
-fn firewall(known: &Known<'_, '_>, fate: RefusedExecution, findings: &mut Vec<Finding>) {
-    let lists = &known.set.configuration.firewall;
+fn firewall(context: &CheckContext<'_, '_>, fate: RefusedExecution, findings: &mut Vec<Finding>) {
+    let lists = &context.set.configuration.firewall;
     let Some(list) = lists
         .iter()
         .find(|list| list.mode == FirewallMode::Protecting && !list.digests.is_empty())
@@ -340,15 +340,18 @@ fn firewall(known: &Known<'_, '_>, fate: RefusedExecution, findings: &mut Vec<Fi
 }
 
 /// SW244
-pub(crate) fn locked(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn locked(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let fate = set.configuration.engine.profile().prepared.refused_execution;
     if fate == RefusedExecution::Answered || !locks_sessions(set) {
         return;
     }
-    let placed = known.trials.iter().filter(|trial| trial.kind == Kind::Read);
+    let placed = context
+        .trials
+        .iter()
+        .filter(|trial| trial.behaviour == Behaviour::Read);
     for trial in placed {
-        let setting = known.trials.iter().find(|other| {
+        let setting = context.trials.iter().find(|other| {
             other.example.text == b"SET @a=1" && other.example.session == trial.example.session
         });
         let rule = trial
@@ -383,8 +386,8 @@ pub(crate) fn locked(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// SW246
-pub(crate) fn without_rules(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn without_rules(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let configuration = set.configuration;
     if configuration.engine.profile().prepared.refused_execution != RefusedExecution::EndsEngine {
         return;

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{HostgroupId, User};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::FALL_THROUGH;
 use shardwright_prover::Goal;
 use shardwright_prover::RuleSet;
-use shardwright_prover::decide_place;
+use shardwright_prover::decide_position;
 use shardwright_prover::given;
 use shardwright_prover::{Answer, fallen_through};
 use shardwright_prover::{Example, ORDINARY, sessions};
@@ -23,18 +23,18 @@ use shardwright_prover::{Example, ORDINARY, sessions};
 /// Clusters of one user that are counted: three different names are enough to know.
 const MOST_CLUSTERS: usize = 16;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
-    let ordinary = ordinary(known);
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    let ordinary = ordinary(context);
     let main_line = main_line(set);
     let unplaced = unplaced(set);
     let placements = Placements::of(set);
     let spread = placements.spread();
     for (flag, chain) in set.chains() {
-        let asked = chain.iter().any(|&position| !known.reach.is_dead(position));
+        let asked = chain.iter().any(|&position| !context.reach.is_dead(position));
         if !asked
             || !unplaced.contains(&flag)
-            || ends_for_sure(known, chain)
+            || ends_for_sure(context, chain)
             || (main_line.contains(&flag) && !spread)
         {
             continue;
@@ -42,7 +42,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let goal = Goal::FallThrough(flag);
         let example = match ordinary.get(&flag) {
             Some(example) => example.clone(),
-            None => match decide_place(set, flag, set.rule_count(), goal) {
+            None => match decide_position(set, flag, set.rule_count(), goal) {
                 Answer::Witness(example) => example,
                 Answer::Empty(_) => continue,
                 Answer::Undecided(reason) => {
@@ -55,13 +55,13 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         if on_main_line && !placements.spread_of(&example) {
             continue;
         }
-        findings.push(finding(known, flag, on_main_line, &example));
+        findings.push(finding(context, flag, on_main_line, &example));
     }
 }
 
 /// Ordinary statements that no rule places, by the flag that they end at.
-fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
-    let set = known.set;
+fn ordinary(context: &CheckContext<'_, '_>) -> BTreeMap<u32, Example> {
+    let set = context.set;
     let mut found = BTreeMap::new();
     for session in sessions(set) {
         for text in ORDINARY {
@@ -78,8 +78,8 @@ fn ordinary(known: &Known<'_, '_>) -> BTreeMap<u32, Example> {
     found
 }
 
-fn finding(known: &Known<'_, '_>, flag: u32, on_main_line: bool, example: &Example) -> Finding {
-    let set = known.set;
+fn finding(context: &CheckContext<'_, '_>, flag: u32, on_main_line: bool, example: &Example) -> Finding {
+    let set = context.set;
     let default = set.user(&example.session.user).map(|user| user.default_hostgroup);
     let goes = default.map_or_else(
         || "the user's default hostgroup".to_owned(),
@@ -152,10 +152,10 @@ fn reached(set: &RuleSet<'_>, follows: impl Fn(usize) -> bool) -> BTreeSet<u32> 
 }
 
 /// The last rule of the chain takes what is left.
-fn ends_for_sure(known: &Known<'_, '_>, chain: &[usize]) -> bool {
+fn ends_for_sure(context: &CheckContext<'_, '_>, chain: &[usize]) -> bool {
     chain.iter().any(|&position| {
-        known.set.matches_everything(position)
-            && known.set.takes(position, false)
+        context.set.matches_everything(position)
+            && context.set.takes(position, false)
             && chain.last() == Some(&position)
     })
 }

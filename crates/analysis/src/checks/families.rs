@@ -7,7 +7,7 @@
 use shardwright_rules::EngineRule;
 use shardwright_sql::{LexMode, StatementClass, classify};
 
-use super::trials::{Kind, Trial};
+use super::trials::{Behaviour, Trial};
 use shardwright_prover::Example;
 use shardwright_prover::Reach;
 use shardwright_prover::RuleSet;
@@ -30,8 +30,8 @@ pub(crate) struct Family {
 
 impl Family {
     /// The first statement of a kind.
-    pub(crate) fn of_kind(&self, kind: Kind) -> Option<&Trial> {
-        self.trials.iter().find(|trial| trial.kind == kind)
+    pub(crate) fn of_behaviour(&self, behaviour: Behaviour) -> Option<&Trial> {
+        self.trials.iter().find(|trial| trial.behaviour == behaviour)
     }
 }
 
@@ -50,7 +50,8 @@ fn reads_text(row: &EngineRule) -> bool {
 }
 
 fn family(set: &RuleSet<'_>, rule: usize, example: &Example) -> Family {
-    let tried = |kind: Kind, text: String| trial(set, &example.session, kind, text.into_bytes());
+    let tried =
+        |behaviour: Behaviour, text: String| trial(set, &example.session, behaviour, text.into_bytes());
     let matched = |trial: &Trial| trial.hits().any(|hit| hit == rule);
     let own = String::from_utf8_lossy(&example.text).into_owned();
     let shown = String::from_utf8_lossy(&shown_text(set, rule)).into_owned();
@@ -62,12 +63,12 @@ fn family(set: &RuleSet<'_>, rule: usize, example: &Example) -> Family {
     }
     let trials: Vec<Trial> = texts
         .into_iter()
-        .map(|(kind, text)| tried(kind, text))
+        .map(|(behaviour, text)| tried(behaviour, text))
         .filter(matched)
         .collect();
-    let read = trials.iter().find(|trial| trial.kind == Kind::Read);
+    let read = trials.iter().find(|trial| trial.behaviour == Behaviour::Read);
     let table = read.and_then(|read| table_of(&read.example.text));
-    let write = table.map(|table| tried(Kind::Write, format!("UPDATE {table} SET a=1 WHERE id=1")));
+    let write = table.map(|table| tried(Behaviour::Write, format!("UPDATE {table} SET a=1 WHERE id=1")));
     Family { rule, trials, write }
 }
 
@@ -81,9 +82,9 @@ fn as_written(row: &EngineRule, words: String) -> String {
     found.next().map(str::to_owned).unwrap_or(words)
 }
 
-fn trial(set: &RuleSet<'_>, session: &Session, kind: Kind, text: Vec<u8>) -> Trial {
+fn trial(set: &RuleSet<'_>, session: &Session, behaviour: Behaviour, text: Vec<u8>) -> Trial {
     Trial {
-        kind,
+        behaviour,
         decision: set.decide(session, &text),
         example: Example {
             session: session.clone(),
@@ -93,7 +94,7 @@ fn trial(set: &RuleSet<'_>, session: &Session, kind: Kind, text: Vec<u8>) -> Tri
 }
 
 /// Statements that begin as `words` do, or are about them where they are no statement.
-fn statements(words: &str) -> Vec<(Kind, String)> {
+fn statements(words: &str) -> Vec<(Behaviour, String)> {
     let words = words.trim();
     match classify(words.as_bytes(), LexMode::default()) {
         StatementClass::Select => reads(words),
@@ -107,16 +108,16 @@ fn statements(words: &str) -> Vec<(Kind, String)> {
     }
 }
 
-fn writes(words: &str, ends: &[&str]) -> Vec<(Kind, String)> {
+fn writes(words: &str, ends: &[&str]) -> Vec<(Behaviour, String)> {
     let ended = ends.iter().map(|end| format!("{words}{end}"));
     ended
         .chain([words.to_owned()])
-        .map(|text| (Kind::Write, text))
+        .map(|text| (Behaviour::Write, text))
         .collect()
 }
 
 /// A read, and the same read as it takes locks.
-fn reads(words: &str) -> Vec<(Kind, String)> {
+fn reads(words: &str) -> Vec<(Behaviour, String)> {
     let upper = words.to_ascii_uppercase();
     if ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE"]
         .iter()
@@ -131,20 +132,20 @@ fn reads(words: &str) -> Vec<(Kind, String)> {
         None => format!("{words} FROM t WHERE id=1"),
     };
     let locking = [
-        (Kind::Locking, " FOR UPDATE"),
-        (Kind::LockingOddly, " FOR UPDATE SKIP LOCKED"),
-        (Kind::LockingOddly, " LOCK IN SHARE MODE"),
-        (Kind::LockingOddly, " FOR SHARE"),
+        (Behaviour::Locking, " FOR UPDATE"),
+        (Behaviour::LockingOddly, " FOR UPDATE SKIP LOCKED"),
+        (Behaviour::LockingOddly, " LOCK IN SHARE MODE"),
+        (Behaviour::LockingOddly, " FOR SHARE"),
     ]
-    .map(|(kind, end)| (kind, format!("{read}{end}")));
-    [(Kind::Read, read)].into_iter().chain(locking).collect()
+    .map(|(behaviour, end)| (behaviour, format!("{read}{end}")));
+    [(Behaviour::Read, read)].into_iter().chain(locking).collect()
 }
 
 /// Statements about words that are none: the name of a table, a condition, a comment.
-fn about(words: &str) -> Vec<(Kind, String)> {
+fn about(words: &str) -> Vec<(Behaviour, String)> {
     if is_comment(words) {
         let mut all = reads(&format!("{words} SELECT"));
-        all.push((Kind::Write, format!("{words} UPDATE t SET a=1 WHERE id=1")));
+        all.push((Behaviour::Write, format!("{words} UPDATE t SET a=1 WHERE id=1")));
         return all;
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '`' | '$');
@@ -160,7 +161,7 @@ fn about(words: &str) -> Vec<(Kind, String)> {
             format!("INSERT INTO {table} VALUES (1)"),
             format!("DELETE FROM {table} WHERE id=1"),
         ]
-        .map(|text| (Kind::Write, text)),
+        .map(|text| (Behaviour::Write, text)),
     );
     all
 }

@@ -3,7 +3,7 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::Outcome;
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::FAST_ROUTING_SKIPPED;
 use shardwright_prover::Session;
@@ -12,8 +12,8 @@ use shardwright_prover::{Example, ORDINARY};
 /// Rows whose sessions are tried.
 const MOST_ROWS: usize = 16;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let configuration = set.configuration;
     let rows = configuration.graph.fast_routing.len();
     let Some(last) = set.rule_count().checked_sub(1) else {
@@ -23,7 +23,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     if rows == 0 || !applies || !configuration.engine.profile().trailing_apply_skips_fast_routing {
         return;
     }
-    let Some(example) = skipped(known) else { return };
+    let Some(example) = skipped(context) else { return };
     let id = set.id(last);
     let message = format!(
         "rule {id} is the last and has apply: {} then asks none of the {rows} rows of fast routing, whether the rule \
@@ -39,8 +39,8 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// A statement that no rule takes, in a session that has a row of fast routing.
-fn skipped(known: &Known<'_, '_>) -> Option<Example> {
-    let set = known.set;
+fn skipped(context: &CheckContext<'_, '_>) -> Option<Example> {
+    let set = context.set;
     for row in set.configuration.graph.fast_routing.iter().take(MOST_ROWS) {
         let user = match row.username.as_str() {
             "" => set

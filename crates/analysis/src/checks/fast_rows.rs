@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{FAST_ROUTING_REPLACES, ROWS_NEVER_ASKED};
 use shardwright_prover::Session;
@@ -14,16 +14,16 @@ use shardwright_prover::{Example, ORDINARY};
 /// Rows whose sessions are tried.
 const MOST_ROWS: usize = 16;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    replaced(known, findings);
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    replaced(context, findings);
+    let set = context.set;
     for &flag in &set.fast_flags {
         let rows = &set.configuration.graph.fast_routing;
         let Some(first) = rows.iter().find(|row| row.flag_in == flag) else {
             continue;
         };
         let mut entrances = set.entrances(flag).iter();
-        if set.start_flags.contains(&flag) || entrances.any(|&jump| !known.reach.is_dead(jump)) {
+        if set.start_flags.contains(&flag) || entrances.any(|&jump| !context.reach.is_dead(jump)) {
             findings.extend(catch_all(set, flag, set.rule_count()).map(|taker| {
                 let id = set.id(taker);
                 let message = format!(
@@ -47,8 +47,8 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn replaced(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+fn replaced(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let mut said = BTreeSet::new();
     for row in set.configuration.graph.fast_routing.iter().take(MOST_ROWS) {
         let usual = set

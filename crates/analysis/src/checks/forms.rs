@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{Outcome, RegexEngine};
 
-use super::Known;
+use super::CheckContext;
 use super::trials::Trial;
 use crate::Finding;
 use crate::codes::{BACKTRACKS, ESCAPED_BY_FORM, QUANTIFIER_MEANT_LITERALLY, TWO_NEGATED};
@@ -14,10 +14,10 @@ use crate::finding::rules_named;
 use shardwright_prover::Example;
 use shardwright_prover::RuleSet;
 
-pub(crate) fn escapes(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn escapes(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let mut said = BTreeSet::new();
-    for trial in &known.trials {
+    for trial in &context.trials {
         let Some(rule) = trial.hits().find(|&hit| is_about_writing(set, hit)) else {
             continue;
         };
@@ -31,7 +31,7 @@ pub(crate) fn escapes(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
     // The rules that meet no ordinary statement, by what passes them: one finding for each kind.
     let mut groups: BTreeMap<(bool, &'static str), Vec<(usize, Example)>> = BTreeMap::new();
-    for family in &known.families {
+    for family in &context.families {
         if said.contains(&family.rule) || !is_about_writing(set, family.rule) {
             continue;
         }
@@ -65,7 +65,7 @@ fn escaping(set: &RuleSet<'_>, rule: usize, trial: &Trial) -> Option<(&'static s
     let mut variants = variants(set, rule, &trial.example.text).into_iter();
     let (what, text) = variants.find(|(_, text)| {
         let other = set.decide(session, text);
-        !other.hits.contains(&(rule as u32)) && !same_place(&other.outcome, &trial.decision.outcome)
+        !other.hits.contains(&(rule as u32)) && !same_destination(&other.outcome, &trial.decision.outcome)
     })?;
     Some((
         what,
@@ -167,7 +167,7 @@ fn other_case(text: &[u8]) -> Vec<u8> {
     [&changed, rest].concat()
 }
 
-fn same_place(one: &Outcome, other: &Outcome) -> bool {
+fn same_destination(one: &Outcome, other: &Outcome) -> bool {
     match (one, other) {
         (Outcome::Route(a), Outcome::Route(b)) => a.hostgroup == b.hostgroup,
         (Outcome::Reject(_), Outcome::Reject(_))
@@ -193,8 +193,8 @@ fn has_placeholder(pattern: &str) -> bool {
     })
 }
 
-pub(crate) fn as_written(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn as_written(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, row) in set.written() {
         let id = set.id(position);
         let text = row.match_digest.as_deref().unwrap_or_default();

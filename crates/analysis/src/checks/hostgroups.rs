@@ -8,7 +8,7 @@ use shardwright_rules::{
     UnknownKey,
 };
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{NO_CAPACITY, NO_SERVERS};
 
@@ -23,15 +23,15 @@ struct Sender {
     rule_ids: Vec<u32>,
 }
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let groups: HashMap<HostgroupId, &Hostgroup> = set
         .configuration
         .hostgroups
         .iter()
         .map(|group| (group.id, group))
         .collect();
-    for (id, senders) in senders(known) {
+    for (id, senders) in senders(context) {
         if set.configuration.refusing(id).is_some() {
             continue;
         }
@@ -42,7 +42,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let cluster = set
             .cluster_of(id)
             .map_or_else(String::new, |cluster| format!(" of cluster {}", cluster.name));
-        let told = |by: &str, sender: &Sender, rule_ids: Vec<u32>| {
+        let finding = |by: &str, sender: &Sender, rule_ids: Vec<u32>| {
             let message = format!("{by} to hostgroup {id}{cluster}, which {what}: statements wait and fail");
             let mut finding = Finding::new(code, severity, Proof::Proved, message)
                 .help(help)
@@ -53,7 +53,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         let (apart, together) = senders.split_at(senders.len().min(MOST_APART));
         for sender in apart {
             let by = format!("{} sends", sender.what);
-            findings.push(told(&by, sender, sender.rule_ids.clone()));
+            findings.push(finding(&by, sender, sender.rule_ids.clone()));
         }
         if let Some(first) = together.first() {
             let by = match together.len() {
@@ -61,7 +61,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
                 n => format!("{} and {} more send", first.what, n - 1),
             };
             let rule_ids = together.iter().flat_map(|sender| sender.rule_ids.clone());
-            findings.push(told(&by, first, rule_ids.collect()));
+            findings.push(finding(&by, first, rule_ids.collect()));
         }
     }
 }
@@ -107,30 +107,30 @@ fn problem(members: Option<&[Member]>) -> Option<(Code, Severity, &'static str, 
     None
 }
 
-fn senders(known: &Known<'_, '_>) -> BTreeMap<HostgroupId, Vec<Sender>> {
-    let configuration = known.set.configuration;
+fn senders(context: &CheckContext<'_, '_>) -> BTreeMap<HostgroupId, Vec<Sender>> {
+    let configuration = context.set.configuration;
     let clusters: HashMap<&str, &Cluster> = configuration
         .clusters
         .iter()
         .map(|cluster| (&*cluster.name, cluster))
         .collect();
     let mut senders: BTreeMap<HostgroupId, Vec<Sender>> = BTreeMap::new();
-    let mut places: HashMap<(HostgroupId, Address), usize> = HashMap::new();
+    let mut indexes: HashMap<(HostgroupId, Address), usize> = HashMap::new();
     let mut add = |id: HostgroupId, address: &Address, rule: Option<u32>, what: String| {
-        let known = senders.entry(id).or_default();
-        let place = *places.entry((id, address.clone())).or_insert(known.len());
-        if place == known.len() {
-            known.push(Sender {
+        let own = senders.entry(id).or_default();
+        let index = *indexes.entry((id, address.clone())).or_insert(own.len());
+        if index == own.len() {
+            own.push(Sender {
                 address: address.clone(),
                 what,
                 rule_ids: Vec::new(),
             });
         }
-        known[place].rule_ids.extend(rule);
+        own[index].rule_ids.extend(rule);
     };
     for (position, rule) in configuration.graph.rules.iter().enumerate() {
         match &rule.body {
-            Body::Engine(row) if !known.reach.is_dead(position) => {
+            Body::Engine(row) if !context.reach.is_dead(position) => {
                 for id in [row.destination_hostgroup, row.mirror_hostgroup]
                     .into_iter()
                     .flatten()

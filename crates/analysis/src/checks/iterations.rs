@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::TOO_FEW_ITERATIONS;
 use shardwright_prover::Structure;
@@ -11,15 +11,15 @@ use shardwright_prover::Verdict;
 /// Restarts that are tried beyond those that there are.
 const MOST_MORE: u32 = 16;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let iterations = set.iterations();
     let mut open: Vec<usize> = (0..set.rule_count())
-        .filter(|&position| matches!(known.reach.verdict(position), Verdict::NotAsked))
+        .filter(|&position| matches!(context.reach.verdict(position), Verdict::NotAsked))
         .collect();
-    open.retain(|&position| !known.structure.asks(set, position));
+    open.retain(|&position| !context.structure.asks(set, position));
     open.retain(|&position| {
-        known.structure.enters(set.flag_in(position)) || !set.entrances(set.flag_in(position)).is_empty()
+        context.structure.enters(set.flag_in(position)) || !set.entrances(set.flag_in(position)).is_empty()
     });
     for more in 1..=MOST_MORE {
         if open.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         open = rest;
         for position in solved
             .into_iter()
-            .filter(|&position| iterations > 0 || !said_by_backward_jump(known, position))
+            .filter(|&position| iterations > 0 || !said_by_backward_jump(context, position))
         {
             let id = set.id(position);
             let message = format!(
@@ -52,17 +52,17 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether more restarts would enter the chain.
-pub(crate) fn explains(known: &Known<'_, '_>, flag: u32) -> bool {
-    let structure = Structure::with_restarts(known.set, known.set.iterations().saturating_add(MOST_MORE));
-    !known.structure.asks_any(known.set, flag) && structure.asks_any(known.set, flag)
+pub(crate) fn explains(context: &CheckContext<'_, '_>, flag: u32) -> bool {
+    let structure = Structure::with_restarts(context.set, context.set.iterations().saturating_add(MOST_MORE));
+    !context.structure.asks_any(context.set, flag) && structure.asks_any(context.set, flag)
 }
 
 /// Whether SW213 is said about a jump to the rule's chain.
-fn said_by_backward_jump(known: &Known<'_, '_>, position: usize) -> bool {
-    let set = known.set;
+fn said_by_backward_jump(context: &CheckContext<'_, '_>, position: usize) -> bool {
+    let set = context.set;
     let flag = set.flag_in(position);
     let last = set.chain(flag).last().copied().unwrap_or(0);
     set.entrances(flag)
         .iter()
-        .any(|&jump| jump > last && !known.reach.is_dead(jump) && set.flag_in(jump) != flag)
+        .any(|&jump| jump > last && !context.reach.is_dead(jump) && set.flag_in(jump) != flag)
 }

@@ -2,12 +2,12 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{JUMP_TO_ITSELF, WEIGHTS_IGNORED};
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, row) in set.written() {
         let id = set.id(position);
         if set.iterations() == 0 && !row.apply && row.flag_out == Some(set.flag_in(position)) {

@@ -5,7 +5,7 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::{Decision, EngineRule, Outcome, SentAs};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{KEY_IN_LITERAL, KEY_NOT_PREPARED, OPEN_KEY, TWO_KEYS};
 use shardwright_prover::Example;
@@ -36,8 +36,8 @@ impl Keyed<'_> {
     }
 }
 
-fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
-    let set = known.set;
+fn keyed<'k>(context: &'k CheckContext<'_, '_>) -> Vec<Keyed<'k>> {
+    let set = context.set;
     let rules = set.written().filter_map(|(position, row)| {
         row.destination_hostgroup?;
         let plain = row.replace_pattern.is_none() && !row.negate_match_pattern && row.match_digest.is_none();
@@ -46,7 +46,7 @@ fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
         let sample = pattern
             .sample()
             .filter(|sample| pattern.is_match(sample) && !sample.is_empty())?;
-        let session = known.reach.example(position)?.session.clone();
+        let session = context.reach.example(position)?.session.clone();
         Some(Keyed {
             position,
             row,
@@ -59,8 +59,8 @@ fn keyed<'k>(known: &'k Known<'_, '_>) -> Vec<Keyed<'k>> {
 }
 
 /// Whether a statement is placed by the rule.
-fn placed(known: &Known<'_, '_>, key: &Keyed<'_>, text: &[u8]) -> bool {
-    is_placed(key, &known.set.decide(&key.session, text))
+fn placed(context: &CheckContext<'_, '_>, key: &Keyed<'_>, text: &[u8]) -> bool {
+    is_placed(key, &context.set.decide(&key.session, text))
 }
 
 fn is_placed(key: &Keyed<'_>, decision: &Decision) -> bool {
@@ -68,52 +68,52 @@ fn is_placed(key: &Keyed<'_>, decision: &Decision) -> bool {
     there && decision.hits.contains(&(key.position as u32))
 }
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let keys = keyed(known);
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let keys = keyed(context);
     for key in &keys {
-        findings.extend(in_literal(known, key));
-        findings.extend(open(known, key));
+        findings.extend(in_literal(context, key));
+        findings.extend(open(context, key));
     }
-    findings.extend(not_prepared(known, &keys));
-    two(known, &keys, findings);
+    findings.extend(not_prepared(context, &keys));
+    two(context, &keys, findings);
 }
 
-fn shown(known: &Known<'_, '_>, key: &Keyed<'_>, finding: Finding, text: Vec<u8>) -> Finding {
+fn shown(context: &CheckContext<'_, '_>, key: &Keyed<'_>, finding: Finding, text: Vec<u8>) -> Finding {
     let example = Example {
         session: key.session.clone(),
         text,
     };
     finding
-        .about(known.set, &[key.position], "places by this text")
-        .shown_by(known.set, &example)
+        .about(context.set, &[key.position], "places by this text")
+        .shown_by(context.set, &example)
 }
 
-fn in_literal(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
+fn in_literal(context: &CheckContext<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
     if !key.is_hint() || key.sample.iter().any(|byte| b"'\\\n".contains(byte)) {
         return None;
     }
     let text = [b"SELECT '", key.hint().as_slice(), b"' FROM t"].concat();
-    placed(known, key, &text).then(|| {
+    placed(context, key, &text).then(|| {
         let message = format!(
             "rule {} takes a hint from a string literal as well: data of a client decides where its statement goes",
-            known.set.id(key.position)
+            context.set.id(key.position)
         );
         let finding = Finding::new(KEY_IN_LITERAL, Severity::Warning, Proof::Witnessed, message);
-        shown(known, key, finding, text).help("anchor the hint at the beginning of the statement, or place by a shard map")
+        shown(context, key, finding, text).help("anchor the hint at the beginning of the statement, or place by a shard map")
     })
 }
 
 /// Rules that place by a value that no comment can carry for them.
-fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
+fn not_prepared(context: &CheckContext<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
     let marks = |text: &[u8]| text.iter().filter(|&&byte| byte == b'?').count();
     let lost = |key: &&Keyed<'_>| {
         let digest = without_literals(&key.sample);
         let literal = !key.is_hint() && marks(&digest) > marks(&key.sample) && !key.pattern.is_match(&digest);
         let commented = [b"/* ", key.sample.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat();
-        let executed = || known.set.decide_as(SentAs::Execute, &key.session, &digest);
+        let executed = || context.set.decide_as(SentAs::Execute, &key.session, &digest);
         literal
-            && !placed(known, key, &commented)
-            && placed(known, key, &key.sample)
+            && !placed(context, key, &commented)
+            && placed(context, key, &key.sample)
             && !is_placed(key, &executed())
     };
     let lost: Vec<&Keyed<'_>> = keys.iter().filter(lost).collect();
@@ -121,15 +121,15 @@ fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
     let positions: Vec<usize> = lost.iter().map(|key| key.position).collect();
     let message = format!(
         "rule {} places by a literal, and a prepared statement has `?` there: it goes elsewhere",
-        known.set.id(first.position)
+        context.set.id(first.position)
     );
     let example = Example {
         session: first.session.clone(),
         text: first.sample.clone(),
     };
     let finding = Finding::new(KEY_NOT_PREPARED, Severity::Info, Proof::Witnessed, message)
-        .about(known.set, &positions, "places by a literal")
-        .shown_by(known.set, &example)
+        .about(context.set, &positions, "places by a literal")
+        .shown_by(context.set, &example)
         .note(format!(
             "prepared, it is {}",
             String::from_utf8_lossy(&without_literals(&first.sample))
@@ -137,7 +137,7 @@ fn not_prepared(known: &Known<'_, '_>, keys: &[Keyed<'_>]) -> Option<Finding> {
     Some(finding.help("carry the key in a comment, or in the session's schema or user"))
 }
 
-fn open(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
+fn open(context: &CheckContext<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
     let written = key.row.match_pattern.as_deref().unwrap_or_default();
     let ends_in_digit =
         written.ends_with(|last: char| last.is_ascii_digit()) && key.sample.last()?.is_ascii_digit();
@@ -147,18 +147,18 @@ fn open(known: &Known<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
     } else {
         longer
     };
-    (ends_in_digit && placed(known, key, &text)).then(|| {
+    (ends_in_digit && placed(context, key, &text)).then(|| {
         let message = format!(
             "the key of rule {} has no end: a longer number that begins with it goes the same way",
-            known.set.id(key.position)
+            context.set.id(key.position)
         );
         let finding = Finding::new(OPEN_KEY, Severity::Warning, Proof::Witnessed, message);
-        shown(known, key, finding, text)
+        shown(context, key, finding, text)
             .help("end the pattern with `\\b`, or with what stands behind the key")
     })
 }
 
-fn two(known: &Known<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Finding>) {
+fn two(context: &CheckContext<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Finding>) {
     let hints: Vec<&Keyed<'_>> = keys
         .iter()
         .filter(|key| key.is_hint())
@@ -172,7 +172,9 @@ fn two(known: &Known<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Finding>) {
                 continue;
             }
             let text = [second.hint().as_slice(), b" ", &first.hint(), b" SELECT 1"].concat();
-            let taker = [first, second].into_iter().find(|key| placed(known, key, &text));
+            let taker = [first, second]
+                .into_iter()
+                .find(|key| placed(context, key, &text));
             let Some(taker) =
                 taker.filter(|_| first.pattern.is_match(&text) && second.pattern.is_match(&text))
             else {
@@ -181,13 +183,13 @@ fn two(known: &Known<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Finding>) {
             let message = format!(
                 "a statement with the keys of rules {} and {} goes where rule {} sends it: nobody says that it belongs \
                  to two shards",
-                known.set.id(first.position),
-                known.set.id(second.position),
-                known.set.id(taker.position)
+                context.set.id(first.position),
+                context.set.id(second.position),
+                context.set.id(taker.position)
             );
             let finding = Finding::new(TWO_KEYS, Severity::Info, Proof::Witnessed, message);
             findings.push(
-                shown(known, taker, finding, text)
+                shown(context, taker, finding, text)
                     .help("refuse statements with two keys in a rule before, as compiled shard maps do"),
             );
             return;

@@ -2,20 +2,20 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::ANSWER_BEATS_REFUSAL;
 use shardwright_prover::RuleSet;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for position in 0..set.rule_count() {
         let refuses = |set: &RuleSet<'_>, at: usize| set.row(at).is_some_and(|row| row.error_msg.is_some());
         let answers = |set: &RuleSet<'_>, at: usize| set.row(at).is_some_and(|row| row.ok_msg.is_some());
         if !refuses(set, position) && !answers(set, position) {
             continue;
         }
-        let Some(example) = known.reach.example(position) else {
+        let Some(example) = context.reach.example(position) else {
             continue;
         };
         let hits: Vec<usize> = set

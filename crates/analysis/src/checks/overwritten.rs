@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::OVERWRITTEN;
 use shardwright_prover::RuleSet;
@@ -10,17 +10,19 @@ use shardwright_prover::given;
 use shardwright_prover::{Condition, Side, Term};
 use shardwright_prover::{Domain, Lit};
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for position in 0..set.rule_count() {
         let Some(condition) = &set.conditions[position] else {
             continue;
         };
         let row = condition.row;
         let goes_on = !row.apply && set.jumps(position).is_empty() && !set.rewrites(position);
-        let (Some(example), Some(hostgroup), true) =
-            (known.reach.example(position), row.destination_hostgroup, goes_on)
-        else {
+        let (Some(example), Some(hostgroup), true) = (
+            context.reach.example(position),
+            row.destination_hostgroup,
+            goes_on,
+        ) else {
             continue;
         };
         let Some(overwriter) = overwriter(set, position, condition) else {

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{ClusterKind, HostgroupId, MemberStatus, Role, WriterServesReads};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{EMPTY_READERS, LAG_NEVER_SEEN, NOBODY_SERVES, SHARED_HOSTGROUP, SLAVE_STATUS};
 
 /// `mysql-monitor_slave_lag_when_null` where nothing is set.
 const LAG_WHEN_NULL: u32 = 60;
 
-pub(crate) fn empty(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn empty(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for cluster in &set.configuration.clusters {
         let Some(reader) = cluster
             .reader
@@ -54,8 +54,8 @@ pub(crate) fn empty(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn lag(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let configuration = known.set.configuration;
+pub(crate) fn lag(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let configuration = context.set.configuration;
     let substitute = configuration
         .variables
         .get("mysql-monitor_slave_lag_when_null")
@@ -99,8 +99,8 @@ pub(crate) fn lag(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn nobody(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn nobody(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for cluster in &set.configuration.clusters {
         let Some(group) = cluster.kind.group() else {
             continue;
@@ -128,9 +128,9 @@ pub(crate) fn nobody(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn shared(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
+pub(crate) fn shared(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     let mut owners: BTreeMap<HostgroupId, (&str, Role)> = BTreeMap::new();
-    for cluster in &known.set.configuration.clusters {
+    for cluster in &context.set.configuration.clusters {
         let roles = [
             (Some(cluster.writer), Role::Writer),
             (cluster.reader, Role::Reader),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{HostgroupId, Member, Role, Route};
 
-use super::Known;
+use super::CheckContext;
 use super::families::Family;
-use super::trials::{Kind, Trial};
+use super::trials::{Behaviour, Trial};
 use crate::Finding;
 use crate::codes::WRITE_ON_READER;
 use crate::finding::rules_named;
@@ -16,17 +16,17 @@ use shardwright_prover::RuleSet;
 const HELP: &str = "put a rule before it that keeps such statements on the writer, or use a read/write policy, which \
                     sends only provable reads to readers";
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let mut said = on_readers(known, findings);
-    away_from_writes(known, &mut said, findings);
-    own_words(known, &said, findings);
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let mut said = on_readers(context, findings);
+    away_from_writes(context, &mut said, findings);
+    own_words(context, &said, findings);
 }
 
-fn what(kind: Kind) -> Option<(&'static str, Severity)> {
+fn what(kind: Behaviour) -> Option<(&'static str, Severity)> {
     match kind {
-        Kind::Write => Some(("a write", Severity::Error)),
-        Kind::Locking => Some(("a read that locks its rows", Severity::Error)),
-        Kind::LockingOddly => Some(("a read that takes locks", Severity::Warning)),
+        Behaviour::Write => Some(("a write", Severity::Error)),
+        Behaviour::Locking => Some(("a read that locks its rows", Severity::Error)),
+        Behaviour::LockingOddly => Some(("a read that takes locks", Severity::Warning)),
         _ => None,
     }
 }
@@ -39,11 +39,11 @@ fn placed_by(set: &RuleSet<'_>, trial: &Trial) -> Option<usize> {
 }
 
 /// Ordinary statements on the readers of a declared cluster; the rules that were named.
-fn on_readers(known: &Known<'_, '_>, findings: &mut Vec<Finding>) -> BTreeSet<usize> {
-    let set = known.set;
+fn on_readers(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) -> BTreeSet<usize> {
+    let set = context.set;
     let mut said = BTreeSet::new();
-    for trial in &known.trials {
-        let Some((what, severity)) = what(trial.kind) else {
+    for trial in &context.trials {
+        let Some((what, severity)) = what(trial.behaviour) else {
             continue;
         };
         let Some(rule) = placed_by(set, trial).filter(|_| is_on_reader(trial)) else {
@@ -69,22 +69,22 @@ fn is_on_reader(trial: &Trial) -> bool {
 
 /// Ordinary locking reads that go with the plain reads and not with the writes, where no cluster says which hostgroup is
 /// whose reader.
-fn away_from_writes(known: &Known<'_, '_>, said: &mut BTreeSet<usize>, findings: &mut Vec<Finding>) {
-    let set = known.set;
-    let locking = known
+fn away_from_writes(context: &CheckContext<'_, '_>, said: &mut BTreeSet<usize>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    let locking = context
         .trials
         .iter()
-        .filter(|trial| matches!(trial.kind, Kind::Locking | Kind::LockingOddly));
+        .filter(|trial| matches!(trial.behaviour, Behaviour::Locking | Behaviour::LockingOddly));
     for trial in locking {
-        let of_session = |kind: Kind, text: &[u8]| {
-            known.trials.iter().find(|other| {
-                other.kind == kind
+        let of_session = |behaviour: Behaviour, text: &[u8]| {
+            context.trials.iter().find(|other| {
+                other.behaviour == behaviour
                     && other.example.text == text
                     && other.example.session == trial.example.session
             })
         };
-        let read = of_session(Kind::Read, b"SELECT a FROM t WHERE id=1");
-        let write = of_session(Kind::Write, b"UPDATE t SET a=1 WHERE id=1");
+        let read = of_session(Behaviour::Read, b"SELECT a FROM t WHERE id=1");
+        let write = of_session(Behaviour::Write, b"UPDATE t SET a=1 WHERE id=1");
         let (Some(rule), Some(read), Some(write)) = (placed_by(set, trial), read, write) else {
             continue;
         };
@@ -147,10 +147,10 @@ fn members(set: &RuleSet<'_>, hostgroup: HostgroupId) -> BTreeSet<(String, u16)>
 type Sends = (&'static str, &'static str);
 
 /// The rules that meet no ordinary statement, by what the statements of their own words are: a finding for each kind.
-fn own_words(known: &Known<'_, '_>, said: &BTreeSet<usize>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+fn own_words(context: &CheckContext<'_, '_>, said: &BTreeSet<usize>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let mut groups: BTreeMap<Sends, Vec<(usize, &Trial)>> = BTreeMap::new();
-    for family in known
+    for family in context
         .families
         .iter()
         .filter(|family| !said.contains(&family.rule))
@@ -178,11 +178,12 @@ fn sent_wrong<'f>(set: &RuleSet<'_>, family: &'f Family) -> Option<(Sends, &'f T
         placed.filter(|trial| placed_by(set, trial) == Some(family.rule))
     };
     let mut on_reader = mine().filter(|trial| is_on_reader(trial));
-    if let Some(found) = on_reader.find_map(|trial| Some(((what(trial.kind)?.0, "readers"), trial))) {
+    if let Some(found) = on_reader.find_map(|trial| Some(((what(trial.behaviour)?.0, "readers"), trial))) {
         return Some(found);
     }
-    let (read, write) = (family.of_kind(Kind::Read)?, family.write.as_ref()?);
-    let mut locking = mine().filter(|trial| matches!(trial.kind, Kind::Locking | Kind::LockingOddly));
+    let (read, write) = (family.of_behaviour(Behaviour::Read)?, family.write.as_ref()?);
+    let mut locking =
+        mine().filter(|trial| matches!(trial.behaviour, Behaviour::Locking | Behaviour::LockingOddly));
     let trial = locking.find(|trial| apart(set, trial, read, write).is_some())?;
     let sends = (
         "a read that takes locks",

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::SentAs;
 
-use super::Known;
-use super::trials::Kind;
+use super::CheckContext;
+use super::trials::Behaviour;
 use crate::Finding;
 use crate::codes::{EMPTY_REFUSAL, REFUSAL_STICKS, SPECIAL_STATEMENT};
 
-pub(crate) fn sticking(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn sticking(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let mut said = BTreeSet::new();
-    for trial in &known.trials {
+    for trial in &context.trials {
         let mut hits = trial.hits();
         let refusing = hits.find(|&hit| {
             set.row(hit)
@@ -56,11 +56,11 @@ pub(crate) fn sticking(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn special(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn special(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let (mut ordinary, mut special) = (BTreeSet::new(), BTreeMap::new());
-    for trial in &known.trials {
-        if trial.kind == Kind::Special {
+    for trial in &context.trials {
+        if trial.behaviour == Behaviour::Special {
             // What the engine answers asks no rule; preparing the same text asks those that are about it.
             let prepared = set.decide_as(SentAs::Prepare, &trial.example.session, &trial.example.text);
             for hit in prepared.hits {

@@ -2,12 +2,12 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::RESERVED_USER;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let configuration = known.set.configuration;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let configuration = context.set.configuration;
     let profile = configuration.engine.profile();
     // Whoever reads the engine's own tables knows its credentials, and says so there.
     let users = configuration.users.iter();

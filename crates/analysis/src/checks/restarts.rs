@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::Proof;
 
-use super::Known;
+use super::CheckContext;
 use shardwright_prover::Domain;
 use shardwright_prover::Example;
 use shardwright_prover::Question;
@@ -38,7 +38,7 @@ impl Restarts {
     }
 }
 
-impl Known<'_, '_> {
+impl CheckContext<'_, '_> {
     /// What these jumps, none of them dead, do to the statements in them; `None` if no statement can go around.
     pub(super) fn restarts(&self, jumps: &[usize]) -> Option<Restarts> {
         let set = self.set;
@@ -47,7 +47,7 @@ impl Known<'_, '_> {
         }
         let at_most = set.iterations();
         let around = (at_most as usize + 1).min(jumps.len() + 1);
-        let mut known = Restarts {
+        let mut estimate = Restarts {
             at_least: 0,
             at_most,
             example: None,
@@ -65,13 +65,13 @@ impl Known<'_, '_> {
                 .take(at_most as usize)
                 .filter(|hit| jumps.contains(hit));
             let restarts = u32::try_from(restarting.count()).unwrap_or(at_most);
-            if known.example.is_none() || restarts > known.at_least {
-                known.at_least = restarts;
-                known.example = Some(example.clone());
-                known.proof = Proof::Witnessed;
+            if estimate.example.is_none() || restarts > estimate.at_least {
+                estimate.at_least = restarts;
+                estimate.example = Some(example.clone());
+                estimate.proof = Proof::Witnessed;
             }
         }
-        Some(known)
+        Some(estimate)
     }
 }
 

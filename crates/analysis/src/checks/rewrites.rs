@@ -4,7 +4,7 @@ use shardwright_diagnostics::{Proof, Severity};
 use shardwright_patterns::Pattern;
 use shardwright_rules::{EngineRule, Outcome, RegexEngine, SentAs};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{
     CAPTURE_AS_IDENTIFIER, LITERAL_REWRITTEN, NOT_IDEMPOTENT, PREDICATE_LOST, PREPARED_ELSEWHERE,
@@ -13,8 +13,8 @@ use crate::codes::{
 use shardwright_prover::Example;
 use shardwright_prover::without_literals;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, row) in set.written().filter(|(position, _)| !set.is_mark(*position)) {
         let Some(replacement) = &row.replace_pattern else {
             continue;
@@ -38,7 +38,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let rewrite = Rewrite {
-            known,
+            context,
             position,
             row,
             pattern,
@@ -47,7 +47,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         findings.extend(rewrite.identifier());
         findings.extend(rewrite.lost());
         findings.extend(rewrite.in_case());
-        let example = known.reach.example(position);
+        let example = context.reach.example(position);
         findings.extend(example.and_then(|example| rewrite.without_effect(example)));
         findings.extend(rewrite.literal());
         findings.extend(example.and_then(|example| rewrite.again(example)));
@@ -55,7 +55,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 struct Rewrite<'r, 'k, 'c> {
-    known: &'r Known<'k, 'c>,
+    context: &'r CheckContext<'k, 'c>,
     position: usize,
     row: &'r EngineRule,
     pattern: &'r Pattern,
@@ -64,7 +64,7 @@ struct Rewrite<'r, 'k, 'c> {
 
 impl Rewrite<'_, '_, '_> {
     fn id(&self) -> u32 {
-        self.known.set.id(self.position)
+        self.context.set.id(self.position)
     }
 
     fn finding(
@@ -75,7 +75,7 @@ impl Rewrite<'_, '_, '_> {
         what: &str,
     ) -> Finding {
         Finding::new(code, severity, proof, format!("rule {} {what}", self.id())).about(
-            self.known.set,
+            self.context.set,
             &[self.position],
             "rewrites",
         )
@@ -133,7 +133,7 @@ impl Rewrite<'_, '_, '_> {
     }
 
     fn in_case(&self) -> Option<Finding> {
-        let re2 = self.known.set.configuration.settings.regex == RegexEngine::Re2;
+        let re2 = self.context.set.configuration.settings.regex == RegexEngine::Re2;
         (re2 && self.row.re_modifiers.caseless).then(|| {
             let what = "matches without regard to case, and RE2 rewrites with regard to it: some of its statements stay \
                         as they are";
@@ -173,20 +173,20 @@ impl Rewrite<'_, '_, '_> {
         let finding = self.finding(REWRITE_WITHOUT_EFFECT, severity, proof, what);
         Some(
             finding
-                .shown_by(self.known.set, example)
+                .shown_by(self.context.set, example)
                 .help("groups are `\\1` to `\\9`"),
         )
     }
 
     /// The pattern's own text inside a literal.
     fn literal(&self) -> Option<Finding> {
-        let set = self.known.set;
+        let set = self.context.set;
         let sample = self.pattern.sample()?;
         if sample.is_empty() || sample.iter().any(|byte| b"'\"\\\n".contains(byte)) {
             return None;
         }
         let text = [b"SELECT '", sample.as_slice(), b" x' FROM t"].concat();
-        let session = match self.known.reach.example(self.position) {
+        let session = match self.context.reach.example(self.position) {
             Some(example) => example.session.clone(),
             None => return None,
         };
@@ -213,7 +213,7 @@ impl Rewrite<'_, '_, '_> {
         if let Some(finding) = self.executed(example) {
             return Some(finding);
         }
-        let set = self.known.set;
+        let set = self.context.set;
         let first = set.decide(&example.session, &example.text);
         let Outcome::Route(route) = &first.outcome else {
             return None;
@@ -235,7 +235,7 @@ impl Rewrite<'_, '_, '_> {
     }
 
     fn executed(&self, example: &Example) -> Option<Finding> {
-        let set = self.known.set;
+        let set = self.context.set;
         let prepared = set.decide_as(SentAs::Prepare, &example.session, &example.text);
         let Outcome::Route(route) = &prepared.outcome else {
             return None;

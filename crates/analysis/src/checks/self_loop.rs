@@ -2,21 +2,21 @@
 
 use shardwright_diagnostics::Severity;
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::SELF_LOOP;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let iterations = set.iterations();
     if iterations == 0 {
         return;
     }
     for position in 0..set.rule_count() {
-        if known.reach.is_dead(position) || !set.jumps(position).contains(&set.flag_in(position)) {
+        if context.reach.is_dead(position) || !set.jumps(position).contains(&set.flag_in(position)) {
             continue;
         }
-        let Some(restarts) = known.restarts(&[position]) else {
+        let Some(restarts) = context.restarts(&[position]) else {
             continue;
         };
         // A rewrite that removes what the rule matches ends the loop: only a statement can show that it does not.

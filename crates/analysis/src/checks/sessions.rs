@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{Annotations, Outcome};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::{ADDRESS_AS_TEXT, ANNOTATIONS_OVERRIDE, NO_LISTENER, NO_WAY_BACK, SESSION_SCHEMA_ONLY};
 use shardwright_prover::Example;
 use shardwright_prover::given;
 
-pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn annotations(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let profile = set.configuration.engine.profile();
     let never = profile
         .annotations_variable
@@ -30,7 +30,7 @@ pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     };
     let places: BTreeSet<u32> = set.written().filter_map(|(position, _)| own(position)).collect();
     for (position, _) in set.written() {
-        let (Some(mine), Some(example)) = (own(position), known.reach.example(position)) else {
+        let (Some(mine), Some(example)) = (own(position), context.reach.example(position)) else {
             continue;
         };
         let Some(other) = places.iter().copied().find(|&other| other != mine) else {
@@ -62,13 +62,13 @@ pub(crate) fn annotations(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn no_way_back(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn no_way_back(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     for (position, row) in set.written() {
         let Some(flag) = row.next_query_flag_in.filter(|&flag| flag != 0) else {
             continue;
         };
-        if set.chain(flag).is_empty() || known.reach.is_dead(position) {
+        if set.chain(flag).is_empty() || context.reach.is_dead(position) {
             continue;
         }
         let (mut seen, mut open) = (BTreeSet::from([flag]), vec![flag]);
@@ -76,7 +76,7 @@ pub(crate) fn no_way_back(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         while let Some(at) = open.pop() {
             for &rule in set.chain(at) {
                 let next = set.row(rule).and_then(|row| row.next_query_flag_in);
-                leaves |= next.is_some_and(|next| next != flag) && !known.reach.is_dead(rule);
+                leaves |= next.is_some_and(|next| next != flag) && !context.reach.is_dead(rule);
                 open.extend(set.jumps(rule).into_iter().filter(|&to| seen.insert(to)));
             }
         }
@@ -97,8 +97,8 @@ pub(crate) fn no_way_back(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn conditions(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn conditions(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let listeners = &set.configuration.listeners;
     for (position, row) in set.written() {
         let id = set.id(position);
@@ -148,17 +148,17 @@ pub(crate) fn conditions(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             ));
         }
     }
-    schemas(known, findings);
+    schemas(context, findings);
 }
 
-fn schemas(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+fn schemas(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let placing = |position: usize| {
         set.row(position)
             .is_some_and(|row| given(&row.schemaname).is_some() && row.destination_hostgroup.is_some())
             && set.is_written(position)
     };
-    let trial = known.trials.iter().find_map(|trial| {
+    let trial = context.trials.iter().find_map(|trial| {
         let foreign = trial.example.text == b"SELECT a FROM other.t WHERE id=1";
         let rule = trial.hits().find(|&hit| placing(hit)).filter(|_| foreign)?;
         Some((trial, rule))

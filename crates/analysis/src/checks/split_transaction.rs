@@ -3,15 +3,15 @@
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::{Outcome, Role, SessionView, Transaction};
 
-use super::Known;
+use super::CheckContext;
 use super::executions;
-use super::trials::Kind;
+use super::trials::Behaviour;
 use crate::Finding;
 use crate::codes::{SPLIT_TRANSACTION, VARIABLES_APART};
 use shardwright_prover::{Example, sessions};
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     if !set.configuration.engine.profile().transactions_ignore_rules {
         return;
     }
@@ -59,16 +59,20 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// SW406: user variables lock a session to one hostgroup, and reads that rules send elsewhere then fail with 9006.
-pub(crate) fn variables(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn variables(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     if !set.configuration.engine.profile().transactions_ignore_rules || !executions::locks_sessions(set) {
         return;
     }
-    for trial in known.trials.iter().filter(|trial| trial.kind == Kind::Read) {
+    for trial in context
+        .trials
+        .iter()
+        .filter(|trial| trial.behaviour == Behaviour::Read)
+    {
         let Some(rule) = trial.said_by(set, |row| row.destination_hostgroup.is_some()) else {
             continue;
         };
-        let setting = known.trials.iter().find(|other| {
+        let setting = context.trials.iter().find(|other| {
             other.example.text == b"SET @a=1" && other.example.session == trial.example.session
         });
         let there = setting

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::TAKES_EVERYTHING;
 use crate::finding::rules_named;
 use shardwright_prover::Verdict;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
-    for (taker, dead) in dead_rules(known) {
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    for (taker, dead) in dead_rules(context) {
         let id = set.id(taker);
         let named = rules_named(&set.ids(&dead));
         let verb = if dead.len() == 1 { "is" } else { "are" };
@@ -26,7 +26,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
             &positions,
             "takes every statement",
         );
-        if let Some(example) = known.reach.example(taker) {
+        if let Some(example) = context.reach.example(taker) {
             finding = finding.shown_by(set, example);
         }
         findings.push(finding.help(format!(
@@ -36,11 +36,11 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
 }
 
 /// Rules without a condition, each with the rules that it alone keeps from being asked.
-pub(crate) fn dead_rules(known: &Known<'_, '_>) -> BTreeMap<usize, Vec<usize>> {
-    let set = known.set;
+pub(crate) fn dead_rules(context: &CheckContext<'_, '_>) -> BTreeMap<usize, Vec<usize>> {
+    let set = context.set;
     let mut dead: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for position in 0..set.rule_count() {
-        if let Verdict::Never(takers) = known.reach.verdict(position)
+        if let Verdict::Never(takers) = context.reach.verdict(position)
             && let &[taker] = takers.as_slice()
             && set.flag_in(taker) == set.flag_in(position)
             && set.matches_everything(taker)

@@ -13,7 +13,7 @@ const MOST_SESSIONS: usize = 64;
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum Behaviour {
     /// It changes rows or definitions.
     Write,
     /// It takes locks that writers wait for.
@@ -30,46 +30,46 @@ pub(crate) enum Kind {
     Special,
 }
 
-const STATEMENTS: [(Kind, &str); 27] = [
-    (Kind::Write, "INSERT INTO t (id, a) VALUES (1, 'x')"),
-    (Kind::Write, "UPDATE t SET a=1 WHERE id=1"),
-    (Kind::Write, "DELETE FROM t WHERE id=1"),
-    (Kind::Write, "REPLACE INTO t VALUES (1)"),
-    (Kind::Write, "INSERT INTO t SELECT a FROM u"),
-    (Kind::Write, "CREATE TABLE t (id INT)"),
-    (Kind::Write, "TRUNCATE TABLE t"),
-    (Kind::Locking, "SELECT a FROM t WHERE id=1 FOR UPDATE"),
-    (Kind::Locking, "SELECT a\nFROM t\nWHERE id=1\nFOR UPDATE"),
-    (Kind::LockingOddly, "SELECT a FROM t WHERE id=1 FOR UPDATE;"),
+const STATEMENTS: [(Behaviour, &str); 27] = [
+    (Behaviour::Write, "INSERT INTO t (id, a) VALUES (1, 'x')"),
+    (Behaviour::Write, "UPDATE t SET a=1 WHERE id=1"),
+    (Behaviour::Write, "DELETE FROM t WHERE id=1"),
+    (Behaviour::Write, "REPLACE INTO t VALUES (1)"),
+    (Behaviour::Write, "INSERT INTO t SELECT a FROM u"),
+    (Behaviour::Write, "CREATE TABLE t (id INT)"),
+    (Behaviour::Write, "TRUNCATE TABLE t"),
+    (Behaviour::Locking, "SELECT a FROM t WHERE id=1 FOR UPDATE"),
+    (Behaviour::Locking, "SELECT a\nFROM t\nWHERE id=1\nFOR UPDATE"),
+    (Behaviour::LockingOddly, "SELECT a FROM t WHERE id=1 FOR UPDATE;"),
     (
-        Kind::LockingOddly,
+        Behaviour::LockingOddly,
         "SELECT a FROM t WHERE id=1 FOR UPDATE SKIP LOCKED",
     ),
     (
-        Kind::LockingOddly,
+        Behaviour::LockingOddly,
         "SELECT a FROM t WHERE id=1 LOCK IN SHARE MODE",
     ),
-    (Kind::LockingOddly, "SELECT a FROM t WHERE id=1 FOR SHARE"),
-    (Kind::LockingOddly, "SELECT GET_LOCK('a', 1)"),
-    (Kind::Read, "SELECT a FROM t WHERE id=1"),
-    (Kind::Read, "SELECT a FROM other.t WHERE id=1"),
-    (Kind::Read, "SELECT 1"),
-    (Kind::Volatile, "SELECT NOW()"),
-    (Kind::Volatile, "SELECT UUID()"),
-    (Kind::Variable, "SELECT @a"),
-    (Kind::Variable, "SET @a=1"),
-    (Kind::Variable, "SELECT @a:=a FROM t"),
-    (Kind::Special, "COMMIT"),
-    (Kind::Special, "ROLLBACK"),
-    (Kind::Special, "USE app"),
-    (Kind::Special, "SET NAMES utf8mb4"),
-    (Kind::Special, "SET autocommit=1"),
+    (Behaviour::LockingOddly, "SELECT a FROM t WHERE id=1 FOR SHARE"),
+    (Behaviour::LockingOddly, "SELECT GET_LOCK('a', 1)"),
+    (Behaviour::Read, "SELECT a FROM t WHERE id=1"),
+    (Behaviour::Read, "SELECT a FROM other.t WHERE id=1"),
+    (Behaviour::Read, "SELECT 1"),
+    (Behaviour::Volatile, "SELECT NOW()"),
+    (Behaviour::Volatile, "SELECT UUID()"),
+    (Behaviour::Variable, "SELECT @a"),
+    (Behaviour::Variable, "SET @a=1"),
+    (Behaviour::Variable, "SELECT @a:=a FROM t"),
+    (Behaviour::Special, "COMMIT"),
+    (Behaviour::Special, "ROLLBACK"),
+    (Behaviour::Special, "USE app"),
+    (Behaviour::Special, "SET NAMES utf8mb4"),
+    (Behaviour::Special, "SET autocommit=1"),
 ];
 
 /// A statement and what becomes of it.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    pub(crate) kind: Kind,
+    pub(crate) behaviour: Behaviour,
     pub(crate) example: Example,
     pub(crate) decision: Decision,
 }
@@ -110,8 +110,8 @@ pub(crate) fn all(set: &RuleSet<'_>) -> Vec<Trial> {
             seen.push(session);
         }
     }
-    let trial = |session: &Session, kind: Kind, text: &str| Trial {
-        kind,
+    let trial = |session: &Session, behaviour: Behaviour, text: &str| Trial {
+        behaviour,
         decision: set.decide(session, text.as_bytes()),
         example: Example {
             session: session.clone(),
@@ -120,8 +120,8 @@ pub(crate) fn all(set: &RuleSet<'_>) -> Vec<Trial> {
     };
     let trials = STATEMENTS
         .iter()
-        .flat_map(|(kind, text)| seen.iter().map(move |session| (session, *kind, *text)));
+        .flat_map(|(behaviour, text)| seen.iter().map(move |session| (session, *behaviour, *text)));
     trials
-        .map(|(session, kind, text)| trial(session, kind, text))
+        .map(|(session, behaviour, text)| trial(session, behaviour, text))
         .collect()
 }

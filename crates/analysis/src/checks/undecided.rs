@@ -2,14 +2,14 @@
 
 use shardwright_diagnostics::{Proof, Severity};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::UNDECIDED;
 use crate::finding::rules_named;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
-    let by_reason = known.reach.undecided();
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    let by_reason = context.reach.undecided();
     if by_reason.is_empty() {
         return;
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Proof, Severity, did_you_mean};
 
-use super::Known;
+use super::CheckContext;
 use crate::Finding;
 use crate::codes::UNKNOWN_USER;
 use crate::finding::rules_named;
 use shardwright_prover::given;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
     let users = &set.configuration.users;
     if users.is_empty() {
         return;

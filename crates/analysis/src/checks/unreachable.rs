@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shardwright_diagnostics::{Proof, Severity};
 use shardwright_rules::EngineRule;
 
-use super::{Known, takes_everything};
+use super::{CheckContext, takes_everything};
 use crate::Finding;
 use crate::codes::UNREACHABLE;
 use crate::finding::rules_named;
@@ -13,14 +13,14 @@ use shardwright_prover::Example;
 use shardwright_prover::RuleSet;
 use shardwright_prover::Verdict;
 
-pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
-    let set = known.set;
-    let said_elsewhere: BTreeSet<usize> = takes_everything::dead_rules(known)
+pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    let said_elsewhere: BTreeSet<usize> = takes_everything::dead_rules(context)
         .into_values()
         .flatten()
         .collect();
     for position in 0..set.rule_count() {
-        let Verdict::Never(takers) = known.reach.verdict(position) else {
+        let Verdict::Never(takers) = context.reach.verdict(position) else {
             continue;
         };
         let broken = set.conditions[position]
@@ -36,7 +36,7 @@ pub(crate) fn check(known: &Known<'_, '_>, findings: &mut Vec<Finding>) {
         if set.is_safety_net(position) && takers.len() > 1 {
             continue;
         }
-        let mut finding = finding(known, position, takers);
+        let mut finding = finding(context, position, takers);
         let behind_catch_all = takers.iter().any(|&taker| set.takes_any_text(taker));
         if is_net && !takers.is_empty() && set.matches_everything(position) && !behind_catch_all {
             finding.severity = Severity::Info;
@@ -57,8 +57,8 @@ fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
     row.flag_out.is_some() && effect(row) == next
 }
 
-fn finding(known: &Known<'_, '_>, position: usize, takers: &[usize]) -> Finding {
-    let set = known.set;
+fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) -> Finding {
+    let set = context.set;
     let id = set.id(position);
     if takers.is_empty() {
         let message = format!(

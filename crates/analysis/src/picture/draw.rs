@@ -97,13 +97,13 @@ pub fn dot(picture: &Picture) -> String {
             ),
         );
     }
-    for place in &picture.places {
+    for exit in &picture.exits {
         line(
             &mut out,
             &format!(
                 "  {} [label={}, shape=ellipse];",
-                id(place.node),
-                quoted(&place.name)
+                id(exit.node),
+                quoted(&exit.name)
             ),
         );
     }
@@ -144,10 +144,10 @@ pub fn mermaid(picture: &Picture) -> String {
             &format!("  {}[\"{label}\"]", id(Node::Chain(chain.flag))),
         );
     }
-    for place in &picture.places {
+    for exit in &picture.exits {
         line(
             &mut out,
-            &format!("  {}([\"{}\"])", id(place.node), plain(&place.name)),
+            &format!("  {}([\"{}\"])", id(exit.node), plain(&exit.name)),
         );
     }
     for edge in &picture.edges {

@@ -6,7 +6,7 @@ use crate::common::{check, lines};
 use shardwright_testkit::configuration;
 
 /// The findings of one code.
-fn found(yaml: &str, code: &str) -> Vec<Finding> {
+fn findings_of(yaml: &str, code: &str) -> Vec<Finding> {
     let mut findings = analyse(&configuration(yaml));
     findings.retain(|finding| finding.code.as_str() == code);
     findings
@@ -15,7 +15,7 @@ fn found(yaml: &str, code: &str) -> Vec<Finding> {
 /// The statement that shows the only finding of a code.
 #[track_caller]
 fn shown(yaml: &str, code: &str) -> String {
-    let findings = found(yaml, code);
+    let findings = findings_of(yaml, code);
     assert_eq!(findings.len(), 1, "{yaml}\n{:#?}", lines(&findings));
     findings[0]
         .witness
@@ -51,17 +51,17 @@ fn locking_reads_that_leave_the_writes_are_found_without_a_pair() {
         r#"{rule_id: 1, match_digest: "FOR (UPDATE|SHARE)|LOCK IN SHARE MODE|GET_LOCK", destination_hostgroup: 30, apply: 1},
            {rule_id: 2, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}"#,
     ] {
-        assert!(found(&without_pairs(fine), "SW401").is_empty(), "{fine}");
+        assert!(findings_of(&without_pairs(fine), "SW401").is_empty(), "{fine}");
     }
     let same_server = r#"{clusters: {a: {reader: null}, b: {reader: null}}, user: {default_hostgroup: 30},
         hostgroups: {20: {host: one}, 30: {host: one}},
         rules: [{rule_id: 2, match_digest: "^SELECT", destination_hostgroup: 20, apply: 1}]}"#;
-    assert!(found(same_server, "SW401").is_empty());
+    assert!(findings_of(same_server, "SW401").is_empty());
 }
 
 #[test]
 fn rules_of_one_table_on_readers_are_one_finding() {
-    let findings = found(
+    let findings = findings_of(
         r#"rules:
   - {rule_id: 1, match_digest: "^SELECT a FROM report", destination_hostgroup: 11, apply: 1}
   - {rule_id: 2, match_digest: "^SELECT b FROM stock", destination_hostgroup: 11, apply: 1}"#,
@@ -117,7 +117,7 @@ fn refusals_that_another_way_to_write_passes() {
         r#"match_digest: "^(ALTER|DROP|TRUNCATE) ""#,
     ] {
         let yaml = format!("rules:\n  - {{rule_id: 1, {fine}, error_msg: \"no\", apply: 1}}");
-        assert!(found(&yaml, "SW229").is_empty(), "{fine}");
+        assert!(findings_of(&yaml, "SW229").is_empty(), "{fine}");
     }
 }
 
@@ -159,7 +159,7 @@ fn executions_that_rules_refuse() {
             "USE archive, EXECUTE",
         ),
     ] {
-        let findings = found(&format!("rules: [{rules}]"), "SW243");
+        let findings = findings_of(&format!("rules: [{rules}]"), "SW243");
         let notes: Vec<&str> = findings
             .iter()
             .flat_map(|finding| &finding.notes)
@@ -184,7 +184,7 @@ fn executions_that_rules_refuse() {
         r#"{rule_id: 1, match_pattern: "^(?!/\\*ok\\*/)DROP", error_msg: "no", apply: 1},
            {rule_id: 2, match_pattern: "^(?!/\\*ok\\*/)", replace_pattern: "/*ok*/", destination_hostgroup: 20, apply: 1}"#,
     ] {
-        let findings = found(&format!("rules: [{rules}]"), "SW243");
+        let findings = findings_of(&format!("rules: [{rules}]"), "SW243");
         assert!(
             lines(&findings)
                 .iter()
@@ -194,10 +194,10 @@ fn executions_that_rules_refuse() {
     }
     let bundled =
         r#"{engine: bundled, rules: [{rule_id: 1, schemaname: archive, error_msg: "no", apply: 1}]}"#;
-    assert!(found(bundled, "SW243").is_empty());
+    assert!(findings_of(bundled, "SW243").is_empty());
     let newer =
         r#"{engine: proxysql-3.0, rules: [{rule_id: 1, schemaname: archive, error_msg: "no", apply: 1}]}"#;
-    assert_eq!(lines(&found(newer, "SW243")), ["SW243 warning possible 1"]);
+    assert_eq!(lines(&findings_of(newer, "SW243")), ["SW243 warning possible 1"]);
 }
 
 #[test]
@@ -211,6 +211,6 @@ fn users_of_the_admin_port() {
             1,
         ),
     ] {
-        assert_eq!(found(yaml, "SW245").len(), names, "{yaml}");
+        assert_eq!(findings_of(yaml, "SW245").len(), names, "{yaml}");
     }
 }

@@ -163,7 +163,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     Ok(sent
         .into_iter()
         .map(|sent| Answered {
-            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.way).assuming(Assumed::of(
+            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.visits).assuming(Assumed::of(
                 args,
                 configuration,
                 &sent,

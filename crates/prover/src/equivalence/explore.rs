@@ -9,7 +9,7 @@
 //! * They are at different rules: one walk asks its rule, the other waits.
 //! * Nodes and states are equal: nothing behind them can differ, because equal parts of the graphs are one
 //!   node. The visit is dropped.
-//! * Both walks are at an end: [`ends`] compares what the rules said and what the ends add.
+//! * Both walks are at an end: [`chain_ends`] compares what the rules said and what the ends add.
 //!
 //! # Invariant
 //!
@@ -38,17 +38,17 @@
 //! nodes is visited once for each path to it. Where many rules without `apply` differ, these are
 //! exponentially many: hence [`MOST_VISITS`].
 
-mod ends;
+mod chain_ends;
 
 use std::collections::BTreeSet;
 
 use shardwright_rules::{Body, Configuration};
 
-use super::graph::{EndId, Graph, Node, NodeId, RowId};
-use super::path::{Beside, Conditions, PathId, Paths, Test, Users};
+use super::graph::{ChainEndId, Graph, Node, NodeId, RowId};
+use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
 use super::state::{Field, StateId, States};
 use super::users::Group;
-use super::{Found, Pair, steps};
+use super::{Comparison, Pair, steps};
 use crate::solver::Answer;
 
 /// Places that are visited for one group of users and one start flag.
@@ -81,7 +81,7 @@ pub(super) struct Visit {
 }
 
 /// What one exploration is about, and what it may still do.
-pub(super) struct Errand<'e> {
+pub(super) struct Exploration<'e> {
     pub(super) users: &'e Users,
     pub(super) flag: u32,
     pub(super) questions: usize,
@@ -109,15 +109,15 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     /// Looks for differences among the statements of some users.
-    pub(super) fn explore(&mut self, group: &Group, found: &mut Found) {
+    pub(super) fn explore(&mut self, group: &Group, comparison: &mut Comparison) {
         let Some(roots) = self.roots.clone() else {
-            found
+            comparison
                 .undecided
                 .insert("so many restarts (mysql-query_processor_iterations) of so many rules".to_owned());
             return;
         };
         if self.mirrors && roots[0] != roots[1] {
-            found
+            comparison
                 .undecided
                 .insert("mirrored statements, whose sessions have no address".to_owned());
         }
@@ -132,34 +132,40 @@ impl<'p, 'c> Explorer<'p, 'c> {
                 path: Paths::START,
                 parted: false,
             };
-            let mut errand = Errand {
+            let mut exploration = Exploration {
                 users: &group.users,
                 flag,
                 questions: MOST_QUESTIONS,
             };
-            self.walk(first, &mut errand, found);
+            self.explore_from(first, &mut exploration, comparison);
         }
     }
 
-    fn walk(&mut self, first: Visit, errand: &mut Errand<'_>, found: &mut Found) {
+    fn explore_from(&mut self, first: Visit, exploration: &mut Exploration<'_>, comparison: &mut Comparison) {
         let mut open = vec![first];
         let mut visits = MOST_VISITS;
         while let Some(visit) = open.pop() {
-            if found.is_full() {
+            if comparison.is_full() {
                 return;
             }
-            if visits == 0 || errand.questions == 0 {
-                found
+            if visits == 0 || exploration.questions == 0 {
+                comparison
                     .undecided
                     .insert("the number of places where the rules differ".to_owned());
                 return;
             }
             visits -= 1;
-            self.visit(visit, errand, &mut open, found);
+            self.visit(visit, exploration, &mut open, comparison);
         }
     }
 
-    fn visit(&mut self, at: Visit, errand: &mut Errand<'_>, open: &mut Vec<Visit>, found: &mut Found) {
+    fn visit(
+        &mut self,
+        at: Visit,
+        exploration: &mut Exploration<'_>,
+        open: &mut Vec<Visit>,
+        comparison: &mut Comparison,
+    ) {
         // Equal nodes decide alike, and equal states have said the same.
         if at.nodes[0] == at.nodes[1] && at.states[0] == at.states[1] {
             return;
@@ -167,7 +173,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         let [left, right] = at.nodes.map(|node| self.graph.nodes[node as usize].clone());
         match (&left, &right) {
             (Node::Stop(a) | Node::End(a), Node::Stop(b) | Node::End(b)) => {
-                ends::compare(self, at, [*a, *b], errand, found);
+                chain_ends::compare(self, at, [*a, *b], exploration, comparison);
             }
             (Node::Step { step: a, next }, Node::Step { step: b, next: other })
                 if a == b && at.states[0] == at.states[1] =>
@@ -182,13 +188,13 @@ impl<'p, 'c> Explorer<'p, 'c> {
             }
             (Node::Step { .. }, _) | (_, Node::Step { .. }) => {
                 // What a step does is not modelled: it counts if any statement comes here at all.
-                if self.ask(at, &Beside::default(), false, errand, found) {
+                if self.ask(at, &ExtraConditions::default(), false, exploration, comparison) {
                     let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
                     let steps = [&left, &right].map(|node| match node {
                         Node::Step { step, .. } => Some(self.graph.step_in(*step, configurations)),
                         _ => None,
                     });
-                    steps::differ(self.pair, steps, found);
+                    steps::differ(self.pair, steps, comparison);
                 }
             }
             (
@@ -216,10 +222,10 @@ impl<'p, 'c> Explorer<'p, 'c> {
             }
             // The right side has one rule more. If it fails, both walks are at one node again.
             (_, Node::Rule { failed, .. }) if *failed == at.nodes[0] => {
-                self.split_one(at, 1, &right, open, found);
+                self.split_one(at, 1, &right, open, comparison);
             }
-            (Node::Rule { .. } | Node::Draw { .. }, _) => self.split_one(at, 0, &left, open, found),
-            _ => self.split_one(at, 1, &right, open, found),
+            (Node::Rule { .. } | Node::Draw { .. }, _) => self.split_one(at, 0, &left, open, comparison),
+            _ => self.split_one(at, 1, &right, open, comparison),
         }
     }
 
@@ -288,11 +294,18 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     /// One walk asks a rule while the other waits.
-    fn split_one(&mut self, at: Visit, side: usize, node: &Node, open: &mut Vec<Visit>, found: &mut Found) {
+    fn split_one(
+        &mut self,
+        at: Visit,
+        side: usize,
+        node: &Node,
+        open: &mut Vec<Visit>,
+        comparison: &mut Comparison,
+    ) {
         let (row, matched, failed) = match node {
             Node::Rule { row, matched, failed } => (*row, Some(*matched), *failed),
             Node::Draw { row, failed, .. } => {
-                found
+                comparison
                     .undecided
                     .insert("weighted jumps (flagOUTs) that differ".to_owned());
                 // Only the statements that do not match are followed.
@@ -342,42 +355,43 @@ impl<'p, 'c> Explorer<'p, 'c> {
     pub(super) fn ask(
         &mut self,
         at: Visit,
-        beside: &Beside,
+        extra: &ExtraConditions,
         visible: bool,
-        errand: &mut Errand<'_>,
-        found: &mut Found,
+        exploration: &mut Exploration<'_>,
+        comparison: &mut Comparison,
     ) -> bool {
-        errand.questions = errand.questions.saturating_sub(1);
+        exploration.questions = exploration.questions.saturating_sub(1);
         let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
         // The path gives the last test first.
         tests.reverse();
         let pair = self.pair;
         let accepts = |example: &crate::example::Example| !visible || pair.difference_of(example).is_some();
-        let answer = self.conditions.solve(
-            (&self.graph, pair),
-            &tests,
-            beside,
-            (errand.users, errand.flag),
-            &accepts,
-        );
+        let asked = PathQuestion {
+            tests: &tests,
+            extra,
+            users: exploration.users,
+            flag: exploration.flag,
+            accepts: &accepts,
+        };
+        let answer = self.conditions.solve(&self.graph, pair, &asked);
         match answer {
             Answer::Empty(_) => false,
             // A statement may come here, and the caller must not take it for proved that none does.
             Answer::Undecided(reason) => {
-                found.undecided.insert(reason);
+                comparison.undecided.insert(reason);
                 true
             }
             Answer::Witness(example) => {
                 if let Some(difference) = pair.difference_of(&example).filter(|_| visible) {
-                    found.add(difference);
+                    comparison.add(difference);
                 }
                 true
             }
         }
     }
 
-    pub(super) fn end(&self, end: EndId) -> &super::graph::End {
-        &self.graph.end_values[end as usize]
+    pub(super) fn chain_end(&self, end: ChainEndId) -> &super::graph::ChainEnd {
+        &self.graph.chain_ends[end as usize]
     }
 
     pub(super) fn outcomes(&self, at: Visit) -> [std::collections::BTreeMap<Field, u64>; 2] {

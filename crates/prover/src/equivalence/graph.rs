@@ -11,15 +11,15 @@ pub(super) type NodeId = u32;
 /// An engine rule's conditions and effects, jumps left out.
 pub(super) type RowId = u32;
 pub(super) type StepId = u32;
-pub(super) type EndId = u32;
+pub(super) type ChainEndId = u32;
 
 /// Where an evaluation stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
     /// A rule with `apply` ended the rules; nothing is routed at the end, and only the firewall is asked.
-    Stop(EndId),
+    Stop(ChainEndId),
     /// No rule is left.
-    End(EndId),
+    End(ChainEndId),
     /// An engine rule is asked.
     Rule {
         row: RowId,
@@ -36,12 +36,18 @@ pub(super) enum Node {
     Step { step: StepId, next: NodeId },
 }
 
-/// Where a rule or a step stands first: side and position.
-pub(super) type Place = (usize, usize);
+/// Where a rule or a step stands first.
+#[derive(Clone, Copy)]
+pub(super) struct RulePosition {
+    /// 0 for the first configuration, 1 for the second.
+    pub(super) side: usize,
+    /// Among the rules of that configuration.
+    pub(super) position: usize,
+}
 
 /// What the end of a chain decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct End {
+pub(super) struct ChainEnd {
     /// User, schema and hostgroup of the rows of fast routing; sorted.
     pub(super) routes: Vec<(String, String, u32)>,
     /// Users whose firewall allows the flag.
@@ -54,13 +60,13 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     numbers: HashMap<Node, NodeId>,
     rows: HashMap<String, RowId>,
-    pub(super) row_places: Vec<Place>,
+    pub(super) row_positions: Vec<RulePosition>,
     /// Rows whose pattern every query matches that comes to them.
     asks_nothing: BTreeSet<RowId>,
     steps: HashMap<String, StepId>,
-    pub(super) step_places: Vec<Place>,
-    ends: HashMap<End, EndId>,
-    pub(super) end_values: Vec<End>,
+    pub(super) step_positions: Vec<RulePosition>,
+    ends: HashMap<ChainEnd, ChainEndId>,
+    pub(super) chain_ends: Vec<ChainEnd>,
 }
 
 impl Graph {
@@ -72,7 +78,7 @@ impl Graph {
         })
     }
 
-    fn row(&mut self, row: &EngineRule, configuration: &Configuration, place: Place) -> RowId {
+    fn row(&mut self, row: &EngineRule, configuration: &Configuration, first: RulePosition) -> RowId {
         let patterns = row.match_digest.is_some() || row.match_pattern.is_some();
         let plain = EngineRule {
             flag_out: None,
@@ -92,26 +98,26 @@ impl Graph {
         };
         let regex = patterns.then_some(configuration.settings.regex);
         let key = serde_json::to_string(&(plain, regex)).expect("a row is a map with string keys");
-        let fresh = self.row_places.len() as RowId;
+        let fresh = self.row_positions.len() as RowId;
         *self.rows.entry(key).or_insert_with(|| {
-            self.row_places.push(place);
+            self.row_positions.push(first);
             fresh
         })
     }
 
-    fn step(&mut self, rule: &Rule, surroundings: &str, place: Place) -> StepId {
+    fn step(&mut self, rule: &Rule, surroundings: &str, first: RulePosition) -> StepId {
         let key = super::step_keys::written(&rule.body) + surroundings;
-        let fresh = self.step_places.len() as StepId;
+        let fresh = self.step_positions.len() as StepId;
         *self.steps.entry(key).or_insert_with(|| {
-            self.step_places.push(place);
+            self.step_positions.push(first);
             fresh
         })
     }
 
-    fn end(&mut self, end: End) -> EndId {
-        let fresh = self.end_values.len() as EndId;
+    fn chain_end(&mut self, end: ChainEnd) -> ChainEndId {
+        let fresh = self.chain_ends.len() as ChainEndId;
         *self.ends.entry(end.clone()).or_insert_with(|| {
-            self.end_values.push(end);
+            self.chain_ends.push(end);
             fresh
         })
     }
@@ -128,7 +134,7 @@ impl Graph {
         if (iterations + 1).saturating_mul(rules.len()) > MOST_NODES {
             return None;
         }
-        let places = Places::of(configuration, self);
+        let index = FlagIndex::of(configuration, self);
         let surroundings = super::step_keys::surroundings(configuration);
         let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
             told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
@@ -141,12 +147,12 @@ impl Graph {
                         match_pattern: None,
                         ..(**row).clone()
                     };
-                    let row = self.row(&everything, configuration, (side, position));
+                    let row = self.row(&everything, configuration, RulePosition { side, position });
                     self.asks_nothing.insert(row);
                     row
                 }
-                Body::Engine(row) => self.row(row, configuration, (side, position)),
-                Body::Native { .. } => self.step(rule, &surroundings, (side, position)),
+                Body::Engine(row) => self.row(row, configuration, RulePosition { side, position }),
+                Body::Native { .. } => self.step(rule, &surroundings, RulePosition { side, position }),
             })
             .collect();
         // By position: the node with the restarts of the last round left, and with one more.
@@ -154,7 +160,7 @@ impl Graph {
         for left in 0..=iterations {
             let mut now = vec![0; rules.len()];
             for position in (0..rules.len()).rev() {
-                let goes_on = places.next(rules[position].flag_in, position + 1, &now, self);
+                let goes_on = index.next(rules[position].flag_in, position + 1, &now, self);
                 if marks.contains(&position) {
                     // Statements are compared as queries, all of which the next rule takes.
                     now[position] = goes_on;
@@ -167,14 +173,14 @@ impl Graph {
                     },
                     Body::Engine(row) => {
                         let jump = |flag: u32, graph: &mut Self| match left {
-                            0 => places.next(flag, position + 1, &now, graph),
-                            _ => places.next(flag, 0, &fewer, graph),
+                            0 => index.next(flag, position + 1, &now, graph),
+                            _ => index.next(flag, 0, &fewer, graph),
                         };
                         let row_id = rows[position];
                         match (row.apply, row.flag_out) {
                             (true, flag_out) => Node::Rule {
                                 row: row_id,
-                                matched: places.stop(flag_out.unwrap_or(rules[position].flag_in), self),
+                                matched: index.stop(flag_out.unwrap_or(rules[position].flag_in), self),
                                 failed: goes_on,
                             },
                             (false, Some(flag)) => Node::Rule {
@@ -205,14 +211,14 @@ impl Graph {
         Some(
             start_flags
                 .iter()
-                .map(|&flag| places.next(flag, 0, &fewer, self))
+                .map(|&flag| index.next(flag, 0, &fewer, self))
                 .collect(),
         )
     }
 
     /// The engine rule of a row.
     pub(super) fn row_in<'c>(&self, row: RowId, configurations: [&'c Configuration; 2]) -> &'c EngineRule {
-        let (side, position) = self.row_places[row as usize];
+        let RulePosition { side, position } = self.row_positions[row as usize];
         match &configurations[side].graph.rules[position].body {
             Body::Engine(row) => row,
             Body::Native { .. } => unreachable!("rows are made of engine rules"),
@@ -226,7 +232,7 @@ impl Graph {
 
     /// The step of the bundled engine.
     pub(super) fn step_in<'c>(&self, step: StepId, configurations: [&'c Configuration; 2]) -> &'c NativeStep {
-        let (side, position) = self.step_places[step as usize];
+        let RulePosition { side, position } = self.step_positions[step as usize];
         match &configurations[side].graph.rules[position].body {
             Body::Native { step, .. } => step,
             Body::Engine(_) => unreachable!("steps are made of native rules"),
@@ -235,13 +241,13 @@ impl Graph {
 }
 
 /// Chains and ends by flag.
-struct Places {
+struct FlagIndex {
     chains: HashMap<u32, Vec<usize>>,
-    ends: HashMap<u32, EndId>,
-    no_routes: EndId,
+    ends: HashMap<u32, ChainEndId>,
+    no_routes: ChainEndId,
 }
 
-impl Places {
+impl FlagIndex {
     fn of(configuration: &Configuration, graph: &mut Graph) -> Self {
         let rules = &configuration.graph.rules;
         let mut chains: HashMap<u32, Vec<usize>> = HashMap::new();
@@ -252,7 +258,7 @@ impl Places {
             .last()
             .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
         let skipped = configuration.engine.profile().trailing_apply_skips_fast_routing && last_applies;
-        let mut ends: HashMap<u32, End> = HashMap::new();
+        let mut ends: HashMap<u32, ChainEnd> = HashMap::new();
         for row in configuration.graph.fast_routing.iter().filter(|_| !skipped) {
             let end = ends.entry(row.flag_in).or_default();
             end.routes
@@ -269,10 +275,10 @@ impl Places {
         }
         Self {
             chains,
-            no_routes: graph.end(End::default()),
+            no_routes: graph.chain_end(ChainEnd::default()),
             ends: ends
                 .into_iter()
-                .map(|(flag, end)| (flag, graph.end(end)))
+                .map(|(flag, end)| (flag, graph.chain_end(end)))
                 .collect(),
         }
     }
@@ -280,10 +286,10 @@ impl Places {
     /// The node behind a rule that applies at a flag.
     fn stop(&self, flag: u32, graph: &mut Graph) -> NodeId {
         let allowed = match self.ends.get(&flag) {
-            Some(&end) => graph.end_values[end as usize].allowed.clone(),
+            Some(&end) => graph.chain_ends[end as usize].allowed.clone(),
             None => Vec::new(),
         };
-        let end = graph.end(End {
+        let end = graph.chain_end(ChainEnd {
             allowed,
             routes: Vec::new(),
         });

@@ -7,13 +7,13 @@ use shardwright_rules::decide::Index;
 use shardwright_rules::{Configuration, EngineRule};
 
 use super::Pair;
-use super::graph::{Graph, RowId};
+use super::graph::{Graph, RowId, RulePosition};
 use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
 use crate::question::Question;
 use crate::session::{Mentioned, Session, given};
-use crate::solver::{Answer, Hunt, hunt_for};
+use crate::solver::{Answer, Target, solve_for};
 
 /// Users that are tried one by one where rules ask for users.
 const MOST_USERS: usize = 24;
@@ -28,14 +28,14 @@ pub(super) struct Test {
     pub(super) text: u64,
 }
 
-/// Ways through both graphs, each an extension of another.
+/// Paths through both graphs, each an extension of another.
 #[derive(Default)]
 pub(super) struct Paths {
     links: Vec<(PathId, Test)>,
 }
 
 impl Paths {
-    /// The way without a test.
+    /// The path without a test.
     pub(super) const START: PathId = 0;
 
     pub(super) fn extend(&mut self, path: PathId, test: Test) -> PathId {
@@ -63,11 +63,23 @@ pub(super) enum Users {
     Among(BTreeSet<String>),
 }
 
-/// Conditions beside those of a path.
+/// Conditions in addition to those of a path.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct ExtraConditions {
     pub(super) must: Vec<EngineRule>,
     pub(super) must_not: Vec<EngineRule>,
+}
+
+/// What is asked about one path.
+pub(super) struct PathQuestion<'q> {
+    /// In the order in which the rules were asked.
+    pub(super) tests: &'q [Test],
+    pub(super) extra: &'q ExtraConditions,
+    pub(super) users: &'q Users,
+    /// The flag that the statement starts at.
+    pub(super) flag: u32,
+    /// Whether a statement that was found is one that is sought.
+    pub(super) accepts: &'q dyn Fn(&Example) -> bool,
 }
 
 /// The conditions of rows, made when they are first asked about.
@@ -79,11 +91,11 @@ pub(super) struct Conditions<'c> {
 
 impl<'c> Conditions<'c> {
     pub(super) fn of(graph: &Graph, configurations: [&'c Configuration; 2]) -> Self {
-        let rows = 0..graph.row_places.len();
+        let rows = 0..graph.row_positions.len();
         let engine_rows = rows.map(|row| graph.row_in(row as RowId, configurations));
         Self {
             languages: Languages::new(),
-            by_row: graph.row_places.iter().map(|_| OnceCell::new()).collect(),
+            by_row: graph.row_positions.iter().map(|_| OnceCell::new()).collect(),
             mentioned: Mentioned::by(engine_rows),
         }
     }
@@ -91,7 +103,7 @@ impl<'c> Conditions<'c> {
     fn prepare(&mut self, row: RowId, graph: &Graph, pair: &Pair<'_, 'c>) {
         let cell = &self.by_row[row as usize];
         if cell.get().is_none() {
-            let (side, position) = graph.row_places[row as usize];
+            let RulePosition { side, position } = graph.row_positions[row as usize];
             let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
             let patterns = pair.lookups[side].patterns(position);
             let has_digests = pair.configuration(side).digests().is_some();
@@ -104,27 +116,21 @@ impl<'c> Conditions<'c> {
         }
     }
 
-    /// A statement on the path that `accepts` takes, or a proof that there is no statement on it.
-    pub(super) fn solve(
-        &mut self,
-        (graph, pair): (&Graph, &Pair<'_, 'c>),
-        tests: &[Test],
-        beside: &Beside,
-        (users, flag): (&Users, u32),
-        accepts: &dyn Fn(&Example) -> bool,
-    ) -> Answer {
-        for test in tests {
+    /// A statement on the path that is accepted, or a proof that there is no statement on it.
+    pub(super) fn solve(&mut self, graph: &Graph, pair: &Pair<'_, 'c>, asked: &PathQuestion<'_>) -> Answer {
+        for test in asked.tests {
             self.prepare(test.row, graph, pair);
         }
         let known = |test: &Test| &self.by_row[test.row as usize];
-        let conditions: Vec<(Test, &Condition<'c>)> = tests
+        let conditions: Vec<(Test, &Condition<'c>)> = asked
+            .tests
             .iter()
             .filter_map(|test| Some((*test, known(test).get()?)))
             .collect();
         let mut undecided = None;
-        let (candidates, complete) = self.users(&conditions, beside, users);
+        let (candidates, complete) = self.users(&conditions, asked);
         for user in candidates {
-            match self.solve_for(&conditions, beside, (user, flag), pair, accepts) {
+            match self.solve_for_user(&conditions, asked, user, pair) {
                 Answer::Witness(example) => return Answer::Witness(example),
                 Answer::Undecided(reason) => undecided = Some(reason),
                 Answer::Empty(_) => {}
@@ -140,8 +146,7 @@ impl<'c> Conditions<'c> {
     fn users(
         &self,
         conditions: &[(Test, &Condition<'c>)],
-        beside: &Beside,
-        users: &Users,
+        asked: &PathQuestion<'_>,
     ) -> (Vec<Option<String>>, bool) {
         let rows = |met: bool, more: &'_ [EngineRule]| -> BTreeSet<String> {
             let of_path = conditions
@@ -151,9 +156,9 @@ impl<'c> Conditions<'c> {
             let names = of_path.chain(more).filter_map(|row| given(&row.username));
             names.map(str::to_owned).collect()
         };
-        let wanted = rows(true, &beside.must);
-        let avoided = rows(false, &beside.must_not);
-        let Users::Among(known) = users else {
+        let wanted = rows(true, &asked.extra.must);
+        let avoided = rows(false, &asked.extra.must_not);
+        let Users::Among(known) = asked.users else {
             return (vec![None], true);
         };
         if let Some(user) = wanted.first() {
@@ -161,20 +166,20 @@ impl<'c> Conditions<'c> {
             return (possible.then(|| Some(user.clone())).into_iter().collect(), true);
         }
         let free = known.iter().find(|user| !avoided.contains(*user));
-        let asked = known.iter().filter(|user| avoided.contains(*user));
-        let mut candidates: Vec<Option<String>> = free.into_iter().chain(asked).cloned().map(Some).collect();
+        let excluded = known.iter().filter(|user| avoided.contains(*user));
+        let mut candidates: Vec<Option<String>> =
+            free.into_iter().chain(excluded).cloned().map(Some).collect();
         let complete = candidates.len() <= MOST_USERS;
         candidates.truncate(MOST_USERS);
         (candidates, complete)
     }
 
-    fn solve_for(
+    fn solve_for_user(
         &self,
         conditions: &[(Test, &Condition<'c>)],
-        beside: &Beside,
-        (user, flag): (Option<String>, u32),
+        asked: &PathQuestion<'_>,
+        user: Option<String>,
         pair: &Pair<'_, 'c>,
-        accepts: &dyn Fn(&Example) -> bool,
     ) -> Answer {
         let of_user = EngineRule {
             username: user,
@@ -184,25 +189,27 @@ impl<'c> Conditions<'c> {
             let of_path = conditions.iter().filter(move |(test, _)| test.met == met);
             of_path.map(|(_, condition)| condition.row)
         };
-        let must = rows(true).chain(&beside.must).chain(std::iter::once(&of_user));
-        let must_not = rows(false).chain(&beside.must_not);
+        let must = rows(true)
+            .chain(&asked.extra.must)
+            .chain(std::iter::once(&of_user));
+        let must_not = rows(false).chain(&asked.extra.must_not);
         let session = Session::meeting(pair.configuration(0), &self.mentioned, must, must_not);
         let Some(mut session) = session else {
             return Answer::Empty(Vec::new());
         };
-        session.flag = flag;
-        if beside.must_not.iter().any(|row| session.satisfies(row)) {
+        session.flag = asked.flag;
+        if asked.extra.must_not.iter().any(|row| session.satisfies(row)) {
             return Answer::Empty(Vec::new());
         }
         let Some(question) = question(conditions, session) else {
             return Answer::Empty(Vec::new());
         };
-        let hunt = Hunt {
+        let target = Target {
             languages: &self.languages,
             digests: pair.configuration(0).digests().unwrap_or_default(),
-            reaches: accepts,
+            reaches: asked.accepts,
         };
-        hunt_for(&hunt, &question)
+        solve_for(&target, &question)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shardwright_rules::{Body, Configuration, Finder, KeyValue, MapStep, NativeStep};
 
 use super::step_keys::plain_shard;
-use super::{ComparedSession, Found, Pair};
+use super::{ComparedSession, Comparison, Pair};
 use crate::example::ORDINARY;
 use crate::natives;
 use crate::session::Session;
@@ -18,7 +18,7 @@ const MOST_USERS: usize = 8;
 const MOST_TRANSACTIONS: usize = 4;
 
 /// Both walks are at steps that differ, or at the same step in different states; `None` for a side that is at no step.
-pub(super) fn differ(pair: &Pair<'_, '_>, steps: [Option<&NativeStep>; 2], found: &mut Found) {
+pub(super) fn differ(pair: &Pair<'_, '_>, steps: [Option<&NativeStep>; 2], comparison: &mut Comparison) {
     let mut texts: Vec<Vec<u8>> = ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
     let mut schemas: BTreeSet<String> = BTreeSet::new();
     let mut named = "steps of the bundled engine that differ".to_owned();
@@ -31,14 +31,14 @@ pub(super) fn differ(pair: &Pair<'_, '_>, steps: [Option<&NativeStep>; 2], found
             }
         }
     }
-    let before = found.differences.len();
-    try_all(pair, &texts, &schemas, found);
-    if found.differences.len() == before {
-        found.undecided.insert(named);
+    let before = comparison.differences.len();
+    try_all(pair, &texts, &schemas, comparison);
+    if comparison.differences.len() == before {
+        comparison.undecided.insert(named);
     }
 }
 
-fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, found: &mut Found) {
+fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, comparison: &mut Comparison) {
     let users = pair.configuration(0).users.iter().take(MOST_USERS);
     for user in users {
         let own = Session::of_user(pair.configuration(0), &user.name);
@@ -50,9 +50,9 @@ fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, f
             };
             for text in texts {
                 if let Some(difference) = pair.difference(&session, text) {
-                    found.add(difference);
+                    comparison.add(difference);
                 }
-                if found.is_full() {
+                if comparison.is_full() {
                     return;
                 }
             }
@@ -61,7 +61,7 @@ fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, f
 }
 
 /// The same statements inside transactions on hostgroups where statements of both sides are placed.
-fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], found: &mut Found) {
+fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], comparison: &mut Comparison) {
     let [left, right] = [0, 1].map(|side| pair.configuration(side));
     let placed = |configuration: &Configuration| -> BTreeSet<u32> {
         let rows = configuration
@@ -85,7 +85,7 @@ fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], found: &mut Found) {
             };
             for text in texts {
                 if let Some(difference) = pair.difference(&session, text) {
-                    found.add(difference);
+                    comparison.add(difference);
                     return;
                 }
             }
@@ -174,14 +174,14 @@ fn keyed_schemas(map: &MapStep, key: &KeyValue) -> Vec<String> {
 }
 
 /// Two engines mean different things by annotations and by open transactions.
-pub(super) fn compare_engines(pair: &Pair<'_, '_>, found: &mut Found) {
+pub(super) fn compare_engines(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
     let [left, right] = [0, 1].map(|side| pair.configuration(side).engine.profile());
     if left.annotations == right.annotations
         && left.transactions_ignore_rules == right.transactions_ignore_rules
     {
         return;
     }
-    let before = found.differences.len();
+    let before = comparison.differences.len();
     let texts: Vec<Vec<u8>> = [
         "/* hostgroup=4294967295 */ SELECT 1",
         "/* query_delay=1 */ SELECT 1",
@@ -190,12 +190,12 @@ pub(super) fn compare_engines(pair: &Pair<'_, '_>, found: &mut Found) {
     .chain(ORDINARY)
     .map(|text| text.as_bytes().to_vec())
     .collect();
-    try_all(pair, &texts, &BTreeSet::new(), found);
-    if found.differences.len() == before {
-        try_transactions(pair, &texts, found);
+    try_all(pair, &texts, &BTreeSet::new(), comparison);
+    if comparison.differences.len() == before {
+        try_transactions(pair, &texts, comparison);
     }
-    if found.differences.len() == before {
-        found
+    if comparison.differences.len() == before {
+        comparison
             .undecided
             .insert("annotations and open transactions, which the two engines read differently".to_owned());
     }

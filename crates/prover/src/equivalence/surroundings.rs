@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shardwright_rules::{Body, Configuration, HostgroupId};
 
-use super::{Found, Pair};
+use super::{Comparison, Pair};
 use crate::session::given;
 
 /// Variables of ProxySQL that change what becomes of statements, whatever the rules say. What they come to is not
@@ -26,10 +26,10 @@ const DECIDING: [&str; 14] = [
     "mysql-set_query_lock_on_hostgroup",
 ];
 
-pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) {
+pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
     let both = [0, 1].map(|side| pair.configuration(side));
     let mut because = |construct: &str| {
-        found.undecided.insert(construct.to_owned());
+        comparison.undecided.insert(construct.to_owned());
     };
     if listeners(both[0]) != listeners(both[1]) && both.iter().any(|one| asks_for_listener(one)) {
         because("rules that ask for the listener, while the listeners differ");

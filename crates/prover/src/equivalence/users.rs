@@ -6,7 +6,7 @@ use shardwright_rules::{Configuration, Firewall, User};
 
 use super::path::Users;
 use super::state::Field;
-use super::{ComparedSession, Found, Pair};
+use super::{ComparedSession, Comparison, Pair};
 use crate::example::ORDINARY;
 use crate::session::Session;
 
@@ -29,10 +29,12 @@ pub(super) struct Groups {
     pub(super) groups: Vec<Group>,
 }
 
-pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
+pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) -> Groups {
     let configurations = [0, 1].map(|side| pair.configuration(side));
     if firewall(configurations[0]) != firewall(configurations[1]) {
-        found.undecided.insert("the lists of the firewall".to_owned());
+        comparison
+            .undecided
+            .insert("the lists of the firewall".to_owned());
     }
     let [left, right] = configurations.map(by_name);
     if left.is_empty() && right.is_empty() {
@@ -49,13 +51,13 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
     for name in names {
         match (left.get(name), right.get(name)) {
             (Some(one), Some(other)) => {
-                schemas(pair, name, found);
-                settings(pair, [one, other], found);
+                schemas(pair, name, comparison);
+                settings(pair, [one, other], comparison);
                 if one.default_hostgroup == other.default_hostgroup {
                     alike.insert(name.to_owned());
                     continue;
                 }
-                sets(pair, name, found);
+                sets(pair, name, comparison);
                 if groups.len() < MOST_APART {
                     let initial =
                         |user: &User| BTreeMap::from([(Field::HOSTGROUP, user.default_hostgroup.0.into())]);
@@ -64,12 +66,12 @@ pub(super) fn compare(pair: &Pair<'_, '_>, found: &mut Found) -> Groups {
                         initial: [initial(one), initial(other)],
                     });
                 } else {
-                    found
+                    comparison
                         .undecided
                         .insert("the number of users whose default hostgroups differ".to_owned());
                 }
             }
-            (one, _) if !found.is_full() => missing(pair, name, usize::from(one.is_some()), found),
+            (one, _) if !comparison.is_full() => missing(pair, name, usize::from(one.is_some()), comparison),
             _ => {}
         }
     }
@@ -104,20 +106,20 @@ fn session(configuration: &Configuration, user: &str) -> ComparedSession {
 }
 
 /// A user of one side only.
-fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, found: &mut Found) {
+fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, comparison: &mut Comparison) {
     let session = session(pair.configuration(1 - absent), name);
     let mut shown = pair.decided(&session, b"SELECT 1");
     match absent {
         0 => shown.left = None,
         _ => shown.right = None,
     }
-    found.add(shown);
+    comparison.add(shown);
 }
 
 /// Sessions that name no schema, where that of the user is another: their statements find other tables wherever they go.
-fn schemas(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
+fn schemas(pair: &Pair<'_, '_>, name: &str, comparison: &mut Comparison) {
     let schemas = [0, 1].map(|side| pair.configuration(side).default_schema(name).map(str::to_owned));
-    if schemas[0] == schemas[1] || found.is_full() {
+    if schemas[0] == schemas[1] || comparison.is_full() {
         return;
     }
     let session = ComparedSession {
@@ -127,11 +129,11 @@ fn schemas(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
     let elsewhere = ORDINARY
         .iter()
         .find_map(|text| pair.difference(&session, text.as_bytes()));
-    found.add(elsewhere.unwrap_or_else(|| pair.decided(&session, b"SELECT 1")));
+    comparison.add(elsewhere.unwrap_or_else(|| pair.decided(&session, b"SELECT 1")));
 }
 
 /// A user whose default hostgroup differs. What ProxySQL cannot follow of a SET goes there, whatever rules say.
-fn sets(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
+fn sets(pair: &Pair<'_, '_>, name: &str, comparison: &mut Comparison) {
     if ![0, 1]
         .iter()
         .any(|&side| pair.configuration(side).engine.is_proxysql())
@@ -143,18 +145,18 @@ fn sets(pair: &Pair<'_, '_>, name: &str, found: &mut Found) {
         .iter()
         .filter_map(|text| pair.difference(&session, text.as_bytes()));
     match shown.next() {
-        Some(_) if found.is_full() => {}
-        Some(difference) => found.add(difference),
+        Some(_) if comparison.is_full() => {}
+        Some(difference) => comparison.add(difference),
         None => {
             let construct =
                 "a SET that the engine cannot follow goes to the user's default hostgroup, which differs";
-            found.undecided.insert(construct.to_owned());
+            comparison.undecided.insert(construct.to_owned());
         }
     }
 }
 
 /// What else of a user decides where statements go.
-fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], found: &mut Found) {
+fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], comparison: &mut Comparison) {
     let session = session(pair.configuration(0), &one.name);
     if one.transaction_persistent != other.transaction_persistent {
         let mut shown = pair.configuration(0).hostgroups.iter().flat_map(|hostgroup| {
@@ -167,9 +169,9 @@ fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], found: &mut Found) {
             })
         });
         match shown.next() {
-            Some(difference) => found.add(difference),
+            Some(difference) => comparison.add(difference),
             None => {
-                found
+                comparison
                     .undecided
                     .insert("`transaction_persistent` of a user".to_owned());
             }
@@ -177,12 +179,12 @@ fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], found: &mut Found) {
     }
     if one.annotations_allowed != other.annotations_allowed {
         match pair.difference(&session, b"/* hostgroup=4294967295 */ SELECT 1") {
-            Some(difference) => found.add(difference),
+            Some(difference) => comparison.add(difference),
             None if pair.configuration(0).engine == pair.configuration(1).engine
                 && pair.configuration(0).engine.profile().annotations
                     == shardwright_rules::Annotations::AfterRules => {}
             None => {
-                found.undecided.insert("annotations of a user".to_owned());
+                comparison.undecided.insert("annotations of a user".to_owned());
             }
         }
     }

@@ -4,35 +4,34 @@ use std::collections::HashMap;
 
 use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
 
-use super::end::End;
-use super::ends::moves_on;
-use super::state::{Schema, What};
+use super::outcome::PossibleOutcome;
+use super::outcomes::moves_on;
+use super::state::{Action, Schema};
 use super::{Claim, CounterExample, MapStep, Property, Prover, Shown, Trial};
 use crate::expectation::{Expected, Mismatch, OutcomeKind};
 
-/// What of an expectation does not hold at an end; empty where it holds.
-pub(super) fn mismatches_of_end(
+/// What of an expectation does not hold at an outcome; empty where it holds.
+pub(super) fn mismatches_of_outcome(
     configuration: &Configuration,
     expected: &Expected<'_>,
-    end: &End,
+    outcome: &PossibleOutcome,
 ) -> Vec<Mismatch> {
-    let actual = match end.what {
-        What::Route(_) => OutcomeKind::Route,
-        What::Reject => OutcomeKind::Reject,
-        What::Answer => OutcomeKind::Answer,
+    let actual = match outcome.action {
+        Action::Route(_) => OutcomeKind::Route,
+        Action::Reject => OutcomeKind::Reject,
+        Action::Answer => OutcomeKind::Answer,
     };
-    match end.route(configuration) {
-        Some(route) => {
-            outcome(expected, actual).unwrap_or_else(|| expected.mismatches_of_route(configuration, &route))
-        }
-        None => outcome(expected, actual).unwrap_or_default(),
+    match outcome.route(configuration) {
+        Some(route) => outcome_mismatch(expected, actual)
+            .unwrap_or_else(|| expected.mismatches_of_route(configuration, &route)),
+        None => outcome_mismatch(expected, actual).unwrap_or_default(),
     }
 }
 
 /// What of an expectation does not hold of a decision.
 fn mismatches(configuration: &Configuration, expected: &Expected<'_>, decision: &Decision) -> Vec<Mismatch> {
     let actual = OutcomeKind::of(&decision.outcome);
-    outcome(expected, actual).unwrap_or_else(|| match &decision.outcome {
+    outcome_mismatch(expected, actual).unwrap_or_else(|| match &decision.outcome {
         Outcome::Route(route) => {
             let placed = Route {
                 shard: shard_of(configuration, decision),
@@ -45,7 +44,7 @@ fn mismatches(configuration: &Configuration, expected: &Expected<'_>, decision: 
 }
 
 /// The outcome against the one that is asked for, where one is and it is another.
-fn outcome(expected: &Expected<'_>, actual: OutcomeKind) -> Option<Vec<Mismatch>> {
+fn outcome_mismatch(expected: &Expected<'_>, actual: OutcomeKind) -> Option<Vec<Mismatch>> {
     let wanted = expected.outcome.filter(|wanted| *wanted != actual)?;
     Some(vec![Mismatch {
         field: Some("outcome"),
@@ -54,21 +53,24 @@ fn outcome(expected: &Expected<'_>, actual: OutcomeKind) -> Option<Vec<Mismatch>
     }])
 }
 
-/// Two ends of different shards that may be in one place.
-pub(super) fn meeting<'e>(configuration: &Configuration, ends: &'e [End]) -> Option<(&'e End, &'e End)> {
+/// Two outcomes of different shards that may be in one schema of one cluster.
+pub(super) fn meeting<'e>(
+    configuration: &Configuration,
+    outcomes: &'e [PossibleOutcome],
+) -> Option<(&'e PossibleOutcome, &'e PossibleOutcome)> {
     // By cluster, what is known of each schema there; `None` stands for one that is not known.
-    let mut places: HashMap<String, HashMap<Option<String>, Vec<&End>>> = HashMap::new();
-    for end in ends {
-        let Some(route) = end.route(configuration) else {
+    let mut seen: HashMap<String, HashMap<Option<String>, Vec<&PossibleOutcome>>> = HashMap::new();
+    for outcome in outcomes {
+        let Some(route) = outcome.route(configuration) else {
             continue;
         };
         let cluster = route.cluster.map_or_else(
             || format!("hostgroup {}", route.hostgroup),
             |name| name.to_string(),
         );
-        let schema = schema_of(end);
-        let there = places.entry(cluster).or_default();
-        let meets = |other: &&&End| other.state.shard != end.state.shard;
+        let schema = schema_of(outcome);
+        let there = seen.entry(cluster).or_default();
+        let meets = |other: &&&PossibleOutcome| other.state.shard != outcome.state.shard;
         let other = match &schema {
             Some(_) => [schema.clone(), None]
                 .iter()
@@ -78,20 +80,20 @@ pub(super) fn meeting<'e>(configuration: &Configuration, ends: &'e [End]) -> Opt
             None => there.values().flatten().find(meets),
         };
         if let Some(other) = other {
-            return Some((*other, end));
+            return Some((*other, outcome));
         }
-        // One of a shard is enough to meet every end of another.
+        // One of a shard is enough to meet every outcome of another.
         let known = there.entry(schema).or_default();
-        if !known.iter().any(|other| other.state.shard == end.state.shard) {
-            known.push(end);
+        if !known.iter().any(|other| other.state.shard == outcome.state.shard) {
+            known.push(outcome);
         }
     }
     None
 }
 
-/// The schema that the statements of an end read and write; none where it is not known.
-fn schema_of(end: &End) -> Option<String> {
-    let state = &end.state;
+/// The schema that the statements of an outcome read and write; none where it is not known.
+fn schema_of(outcome: &PossibleOutcome) -> Option<String> {
+    let state = &outcome.state;
     match (&state.own_schema, &state.backend_schema, &state.schema) {
         (Some(own), _, _) => Some(own.to_string()),
         _ if state.rewritten => None,
@@ -114,13 +116,26 @@ pub fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Ad
         .map(|step| step.address.clone())
 }
 
-/// Where a placed statement reads and writes: its shard, and a cluster with a schema. None where that cannot be told.
-fn place(
+/// Where a statement reads and writes.
+#[derive(PartialEq, Eq, Hash)]
+struct Location {
+    cluster: String,
+    schema: String,
+}
+
+/// The shard that placed a statement, and where that is.
+struct Placement {
+    shard: String,
+    location: Location,
+}
+
+/// The placement of a statement; none where a shard did not place it, or a rewrite hides the schema.
+fn placement(
     configuration: &Configuration,
     maps: &[MapStep],
     trial: &Trial,
     decision: &Decision,
-) -> Option<(String, (String, String))> {
+) -> Option<Placement> {
     let Outcome::Route(route) = &decision.outcome else {
         return None;
     };
@@ -141,7 +156,10 @@ fn place(
         .cluster
         .as_ref()
         .map_or_else(|| format!("hostgroup {}", route.hostgroup), ToString::to_string);
-    Some((shard.to_string(), (cluster, schema)))
+    Some(Placement {
+        shard: shard.to_string(),
+        location: Location { cluster, schema },
+    })
 }
 
 impl Prover<'_> {
@@ -169,23 +187,25 @@ impl Prover<'_> {
         }
     }
 
-    /// The first two statements of different shards that the evaluator sends to one place.
+    /// The first two statements of different shards that the evaluator sends to one schema of one cluster.
     fn meeting(&self, trials: &[Trial]) -> Option<CounterExample> {
-        let mut there: HashMap<(String, String), (String, &Trial)> = HashMap::new();
+        let mut there: HashMap<Location, (String, &Trial)> = HashMap::new();
         for trial in trials {
             let statement = Statement::new(trial.query.as_bytes(), Default::default());
             let quick = self.table.explain(&trial.view(), &statement);
-            let Some((shard, at)) = place(self.configuration, &self.maps, trial, &quick) else {
+            let Some(Placement { shard, location }) =
+                placement(self.configuration, &self.maps, trial, &quick)
+            else {
                 continue;
             };
-            let Some((_, other)) = there.get(&at).filter(|(known, _)| *known != shard) else {
-                there.entry(at).or_insert((shard, trial));
+            let Some((_, other)) = there.get(&location).filter(|(known, _)| *known != shard) else {
+                there.entry(location).or_insert((shard, trial));
                 continue;
             };
             let statements = vec![self.shown(other), self.shown(trial)];
             let confirmed = statements[1].decision.outcome == quick.outcome
-                && place(self.configuration, &self.maps, other, &statements[0].decision)
-                    .is_some_and(|(_, place)| place == at);
+                && placement(self.configuration, &self.maps, other, &statements[0].decision)
+                    .is_some_and(|placed| placed.location == location);
             if confirmed {
                 return Some(CounterExample {
                     statements,

@@ -7,8 +7,8 @@ use shardwright_rules::{
     StatementKind, UnknownKey,
 };
 
-use super::starts::Tells;
-use super::state::{Next, Schema, Sender, State, What};
+use super::starts::Certainty;
+use super::state::{Action, Schema, Sender, State, Transition};
 
 /// The shard maps among the rules.
 pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapStep> {
@@ -31,72 +31,72 @@ pub(super) fn step(
     step: &NativeStep,
     sender: Sender<'_>,
     state: State,
-    next: &mut Vec<Next>,
+    next: &mut Vec<Transition>,
 ) {
-    let tells = in_scope(configuration, scope, sender, &state);
-    if tells != Tells::Always {
-        next.push(Next::On(state.clone()));
+    let certainty = in_scope(configuration, scope, sender, &state);
+    if certainty != Certainty::Always {
+        next.push(Transition::Continue(state.clone()));
     }
-    if tells == Tells::Never {
+    if certainty == Certainty::Never {
         return;
     }
     match step {
-        NativeStep::Map(map) => place(configuration, map, sender, state, next),
+        NativeStep::Map(map) => map_transitions(configuration, map, sender, state, next),
         NativeStep::Role(_) => {
             let reader = state
                 .cluster(configuration, sender)
                 .and_then(|cluster| cluster.reader);
             // Only a SELECT is provably a read.
             if let Some(reader) = reader.filter(|_| sender.kind == StatementKind::Select) {
-                next.push(Next::On(State {
+                next.push(Transition::Continue(State {
                     hostgroup: Some(reader.0),
                     placed: true,
                     ..state.clone()
                 }));
             }
-            next.push(Next::On(state));
+            next.push(Transition::Continue(state));
         }
         NativeStep::Delay(delay) => {
             let mut state = state;
             let earlier = state.effects.delay_ms.unwrap_or(0);
             state.effects.delay_ms = Some(earlier.max(delay.delay_ms));
-            next.push(Next::On(state));
+            next.push(Transition::Continue(state));
         }
         NativeStep::NoMultiplex => {
             let mut state = state;
             state.effects.multiplex = Some(0);
-            next.push(Next::On(state));
+            next.push(Transition::Continue(state));
         }
-        NativeStep::StopIfPlaced if state.placed => next.push(Next::Stop(state)),
-        NativeStep::StopIfPlaced => next.push(Next::On(state)),
+        NativeStep::StopIfPlaced if state.placed => next.push(Transition::Stop(state)),
+        NativeStep::StopIfPlaced => next.push(Transition::Continue(state)),
     }
 }
 
-fn in_scope(configuration: &Configuration, scope: &Scope, sender: Sender<'_>, state: &State) -> Tells {
+fn in_scope(configuration: &Configuration, scope: &Scope, sender: Sender<'_>, state: &State) -> Certainty {
     let schemas = match &state.schema {
-        _ if scope.schemas.is_any() => Tells::Always,
-        Schema::Known(schema) => Tells::of(scope.schemas.contains(schema)),
-        Schema::Any => Tells::Maybe,
+        _ if scope.schemas.is_any() => Certainty::Always,
+        Schema::Known(schema) => Certainty::of(scope.schemas.contains(schema)),
+        Schema::Any => Certainty::Maybe,
     };
     let clusters = if scope.clusters.is_any() {
-        Tells::Always
+        Certainty::Always
     } else {
         let cluster = state.cluster(configuration, sender);
-        Tells::of(cluster.is_some_and(|cluster| scope.clusters.contains(&cluster.name)))
+        Certainty::of(cluster.is_some_and(|cluster| scope.clusters.contains(&cluster.name)))
     };
-    let kind = Tells::of(scope.statements.is_empty() || scope.statements.contains(&sender.kind));
-    let user = Tells::of(scope.users.contains(&sender.user.name));
+    let kind = Certainty::of(scope.statements.is_empty() || scope.statements.contains(&sender.kind));
+    let user = Certainty::of(scope.users.contains(&sender.user.name));
     let rest = if asks_for_more(scope) {
-        Tells::Maybe
+        Certainty::Maybe
     } else {
-        Tells::Always
+        Certainty::Always
     };
     user.and(schemas).and(clusters).and(kind).and(rest)
 }
 
 /// Whether the scope looks at more than users, schemas, clusters and kinds.
 fn asks_for_more(scope: &Scope) -> bool {
-    let told = Scope {
+    let decided = Scope {
         users: scope.users.clone(),
         schemas: scope.schemas.clone(),
         clusters: scope.clusters.clone(),
@@ -104,26 +104,26 @@ fn asks_for_more(scope: &Scope) -> bool {
         tables: Names::default(),
         ..Scope::default()
     };
-    *scope != told
+    *scope != decided
 }
 
-/// Every end of a map: refusals, what is done without a key or with an unknown one, and each of its shards.
-fn place(
+/// Every transition of a map: refusals, what is done without a key or with an unknown one, and each of its shards.
+fn map_transitions(
     configuration: &Configuration,
     map: &MapStep,
     sender: Sender<'_>,
     state: State,
-    next: &mut Vec<Next>,
+    next: &mut Vec<Transition>,
 ) {
     let kind = sender.kind;
     // COMMIT, ROLLBACK, SAVEPOINT and XA pass; what is of another kind never does.
     if matches!(kind, StatementKind::Commit | StatementKind::Other) {
-        next.push(Next::On(state.clone()));
+        next.push(Transition::Continue(state.clone()));
     }
-    next.push(Next::Ended(state.clone(), What::Reject));
+    next.push(Transition::Finished(state.clone(), Action::Reject));
     missing(configuration, map, kind, &state, next);
     if let UnknownKey::Cluster(name) = &map.unknown {
-        next.push(Next::On(to_cluster(configuration, name, &state)));
+        next.push(Transition::Continue(to_cluster(configuration, name, &state)));
     }
     for shard in &map.shards {
         for schema in schemas(map, shard, &state.schema) {
@@ -147,20 +147,20 @@ fn missing(
     map: &MapStep,
     kind: StatementKind,
     state: &State,
-    next: &mut Vec<Next>,
+    next: &mut Vec<Transition>,
 ) {
     // Behind a map that this one is the `otherwise` of, a statement without a key passes.
     let is_otherwise = maps(configuration).any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
     if is_otherwise || map.otherwise.is_some() {
-        next.push(Next::On(state.clone()));
+        next.push(Transition::Continue(state.clone()));
     }
     if map.otherwise.is_some() {
         return;
     }
     if kind == StatementKind::Begin {
         match map.missing.begin {
-            MissingBegin::Allow => next.push(Next::On(state.clone())),
-            MissingBegin::FirstStatement => next.push(Next::Ended(state.clone(), What::Answer)),
+            MissingBegin::Allow => next.push(Transition::Continue(state.clone())),
+            MissingBegin::FirstStatement => next.push(Transition::Finished(state.clone(), Action::Answer)),
             MissingBegin::Reject => {}
         }
         return;
@@ -174,9 +174,11 @@ fn missing(
     let setup = (!writes.contains(&kind)).then_some(&map.missing.session_setup);
     for action in setup.into_iter().chain([&map.missing.statements]) {
         match action {
-            MissingAction::Allow => next.push(Next::On(state.clone())),
+            MissingAction::Allow => next.push(Transition::Continue(state.clone())),
             MissingAction::Reject => {}
-            MissingAction::Cluster(name) => next.push(Next::On(to_cluster(configuration, name, state))),
+            MissingAction::Cluster(name) => {
+                next.push(Transition::Continue(to_cluster(configuration, name, state)))
+            }
         }
     }
 }
@@ -190,7 +192,7 @@ fn to_cluster(configuration: &Configuration, name: &str, state: &State) -> State
     }
 }
 
-/// The schemas that sessions of a shard's statements can be in: where nothing but the schema tells the key, those of
+/// The schemas that sessions of a shard's statements can be in: where nothing but the schema gives the key, those of
 /// the shard's keys.
 fn schemas(map: &MapStep, shard: &Shard, known: &Schema) -> Vec<Schema> {
     let templates: Option<Vec<_>> = map
@@ -213,9 +215,9 @@ fn schemas(map: &MapStep, shard: &Shard, known: &Schema) -> Vec<Schema> {
 }
 
 /// The schema names of a placed statement: the shard's own stand in the place of the logical one.
-fn renamed(map: &MapStep, shard: &Shard, mut placed: State, next: &mut Vec<Next>) {
+fn renamed(map: &MapStep, shard: &Shard, mut placed: State, next: &mut Vec<Transition>) {
     let (Some(logical), Some(own)) = (&map.logical_schema, &shard.schema) else {
-        next.push(Next::On(placed));
+        next.push(Transition::Continue(placed));
         return;
     };
     placed.own_schema = Some(Arc::clone(own));
@@ -226,13 +228,13 @@ fn renamed(map: &MapStep, shard: &Shard, mut placed: State, next: &mut Vec<Next>
         Schema::Known(_) => None,
     };
     if let Some(schema) = inside {
-        next.push(Next::On(State {
+        next.push(Transition::Continue(State {
             schema,
             backend_schema: Some(Arc::clone(own)),
             ..placed.clone()
         }));
     }
     if !matches!(&placed.schema, Schema::Known(schema) if **schema == **logical) {
-        next.push(Next::On(placed));
+        next.push(Transition::Continue(placed));
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Side {
 
 /// Whether the statements of a set satisfy a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tells {
+pub(super) enum Certainty {
     /// None does.
     Never,
     /// Some may.
@@ -33,7 +33,7 @@ pub(super) enum Tells {
     Always,
 }
 
-impl Tells {
+impl Certainty {
     pub(super) fn of(holds: bool) -> Self {
         if holds { Self::Always } else { Self::Never }
     }
@@ -58,32 +58,38 @@ impl Tells {
 /// What was found out about patterns, by pattern, side and kind.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
-    known: RefCell<HashMap<(String, Flags, Side, StatementKind), Tells>>,
+    known: RefCell<HashMap<(String, Flags, Side, StatementKind), Certainty>>,
 }
 
 impl Starts {
     /// Whether statements of this kind satisfy the pattern, or its negation.
-    pub(super) fn tell(&self, pattern: &Pattern, negated: bool, side: Side, kind: StatementKind) -> Tells {
+    pub(super) fn certainty_of(
+        &self,
+        pattern: &Pattern,
+        negated: bool,
+        side: Side,
+        kind: StatementKind,
+    ) -> Certainty {
         // A pattern that can begin anywhere says nothing about how statements begin.
         let anchored = pattern.text().contains('^') || pattern.text().contains("\\A");
         if !anchored {
-            let tells = if matches!(pattern.text(), ".*" | "") {
-                Tells::Always
+            let certainty = if matches!(pattern.text(), ".*" | "") {
+                Certainty::Always
             } else {
-                Tells::Maybe
+                Certainty::Maybe
             };
-            return if negated { tells.negated() } else { tells };
+            return if negated { certainty.negated() } else { certainty };
         }
         let key = (pattern.text().to_owned(), pattern.flags(), side, kind);
         let mut known = self.known.borrow_mut();
-        let tells = *known
+        let certainty = *known
             .entry(key)
-            .or_insert_with(|| decide(pattern, side, kind).unwrap_or(Tells::Maybe));
-        if negated { tells.negated() } else { tells }
+            .or_insert_with(|| decide(pattern, side, kind).unwrap_or(Certainty::Maybe));
+        if negated { certainty.negated() } else { certainty }
     }
 }
 
-fn decide(pattern: &Pattern, side: Side, kind: StatementKind) -> Option<Tells> {
+fn decide(pattern: &Pattern, side: Side, kind: StatementKind) -> Option<Certainty> {
     let kind = Automaton::of(&beginning(side, kind)?, &LIMITS).ok()?;
     let pattern = Automaton::of(pattern, &LIMITS).ok()?;
     let some = |positive: bool| {
@@ -100,9 +106,9 @@ fn decide(pattern: &Pattern, side: Side, kind: StatementKind) -> Option<Tells> {
         witness(&literals, &LIMITS).map(|found| found.is_some())
     };
     match (some(true).ok()?, some(false).ok()?) {
-        (false, _) => Some(Tells::Never),
-        (true, false) => Some(Tells::Always),
-        (true, true) => Some(Tells::Maybe),
+        (false, _) => Some(Certainty::Never),
+        (true, false) => Some(Certainty::Always),
+        (true, true) => Some(Certainty::Maybe),
     }
 }
 
@@ -205,24 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn anchored_patterns_are_told() {
+    fn anchored_patterns_are_decided() {
         let starts = Starts::default();
         let flags = Flags {
             caseless: true,
             global: false,
         };
-        let told = |text: &str, kind| {
+        let certainty_of = |text: &str, kind| {
             let pattern = Pattern::compile(text, flags, Dialect::Pcre).unwrap();
-            starts.tell(&pattern, false, Side::Digest, kind)
+            starts.certainty_of(&pattern, false, Side::Digest, kind)
         };
-        assert_eq!(told("^SELECT", StatementKind::Insert), Tells::Never);
-        assert_eq!(told("^SELECT", StatementKind::Select), Tells::Maybe);
+        assert_eq!(certainty_of("^SELECT", StatementKind::Insert), Certainty::Never);
+        assert_eq!(certainty_of("^SELECT", StatementKind::Select), Certainty::Maybe);
         assert_eq!(
-            told("^[\\x0b\\x0c(; ]*INSERT", StatementKind::Insert),
-            Tells::Always
+            certainty_of("^[\\x0b\\x0c(; ]*INSERT", StatementKind::Insert),
+            Certainty::Always
         );
-        assert_eq!(told("^SELECT|orders", StatementKind::Insert), Tells::Maybe);
-        assert_eq!(told("orders", StatementKind::Insert), Tells::Maybe);
-        assert_eq!(told(".*", StatementKind::Commit), Tells::Always);
+        assert_eq!(
+            certainty_of("^SELECT|orders", StatementKind::Insert),
+            Certainty::Maybe
+        );
+        assert_eq!(certainty_of("orders", StatementKind::Insert), Certainty::Maybe);
+        assert_eq!(certainty_of(".*", StatementKind::Commit), Certainty::Always);
     }
 }

@@ -31,20 +31,20 @@ pub(super) struct State {
 }
 
 /// Where a step leads.
-pub(super) enum Next {
+pub(super) enum Transition {
     /// To the rule behind it.
-    On(State),
+    Continue(State),
     /// To the chain of a flag.
     Jump(u32, State),
     /// To the end of the rules.
     Stop(State),
-    /// To an end.
-    Ended(State, What),
+    /// To an outcome.
+    Finished(State, Action),
 }
 
 /// The outcome, without its texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
+pub(super) enum Action {
     Route(HostgroupId),
     Reject,
     Answer,

@@ -9,8 +9,8 @@ use shardwright_rules::{
 use shardwright_sql::annotation;
 
 use super::claim::shard_of;
-use super::end::End;
-use super::ends::kinds;
+use super::outcome::PossibleOutcome;
+use super::outcomes::kinds;
 use super::starts::{Side, beginning};
 use super::state::Schema;
 use super::{Domain, Prover, Trial};
@@ -71,7 +71,7 @@ impl Carrier {
 
 impl Prover<'_> {
     /// Statements of the domain; those for what is in doubt first.
-    pub(super) fn tried(&self, domain: &Domain<'_>, doubtful: &[&End]) -> Vec<Trial> {
+    pub(super) fn tried(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<Trial> {
         let users = self.users(domain, doubtful);
         let schemas = self.schemas(domain, doubtful);
         let mut bodies: Vec<(Carrier, String)> = Vec::new();
@@ -144,20 +144,20 @@ impl Prover<'_> {
         shard_of(self.configuration, &decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
     }
 
-    fn users(&self, domain: &Domain<'_>, doubtful: &[&End]) -> Vec<String> {
-        let doubtful = doubtful.iter().map(|end| end.user.clone());
+    fn users(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<String> {
+        let doubtful = doubtful.iter().map(|outcome| outcome.user.clone());
         let known = self.configuration.users.iter().map(|user| user.name.clone());
         let wanted = |user: &String| domain.users.is_empty() || domain.users.contains(&user.as_str());
         distinct(doubtful.chain(known).filter(wanted), MOST_USERS)
     }
 
     /// Schemas of the domain, or those that rules ask for.
-    fn schemas(&self, domain: &Domain<'_>, doubtful: &[&End]) -> Vec<String> {
+    fn schemas(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<String> {
         if !domain.schemas.is_empty() {
             return domain.schemas.iter().map(|schema| (*schema).to_owned()).collect();
         }
         let graph = &self.configuration.graph;
-        let doubtful = doubtful.iter().filter_map(|end| match &end.state.schema {
+        let doubtful = doubtful.iter().filter_map(|outcome| match &outcome.state.schema {
             Schema::Known(schema) => Some(schema.to_string()),
             Schema::Any => None,
         });
@@ -171,10 +171,10 @@ impl Prover<'_> {
     }
 
     /// Keys of shards of the maps, alone and of two maps together; and no key at all.
-    fn carriers(&self, domain: &Domain<'_>, doubtful: &[&End]) -> Vec<Carrier> {
+    fn carriers(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<Carrier> {
         let wanted: BTreeSet<&str> = doubtful
             .iter()
-            .filter_map(|end| Some(end.state.shard.as_ref()?.as_str()))
+            .filter_map(|outcome| Some(outcome.state.shard.as_ref()?.as_str()))
             .collect();
         let of_maps: Vec<Vec<Carrier>> = self
             .maps

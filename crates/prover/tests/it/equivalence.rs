@@ -10,7 +10,7 @@ use shardwright_rules::{Configuration, Decision, Evaluator, Outcome, SessionView
 
 use shardwright_testkit::configuration;
 
-fn place(decision: Option<&Decision>) -> String {
+fn destination(decision: Option<&Decision>) -> String {
     match decision.map(|decision| &decision.outcome) {
         None => "no login".to_owned(),
         Some(Outcome::Route(route)) => route.hostgroup.to_string(),
@@ -26,8 +26,8 @@ fn shown(difference: &Difference) -> String {
         "{} `{}`: {} or {}",
         difference.session.user,
         String::from_utf8_lossy(&difference.statement),
-        place(difference.left.as_ref()),
-        place(difference.right.as_ref())
+        destination(difference.left.as_ref()),
+        destination(difference.right.as_ref())
     )
 }
 

@@ -8,7 +8,7 @@ use shardwright_rules::{
     RoleStep, SessionView, Statement, UnknownKey,
 };
 
-/// What an item of a configuration is.
+/// What a coverage point is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// A rule, or a row of fast routing, by its id (0 for rows).
@@ -19,20 +19,20 @@ pub enum Part {
     Branch(&'static str),
 }
 
-/// An item that tests can exercise.
+/// A part of a configuration that tests can exercise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Item {
+pub struct CoveragePoint {
     /// The object that it belongs to.
     pub address: Address,
     /// What of it.
     pub part: Part,
 }
 
-/// The items of a configuration, each with whether a test came to it.
+/// The coverage points of a configuration, each with whether a test came to it.
 #[derive(Debug)]
 pub struct Coverage<'c> {
     configuration: &'c Configuration,
-    items: BTreeMap<Item, bool>,
+    points: BTreeMap<CoveragePoint, bool>,
     policies: Vec<(Address, &'c RoleStep, &'c shardwright_rules::Scope)>,
 }
 
@@ -76,7 +76,7 @@ impl<'c> Coverage<'c> {
     pub fn of(configuration: &'c Configuration) -> Self {
         let mut coverage = Self {
             configuration,
-            items: BTreeMap::new(),
+            points: BTreeMap::new(),
             policies: Vec::new(),
         };
         for rule in &configuration.graph.rules {
@@ -105,7 +105,7 @@ impl<'c> Coverage<'c> {
 
     fn add(&mut self, address: &Address, part: Part) {
         let address = address.clone();
-        self.items.insert(Item { address, part }, false);
+        self.points.insert(CoveragePoint { address, part }, false);
     }
 
     fn rule(&mut self, address: &Address, id: u32) {
@@ -148,11 +148,11 @@ impl<'c> Coverage<'c> {
     }
 
     fn cover(&mut self, address: &Address, part: Part) {
-        let item = Item {
+        let point = CoveragePoint {
             address: address.clone(),
             part,
         };
-        if let Some(covered) = self.items.get_mut(&item) {
+        if let Some(covered) = self.points.get_mut(&point) {
             *covered = true;
         }
     }
@@ -276,8 +276,8 @@ impl<'c> Coverage<'c> {
             ("branches", Share::default()),
             ("all", Share::default()),
         ];
-        for (item, covered) in &self.items {
-            let kind = match item.part {
+        for (point, covered) in &self.points {
+            let kind = match point.part {
                 Part::Rule(_) => 0,
                 Part::Shard => 1,
                 Part::Branch(_) => 2,
@@ -291,11 +291,11 @@ impl<'c> Coverage<'c> {
     }
 
     /// What no test came to, by address.
-    pub fn uncovered(&self) -> impl Iterator<Item = &Item> {
-        self.items
+    pub fn uncovered(&self) -> impl Iterator<Item = &CoveragePoint> {
+        self.points
             .iter()
             .filter(|(_, covered)| !**covered)
-            .map(|(item, _)| item)
+            .map(|(point, _)| point)
     }
 }
 

@@ -167,7 +167,7 @@ fn values(text: &[u8], mut tokens: impl Iterator<Item = Token>) -> Result<Vec<&[
 mod tests {
     use super::*;
 
-    fn told(script: &str) -> String {
+    fn commands_of(script: &str) -> String {
         let statements = super::super::statements(script.as_bytes());
         let commands = match commands(&statements) {
             Ok(commands) => commands,
@@ -227,7 +227,7 @@ mod tests {
             ("COM_STMT_EXECUTE s USING 1 2", written),
             ("COM_STMT_EXECUTE s (1)", written),
         ] {
-            assert_eq!(told(script), expected, "{script}");
+            assert_eq!(commands_of(script), expected, "{script}");
         }
     }
 }

@@ -16,7 +16,7 @@ use lines::Lines;
 use verbs::Begins;
 
 /// The longest statement of a record, in bytes; a longer one is passed over and counted.
-pub const MAX_STATEMENT_BYTES: usize = 64 << 20;
+const MAX_STATEMENT_BYTES: usize = 64 << 20;
 
 /// What a log is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub enum ReadError {
 pub struct Unread {
     /// Lines or rows that do not fit the format.
     pub lines: u64,
-    /// Statements longer than [`MAX_STATEMENT_BYTES`].
+    /// Statements longer than 64 MiB.
     pub too_long: u64,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shardwright_prover::equivalence::{Difference, Equivalence, alike, equivalence};
-use shardwright_prover::{Matching, matching};
+use shardwright_prover::{Reach, RuleSet as Rules, Structure, Verdict};
 use shardwright_rules::{Configuration, Decision};
 use shardwright_testkit::Rig;
 
@@ -120,10 +120,20 @@ fn dead_rules_never_match_and_the_others_match_what_is_shown() {
     }
 }
 
+/// For every rule, whether a statement can match it.
+fn verdicts(configuration: &Configuration) -> Vec<Verdict> {
+    let rules = Rules::of(configuration);
+    let structure = Structure::with_restarts(&rules, rules.iterations());
+    let reach = Reach::of(&rules, &structure);
+    (0..rules.rule_count())
+        .map(|position| reach.verdict(position).clone())
+        .collect()
+}
+
 /// Positions of the rules that are proved to match nothing.
 fn dead_of(configuration: &Configuration) -> Vec<usize> {
-    let all = matching(configuration).into_iter().enumerate();
-    all.filter(|(_, matching)| *matching == Matching::Never)
+    let all = verdicts(configuration).into_iter().enumerate();
+    all.filter(|(_, verdict)| matches!(verdict, Verdict::Never(_) | Verdict::NotAsked))
         .map(|(position, _)| position)
         .collect()
 }
@@ -273,19 +283,19 @@ fn matched(dice: &mut Dice, rig: &Rig, statements: &[String], figures: &mut Figu
     let replay = Replay::of(rig, &[&configuration]);
     let mut sessions: Vec<Session> = (0..4).map(|_| session(dice)).collect();
     let (mut dead, mut live) = (BTreeSet::new(), BTreeSet::new());
-    for (rule, matching) in rules.iter().zip(matching(&configuration)) {
-        match matching {
-            Matching::Never => {
+    for (rule, verdict) in rules.iter().zip(verdicts(&configuration)) {
+        match verdict {
+            Verdict::Never(_) | Verdict::NotAsked => {
                 dead.insert(rule.id);
             }
-            Matching::Shown { session, statement } => match replay.session(0, &session.view(), &statement) {
+            Verdict::Reached(example) => match replay.session(0, &example.session.view(), &example.text) {
                 Ok(session) => {
                     live.insert(rule.id);
                     sessions.push(session);
                 }
                 Err(why) => *figures.not_sent.entry(why).or_default() += 1,
             },
-            Matching::Unknown => figures.undecided += 1,
+            Verdict::SafetyNet | Verdict::Undecided(_) => figures.undecided += 1,
         }
     }
     let mut hits = BTreeMap::new();

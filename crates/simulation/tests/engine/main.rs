@@ -6,8 +6,9 @@ mod annotations;
 mod changes;
 mod claims;
 mod compare;
-mod known;
+
 mod random;
+mod regressions;
 mod replay;
 mod rule_sets;
 mod statements;

@@ -51,20 +51,20 @@ impl<'r> Replay<'r> {
             return Err("nobody can log in as the user");
         }
         let (client, listener) = self
-            .place(view, statement)
+            .client_and_listener(view, statement)
             .ok_or("no client and listener of this machine do")?;
         let mut session = Session::of(view.user, view.schema, listener, Vec::new());
         session.client = client;
         let at = self.at(client, listener);
-        let before =
-            way_to(&self.evaluators[side], &at.view(view)).ok_or("no plain statement leads to the flag")?;
+        let before = statements_to(&self.evaluators[side], &at.view(view))
+            .ok_or("no plain statement leads to the flag")?;
         let texts = before.into_iter().chain([text.to_owned()]);
         session.said = texts.map(Said::Query).collect();
         Ok(session)
     }
 
     /// A client and a listener of this machine for whom the same rules match and the same follows.
-    fn place(&self, view: &SessionView<'_>, statement: &[u8]) -> Option<(Ipv4Addr, usize)> {
+    fn client_and_listener(&self, view: &SessionView<'_>, statement: &[u8]) -> Option<(Ipv4Addr, usize)> {
         let decided = |view: &SessionView<'_>| -> Vec<(Hits, Outcome)> {
             let statement = Statement::new(statement, Default::default());
             let decisions = self.evaluators.iter().map(|one| one.decide(view, &statement));
@@ -74,8 +74,8 @@ impl<'r> Replay<'r> {
         };
         let wanted = decided(view);
         let listeners = 0..self.rig.proxysql().addresses().len();
-        let mut places = listeners.flat_map(|listener| CLIENTS.map(|client| (client, listener)));
-        places.find(|(client, listener)| decided(&self.at(*client, *listener).view(view)) == wanted)
+        let mut combinations = listeners.flat_map(|listener| CLIENTS.map(|client| (client, listener)));
+        combinations.find(|(client, listener)| decided(&self.at(*client, *listener).view(view)) == wanted)
     }
 
     fn at(&self, client: Ipv4Addr, listener: usize) -> At {
@@ -105,11 +105,11 @@ impl At {
 }
 
 /// Plain statements that leave a session at the flag of the given one.
-fn way_to(evaluator: &Evaluator, view: &SessionView<'_>) -> Option<Vec<String>> {
+fn statements_to(evaluator: &Evaluator, view: &SessionView<'_>) -> Option<Vec<String>> {
     let Some(flag) = view.next_query_flag_in else {
         return Some(Vec::new());
     };
-    let mut ways: BTreeMap<u32, Vec<String>> = BTreeMap::from([(0, Vec::new())]);
+    let mut paths: BTreeMap<u32, Vec<String>> = BTreeMap::from([(0, Vec::new())]);
     let mut open = vec![0];
     while let Some(from) = open.pop() {
         for sql in SHAPES {
@@ -128,12 +128,12 @@ fn way_to(evaluator: &Evaluator, view: &SessionView<'_>) -> Option<Vec<String>> 
             let Some(to) = route.effects.next_query_flag_in.filter(|_| !route.locks) else {
                 continue;
             };
-            if !ways.contains_key(&to) {
-                let way = ways[&from].iter().cloned().chain([sql.to_owned()]).collect();
-                ways.insert(to, way);
+            if !paths.contains_key(&to) {
+                let way = paths[&from].iter().cloned().chain([sql.to_owned()]).collect();
+                paths.insert(to, way);
                 open.push(to);
             }
         }
     }
-    ways.remove(&flag)
+    paths.remove(&flag)
 }

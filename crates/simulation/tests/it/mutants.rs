@@ -11,7 +11,7 @@ use shardwright_simulation::route_tests::mutants::{Survivor, mutants};
 use shardwright_testkit::configuration;
 
 /// The mutants of some rules, each with what is known of it.
-fn known(yaml: &str) -> Vec<String> {
+fn survivors(yaml: &str) -> Vec<String> {
     let before = Arc::new(configuration(yaml));
     let trials = Prover::new(&before, maps_of(&before)).trials();
     let table = RoutingTable::new(Arc::clone(&before));
@@ -44,7 +44,7 @@ fn differs(before: &Arc<Configuration>, after: &Arc<Configuration>, trial: &Tria
 
 #[test]
 fn the_changes_of_a_split() {
-    let lines = known(
+    let lines = survivors(
         r#"
 rules:
   - {rule_id: 10, match_digest: "^SELECT.*FOR UPDATE", destination_hostgroup: 10, apply: 1}
@@ -67,7 +67,7 @@ rules:
 
 #[test]
 fn the_changes_of_a_map() {
-    let lines = known(
+    let lines = survivors(
         r#"
 engine: bundled
 rules:

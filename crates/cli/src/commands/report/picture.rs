@@ -34,7 +34,7 @@ struct Graph {
 
 /// The picture as SVG.
 pub(super) fn drawing(picture: &Picture) -> String {
-    let whole = picture.chains.len() + picture.places.len() <= MAX_BOXES;
+    let whole = picture.chains.len() + picture.exits.len() <= MAX_BOXES;
     let mut graph = boxes(picture, whole);
     columns(&mut graph);
     rows(&mut graph);
@@ -90,24 +90,24 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
         }
     }
     let hostgroups = picture
-        .places
+        .exits
         .iter()
-        .filter(|place| matches!(place.node, Node::Hostgroup(_)))
+        .filter(|exit| matches!(exit.node, Node::Hostgroup(_)))
         .count();
-    for place in &picture.places {
-        let (title, detail) = match place.name.split_once(" (") {
-            _ if matches!(place.node, Node::Hostgroup(_)) && !whole => {
+    for exit in &picture.exits {
+        let (title, detail) = match exit.name.split_once(" (") {
+            _ if matches!(exit.node, Node::Hostgroup(_)) && !whole => {
                 ("servers".to_owned(), counted(hostgroups, "hostgroup"))
             }
             Some((title, detail)) => (title.to_owned(), detail.trim_end_matches(')').to_owned()),
-            None => (place.name.clone(), String::new()),
+            None => (exit.name.clone(), String::new()),
         };
-        let kind = match place.node {
+        let kind = match exit.node {
             Node::Refused => "refused",
             _ => "place",
         };
         graph.boxes.insert(
-            key(place.node),
+            key(exit.node),
             Drawn {
                 title,
                 detail,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shardwright_diagnostics::{Diagnostic, Problems};
 use shardwright_rules::EngineId;
-use shardwright_simulation::route_tests::coverage::{Coverage, Item, Part, Share};
+use shardwright_simulation::route_tests::coverage::{Coverage, CoveragePoint, Part, Share};
 
 use crate::codes::{TOO_LITTLE, UNCOVERED};
 use crate::project::Opened;
@@ -72,17 +72,17 @@ pub(super) fn report(
         all,
     };
     let mut rules: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    for item in coverage.uncovered() {
-        match item.part {
-            Part::Rule(id) => rules.entry(item.address.as_str()).or_default().push(id),
+    for point in coverage.uncovered() {
+        match point.part {
+            Part::Rule(id) => rules.entry(point.address.as_str()).or_default().push(id),
             Part::Shard => problems.push(uncovered(
-                item,
+                point,
                 "no test places a statement on this shard",
                 engine,
                 opened,
             )),
             Part::Branch(branch) => {
-                problems.push(uncovered(item, &format!("no test has {branch}"), engine, opened));
+                problems.push(uncovered(point, &format!("no test has {branch}"), engine, opened));
             }
         }
     }
@@ -105,11 +105,11 @@ pub(super) fn too_little(message: String) -> Diagnostic {
     Diagnostic::error(TOO_LITTLE, message)
 }
 
-fn uncovered(item: &Item, what: &str, engine: EngineId, opened: &Opened) -> Diagnostic {
+fn uncovered(point: &CoveragePoint, what: &str, engine: EngineId, opened: &Opened) -> Diagnostic {
     let message = format!("{what} ({})", engine.name());
     placed(
         Diagnostic::info(UNCOVERED, message),
-        item.address.as_str(),
+        point.address.as_str(),
         opened,
     )
 }

@@ -1,4 +1,4 @@
-//! The general log: what each connection sent, with the user and schema that its connect told.
+//! The general log: what each connection sent, with the user and schema that its connect line names.
 
 use std::collections::HashMap;
 use std::io::BufRead;

@@ -1,22 +1,22 @@
-//! One end: what becomes of the statements of a set.
+//! One outcome: what becomes of the statements of a set.
 
 use shardwright_rules::{Address, Configuration, Role, Route, StatementKind};
 
-use super::state::{Schema, State, What};
+use super::state::{Action, Schema, State};
 
 /// What becomes of statements of one kind that one user sends.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct End {
+pub(super) struct PossibleOutcome {
     pub(super) user: String,
     pub(super) kind: StatementKind,
     pub(super) state: State,
-    pub(super) what: What,
+    pub(super) action: Action,
 }
 
-impl End {
+impl PossibleOutcome {
     /// The route, where the statements are sent.
     pub(super) fn route(&self, configuration: &Configuration) -> Option<Route> {
-        let What::Route(hostgroup) = self.what else {
+        let Action::Route(hostgroup) = self.action else {
             return None;
         };
         let cluster = configuration.cluster_of(hostgroup);
@@ -50,8 +50,8 @@ impl End {
 
     /// `sent to shop, reader`
     pub(super) fn became(&self, configuration: &Configuration) -> String {
-        match (self.what, self.route(configuration)) {
-            (What::Reject, _) => "refused".to_owned(),
+        match (self.action, self.route(configuration)) {
+            (Action::Reject, _) => "refused".to_owned(),
             (_, Some(route)) => match (&route.cluster, route.role) {
                 (Some(cluster), Some(role)) => format!("sent to {cluster}, {role}"),
                 _ => format!("sent to hostgroup {}", route.hostgroup),

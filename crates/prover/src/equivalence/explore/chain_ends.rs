@@ -30,10 +30,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::EngineRule;
 
-use super::{Errand, Explorer, Visit};
-use crate::equivalence::Found;
-use crate::equivalence::graph::{End, EndId};
-use crate::equivalence::path::Beside;
+use super::{Exploration, Explorer, Visit};
+use crate::equivalence::Comparison;
+use crate::equivalence::graph::{ChainEnd, ChainEndId};
+use crate::equivalence::path::ExtraConditions;
 use crate::equivalence::state::Field;
 
 /// Rows of fast routing that are asked about at one end.
@@ -44,9 +44,9 @@ const UNSEEN: [Field; 2] = [Field::GTID, Field::MIRROR_FLAG];
 pub(super) fn compare(
     explorer: &mut Explorer<'_, '_>,
     at: Visit,
-    ends: [EndId; 2],
-    errand: &mut Errand<'_>,
-    found: &mut Found,
+    ends: [ChainEndId; 2],
+    exploration: &mut Exploration<'_>,
+    comparison: &mut Comparison,
 ) {
     let [left, right] = explorer.outcomes(at);
     let final_word = |said: &BTreeMap<Field, u64>| {
@@ -56,9 +56,11 @@ pub(super) fn compare(
     if left == right && (ends[0] == ends[1] || final_word(&left)) {
         return;
     }
-    let [first, second] = ends.map(|end| explorer.end(end).clone());
-    if first.allowed != second.allowed && explorer.ask(at, &Beside::default(), false, errand, found) {
-        found
+    let [first, second] = ends.map(|end| explorer.chain_end(end).clone());
+    if first.allowed != second.allowed
+        && explorer.ask(at, &ExtraConditions::default(), false, exploration, comparison)
+    {
+        comparison
             .undecided
             .insert("the flags that the firewall allows".to_owned());
     }
@@ -69,26 +71,26 @@ pub(super) fn compare(
         };
         // No decision can show what is unseen, so such a difference is never refuted, only left open.
         let seen = visible(&left) != visible(&right);
-        if explorer.ask(at, &Beside::default(), seen, errand, found) && !seen {
-            found.undecided.insert(
+        if explorer.ask(at, &ExtraConditions::default(), seen, exploration, comparison) && !seen {
+            comparison.undecided.insert(
                 "`gtid_from_hostgroup` or `mirror_flagOUT`, which a decision does not show".to_owned(),
             );
         }
     }
-    rows(explorer, at, [&first, &second], errand, found);
+    rows(explorer, at, [&first, &second], exploration, comparison);
 }
 
 /// Asks about the users and schemas for which fast routing says different things.
 fn rows(
     explorer: &mut Explorer<'_, '_>,
     at: Visit,
-    ends: [&End; 2],
-    errand: &mut Errand<'_>,
-    found: &mut Found,
+    ends: [&ChainEnd; 2],
+    exploration: &mut Exploration<'_>,
+    comparison: &mut Comparison,
 ) {
     let (keys, complete) = differing(ends);
     if !complete {
-        found
+        comparison
             .undecided
             .insert("the number of rows of fast routing that differ".to_owned());
     }
@@ -98,8 +100,8 @@ fn rows(
             schemaname: Some(schema.clone()),
             ..EngineRule::default()
         };
-        let beside = match user {
-            Some(user) => Beside {
+        let extra = match user {
+            Some(user) => ExtraConditions {
                 must: vec![row(Some(user))],
                 must_not: Vec::new(),
             },
@@ -110,21 +112,21 @@ fn rows(
                     .filter(|(user, of, _)| !user.is_empty() && *of == schema)
                     .map(|(user, _, _)| user)
                     .collect();
-                Beside {
+                ExtraConditions {
                     must: vec![row(None)],
                     must_not: own.into_iter().map(|user| row(Some(user.clone()))).collect(),
                 }
             }
         };
-        explorer.ask(at, &beside, true, errand, found);
-        if found.is_full() || errand.questions == 0 {
+        explorer.ask(at, &extra, true, exploration, comparison);
+        if comparison.is_full() || exploration.questions == 0 {
             return;
         }
     }
 }
 
 /// Users (`None`: those without a row) and schemas with different rows; false if there are more.
-fn differing(ends: [&End; 2]) -> (Vec<(Option<String>, String)>, bool) {
+fn differing(ends: [&ChainEnd; 2]) -> (Vec<(Option<String>, String)>, bool) {
     let [left, right] = ends.map(|end| {
         // From the last to the first: of rows with one key the first stays in the map.
         let rows = end.routes.iter().rev();

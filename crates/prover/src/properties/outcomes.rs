@@ -1,8 +1,8 @@
-//! Every end that plain statements of a domain can come to: a walk over the rules with sets of statements.
+//! Every outcome that plain statements of a domain can have: one pass over the rules with sets of statements.
 //!
 //! # Idea
 //!
-//! A set is all plain statements of one kind that one user sends and that have one [`State`]. The walk goes
+//! A set is all plain statements of one kind that one user sends and that have one [`State`]. The pass goes
 //! once over the rules, in ascending order, and keeps the sets that wait at each flag. A rule takes the sets
 //! of its flag: whether their statements match is always, never or maybe ([`Starts`]). Maybe goes on with
 //! both: one set that matched, one that did not.
@@ -10,16 +10,16 @@
 //! # Invariant
 //!
 //! The sets are never too small: each statement is in a set at the flag and in the state that the evaluator
-//! has for it. So what holds for every end holds for every statement. Sets may be too large: an end that no
-//! statement comes to only costs a proof. One pass is enough: without restarts, evaluation only goes forward,
-//! and with restarts, rules whose jumps lead back are not walked at all ([`Walker::goes_back`]).
+//! has for it. So what holds for every outcome holds for every statement. Sets may be too large: an outcome that no
+//! statement has only costs a proof. One pass is enough: without restarts, evaluation only goes forward,
+//! and with restarts, rules whose jumps lead back are not followed at all ([`OutcomeSearch::goes_back`]).
 //!
 //! # Example
 //!
 //! One rule, `match_digest: "^SELECT"`, to hostgroup 11 with `apply`; the default hostgroup of `app` is 10.
 //!
-//! * INSERT of `app`: no digest text of the kind begins with `SELECT`: the rule never matches. One end, 10.
-//! * SELECT of `app`: a digest text may also begin with `(` or `TABLE`: the rule may match. Two ends, 10 and
+//! * INSERT of `app`: no digest text of the kind begins with `SELECT`: the rule never matches. One outcome, 10.
+//! * SELECT of `app`: a digest text may also begin with `(` or `TABLE`: the rule may match. Two outcomes, 10 and
 //!   11.
 //!
 //! So "INSERT goes to 10" is proved. "SELECT goes to 11" is not, and rightly: `(SELECT 1)` goes to 10.
@@ -35,50 +35,51 @@ use shardwright_rules::{
 use shardwright_sql::DigestOptions;
 
 use super::Domain;
-use super::end::End;
 use super::native;
-use super::starts::{Side, Starts, Tells};
-use super::state::{Next, Schema, Sender, State, What};
+use super::outcome::PossibleOutcome;
+use super::starts::{Certainty, Side, Starts};
+use super::state::{Action, Schema, Sender, State, Transition};
 
 /// Steps for all users and kinds of a domain; a tree of 10,000 shards takes some ten times as many as it has
 /// rules.
 const MOST_STEPS: usize = 3_000_000;
 
-/// Walks the rules of one configuration.
-pub(super) struct Walker<'w> {
+/// Searches the rules of one configuration for outcomes.
+pub(super) struct OutcomeSearch<'w> {
     pub(super) configuration: &'w Configuration,
     pub(super) patterns: &'w [RulePatterns],
     pub(super) starts: &'w Starts,
 }
 
-impl Walker<'_> {
-    /// The ends of every plain statement of the domain.
+impl OutcomeSearch<'_> {
+    /// The outcomes of every plain statement of the domain.
     ///
     /// # Errors
-    /// Why they cannot be told.
-    pub(super) fn ends(&self, domain: &Domain<'_>) -> Result<Vec<End>, String> {
+    /// Why they are not known.
+    pub(super) fn outcomes(&self, domain: &Domain<'_>) -> Result<Vec<PossibleOutcome>, String> {
         if self.goes_back() {
             return Err("jumps lead back to earlier rules".to_owned());
         }
-        let mut ends = Vec::new();
+        let mut outcomes = Vec::new();
         let mut steps = 0;
         for user in users(self.configuration, domain) {
             for kind in kinds(domain) {
                 let mut found = FxHashSet::default();
-                self.walk(Sender { user, kind }, domain, &mut steps, &mut found)?;
+                self.outcomes_of(Sender { user, kind }, domain, &mut steps, &mut found)?;
                 let inside = found.into_iter().filter(|(state, _)| in_map(domain, state));
-                let before = ends.len();
-                ends.extend(inside.map(|(state, what)| End {
+                let before = outcomes.len();
+                outcomes.extend(inside.map(|(state, action)| PossibleOutcome {
                     user: user.name.clone(),
                     kind,
                     state,
-                    what,
+                    action,
                 }));
                 // Sets have no order, and answers must be the same each time.
-                ends[before..].sort_by_cached_key(|end| format!("{:?}{:?}", end.what, end.state));
+                outcomes[before..]
+                    .sort_by_cached_key(|outcome| format!("{:?}{:?}", outcome.action, outcome.state));
             }
         }
-        Ok(ends)
+        Ok(outcomes)
     }
 
     /// Whether a jump can lead to a rule before it, where evaluation begins again behind jumps.
@@ -96,12 +97,12 @@ impl Walker<'_> {
             })
     }
 
-    fn walk(
+    fn outcomes_of(
         &self,
         sender: Sender<'_>,
         domain: &Domain<'_>,
         steps: &mut usize,
-        ends: &mut FxHashSet<(State, What)>,
+        outcomes: &mut FxHashSet<(State, Action)>,
     ) -> Result<(), String> {
         let rules = &self.configuration.graph.rules;
         let mut at: BTreeMap<u32, FxHashSet<State>> = BTreeMap::new();
@@ -128,17 +129,17 @@ impl Walker<'_> {
             }
             for next in next {
                 match next {
-                    Next::On(state) => {
+                    Transition::Continue(state) => {
                         at.entry(rule.flag_in).or_default().insert(state);
                     }
-                    Next::Jump(flag, state) => {
+                    Transition::Jump(flag, state) => {
                         at.entry(flag).or_default().insert(state);
                     }
-                    Next::Stop(state) => {
+                    Transition::Stop(state) => {
                         stopped.insert(state);
                     }
-                    Next::Ended(state, what) => {
-                        ends.insert((state, what));
+                    Transition::Finished(state, action) => {
+                        outcomes.insert((state, action));
                     }
                 }
             }
@@ -150,11 +151,11 @@ impl Walker<'_> {
         let skips = profile.trailing_apply_skips_fast_routing && trailing;
         for (flag, states) in at {
             for state in states {
-                self.finish(sender, state, (!skips).then_some(flag), ends);
+                self.finish(sender, state, (!skips).then_some(flag), outcomes);
             }
         }
         for state in stopped {
-            self.finish(sender, state, None, ends);
+            self.finish(sender, state, None, outcomes);
         }
         Ok(())
     }
@@ -169,55 +170,62 @@ impl Walker<'_> {
         left.chain([0]).collect::<FxHashSet<u32>>().into_iter()
     }
 
-    fn row(&self, position: usize, row: &EngineRule, sender: Sender<'_>, state: State, next: &mut Vec<Next>) {
+    fn row(
+        &self,
+        position: usize,
+        row: &EngineRule,
+        sender: Sender<'_>,
+        state: State,
+        next: &mut Vec<Transition>,
+    ) {
         let patterns = &self.patterns[position];
-        let mut tells =
-            given(&row.username).map_or(Tells::Always, |user| Tells::of(user == sender.user.name));
+        let mut certainty =
+            given(&row.username).map_or(Certainty::Always, |user| Certainty::of(user == sender.user.name));
         let unknown = given(&row.client_addr).is_some()
             || given(&row.proxy_addr).is_some()
             || row.proxy_port.is_some()
             || row.digest.is_some();
         if unknown {
-            tells = tells.and(Tells::Maybe);
+            certainty = certainty.and(Certainty::Maybe);
         }
         let mut matched = state.clone();
         if let Some(wanted) = given(&row.schemaname) {
             match &state.schema {
-                Schema::Known(schema) => tells = tells.and(Tells::of(**schema == *wanted)),
+                Schema::Known(schema) => certainty = certainty.and(Certainty::of(**schema == *wanted)),
                 // Those that match are from here on known to be in this schema.
                 Schema::Any => {
-                    tells = tells.and(Tells::Maybe);
+                    certainty = certainty.and(Certainty::Maybe);
                     matched.schema = Schema::Known(wanted.into());
                 }
             }
         }
-        let tell = |pattern: &Result<Pattern, PatternError>, side| match pattern {
+        let certainty_of = |pattern: &Result<Pattern, PatternError>, side| match pattern {
             Ok(pattern) => self
                 .starts
-                .tell(pattern, row.negate_match_pattern, side, sender.kind),
-            Err(_) => Tells::Maybe,
+                .certainty_of(pattern, row.negate_match_pattern, side, sender.kind),
+            Err(_) => Certainty::Maybe,
         };
         // With digests off the engine skips the condition; digests made otherwise need not begin as the kind does.
         if let Some(options) = self.configuration.digests() {
             let is_usual = options == DigestOptions::DEFAULT;
             for pattern in patterns.of_digest() {
-                let known = is_usual.then(|| tell(pattern, Side::Digest));
-                tells = tells.and(known.unwrap_or(Tells::Maybe));
+                let known = is_usual.then(|| certainty_of(pattern, Side::Digest));
+                certainty = certainty.and(known.unwrap_or(Certainty::Maybe));
             }
         }
         for pattern in patterns.of_text() {
             // Only the client's text begins as its kind does.
             let known = if state.rewritten {
-                Tells::Maybe
+                Certainty::Maybe
             } else {
-                tell(pattern, Side::Text)
+                certainty_of(pattern, Side::Text)
             };
-            tells = tells.and(known);
+            certainty = certainty.and(known);
         }
-        if tells != Tells::Always {
-            next.push(Next::On(state));
+        if certainty != Certainty::Always {
+            next.push(Transition::Continue(state));
         }
-        if tells == Tells::Never {
+        if certainty == Certainty::Never {
             return;
         }
         act(
@@ -226,11 +234,14 @@ impl Walker<'_> {
             &mut matched,
         );
         if row.apply {
-            next.push(Next::Stop(matched));
+            next.push(Transition::Stop(matched));
         } else if row.flags_set().next().is_none() {
-            next.push(Next::On(matched));
+            next.push(Transition::Continue(matched));
         } else {
-            next.extend(row.flags_set().map(|flag| Next::Jump(flag, matched.clone())));
+            next.extend(
+                row.flags_set()
+                    .map(|flag| Transition::Jump(flag, matched.clone())),
+            );
         }
     }
 
@@ -240,7 +251,7 @@ impl Walker<'_> {
         sender: Sender<'_>,
         state: State,
         flag: Option<u32>,
-        ends: &mut FxHashSet<(State, What)>,
+        outcomes: &mut FxHashSet<(State, Action)>,
     ) {
         let graph = &self.configuration.graph;
         let rows = graph.fast_routing.iter().filter(|row| {
@@ -271,28 +282,28 @@ impl Walker<'_> {
         let unrouted = (!sure).then_some(state);
         for state in routed.into_iter().chain(unrouted) {
             if !self.configuration.firewall.is_empty() && !state.answered {
-                ends.insert((state.clone(), What::Reject));
+                outcomes.insert((state.clone(), Action::Reject));
             }
-            let what = if state.answered {
-                What::Answer
+            let action = if state.answered {
+                Action::Answer
             } else {
                 let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
                 match state.refused || self.configuration.refusing(hostgroup).is_some() {
-                    true => What::Reject,
-                    false => What::Route(hostgroup),
+                    true => Action::Reject,
+                    false => Action::Route(hostgroup),
                 }
             };
-            if self.configuration.engine.profile().answers_itself && what != What::Answer {
-                by_the_engine(sender, &state, ends);
+            if self.configuration.engine.profile().answers_itself && action != Action::Answer {
+                by_the_engine(sender, &state, outcomes);
             }
-            ends.insert((state, what));
+            outcomes.insert((state, action));
         }
     }
 }
 
-/// The ends that an engine has for some statements whatever rules say. A SET that it cannot read goes to the user's
+/// The outcomes that an engine has for some statements whatever rules say. A SET that it cannot read goes to the user's
 /// hostgroup; LOAD DATA LOCAL is refused.
-fn by_the_engine(sender: Sender<'_>, state: &State, ends: &mut FxHashSet<(State, What)>) {
+fn by_the_engine(sender: Sender<'_>, state: &State, outcomes: &mut FxHashSet<(State, Action)>) {
     match sender.kind {
         StatementKind::Set if !state.refused => {
             let default = State {
@@ -300,10 +311,10 @@ fn by_the_engine(sender: Sender<'_>, state: &State, ends: &mut FxHashSet<(State,
                 shard: None,
                 ..state.clone()
             };
-            ends.insert((default, What::Route(sender.user.default_hostgroup)));
+            outcomes.insert((default, Action::Route(sender.user.default_hostgroup)));
         }
         StatementKind::Other => {
-            ends.insert((state.clone(), What::Reject));
+            outcomes.insert((state.clone(), Action::Reject));
         }
         _ => {}
     }
