@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
-use crate::allow::AllowFiles;
-use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
-use crate::data::Tables;
+use crate::codes::TOO_MANY_INSTANCES;
+use crate::data::{AllowFiles, Tables};
 use crate::environment::{Environment, Names};
-use crate::generate::{MAX_INSTANCES, too_many};
 use crate::model::{DefinitionId, NamePattern, Origins};
-use crate::report::Report;
+use crate::report::{Report, yaml_1_1_warning};
 use crate::template::{self, Expanded, Fault, TemplateError};
 use crate::variables::Variables;
 
+/// Objects that the generators of one project may make.
+const MAX_INSTANCES: u64 = 2_000_000;
 /// Bytes that templates may expand to in one project.
 const MAX_EXPANDED_BYTES: usize = 1 << 30;
 
@@ -276,14 +276,10 @@ impl<'s> Context<'s> {
     }
 }
 
-/// The warning of an unquoted word that means something else to other YAML tools.
-pub(crate) fn yaml_1_1_warning(node: &Node) -> Option<Diagnostic> {
-    let reading = node.yaml_1_1_reading()?;
-    let raw = node.raw()?;
-    let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
-        .at(node.span, "")
-        .help(format!("put it in quotes: \"{raw}\""));
-    Some(diagnostic)
+/// The problem of a generator that goes past [`MAX_INSTANCES`].
+fn too_many(span: Span) -> Diagnostic {
+    let message = format!("generators may make {MAX_INSTANCES} objects in all");
+    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
 }
 
 /// Where a part of a key's text stands; the whole key where it was not written letter by letter.

@@ -1,33 +1,23 @@
-//! Data files: tables of text that generators take instances from. They are read before anything is resolved.
+//! What files beside the topology hold: tables that generators take instances from, and statements that the firewall
+//! lets pass.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, FileId, Sources, Span};
-use shardwright_documents::Node;
 
 use crate::codes::BAD_DATA;
-use crate::environment::{Environment, Names};
-use crate::fields::{AnyField, FOR_EACH};
-use crate::generate::{data_column, sources};
 use crate::report::Report;
-use crate::template;
-use crate::variables::Variables;
 
 /// Bytes of one data file.
 pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024 * 1024;
-/// Data files of one project, and allow files.
-const MAX_FILES: usize = 1_000;
 /// Rows of one data file: as many as generators may make objects.
 const MAX_ROWS: usize = 2_000_000;
 /// Columns of one data file.
 const MAX_COLUMNS: usize = 256;
 /// Cells of all data files of a project.
-const MAX_CELLS: usize = 20_000_000;
-
-/// Gives the bytes of a data file by its path below the project's directory; the error says why not, human-readable.
-pub(crate) type ReadData<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+pub(crate) const MAX_CELLS: usize = 20_000_000;
 
 /// A table with a header.
 #[derive(Debug)]
@@ -85,149 +75,34 @@ impl Tables {
         self.by_path.get(path)
     }
 
+    pub(crate) fn insert(&mut self, path: String, table: Option<Arc<Table>>) {
+        self.by_path.insert(path, table);
+    }
+
     pub(crate) fn files(&self) -> impl Iterator<Item = FileId> {
         self.by_path.values().flatten().map(|table| table.file)
     }
 }
 
-/// Reads the data files that generators below `roots` name.
-pub(crate) fn read_all<'n>(
-    roots: impl Iterator<Item = &'n Node>,
-    variables: &Variables,
-    read: &mut ReadData<'_>,
-    sources: &mut Sources,
-    report: &mut Report,
-) -> Tables {
-    let mut named = Vec::new();
-    for root in roots {
-        collect(root, &mut named);
-    }
-    let mut tables = Tables::default();
-    let mut cells_left = MAX_CELLS;
-    for (path, text) in texts(named, Kind::Table, variables, read, report) {
-        let table = text.and_then(|text| Reader::read(&path, text, &mut cells_left, sources, report));
-        tables.by_path.insert(path, table.map(Arc::new));
-    }
-    report.set_data_files(tables.files().collect());
-    tables
+/// The allow files that the firewall names, by path. None for one that cannot be read, which has been reported.
+#[derive(Debug, Default)]
+pub(crate) struct AllowFiles {
+    by_path: FxHashMap<String, Option<(FileId, Arc<str>)>>,
 }
 
-/// The paths of `for_each: {NAME: {from: {csv: PATH}}}`; nodes are at most as deep as the reader of files lets them be.
-fn collect<'n>(node: &'n Node, named: &mut Vec<&'n Node>) {
-    if let Some(mapping) = node.as_mapping() {
-        for entry in mapping {
-            if &*entry.key.text == FOR_EACH {
-                let variables = entry.value.as_mapping().into_iter().flatten();
-                named.extend(variables.filter_map(|variable| {
-                    let from = variable.value.as_mapping()?.entry(sources::FROM.name())?;
-                    Some(&from.value.as_mapping()?.entry(data_column::CSV.name())?.value)
-                }));
-            } else {
-                collect(&entry.value, named);
-            }
-        }
+impl AllowFiles {
+    /// The file and its text.
+    pub(crate) fn get(&self, path: &str) -> Option<(FileId, Arc<str>)> {
+        self.by_path.get(path)?.clone()
     }
-    for item in node.as_sequence().unwrap_or_default() {
-        collect(item, named);
+
+    pub(crate) fn insert(&mut self, path: String, file: Option<(FileId, Arc<str>)>) {
+        self.by_path.insert(path, file);
     }
 }
 
-/// What a file beside the topology is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A table that generators take instances from.
-    Table,
-    /// Statements that the firewall lets pass.
-    Allow,
-}
-
-impl Kind {
-    /// What people call such a file, how its name ends, and an example.
-    const fn words(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Table => ("data", ".csv", "data/tenants.csv"),
-            Self::Allow => ("allow", ".txt", "allow/app.txt"),
-        }
-    }
-}
-
-/// The text of each file that a node names, once for each path; none for one that cannot be used, which is reported where
-/// it is named first.
-pub(crate) fn texts<'n>(
-    named: impl IntoIterator<Item = &'n Node>,
-    kind: Kind,
-    variables: &Variables,
-    read: &mut ReadData<'_>,
-    report: &mut Report,
-) -> Vec<(String, Option<String>)> {
-    let environment = Environment::default();
-    let names = Names {
-        environment: &environment,
-        variables,
-    };
-    let mut known = FxHashSet::default();
-    let mut texts = Vec::new();
-    for node in named {
-        // A path that uses the variables of a generator is refused where the generator is read.
-        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
-            continue;
-        };
-        if !known.insert(path.to_string()) {
-            continue;
-        }
-        let text = if texts.len() == MAX_FILES {
-            Err(format!(
-                "a project has {MAX_FILES} {} files at most",
-                kind.words().0
-            ))
-        } else {
-            bytes(&path, kind, read)
-        };
-        let text = text.map_err(|why| report.push(Diagnostic::error(BAD_DATA, why).at(node.span, "")));
-        texts.push((path.into_owned(), text.ok()));
-    }
-    texts
-}
-
-/// The text of a file below the project's directory; the error says why it cannot be used, human-readable.
-fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
-    check_path(path, kind)?;
-    let bytes = read(path)?;
-    if bytes.len() > MAX_DATA_BYTES {
-        return Err(format!("`{path}` is larger than {MAX_DATA_BYTES} bytes"));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("`{path}` is not UTF-8 at byte {at}")
-    })?;
-    if text.contains('\0') {
-        return Err(format!("`{path}` holds a byte that no text has"));
-    }
-    Ok(text)
-}
-
-/// Whether a path leads to a data file below the project's directory.
-fn check_path(path: &str, kind: Kind) -> Result<(), String> {
-    let (called, ending, example) = kind.words();
-    let inside = !path.starts_with('/')
-        && !path.contains(['\\', ':', '\0'])
-        && path
-            .split('/')
-            .all(|part| !part.is_empty() && part != ".." && part != ".");
-    if !inside {
-        return Err(format!(
-            "`{path}` is no path below the project's directory, such as {example}"
-        ));
-    }
-    if !path.ends_with(ending) {
-        return Err(format!(
-            "`{path}` is no {called} file: {called} files end in {ending}"
-        ));
-    }
-    Ok(())
-}
-
-struct Reader<'r> {
+/// Reads one table.
+pub(crate) struct Reader<'r> {
     table: Table,
     report: &'r mut Report,
     sound: bool,
@@ -235,7 +110,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     /// The table in a file; what is wrong with it is reported where it stands.
-    fn read(
+    pub(crate) fn read(
         path: &str,
         text: String,
         cells_left: &mut usize,
@@ -427,23 +302,6 @@ mod tests {
             assert!(table.is_none(), "{text}");
             assert_eq!(told, [expect], "{text}");
         }
-    }
-
-    #[test]
-    fn paths_stay_below_the_project() {
-        for path in [
-            "/etc/x.csv",
-            "../x.csv",
-            "a/../../x.csv",
-            "a//x.csv",
-            "",
-            "x.txt",
-            "C:\\x.csv",
-            "./x.csv",
-        ] {
-            assert!(check_path(path, Kind::Table).is_err(), "{path}");
-        }
-        assert!(check_path("data/x.csv", Kind::Table).is_ok());
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use shardwright_documents::Node;
 pub(crate) use source::{column as data_column, is_variable, schema, values as sources};
 
 use self::source::generator;
-use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY, TOO_MANY_INSTANCES};
+use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY};
 use crate::context::Context;
 use crate::data::Table;
 use crate::environment::{Binding, Environment};
@@ -20,9 +20,6 @@ use crate::fields::{AnyField, FOR_EACH};
 use crate::template::Value;
 use crate::units::{key_range, looks_like_range};
 use crate::view::{Field, View};
-
-/// Objects that the generators of one project may make.
-pub(crate) const MAX_INSTANCES: u64 = 2_000_000;
 
 /// Combinations in `except` that leave a variable open: each is compared with every instance.
 const MAX_OPEN_EXCEPTIONS: usize = 100;
@@ -451,12 +448,6 @@ fn bad_values(context: &mut Context<'_>, outer: &Environment, span: Span, messag
     context
         .report
         .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(span, "")));
-}
-
-/// The problem of a generator that goes past [`MAX_INSTANCES`].
-pub(crate) fn too_many(span: Span) -> Diagnostic {
-    let message = format!("generators may make {MAX_INSTANCES} objects in all");
-    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
 }
 
 /// A view's `for_each`, if it is a generator.

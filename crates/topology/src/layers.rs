@@ -8,8 +8,8 @@ use shardwright_documents::{Document, Node};
 use crate::context::Context;
 use crate::data::Tables;
 use crate::fields::AnyField;
-use crate::load::{Options, is_environment, is_project_file, is_test_file};
 use crate::overlay::{self, Overlay, Schemas};
+use crate::project_files::{Options, environment_name, is_environment, is_project_file, is_test_file};
 use crate::report::Report;
 use crate::resolve;
 use crate::schema;
@@ -104,7 +104,7 @@ impl Documents {
             .map(|(name, _)| name)
             .collect();
         let is_listed = |document: &&Document| {
-            overlay::name_of(sources.path(document.file)).is_some_and(|name| names.contains(&name))
+            environment_name(sources.path(document.file)).is_some_and(|name| names.contains(&name))
         };
         self.environments.iter().filter(is_listed).collect()
     }

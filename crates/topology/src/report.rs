@@ -2,6 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Code, Diagnostic, FileId, Label, Problems, Severity, Span};
+use shardwright_documents::Node;
+
+use crate::codes::YAML_1_1;
 
 /// Problems, each instance of a generator counted, after which nothing more is looked at: a mistake in a generator
 /// of a million objects is understood long before.
@@ -155,4 +158,14 @@ impl Report {
         }
         self.problems.push(diagnostic);
     }
+}
+
+/// The warning of an unquoted word that means something else to other YAML tools.
+pub(crate) fn yaml_1_1_warning(node: &Node) -> Option<Diagnostic> {
+    let reading = node.yaml_1_1_reading()?;
+    let raw = node.raw()?;
+    let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
+        .at(node.span, "")
+        .help(format!("put it in quotes: \"{raw}\""));
+    Some(diagnostic)
 }

@@ -7,8 +7,8 @@ use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::{Node, side_by_side, to_json};
 
 use crate::codes::{BAD_VALUE, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
+use crate::fields::EXPECTS;
 use crate::report::Report;
-use crate::schema::EXPECTS;
 
 /// Problems of structure that are looked at in one file; more help nobody.
 const MAX_ERRORS: usize = 1_000;

@@ -12,8 +12,9 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{FileId, Span};
 
 pub use crate::fields::refers::Refers;
-use crate::load::{Loaded, Options};
+use crate::load::Loaded;
 use crate::model::NamePattern;
+use crate::project_files::Options;
 
 /// A name in a file.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,10 +9,9 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::{Entry, Node};
 
 use crate::codes::{BAD_VALUE, VARIABLE_VALUE};
-use crate::context::yaml_1_1_warning;
 use crate::fields::{AnyField, EXPECTS, object};
 use crate::model::Words;
-use crate::report::Report;
+use crate::report::{Report, yaml_1_1_warning};
 use crate::template::Value;
 use crate::units::is_name;
 use crate::view::{Field, View};

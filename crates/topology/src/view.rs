@@ -7,10 +7,9 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::{Entry, Key, Node, Value};
 
 use crate::codes::DEFINED_TWICE;
-use crate::fields::AnyField;
-use crate::overlay::Patch;
+use crate::fields::VERSION;
+use crate::patch::Patch;
 use crate::report::Report;
-use crate::resolve::root::VERSION;
 use crate::template::is_template;
 
 /// A value: a node of one file, or a map whose entries stand in several; with the patches of an environment.
@@ -224,7 +223,7 @@ fn merge_group<'a>(group: &[(&'a Key, &'a Node)], report: &mut Report) -> Field<
     let mut parts = vec![first];
     for (other_key, other) in &group[1..] {
         // `version: 1` stands in every file.
-        if &*key.text == VERSION.name() && first.raw() == other.raw() {
+        if &*key.text == VERSION && first.raw() == other.raw() {
             continue;
         }
         if is_map(first) && is_map(other) {

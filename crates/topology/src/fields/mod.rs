@@ -34,6 +34,18 @@ pub(crate) use shapes::{EXPECTS, Shaped};
 /// The field of objects that a generator makes.
 pub(crate) const FOR_EACH: &str = "for_each";
 
+/// Fields that hold objects, each of which has an origin of its own.
+pub(crate) mod holders {
+    pub(crate) const SERVERS: &str = "servers";
+    pub(crate) const SHARDS: &str = "shards";
+    pub(crate) const OVERRIDES: &str = "overrides";
+    pub(crate) const RULES: &str = "rules";
+    pub(crate) const ALL: [&str; 4] = [SERVERS, SHARDS, OVERRIDES, RULES];
+}
+
+/// The field of every file: the version of the language.
+pub(crate) const VERSION: &str = "version";
+
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";
 

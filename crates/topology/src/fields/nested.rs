@@ -162,7 +162,7 @@ impl Kind for Custom {
 /// The version of the language, which every file may name.
 pub(crate) const fn version() -> Declared<Custom> {
     custom(
-        "version",
+        super::VERSION,
         "The version of the language: 1.",
         |says| json!({ "description": says, "const": 1, EXPECTS: "the version of the language, which is 1" }),
     )

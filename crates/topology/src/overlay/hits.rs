@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::Node;
 
-use super::Patch;
 use crate::codes::{IDLE_PATCH, PATCH_MISSES};
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::patch::Patch;
 use crate::report::Report;
 use crate::view::View;
 use crate::walk::instances;

@@ -7,12 +7,12 @@ use shardwright_diagnostics::Diagnostic;
 
 use self::placed::{CLUSTER, SCHEMA};
 use super::object::Object;
-use super::shard_map::shard_map;
 use super::{Known, instances, names};
 use crate::codes::IDLE_OVERRIDE;
 use crate::context::Context;
 use crate::fields::object;
 use crate::model::{ClusterId, OriginId, Shard};
+use crate::view::Field;
 
 object! {
     pub(crate) mod placed = "Another place for one shard.";
@@ -34,18 +34,13 @@ struct Override {
 /// Applies the overrides of a map to its shards.
 pub(super) fn apply(
     object: &Object<'_, '_>,
+    field: &Field<'_>,
     shards: &mut [Shard],
     places: &FxHashMap<Arc<str>, Option<u32>>,
     known: &Known,
     context: &mut Context<'_>,
 ) {
-    let Some(field) = object
-        .field(&shard_map::OVERRIDES)
-        .filter(|field| field.value.is_map())
-    else {
-        return;
-    };
-    let parent = instances::part_origin(object, &field, context);
+    let parent = instances::part_origin(object, field, context);
     let read = instances::read_all(
         &field.value,
         parent,

@@ -5,7 +5,6 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use super::key::key::{DOMAIN, MODULO};
 use super::object::Object;
 use super::shard::shard::{KEYS, REMAINDERS};
-use super::shard_map::shard_map::KEY;
 use crate::codes::{KEY_GAP, KEY_OVERLAP, OUTSIDE_DOMAIN};
 use crate::context::Context;
 use crate::fields::AnyField;
@@ -24,7 +23,15 @@ struct Claim {
 }
 
 /// Reports keys that two shards have, keys outside the domain, and keys of the domain without a shard.
-pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], context: &mut Context<'_>) {
+///
+/// `object` is the shard map and `part` its `key`.
+pub(super) fn check(
+    object: &Object<'_, '_>,
+    part: &Object<'_, '_>,
+    key: &Key,
+    shards: &[Shard],
+    context: &mut Context<'_>,
+) {
     check_texts(shards, context);
     let mut claims = claims(key, shards);
     claims.sort_unstable_by_key(|claim| (claim.range, claim.shard));
@@ -37,9 +44,6 @@ pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], contex
             let last = i64::try_from(modulo - 1).unwrap_or(i64::MAX);
             (vec![KeyRange { first: 0, last }], &MODULO)
         }
-    };
-    let Some(part) = object.part(&KEY, context) else {
-        return;
     };
     let span = part.span(place);
     if by_value {

@@ -12,7 +12,7 @@ use super::{Known, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::fields::column::{Column, column};
-use crate::fields::{AnyField, Bit, Int, Text, Word, object};
+use crate::fields::{AnyField, Bit, Int, Text, Word, holders, object};
 use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
@@ -22,7 +22,7 @@ object! {
     AT: Or<WordOr<BlockPlace>> = word_or("at", "Where the block stands; before_all where not given.", &beside::FIELDS)
         .or(BlockPlace::BeforeAll);
     RULES: List = list(
-        "rules",
+        holders::RULES,
         "The rules in the order of evaluation.",
         "a list of rules",
         Shaped::Definition("rule"),

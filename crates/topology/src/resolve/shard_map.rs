@@ -13,7 +13,7 @@ use super::values::within;
 use super::{Known, finder, instances, key, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
-use crate::fields::{AnyField, Declared, Or, WordOr, object, shapes};
+use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
     ClusterId, Conflict, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard, ShardMap,
     ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
@@ -44,7 +44,7 @@ object! {
     .or(Conflict::Reject)
     .page("The first is that of `key_from`.");
     SHARDS: Map = map(
-        "shards",
+        holders::SHARDS,
         "The shards by name: which keys each has, and where it is.",
         Shaped::Definition("shard"),
     )
@@ -63,7 +63,7 @@ object! {
     TABLES: Part = part("tables", &tables::FIELDS)
         .page("See views under [Finders](#finders).");
     OVERRIDES: Map = map(
-        "overrides",
+        holders::OVERRIDES,
         "Shards of generators that are placed differently.",
         Shaped::Generated(&overrides::placed::FIELDS),
     )
@@ -158,7 +158,8 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
     object.require_all(&shard_map::FIELDS, context);
     let applies_to = scope_of(object, &shard_map::APPLIES_TO, known, context);
     let logical_schema = object.get(&LOGICAL_SCHEMA, context);
-    let key = key::key(object, context);
+    let part = object.part(&shard_map::KEY, context);
+    let key = part.as_ref().and_then(|part| key::key(part, context));
     let conflict = object.get(&shard_map::CONFLICT, context);
     let unqualified = object.get(&UNQUALIFIED, context);
     let tables = stated_tables(object, context);
@@ -167,10 +168,19 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
     let rule_layout = object.get(&shard_map::RULE_LAYOUT, context);
     let otherwise = otherwise(object, context);
     let key = key?;
-    let key_from = finder::finders(object, &key, context);
+    let map_key = finder::MapKey {
+        key: &key,
+        has_logical_schema: object.has(&LOGICAL_SCHEMA),
+    };
+    let key_from = object.field(&shard_map::KEY_FROM);
+    let key_from = key_from.map_or_else(Vec::new, |field| {
+        finder::finders(object, &field, map_key, context)
+    });
     let (shards, complete) = shards(object, &key, known, context);
     if complete {
-        partition::check(object, &key, &shards, context);
+        if let Some(part) = &part {
+            partition::check(object, part, &key, &shards, context);
+        }
     }
     check_schemas(object, &shards, context);
     let map = ShardMap {
@@ -232,7 +242,10 @@ fn shards(
         places.insert(name, shard.is_some().then_some(place));
         shards.extend(shard);
     }
-    overrides::apply(object, &mut shards, &places, known, context);
+    let overridden = object.field(&shard_map::OVERRIDES);
+    if let Some(field) = overridden.filter(|field| field.value.is_map()) {
+        overrides::apply(object, &field, &mut shards, &places, known, context);
+    }
     (Table::new(shards), complete)
 }
 

@@ -21,7 +21,8 @@ use crate::fields::AnyField;
 use crate::layers::{Checkers, Documents, Layers, overlay};
 use crate::report::Report;
 use crate::resolve::root::VARIABLES;
-use crate::schema::{self, Shape};
+use crate::schema;
+use crate::shape::Shape;
 use crate::variables::declared;
 use crate::view::Field;
 

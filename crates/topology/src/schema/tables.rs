@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{EXPECTS, Shape, WHERE};
 use crate::fields::{ABSENT, FOR_EACH, NEEDED, PAGE};
+use crate::fields::{EXPECTS, WHERE};
+use crate::shape::Shape;
 
 const BEGIN: &str = "<!-- fields:";
 /// Kinds of files besides those of the topology.
