@@ -8,7 +8,7 @@ use shardwright_documents::Node;
 use crate::data::AllowFiles;
 use crate::data_files::{FileUse, ReadData, texts};
 use crate::fields::AnyField;
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::resolve::firewall::{allow, firewall};
 use crate::resolve::root;
 use crate::variables::Variables;
@@ -19,7 +19,7 @@ pub(crate) fn read_all<'n>(
     variables: &Variables,
     read: &mut ReadData<'_>,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> AllowFiles {
     let mut files = AllowFiles::default();
     for (path, text) in texts(roots.flat_map(named), FileUse::Allow, variables, read, report) {

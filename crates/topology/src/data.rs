@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, FileId, Sources, Span};
 
 use crate::codes::BAD_DATA;
-use crate::report::Report;
+use crate::reporter::Reporter;
 
 /// Bytes of one data file.
 pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(crate) struct Table {
     /// Where each cell ends in `text`.
     ends: Vec<u32>,
     /// Where each cell stands in the file.
-    places: Vec<(u32, u32)>,
+    cells: Vec<(u32, u32)>,
 }
 
 impl Table {
@@ -52,7 +52,7 @@ impl Table {
 
     /// Where a cell stands, quotes included.
     pub(crate) fn span(&self, row: usize, column: usize) -> Span {
-        let (start, end) = self.places[row * self.columns.len() + column];
+        let (start, end) = self.cells[row * self.columns.len() + column];
         Span::new(self.file, start, end)
     }
 
@@ -104,7 +104,7 @@ impl AllowFiles {
 /// Reads one table.
 pub(crate) struct Reader<'r> {
     table: Table,
-    report: &'r mut Report,
+    report: &'r mut Reporter,
     sound: bool,
 }
 
@@ -115,7 +115,7 @@ impl Reader<'_> {
         text: String,
         cells_left: &mut usize,
         sources: &mut Sources,
-        report: &mut Report,
+        report: &mut Reporter,
     ) -> Option<Table> {
         let file = sources.add(path, text);
         let text = sources.text(file);
@@ -125,7 +125,7 @@ impl Reader<'_> {
             header: Vec::new(),
             text: String::new(),
             ends: Vec::new(),
-            places: Vec::new(),
+            cells: Vec::new(),
         };
         let mut reader = Reader {
             table,
@@ -156,13 +156,13 @@ impl Reader<'_> {
                 .position()
                 .and_then(|position| usize::try_from(position.byte()).ok())
                 .unwrap_or(0);
-            let places = places(text, bom + from);
-            let whole = places[0].start..places[places.len() - 1].end;
-            if places.len() != record.len() {
+            let ranges = cell_ranges(text, bom + from);
+            let whole = ranges[0].start..ranges[ranges.len() - 1].end;
+            if ranges.len() != record.len() {
                 return self.error(whole, "the cells of this row cannot be told apart".to_owned());
             }
             if self.table.columns.is_empty() {
-                self.header(&record, &places);
+                self.header(&record, &ranges);
                 continue;
             }
             if record.len() != self.table.columns.len() {
@@ -184,10 +184,10 @@ impl Reader<'_> {
                 return self.error(whole, message);
             };
             *cells_left = left;
-            for (cell, place) in record.iter().zip(&places) {
+            for (cell, range) in record.iter().zip(&ranges) {
                 self.table.text.push_str(cell);
                 self.table.ends.push(offset(self.table.text.len()));
-                self.table.places.push((offset(place.start), offset(place.end)));
+                self.table.cells.push((offset(range.start), offset(range.end)));
             }
         }
         if self.table.columns.is_empty() {
@@ -198,25 +198,25 @@ impl Reader<'_> {
         }
     }
 
-    fn header(&mut self, names: &csv::StringRecord, places: &[Range<usize>]) {
-        let mut known = FxHashSet::default();
-        for (name, place) in names.iter().zip(places) {
+    fn header(&mut self, names: &csv::StringRecord, ranges: &[Range<usize>]) {
+        let mut names_seen = FxHashSet::default();
+        for (name, range) in names.iter().zip(ranges) {
             if name.is_empty() {
-                self.error(place.clone(), "a column has no name".to_owned());
-            } else if !known.insert(name) {
-                self.error(place.clone(), format!("two columns are named `{name}`"));
+                self.error(range.clone(), "a column has no name".to_owned());
+            } else if !names_seen.insert(name) {
+                self.error(range.clone(), format!("two columns are named `{name}`"));
             }
             self.table.columns.push(name.into());
-            self.table.header.push((offset(place.start), offset(place.end)));
+            self.table.header.push((offset(range.start), offset(range.end)));
         }
         if names.len() > MAX_COLUMNS {
             let message = format!("a data file has {MAX_COLUMNS} columns at most");
-            self.error(places[MAX_COLUMNS].clone(), message);
+            self.error(ranges[MAX_COLUMNS].clone(), message);
         }
     }
 
-    fn error(&mut self, place: Range<usize>, message: String) {
-        let span = Span::new(self.table.file, offset(place.start), offset(place.end));
+    fn error(&mut self, range: Range<usize>, message: String) {
+        let span = Span::new(self.table.file, offset(range.start), offset(range.end));
         self.report
             .push(Diagnostic::error(BAD_DATA, message).at(span, ""));
         self.sound = false;
@@ -228,14 +228,14 @@ fn offset(at: usize) -> u32 {
 }
 
 /// Where the cells of the record at or behind `from` stand, quotes included; at least one.
-fn places(text: &str, from: usize) -> Vec<Range<usize>> {
+fn cell_ranges(text: &str, from: usize) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_end = |at: usize| matches!(bytes.get(at), None | Some(b'\n' | b'\r'));
     let mut at = from;
     while at < bytes.len() && is_end(at) {
         at += 1;
     }
-    let mut places = Vec::new();
+    let mut ranges = Vec::new();
     loop {
         let start = at;
         if bytes.get(at) == Some(&b'"') {
@@ -251,9 +251,9 @@ fn places(text: &str, from: usize) -> Vec<Range<usize>> {
         while !is_end(at) && bytes[at] != b',' {
             at += 1;
         }
-        places.push(start..at);
+        ranges.push(start..at);
         if is_end(at) {
-            return places;
+            return ranges;
         }
         at += 1;
     }
@@ -267,19 +267,19 @@ mod tests {
 
     fn table(text: &str) -> (Option<Table>, Sources, Vec<String>) {
         let mut sources = Sources::new();
-        let mut report = Report::default();
+        let mut report = Reporter::default();
         let mut cells = 1_000;
         let table = Reader::read("t.csv", text.to_owned(), &mut cells, &mut sources, &mut report);
-        let told = report.problems.sorted();
-        let told = told.iter().map(|problem| problem.message.clone()).collect();
-        (table, sources, told)
+        let messages = report.problems.sorted();
+        let messages = messages.iter().map(|problem| problem.message.clone()).collect();
+        (table, sources, messages)
     }
 
     #[test]
     fn cells_know_where_they_stand() {
         let text = "\u{feff}id,name\r\n1,\"a, \"\"b\"\"\"\r\n\r\n17,\"two\nlines\"\n";
-        let (table, sources, told) = table(text);
-        assert_eq!(told, [""; 0]);
+        let (table, sources, messages) = table(text);
+        assert_eq!(messages, [""; 0]);
         let table = table.expect("it is sound");
         assert_eq!(table.rows(), 2);
         let shown = |row, column| (table.cell(row, column), sources.slice(table.span(row, column)));
@@ -298,17 +298,17 @@ mod tests {
             ("a,\n", "a column has no name"),
             ("a,b\n1\n", "this row has 1 cells, and the header has 2"),
         ] {
-            let (table, _, told) = table(text);
+            let (table, _, messages) = table(text);
             assert!(table.is_none(), "{text}");
-            assert_eq!(told, [expect], "{text}");
+            assert_eq!(messages, [expect], "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn spans_and_cells_agree(text in "[ab,\"\r\n é]{0,40}") {
-            let (table, sources, told) = table(&text);
-            prop_assert_eq!(table.is_none(), !told.is_empty());
+            let (table, sources, messages) = table(&text);
+            prop_assert_eq!(table.is_none(), !messages.is_empty());
             let Some(table) = table else { return Ok(()) };
             for row in 0..table.rows() {
                 for column in 0..table.columns.len() {

@@ -11,7 +11,7 @@ use crate::data::{MAX_CELLS, MAX_DATA_BYTES, Reader, Tables};
 use crate::environment::{Environment, Names};
 use crate::fields::{AnyField, FOR_EACH};
 use crate::generate::{data_column, sources};
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::template;
 use crate::variables::Variables;
 
@@ -27,7 +27,7 @@ pub(crate) fn read_all<'n>(
     variables: &Variables,
     read: &mut ReadData<'_>,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Tables {
     let mut named = Vec::new();
     for root in roots {
@@ -89,21 +89,21 @@ pub(crate) fn texts<'n>(
     file_use: FileUse,
     variables: &Variables,
     read: &mut ReadData<'_>,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Vec<(String, Option<String>)> {
     let environment = Environment::default();
     let names = Names {
         environment: &environment,
         variables,
     };
-    let mut known = FxHashSet::default();
+    let mut read_paths = FxHashSet::default();
     let mut texts = Vec::new();
     for node in named {
         // A path that uses the variables of a generator is refused where the generator is read.
         let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
             continue;
         };
-        if !known.insert(path.to_string()) {
+        if !read_paths.insert(path.to_string()) {
             continue;
         }
         let text = if texts.len() == MAX_FILES {

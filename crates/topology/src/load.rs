@@ -13,11 +13,11 @@ use crate::codes::{
 use crate::context::Context;
 use crate::data::Tables;
 use crate::data_files::{self, ReadData};
-use crate::layers::{Checkers, Documents, Kind, Layers, complete_root, overlay};
+use crate::layers::{Checkers, Documents, FileKind, Layers, complete_root, overlay};
 use crate::model::{Project, ProjectFile};
 use crate::overlay::check_hits;
 use crate::project_files::{InputFile, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, is_project_file};
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::structure::Checker;
 use crate::{resolve, schema, secrets, view};
 
@@ -76,7 +76,7 @@ pub(crate) fn load_with(
     data: &mut ReadData<'_>,
 ) -> Loaded {
     let unreadable = reading.problems.has_errors();
-    let mut report = Report::default();
+    let mut report = Reporter::default();
     report.problems.append(reading.problems);
     if reading.project_file_unreadable {
         report.fault_project_file();
@@ -130,7 +130,7 @@ fn read(
     mut files: Vec<InputFile>,
     options: &Options,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Documents {
     files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
     let mut documents = Documents::new(options);
@@ -138,7 +138,7 @@ fn read(
     let read = shardwright_documents::read_all(sources, texts);
     for (file, (document, problems)) in files.iter().zip(read) {
         let kind = documents.kind(&file.path);
-        if kind == Kind::Project {
+        if kind == FileKind::Project {
             report.set_project_file(document.file);
             if problems.has_errors() {
                 report.fault_project_file();
@@ -156,7 +156,7 @@ fn resolve(
     complete: bool,
     data: &mut ReadData<'_>,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Option<(Project, Tables)> {
     check(&checkers.project, documents.project(), report);
     check(&checkers.topology, documents.topology(), report);
@@ -194,7 +194,7 @@ fn resolve(
     resolve::capacity::check(&file, &topology, &mut context);
     resolve::ownership::check(&file, &topology, &mut context);
     if let Some(overlay) = &layers.overlay {
-        let mut scratch = layers.context(sources, Report::default(), tables.clone());
+        let mut scratch = layers.context(sources, Reporter::default(), tables.clone());
         let report = &mut context.report;
         check_hits(&overlay.topology, layers.base.as_ref(), &mut scratch, report);
         check_hits(
@@ -223,7 +223,7 @@ fn resolve(
     Some((project, tables))
 }
 
-fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Report) {
+fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Reporter) {
     let roots: Vec<&Node> = documents.into_iter().filter_map(complete_root).collect();
     checker.check_all(&roots, report);
 }

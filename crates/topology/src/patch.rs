@@ -7,7 +7,7 @@ use shardwright_documents::{Entry, Key, Mapping, Node, Value};
 
 use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
 use crate::fields::FOR_EACH;
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::shape::Shape;
 
 /// One step of the addresses that share it.
@@ -59,7 +59,7 @@ impl Patch {
     }
 
     /// Adds one address of these steps; what is wrong with it is reported.
-    pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Report) {
+    pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Reporter) {
         if let Some(for_each) = shape.at(steps).and_then(|shape| generator(&shape, &entry.value)) {
             let message = "an address is one object: `for_each` cannot make others of it";
             report.push(Diagnostic::error(BAD_ADDRESS, message).at(for_each.key.span, ""));
@@ -117,7 +117,7 @@ fn key(step: &str, span: Span) -> Key {
     }
 }
 
-fn collide(entry: &Entry, first: Span, report: &mut Report) {
+fn collide(entry: &Entry, first: Span, report: &mut Reporter) {
     let message = format!(
         "two patches set `{}`, or one sets a part of the other",
         entry.key.text

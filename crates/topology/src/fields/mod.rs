@@ -59,7 +59,7 @@ pub(crate) const PAGE: &str = "x-page";
 pub(crate) const ABSENT: &str = "x-absent";
 
 /// What a value of a field is.
-pub(crate) trait Kind: Copy + Sync + 'static {
+pub(crate) trait FieldKind: Copy + Sync + 'static {
     /// The schema that the value follows.
     fn shape(&self, says: &str) -> Value;
 
@@ -70,7 +70,7 @@ pub(crate) trait Kind: Copy + Sync + 'static {
 }
 
 /// A kind whose fields may have a default.
-pub(crate) trait Defaults: Kind {
+pub(crate) trait Defaults: FieldKind {
     /// What a default is written as in a declaration.
     type Default: Copy + Sync;
 
@@ -119,7 +119,7 @@ pub(crate) struct Or<K: Defaults> {
     when: When,
 }
 
-impl<K: Defaults> Kind for Or<K> {
+impl<K: Defaults> FieldKind for Or<K> {
     fn shape(&self, says: &str) -> Value {
         self.kind.shape(says)
     }
@@ -129,7 +129,7 @@ impl<K: Defaults> Kind for Or<K> {
     }
 }
 
-impl<K: Kind> Declared<K> {
+impl<K: FieldKind> Declared<K> {
     const fn new(name: &'static str, says: &'static str, kind: K) -> Self {
         Self {
             name,
@@ -235,7 +235,7 @@ pub(crate) trait AnyField: Sync {
     fn plain_schema(&self) -> Value;
 }
 
-impl<K: Kind> AnyField for Declared<K> {
+impl<K: FieldKind> AnyField for Declared<K> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -12,7 +12,7 @@ use crate::codes::{BAD_ADDRESS, UNKNOWN_ENVIRONMENT};
 use crate::fields::{AnyField, EXPECTS, object};
 use crate::patch::Patch;
 use crate::project_files::{ENVIRONMENT_DIRECTORY, environment_name};
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::resolve::project::project::ENVIRONMENTS;
 use crate::shape::Shape;
 use crate::structure::Checker;
@@ -69,7 +69,7 @@ pub(crate) struct Schemas<'s> {
 
 impl<'d> Overlay<'d> {
     /// Reads the file of one environment. Its structure has been checked; the values that it sets are checked here.
-    pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Report) -> Self {
+    pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Reporter) -> Self {
         let shapes = [schemas.topology, schemas.project].map(|checker| Shape::root(checker.schema()));
         let [mut topology, mut project] = shapes.map(|shape| Patch::empty(root.span, &shape));
         let patches = root.get(environment::PATCH.name()).and_then(Node::as_mapping);
@@ -97,7 +97,7 @@ impl<'d> Overlay<'d> {
     }
 }
 
-fn steps<'k>(address: &'k Key, report: &mut Report) -> Option<Vec<&'k str>> {
+fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
     let steps: Vec<&str> = address.text.split('.').collect();
     let fault = if steps.len() > MAX_STEPS {
         Some("has more than 32 steps")
@@ -156,7 +156,7 @@ pub(crate) fn choose<'d>(
     project_file: Option<&'d Node>,
     files: &'d [Document],
     sources: &Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Option<&'d Document> {
     let listed: Vec<(&str, Span)> = listed(project_file).collect();
     let name = |document: &Document| {
@@ -176,28 +176,28 @@ pub(crate) fn choose<'d>(
             );
         }
     }
-    let known = || listed.iter().map(|(name, _)| *name);
+    let listed_names = || listed.iter().map(|(name, _)| *name);
     for document in files {
         let name = name(document);
-        if !known().any(|listed| listed == name) {
+        if !listed_names().any(|listed| listed == name) {
             let message = format!("`environments` of the project file does not list `{name}`");
             let diagnostic = Diagnostic::warning(UNKNOWN_ENVIRONMENT, message)
                 .at(Span::new(document.file, 0, 0), "")
-                .did_you_mean(did_you_mean(&name, known()));
+                .did_you_mean(did_you_mean(&name, listed_names()));
             report.push(diagnostic);
         }
     }
     let chosen = chosen?;
-    if known().any(|listed| listed == chosen) {
+    if listed_names().any(|listed| listed == chosen) {
         return file(chosen);
     }
     let diagnostic = Diagnostic::error(UNKNOWN_ENVIRONMENT, format!("no environment is named `{chosen}`"));
     let diagnostic = if listed.is_empty() {
         diagnostic.help(format!("list it in the project file: environments: [{chosen}]"))
     } else {
-        let names: Vec<&str> = known().collect();
+        let names: Vec<&str> = listed_names().collect();
         diagnostic
-            .did_you_mean(did_you_mean(chosen, known()))
+            .did_you_mean(did_you_mean(chosen, listed_names()))
             .note(format!("environments of the project file: {}", names.join(", ")))
     };
     report.push(diagnostic);

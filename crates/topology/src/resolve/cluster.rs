@@ -8,7 +8,7 @@ use self::cluster::{
     WRITER_SERVES_READS, WRITERS,
 };
 use super::object::Object;
-use super::{Known, instances, names, server};
+use super::{Defined, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{AnyField, When, holders, object};
@@ -118,14 +118,14 @@ const OF_ROLES: [&dyn AnyField; 4] = [
 
 pub(super) fn clusters(
     section: Option<Field<'_>>,
-    known: &mut Known,
+    defined: &mut Defined,
     context: &mut Context<'_>,
 ) -> Vec<Cluster> {
     let read = instances::read_section(section, context, cluster);
     let mut clusters = Vec::with_capacity(read.len());
     for (name, cluster) in read {
         let id = ClusterId(u32::try_from(clusters.len()).unwrap_or(u32::MAX));
-        known.clusters.insert(name, cluster.is_some().then_some(id));
+        defined.clusters.insert(name, cluster.is_some().then_some(id));
         clusters.extend(cluster);
     }
     clusters
@@ -289,12 +289,12 @@ fn writer_preference(
     let mut preference = Vec::new();
     let mut named = FxHashSet::default();
     for (span, name) in object.texts(&WRITER_PREFERENCE, context) {
-        match servers.place(&name) {
+        match servers.position(&name) {
             Some(place) if named.insert(place) => preference.push(place),
             Some(_) => object.error(NOT_TOGETHER, format!("`{name}` is named twice"), span, context),
             None => {
-                let known = servers.iter().map(|server| &*server.name);
-                let diagnostic = names::unknown("server of this cluster", &name, known, span, context);
+                let candidates = servers.iter().map(|server| &*server.name);
+                let diagnostic = names::unknown("server of this cluster", &name, candidates, span, context);
                 object.push(diagnostic, context);
             }
         }

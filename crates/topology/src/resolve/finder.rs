@@ -194,17 +194,13 @@ fn template(
 ) -> Option<KeyTemplate> {
     let field = object.field(field)?;
     let node = field.value.node()?;
-    let (prefix, width, suffix) = context.around_key(node, object.environment)?;
-    if width.is_some() && key.kind == KeyKind::Text {
+    let template = context.around_key(node, object.environment)?;
+    if template.width.is_some() && key.kind == KeyKind::Text {
         let message = "a key of type text cannot be padded with zeros";
         object.error(BAD_VALUE, message, node.span, context);
         return None;
     }
-    Some(KeyTemplate {
-        prefix: context.intern(&prefix),
-        width,
-        suffix: context.intern(&suffix),
-    })
+    Some(template)
 }
 
 fn column(map: MapKey<'_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {

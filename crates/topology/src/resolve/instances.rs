@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
-use super::object::Object;
+use super::object::{Object, ObjectOrigin};
 use super::section_origin;
 use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
 use crate::context::Context;
@@ -86,8 +86,13 @@ pub(super) fn read_all<'a, T>(
                         (field, definition)
                     }
                 };
-                let object =
-                    Object::of_field(&field, name.clone(), (parent, definition), environment, context);
+                let object = Object::of_field(
+                    &field,
+                    name.clone(),
+                    ObjectOrigin { parent, definition },
+                    environment,
+                    context,
+                );
                 if let Some(first) = origins.get(&name) {
                     report_two(&name, object.origin, *first, context);
                     return None;

@@ -7,7 +7,7 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::{Node, Value as Written};
 
 use self::field_test::{AT_LEAST, AT_MOST, IS, LIKE, NOT, PRESENT};
-use super::object::Object;
+use super::object::{Object, ObjectOrigin};
 use super::values::Read;
 use super::{instances, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
@@ -224,7 +224,13 @@ fn rules(lint: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<TeamRule> {
         let environment = Environment::default();
         let definition = instances::define(&field, context);
         let name = context.intern(&field.key.text);
-        let object = Object::of_field(&field, name, (parent, definition), &environment, context);
+        let object = Object::of_field(
+            &field,
+            name,
+            ObjectOrigin { parent, definition },
+            &environment,
+            context,
+        );
         rules.extend(rule(&object, context));
     }
     rules
@@ -265,12 +271,12 @@ fn conditions(
         return Vec::new();
     };
     let fields = part.view.fields();
-    let known = fields
+    let candidates = fields
         .iter()
         .filter(|field| is_known(&part, field, items, context))
         .cloned()
         .collect::<Vec<_>>();
-    known
+    candidates
         .iter()
         .map(|field| FieldCondition {
             field: context.intern(&field.key.text),

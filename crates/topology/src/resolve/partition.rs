@@ -37,7 +37,7 @@ pub(super) fn check(
     claims.sort_unstable_by_key(|claim| (claim.range, claim.shard));
     check_overlaps(&claims, shards, context);
     let by_value = key.placement == Placement::Value;
-    let (all, place): (_, &dyn AnyField) = match key.placement {
+    let (all, field): (_, &dyn AnyField) = match key.placement {
         Placement::Value if key.domain.is_empty() => return,
         Placement::Value => (key.domain.clone(), &DOMAIN),
         Placement::Modulo(modulo) | Placement::Hash { modulo, .. } => {
@@ -45,7 +45,7 @@ pub(super) fn check(
             (vec![KeyRange { first: 0, last }], &MODULO)
         }
     };
-    let span = part.span(place);
+    let span = part.span(field);
     if by_value {
         check_inside(&claims, &all, shards, span, context);
     }
@@ -57,7 +57,7 @@ pub(super) fn check(
 
 fn claims(key: &Key, shards: &[Shard]) -> Vec<Claim> {
     let mut claims = Vec::with_capacity(shards.len());
-    for (shard, place) in shards.iter().zip(0u32..) {
+    for (shard, position) in shards.iter().zip(0u32..) {
         let single = |value: &KeyValue| match value {
             KeyValue::Integer(value) => Some(KeyRange {
                 first: *value,
@@ -71,7 +71,10 @@ fn claims(key: &Key, shards: &[Shard]) -> Vec<Claim> {
             &shard.remainders
         };
         let all = shard.keys.iter().filter_map(single).chain(ranges.iter().copied());
-        claims.extend(all.map(|range| Claim { range, shard: place }));
+        claims.extend(all.map(|range| Claim {
+            range,
+            shard: position,
+        }));
     }
     claims
 }
@@ -112,9 +115,9 @@ fn report_more_overlaps(found: usize, shard: Option<u32>, shards: &[Shard], cont
 
 fn check_texts(shards: &[Shard], context: &mut Context<'_>) {
     let mut texts: Vec<(&str, u32)> = Vec::new();
-    for (shard, place) in shards.iter().zip(0u32..) {
+    for (shard, position) in shards.iter().zip(0u32..) {
         texts.extend(shard.keys.iter().filter_map(|key| match key {
-            KeyValue::Text(text) => Some((&**text, place)),
+            KeyValue::Text(text) => Some((&**text, position)),
             KeyValue::Integer(_) => None,
         }));
     }

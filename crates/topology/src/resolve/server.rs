@@ -83,7 +83,7 @@ pub(super) fn servers(
     context: &mut Context<'_>,
 ) -> Vec<Server> {
     let parent = instances::part_origin(cluster, field, context);
-    let mut places: FxHashMap<(String, u16), Span> = FxHashMap::default();
+    let mut by_endpoint: FxHashMap<(String, u16), Span> = FxHashMap::default();
     let read = instances::read_all(
         &field.value,
         parent,
@@ -98,8 +98,8 @@ pub(super) fn servers(
                     .help("galera and group_replication have `max_transactions_behind`, beside `servers`");
                 object.push(diagnostic, context);
             }
-            let place = (server.host.to_ascii_lowercase(), server.port);
-            if let Some(first) = places.get(&place) {
+            let endpoint = (server.host.to_ascii_lowercase(), server.port);
+            if let Some(first) = by_endpoint.get(&endpoint) {
                 let message = format!(
                     "two servers of the cluster are at {}:{}",
                     server.host, server.port
@@ -111,7 +111,7 @@ pub(super) fn servers(
                 };
                 object.push(diagnostic, context);
             }
-            places.entry(place).or_insert(object.span(&HOST));
+            by_endpoint.entry(endpoint).or_insert(object.span(&HOST));
             Some(server)
         },
     );
