@@ -2,29 +2,16 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use shardwright_diagnostics::{FileId, Sources};
+use shardwright_diagnostics::Sources;
 use shardwright_documents::Node;
 
-use crate::data::{self, Kind, ReadData};
+use crate::data::AllowFiles;
+use crate::data_files::{FileUse, ReadData, texts};
 use crate::fields::AnyField;
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::resolve::firewall::{allow, firewall};
 use crate::resolve::root;
 use crate::variables::Variables;
-
-/// The allow files that the firewall names, by path. None for one that cannot be read, which has been reported.
-#[derive(Debug, Default)]
-pub(crate) struct AllowFiles {
-    by_path: FxHashMap<String, Option<(FileId, Arc<str>)>>,
-}
-
-impl AllowFiles {
-    /// The file and its text.
-    pub(crate) fn get(&self, path: &str) -> Option<(FileId, Arc<str>)> {
-        self.by_path.get(path)?.clone()
-    }
-}
 
 /// Reads the files that `firewall.NAME.allow.file` below `roots` name.
 pub(crate) fn read_all<'n>(
@@ -32,15 +19,15 @@ pub(crate) fn read_all<'n>(
     variables: &Variables,
     read: &mut ReadData<'_>,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> AllowFiles {
     let mut files = AllowFiles::default();
-    for (path, text) in data::texts(roots.flat_map(named), Kind::Allow, variables, read, report) {
+    for (path, text) in texts(roots.flat_map(named), FileUse::Allow, variables, read, report) {
         let file = text.map(|text| {
             let text: Arc<str> = text.into();
             (sources.add(&*path, &*text), text)
         });
-        files.by_path.insert(path, file);
+        files.insert(path, file);
     }
     files
 }

@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
-use crate::allow::AllowFiles;
-use crate::codes::{TOO_MANY_INSTANCES, YAML_1_1};
-use crate::data::Tables;
+use crate::codes::TOO_MANY_INSTANCES;
+use crate::data::{AllowFiles, Tables};
 use crate::environment::{Environment, Names};
-use crate::generate::{MAX_INSTANCES, too_many};
-use crate::model::{DefinitionId, NamePattern, Origins};
-use crate::report::Report;
+use crate::model::{DefinitionId, KeyTemplate, NamePattern, Origins};
+use crate::reporter::{Reporter, yaml_1_1_warning};
 use crate::template::{self, Expanded, Fault, TemplateError};
 use crate::variables::Variables;
 
+/// Objects that the generators of one project may make.
+const MAX_INSTANCES: u64 = 2_000_000;
 /// Bytes that templates may expand to in one project.
 const MAX_EXPANDED_BYTES: usize = 1 << 30;
 
@@ -33,7 +33,7 @@ const MAX_COMPARISONS: usize = 4_000_000;
 /// What all of resolution shares.
 pub(crate) struct Context<'s> {
     pub(crate) sources: &'s Sources,
-    pub(crate) report: Report,
+    pub(crate) report: Reporter,
     pub(crate) origins: Origins,
     pub(crate) variables: Variables,
     pub(crate) tables: Tables,
@@ -53,7 +53,7 @@ pub(crate) struct Context<'s> {
 }
 
 impl<'s> Context<'s> {
-    pub(crate) fn new(sources: &'s Sources, report: Report, variables: Variables, tables: Tables) -> Self {
+    pub(crate) fn new(sources: &'s Sources, report: Reporter, variables: Variables, tables: Tables) -> Self {
         Self {
             sources,
             report,
@@ -74,7 +74,7 @@ impl<'s> Context<'s> {
     }
 
     /// A context for a project of which only a part could be read: its variables are not known.
-    pub(crate) fn of_part(sources: &'s Sources, report: Report) -> Self {
+    pub(crate) fn of_part(sources: &'s Sources, report: Reporter) -> Self {
         Self {
             all_variables_are_known: false,
             ..Self::new(sources, report, Variables::new(), Tables::default())
@@ -82,7 +82,7 @@ impl<'s> Context<'s> {
     }
 
     /// The problems and origins, at the end.
-    pub(crate) fn finish(self) -> (Report, Origins) {
+    pub(crate) fn finish(self) -> (Reporter, Origins) {
         (self.report, self.origins)
     }
 
@@ -203,18 +203,18 @@ impl<'s> Context<'s> {
     }
 
     /// A text around `$(key)`; none and a problem where it is not one.
-    pub(crate) fn around_key(
-        &mut self,
-        node: &Node,
-        environment: &Environment,
-    ) -> Option<(String, Option<u8>, String)> {
+    pub(crate) fn around_key(&mut self, node: &Node, environment: &Environment) -> Option<KeyTemplate> {
         let text = node.as_text()?;
         let names = Names {
             environment,
             variables: &self.variables,
         };
         match template::around_key(text, &names) {
-            Ok(around) => Some(around),
+            Ok(template) => Some(KeyTemplate {
+                prefix: self.intern(&template.prefix),
+                width: template.width,
+                suffix: self.intern(&template.suffix),
+            }),
             Err(error) => {
                 let span = part_of_text(self.sources, node, error.at.clone());
                 self.push_template_error(&error, span, environment);
@@ -276,14 +276,10 @@ impl<'s> Context<'s> {
     }
 }
 
-/// The warning of an unquoted word that means something else to other YAML tools.
-pub(crate) fn yaml_1_1_warning(node: &Node) -> Option<Diagnostic> {
-    let reading = node.yaml_1_1_reading()?;
-    let raw = node.raw()?;
-    let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
-        .at(node.span, "")
-        .help(format!("put it in quotes: \"{raw}\""));
-    Some(diagnostic)
+/// The problem of a generator that goes past [`MAX_INSTANCES`].
+fn too_many(span: Span) -> Diagnostic {
+    let message = format!("generators may make {MAX_INSTANCES} objects in all");
+    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
 }
 
 /// Where a part of a key's text stands; the whole key where it was not written letter by letter.
@@ -309,7 +305,7 @@ mod tests {
         let mut sources = Sources::new();
         let file = sources.add("f", "");
         let span = Span::new(file, 0, 0);
-        let mut context = Context::new(&sources, Report::default(), Variables::new(), Tables::default());
+        let mut context = Context::new(&sources, Reporter::default(), Variables::new(), Tables::default());
         assert!(context.take_items(MAX_ITEMS, span));
         assert_eq!(
             context.take_instances(Some(MAX_INSTANCES), span),

@@ -1,33 +1,23 @@
-//! Data files: tables of text that generators take instances from. They are read before anything is resolved.
+//! What files beside the topology hold: tables that generators take instances from, and statements that the firewall
+//! lets pass.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Diagnostic, FileId, Sources, Span};
-use shardwright_documents::Node;
 
 use crate::codes::BAD_DATA;
-use crate::environment::{Environment, Names};
-use crate::fields::{AnyField, FOR_EACH};
-use crate::generate::{data_column, sources};
-use crate::report::Report;
-use crate::template;
-use crate::variables::Variables;
+use crate::reporter::Reporter;
 
 /// Bytes of one data file.
 pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024 * 1024;
-/// Data files of one project, and allow files.
-const MAX_FILES: usize = 1_000;
 /// Rows of one data file: as many as generators may make objects.
 const MAX_ROWS: usize = 2_000_000;
 /// Columns of one data file.
 const MAX_COLUMNS: usize = 256;
 /// Cells of all data files of a project.
-const MAX_CELLS: usize = 20_000_000;
-
-/// Gives the bytes of a data file by its path below the project's directory; the error says why not, human-readable.
-pub(crate) type ReadData<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+pub(crate) const MAX_CELLS: usize = 20_000_000;
 
 /// A table with a header.
 #[derive(Debug)]
@@ -41,7 +31,7 @@ pub(crate) struct Table {
     /// Where each cell ends in `text`.
     ends: Vec<u32>,
     /// Where each cell stands in the file.
-    places: Vec<(u32, u32)>,
+    cells: Vec<(u32, u32)>,
 }
 
 impl Table {
@@ -62,7 +52,7 @@ impl Table {
 
     /// Where a cell stands, quotes included.
     pub(crate) fn span(&self, row: usize, column: usize) -> Span {
-        let (start, end) = self.places[row * self.columns.len() + column];
+        let (start, end) = self.cells[row * self.columns.len() + column];
         Span::new(self.file, start, end)
     }
 
@@ -85,162 +75,47 @@ impl Tables {
         self.by_path.get(path)
     }
 
+    pub(crate) fn insert(&mut self, path: String, table: Option<Arc<Table>>) {
+        self.by_path.insert(path, table);
+    }
+
     pub(crate) fn files(&self) -> impl Iterator<Item = FileId> {
         self.by_path.values().flatten().map(|table| table.file)
     }
 }
 
-/// Reads the data files that generators below `roots` name.
-pub(crate) fn read_all<'n>(
-    roots: impl Iterator<Item = &'n Node>,
-    variables: &Variables,
-    read: &mut ReadData<'_>,
-    sources: &mut Sources,
-    report: &mut Report,
-) -> Tables {
-    let mut named = Vec::new();
-    for root in roots {
-        collect(root, &mut named);
-    }
-    let mut tables = Tables::default();
-    let mut cells_left = MAX_CELLS;
-    for (path, text) in texts(named, Kind::Table, variables, read, report) {
-        let table = text.and_then(|text| Reader::read(&path, text, &mut cells_left, sources, report));
-        tables.by_path.insert(path, table.map(Arc::new));
-    }
-    report.set_data_files(tables.files().collect());
-    tables
+/// The allow files that the firewall names, by path. None for one that cannot be read, which has been reported.
+#[derive(Debug, Default)]
+pub(crate) struct AllowFiles {
+    by_path: FxHashMap<String, Option<(FileId, Arc<str>)>>,
 }
 
-/// The paths of `for_each: {NAME: {from: {csv: PATH}}}`; nodes are at most as deep as the reader of files lets them be.
-fn collect<'n>(node: &'n Node, named: &mut Vec<&'n Node>) {
-    if let Some(mapping) = node.as_mapping() {
-        for entry in mapping {
-            if &*entry.key.text == FOR_EACH {
-                let variables = entry.value.as_mapping().into_iter().flatten();
-                named.extend(variables.filter_map(|variable| {
-                    let from = variable.value.as_mapping()?.entry(sources::FROM.name())?;
-                    Some(&from.value.as_mapping()?.entry(data_column::CSV.name())?.value)
-                }));
-            } else {
-                collect(&entry.value, named);
-            }
-        }
+impl AllowFiles {
+    /// The file and its text.
+    pub(crate) fn get(&self, path: &str) -> Option<(FileId, Arc<str>)> {
+        self.by_path.get(path)?.clone()
     }
-    for item in node.as_sequence().unwrap_or_default() {
-        collect(item, named);
+
+    pub(crate) fn insert(&mut self, path: String, file: Option<(FileId, Arc<str>)>) {
+        self.by_path.insert(path, file);
     }
 }
 
-/// What a file beside the topology is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A table that generators take instances from.
-    Table,
-    /// Statements that the firewall lets pass.
-    Allow,
-}
-
-impl Kind {
-    /// What people call such a file, how its name ends, and an example.
-    const fn words(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Table => ("data", ".csv", "data/tenants.csv"),
-            Self::Allow => ("allow", ".txt", "allow/app.txt"),
-        }
-    }
-}
-
-/// The text of each file that a node names, once for each path; none for one that cannot be used, which is reported where
-/// it is named first.
-pub(crate) fn texts<'n>(
-    named: impl IntoIterator<Item = &'n Node>,
-    kind: Kind,
-    variables: &Variables,
-    read: &mut ReadData<'_>,
-    report: &mut Report,
-) -> Vec<(String, Option<String>)> {
-    let environment = Environment::default();
-    let names = Names {
-        environment: &environment,
-        variables,
-    };
-    let mut known = FxHashSet::default();
-    let mut texts = Vec::new();
-    for node in named {
-        // A path that uses the variables of a generator is refused where the generator is read.
-        let Some(path) = node.raw().and_then(|raw| template::expand(raw, &names).ok()) else {
-            continue;
-        };
-        if !known.insert(path.to_string()) {
-            continue;
-        }
-        let text = if texts.len() == MAX_FILES {
-            Err(format!(
-                "a project has {MAX_FILES} {} files at most",
-                kind.words().0
-            ))
-        } else {
-            bytes(&path, kind, read)
-        };
-        let text = text.map_err(|why| report.push(Diagnostic::error(BAD_DATA, why).at(node.span, "")));
-        texts.push((path.into_owned(), text.ok()));
-    }
-    texts
-}
-
-/// The text of a file below the project's directory; the error says why it cannot be used, human-readable.
-fn bytes(path: &str, kind: Kind, read: &mut ReadData<'_>) -> Result<String, String> {
-    check_path(path, kind)?;
-    let bytes = read(path)?;
-    if bytes.len() > MAX_DATA_BYTES {
-        return Err(format!("`{path}` is larger than {MAX_DATA_BYTES} bytes"));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("`{path}` is not UTF-8 at byte {at}")
-    })?;
-    if text.contains('\0') {
-        return Err(format!("`{path}` holds a byte that no text has"));
-    }
-    Ok(text)
-}
-
-/// Whether a path leads to a data file below the project's directory.
-fn check_path(path: &str, kind: Kind) -> Result<(), String> {
-    let (called, ending, example) = kind.words();
-    let inside = !path.starts_with('/')
-        && !path.contains(['\\', ':', '\0'])
-        && path
-            .split('/')
-            .all(|part| !part.is_empty() && part != ".." && part != ".");
-    if !inside {
-        return Err(format!(
-            "`{path}` is no path below the project's directory, such as {example}"
-        ));
-    }
-    if !path.ends_with(ending) {
-        return Err(format!(
-            "`{path}` is no {called} file: {called} files end in {ending}"
-        ));
-    }
-    Ok(())
-}
-
-struct Reader<'r> {
+/// Reads one table.
+pub(crate) struct Reader<'r> {
     table: Table,
-    report: &'r mut Report,
+    report: &'r mut Reporter,
     sound: bool,
 }
 
 impl Reader<'_> {
     /// The table in a file; what is wrong with it is reported where it stands.
-    fn read(
+    pub(crate) fn read(
         path: &str,
         text: String,
         cells_left: &mut usize,
         sources: &mut Sources,
-        report: &mut Report,
+        report: &mut Reporter,
     ) -> Option<Table> {
         let file = sources.add(path, text);
         let text = sources.text(file);
@@ -250,7 +125,7 @@ impl Reader<'_> {
             header: Vec::new(),
             text: String::new(),
             ends: Vec::new(),
-            places: Vec::new(),
+            cells: Vec::new(),
         };
         let mut reader = Reader {
             table,
@@ -281,13 +156,13 @@ impl Reader<'_> {
                 .position()
                 .and_then(|position| usize::try_from(position.byte()).ok())
                 .unwrap_or(0);
-            let places = places(text, bom + from);
-            let whole = places[0].start..places[places.len() - 1].end;
-            if places.len() != record.len() {
+            let ranges = cell_ranges(text, bom + from);
+            let whole = ranges[0].start..ranges[ranges.len() - 1].end;
+            if ranges.len() != record.len() {
                 return self.error(whole, "the cells of this row cannot be told apart".to_owned());
             }
             if self.table.columns.is_empty() {
-                self.header(&record, &places);
+                self.header(&record, &ranges);
                 continue;
             }
             if record.len() != self.table.columns.len() {
@@ -309,10 +184,10 @@ impl Reader<'_> {
                 return self.error(whole, message);
             };
             *cells_left = left;
-            for (cell, place) in record.iter().zip(&places) {
+            for (cell, range) in record.iter().zip(&ranges) {
                 self.table.text.push_str(cell);
                 self.table.ends.push(offset(self.table.text.len()));
-                self.table.places.push((offset(place.start), offset(place.end)));
+                self.table.cells.push((offset(range.start), offset(range.end)));
             }
         }
         if self.table.columns.is_empty() {
@@ -323,25 +198,25 @@ impl Reader<'_> {
         }
     }
 
-    fn header(&mut self, names: &csv::StringRecord, places: &[Range<usize>]) {
-        let mut known = FxHashSet::default();
-        for (name, place) in names.iter().zip(places) {
+    fn header(&mut self, names: &csv::StringRecord, ranges: &[Range<usize>]) {
+        let mut names_seen = FxHashSet::default();
+        for (name, range) in names.iter().zip(ranges) {
             if name.is_empty() {
-                self.error(place.clone(), "a column has no name".to_owned());
-            } else if !known.insert(name) {
-                self.error(place.clone(), format!("two columns are named `{name}`"));
+                self.error(range.clone(), "a column has no name".to_owned());
+            } else if !names_seen.insert(name) {
+                self.error(range.clone(), format!("two columns are named `{name}`"));
             }
             self.table.columns.push(name.into());
-            self.table.header.push((offset(place.start), offset(place.end)));
+            self.table.header.push((offset(range.start), offset(range.end)));
         }
         if names.len() > MAX_COLUMNS {
             let message = format!("a data file has {MAX_COLUMNS} columns at most");
-            self.error(places[MAX_COLUMNS].clone(), message);
+            self.error(ranges[MAX_COLUMNS].clone(), message);
         }
     }
 
-    fn error(&mut self, place: Range<usize>, message: String) {
-        let span = Span::new(self.table.file, offset(place.start), offset(place.end));
+    fn error(&mut self, range: Range<usize>, message: String) {
+        let span = Span::new(self.table.file, offset(range.start), offset(range.end));
         self.report
             .push(Diagnostic::error(BAD_DATA, message).at(span, ""));
         self.sound = false;
@@ -353,14 +228,14 @@ fn offset(at: usize) -> u32 {
 }
 
 /// Where the cells of the record at or behind `from` stand, quotes included; at least one.
-fn places(text: &str, from: usize) -> Vec<Range<usize>> {
+fn cell_ranges(text: &str, from: usize) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_end = |at: usize| matches!(bytes.get(at), None | Some(b'\n' | b'\r'));
     let mut at = from;
     while at < bytes.len() && is_end(at) {
         at += 1;
     }
-    let mut places = Vec::new();
+    let mut ranges = Vec::new();
     loop {
         let start = at;
         if bytes.get(at) == Some(&b'"') {
@@ -376,9 +251,9 @@ fn places(text: &str, from: usize) -> Vec<Range<usize>> {
         while !is_end(at) && bytes[at] != b',' {
             at += 1;
         }
-        places.push(start..at);
+        ranges.push(start..at);
         if is_end(at) {
-            return places;
+            return ranges;
         }
         at += 1;
     }
@@ -392,19 +267,19 @@ mod tests {
 
     fn table(text: &str) -> (Option<Table>, Sources, Vec<String>) {
         let mut sources = Sources::new();
-        let mut report = Report::default();
+        let mut report = Reporter::default();
         let mut cells = 1_000;
         let table = Reader::read("t.csv", text.to_owned(), &mut cells, &mut sources, &mut report);
-        let told = report.problems.sorted();
-        let told = told.iter().map(|problem| problem.message.clone()).collect();
-        (table, sources, told)
+        let messages = report.problems.sorted();
+        let messages = messages.iter().map(|problem| problem.message.clone()).collect();
+        (table, sources, messages)
     }
 
     #[test]
     fn cells_know_where_they_stand() {
         let text = "\u{feff}id,name\r\n1,\"a, \"\"b\"\"\"\r\n\r\n17,\"two\nlines\"\n";
-        let (table, sources, told) = table(text);
-        assert_eq!(told, [""; 0]);
+        let (table, sources, messages) = table(text);
+        assert_eq!(messages, [""; 0]);
         let table = table.expect("it is sound");
         assert_eq!(table.rows(), 2);
         let shown = |row, column| (table.cell(row, column), sources.slice(table.span(row, column)));
@@ -423,34 +298,17 @@ mod tests {
             ("a,\n", "a column has no name"),
             ("a,b\n1\n", "this row has 1 cells, and the header has 2"),
         ] {
-            let (table, _, told) = table(text);
+            let (table, _, messages) = table(text);
             assert!(table.is_none(), "{text}");
-            assert_eq!(told, [expect], "{text}");
+            assert_eq!(messages, [expect], "{text}");
         }
-    }
-
-    #[test]
-    fn paths_stay_below_the_project() {
-        for path in [
-            "/etc/x.csv",
-            "../x.csv",
-            "a/../../x.csv",
-            "a//x.csv",
-            "",
-            "x.txt",
-            "C:\\x.csv",
-            "./x.csv",
-        ] {
-            assert!(check_path(path, Kind::Table).is_err(), "{path}");
-        }
-        assert!(check_path("data/x.csv", Kind::Table).is_ok());
     }
 
     proptest! {
         #[test]
         fn spans_and_cells_agree(text in "[ab,\"\r\n é]{0,40}") {
-            let (table, sources, told) = table(&text);
-            prop_assert_eq!(table.is_none(), !told.is_empty());
+            let (table, sources, messages) = table(&text);
+            prop_assert_eq!(table.is_none(), !messages.is_empty());
             let Some(table) = table else { return Ok(()) };
             for row in 0..table.rows() {
                 for column in 0..table.columns.len() {

@@ -12,7 +12,7 @@ use shardwright_documents::Node;
 pub(crate) use source::{column as data_column, is_variable, schema, values as sources};
 
 use self::source::generator;
-use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY, TOO_MANY_INSTANCES};
+use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY};
 use crate::context::Context;
 use crate::data::Table;
 use crate::environment::{Binding, Environment};
@@ -20,9 +20,6 @@ use crate::fields::{AnyField, FOR_EACH};
 use crate::template::Value;
 use crate::units::{key_range, looks_like_range};
 use crate::view::{Field, View};
-
-/// Objects that the generators of one project may make.
-pub(crate) const MAX_INSTANCES: u64 = 2_000_000;
 
 /// Combinations in `except` that leave a variable open: each is compared with every instance.
 const MAX_OPEN_EXCEPTIONS: usize = 100;
@@ -61,8 +58,8 @@ impl Values {
         match self {
             // `at` is below `count`, so the sum stays within the range that was written.
             Self::Range { first, .. } => Value::Integer(first.wrapping_add_unsigned(at)),
-            Self::List(values) => values[place(at)].clone(),
-            Self::Column(table, column) => Value::of_cell(table.cell(place(at), *column)),
+            Self::List(values) => values[index(at)].clone(),
+            Self::Column(table, column) => Value::of_cell(table.cell(index(at), *column)),
         }
     }
 
@@ -70,13 +67,13 @@ impl Values {
     fn row(&self, at: u64) -> Option<((Arc<Table>, usize), Span)> {
         match self {
             Self::Range { .. } | Self::List(_) => None,
-            Self::Column(table, column) => Some(((table.clone(), place(at)), table.span(place(at), *column))),
+            Self::Column(table, column) => Some(((table.clone(), index(at)), table.span(index(at), *column))),
         }
     }
 }
 
 /// A value's place in memory; places are below [`Values::len`].
-fn place(at: u64) -> usize {
+fn index(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
@@ -142,19 +139,19 @@ impl Combinations {
     }
 
     fn read_except(&mut self, except: &Field<'_>, outer: &Environment, context: &mut Context<'_>) {
-        let known: Vec<Known> = self
+        let sets: Vec<ValueSet> = self
             .variables
             .iter()
-            .map(|variable| Known::of(&variable.values))
+            .map(|variable| ValueSet::of(&variable.values))
             .collect();
         for node in except.value.items() {
             let Some(row) = self.except_row(node, outer, context) else {
                 continue;
             };
-            let hits = known
+            let hits = sets
                 .iter()
                 .zip(&row)
-                .all(|(known, wanted)| wanted.as_ref().is_none_or(|wanted| known.contains(wanted)));
+                .all(|(sets, wanted)| wanted.as_ref().is_none_or(|wanted| sets.contains(wanted)));
             if !hits {
                 let message = "leaves out a value that is not among those of `for_each`";
                 context
@@ -198,7 +195,7 @@ impl Combinations {
             return Some(row);
         };
         for entry in mapping {
-            let Some(place) = self
+            let Some(position) = self
                 .variables
                 .iter()
                 .position(|variable| *variable.name == *entry.key.text)
@@ -208,7 +205,7 @@ impl Combinations {
                 context.report.push(outer.mark(diagnostic));
                 return None;
             };
-            row[place] = Some(scalar(&entry.value, outer, context)?);
+            row[position] = Some(scalar(&entry.value, outer, context)?);
         }
         Some(row)
     }
@@ -219,9 +216,9 @@ impl Combinations {
             let mut rest = self.next;
             self.next += 1;
             let mut values = vec![Value::Integer(0); self.variables.len()];
-            for (place, variable) in self.variables.iter().enumerate().rev() {
+            for (position, variable) in self.variables.iter().enumerate().rev() {
                 let len = variable.values.len();
-                values[place] = variable.values.get(rest % len);
+                values[position] = variable.values.get(rest % len);
                 rest /= len;
             }
             let matches = |row: &Vec<Option<Value>>| {
@@ -240,10 +237,10 @@ impl Combinations {
         let mut cell = None;
         let mut rest = number;
         let mut rows: Vec<Option<(Arc<Table>, usize)>> = vec![None; self.variables.len()];
-        for (place, variable) in self.variables.iter().enumerate().rev() {
+        for (position, variable) in self.variables.iter().enumerate().rev() {
             let len = variable.values.len();
             if let Some((row, span)) = variable.values.row(rest % len) {
-                rows[place] = Some(row);
+                rows[position] = Some(row);
                 cell = cell.or(Some(span));
             }
             rest /= len;
@@ -259,12 +256,12 @@ impl Combinations {
 }
 
 /// What a variable's values are, for asking many times.
-enum Known {
+enum ValueSet {
     Range { first: i64, count: u64 },
     Set(FxHashSet<Value>),
 }
 
-impl Known {
+impl ValueSet {
     fn of(values: &Values) -> Self {
         match values {
             Values::Range { first, count } => Self::Range {
@@ -364,7 +361,7 @@ fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> 
             return None;
         }
     };
-    let Some(place) = table.column(&column) else {
+    let Some(position) = table.column(&column) else {
         let near = did_you_mean(&column, table.columns.iter().map(|column| &**column));
         let diagnostic = Diagnostic::error(BAD_DATA, format!("`{file}` has no column `{column}`"))
             .at(name.span, "")
@@ -373,16 +370,16 @@ fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> 
         context.report.push(outer.mark(diagnostic));
         return None;
     };
-    let empty = (0..table.rows()).filter(|row| table.cell(*row, place).is_empty());
+    let empty = (0..table.rows()).filter(|row| table.cell(*row, position).is_empty());
     let mut sound = true;
     for row in empty.take(MAX_EMPTY) {
         let diagnostic = Diagnostic::error(BAD_DATA, format!("the cell of column `{column}` is empty"))
-            .at(table.span(row, place), "")
+            .at(table.span(row, position), "")
             .also(field.key.span, "instances are made from it here");
         context.report.push(outer.mark(diagnostic));
         sound = false;
     }
-    sound.then_some(Values::Column(table, place))
+    sound.then_some(Values::Column(table, position))
 }
 
 fn range(node: &Node, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {
@@ -451,12 +448,6 @@ fn bad_values(context: &mut Context<'_>, outer: &Environment, span: Span, messag
     context
         .report
         .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(span, "")));
-}
-
-/// The problem of a generator that goes past [`MAX_INSTANCES`].
-pub(crate) fn too_many(span: Span) -> Diagnostic {
-    let message = format!("generators may make {MAX_INSTANCES} objects in all");
-    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
 }
 
 /// A view's `for_each`, if it is a generator.

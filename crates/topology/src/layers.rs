@@ -8,9 +8,9 @@ use shardwright_documents::{Document, Node};
 use crate::context::Context;
 use crate::data::Tables;
 use crate::fields::AnyField;
-use crate::load::{Options, is_environment, is_project_file, is_test_file};
 use crate::overlay::{self, Overlay, Schemas};
-use crate::report::Report;
+use crate::project_files::{Options, environment_name, is_environment, is_project_file, is_test_file};
+use crate::reporter::Reporter;
 use crate::resolve;
 use crate::schema;
 use crate::structure::Checker;
@@ -40,7 +40,7 @@ impl Deref for Documents {
 
 /// What a file of a project is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Project,
     Topology,
     Environment,
@@ -56,27 +56,27 @@ impl Documents {
     }
 
     /// What the next file of this path is for. The project file comes first.
-    pub(crate) fn kind(&self, path: &str) -> Kind {
+    pub(crate) fn kind(&self, path: &str) -> FileKind {
         if is_project_file(path) && !self.has_project_file {
-            Kind::Project
+            FileKind::Project
         } else if is_test_file(path) {
-            Kind::Test
+            FileKind::Test
         } else if is_environment(path) {
-            Kind::Environment
+            FileKind::Environment
         } else {
-            Kind::Topology
+            FileKind::Topology
         }
     }
 
-    pub(crate) fn push(&mut self, kind: Kind, document: Document) {
+    pub(crate) fn push(&mut self, kind: FileKind, document: Document) {
         match kind {
-            Kind::Project => {
+            FileKind::Project => {
                 self.has_project_file = true;
                 self.files.insert(0, document);
             }
-            Kind::Topology => self.files.push(document),
-            Kind::Environment => self.environments.push(document),
-            Kind::Test => self.tests.push(document),
+            FileKind::Topology => self.files.push(document),
+            FileKind::Environment => self.environments.push(document),
+            FileKind::Test => self.tests.push(document),
         }
     }
 
@@ -104,7 +104,7 @@ impl Documents {
             .map(|(name, _)| name)
             .collect();
         let is_listed = |document: &&Document| {
-            overlay::name_of(sources.path(document.file)).is_some_and(|name| names.contains(&name))
+            environment_name(sources.path(document.file)).is_some_and(|name| names.contains(&name))
         };
         self.environments.iter().filter(is_listed).collect()
     }
@@ -135,7 +135,7 @@ pub(crate) fn overlay<'d>(
     documents: &'d Documents,
     checkers: &Checkers,
     sources: &Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Option<Overlay<'d>> {
     let chosen = documents.options.environment.as_deref();
     let project = documents.project_root();
@@ -167,7 +167,7 @@ pub(crate) struct Layers<'d> {
 }
 
 impl<'d> Layers<'d> {
-    pub(crate) fn new(documents: &'d Documents, overlay: Option<Overlay<'d>>, report: &mut Report) -> Self {
+    pub(crate) fn new(documents: &'d Documents, overlay: Option<Overlay<'d>>, report: &mut Reporter) -> Self {
         let roots = documents.topology().iter();
         let roots: Vec<&Node> = roots.filter_map(|document| document.root.as_ref()).collect();
         let base = merge(&roots, report);
@@ -203,7 +203,7 @@ impl<'d> Layers<'d> {
     }
 
     /// What resolution of these layers shares.
-    pub(crate) fn context<'s>(&self, sources: &'s Sources, report: Report, tables: Tables) -> Context<'s> {
+    pub(crate) fn context<'s>(&self, sources: &'s Sources, report: Reporter, tables: Tables) -> Context<'s> {
         Context::new(sources, report, self.variables.clone(), tables)
     }
 

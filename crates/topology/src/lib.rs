@@ -9,6 +9,7 @@ mod allow;
 mod codes;
 mod context;
 mod data;
+mod data_files;
 mod engine_variables;
 mod environment;
 mod fields;
@@ -16,27 +17,30 @@ mod generate;
 mod layers;
 mod load;
 pub mod model;
+mod objects;
 mod overlay;
+mod patch;
+mod project_files;
 mod read;
-mod report;
+mod reporter;
 mod resolve;
 pub mod resolved;
 pub mod schema;
 mod secrets;
+mod shape;
 mod structure;
 pub mod symbols;
 mod template;
 mod units;
 mod variables;
 mod view;
-mod walk;
 
 pub use codes::CODES;
 pub use engine_variables::default_value;
 pub use layers::Documents;
-pub use load::{
-    ENVIRONMENT_DIRECTORY, Fault, InputFile, Loaded, Options, PROJECT_FILE, TESTS_DIRECTORY,
-    TOPOLOGY_DIRECTORY, load,
+pub use load::{Fault, Loaded, load};
+pub use project_files::{
+    ENVIRONMENT_DIRECTORY, InputFile, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY,
 };
 pub use read::{read_project, read_project_with};
 pub use units::is_name;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use shardwright_diagnostics::{Code, Diagnostic, Problems, Sources, Span};
 use shardwright_documents::{Document, Node};
 
@@ -12,47 +11,15 @@ use crate::codes::{
     NO_TOPOLOGY, NOT_TOGETHER, YAML_1_1,
 };
 use crate::context::Context;
-use crate::data::{self, ReadData, Tables};
-use crate::layers::{Checkers, Documents, Kind, Layers, complete_root, overlay};
+use crate::data::Tables;
+use crate::data_files::{self, ReadData};
+use crate::layers::{Checkers, Documents, FileKind, Layers, complete_root, overlay};
 use crate::model::{Project, ProjectFile};
-use crate::overlay::{check_hits, name_of};
-use crate::report::Report;
+use crate::overlay::check_hits;
+use crate::project_files::{InputFile, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, is_project_file};
+use crate::reporter::Reporter;
 use crate::structure::Checker;
 use crate::{resolve, schema, secrets, view};
-
-/// The name of the project file.
-pub const PROJECT_FILE: &str = "shardwright.yaml";
-/// The directory of topology files.
-pub const TOPOLOGY_DIRECTORY: &str = "topology";
-/// The directory of environments, one file each.
-pub const ENVIRONMENT_DIRECTORY: &str = "env";
-/// The directory of route tests.
-pub const TESTS_DIRECTORY: &str = "tests";
-
-/// A file of a project: its path as people shall see it, and its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFile {
-    /// As people shall see it, with `/` between its parts. The file whose name is [`PROJECT_FILE`] outside of
-    /// [`TOPOLOGY_DIRECTORY`] is the project file, those under [`TESTS_DIRECTORY`] are route tests, `*.yaml` in
-    /// [`ENVIRONMENT_DIRECTORY`] are environments; files whose names end in `.csv` or `.txt` are data files, by their path below
-    /// the project's directory; all others are topology files.
-    pub path: String,
-    /// The content.
-    pub bytes: Vec<u8>,
-}
-
-/// What is said beside the files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Values for `variables`, which take the place of those of the environment (`--var NAME=VALUE`).
-    pub variables: BTreeMap<String, String>,
-    /// The environment that is laid over the project (`-e NAME`).
-    pub environment: Option<String>,
-    /// Whether [`crate::read_project`] reads the route tests too.
-    pub route_tests: bool,
-    /// The time that expiries such as `until` are compared with; none: they are not.
-    pub now: Option<Timestamp>,
-}
 
 /// Where the errors stand, which decides the exit code; the greater counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +76,7 @@ pub(crate) fn load_with(
     data: &mut ReadData<'_>,
 ) -> Loaded {
     let unreadable = reading.problems.has_errors();
-    let mut report = Report::default();
+    let mut report = Reporter::default();
     report.problems.append(reading.problems);
     if reading.project_file_unreadable {
         report.fault_project_file();
@@ -163,7 +130,7 @@ fn read(
     mut files: Vec<InputFile>,
     options: &Options,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Documents {
     files.sort_by(|a, b| (!is_project_file(&a.path), &a.path).cmp(&(!is_project_file(&b.path), &b.path)));
     let mut documents = Documents::new(options);
@@ -171,7 +138,7 @@ fn read(
     let read = shardwright_documents::read_all(sources, texts);
     for (file, (document, problems)) in files.iter().zip(read) {
         let kind = documents.kind(&file.path);
-        if kind == Kind::Project {
+        if kind == FileKind::Project {
             report.set_project_file(document.file);
             if problems.has_errors() {
                 report.fault_project_file();
@@ -183,29 +150,13 @@ fn read(
     documents
 }
 
-pub(crate) fn is_project_file(path: &str) -> bool {
-    let mut parts = path.rsplit('/');
-    parts.next() == Some(PROJECT_FILE) && parts.all(|part| part != TOPOLOGY_DIRECTORY)
-}
-
-/// Whether a file holds route tests.
-pub(crate) fn is_test_file(path: &str) -> bool {
-    let mut parts = path.rsplit('/').skip(1);
-    let is_test = parts.clone().any(|part| part == TESTS_DIRECTORY);
-    is_test && parts.all(|part| part != TOPOLOGY_DIRECTORY)
-}
-
-pub(crate) fn is_environment(path: &str) -> bool {
-    name_of(path).is_some() && path.split('/').all(|part| part != TOPOLOGY_DIRECTORY)
-}
-
 fn resolve(
     documents: &Documents,
     checkers: &Checkers,
     complete: bool,
     data: &mut ReadData<'_>,
     sources: &mut Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Option<(Project, Tables)> {
     check(&checkers.project, documents.project(), report);
     check(&checkers.topology, documents.topology(), report);
@@ -227,7 +178,7 @@ fn resolve(
     let roots = documents.topology().iter().chain(&documents.environments);
     let roots = roots.filter_map(|document| document.root.as_ref());
     let tests = documents.tests.iter().filter_map(complete_root);
-    let tables = data::read_all(
+    let tables = data_files::read_all(
         roots.clone().chain(tests),
         &layers.variables,
         data,
@@ -243,7 +194,7 @@ fn resolve(
     resolve::capacity::check(&file, &topology, &mut context);
     resolve::ownership::check(&file, &topology, &mut context);
     if let Some(overlay) = &layers.overlay {
-        let mut scratch = layers.context(sources, Report::default(), tables.clone());
+        let mut scratch = layers.context(sources, Reporter::default(), tables.clone());
         let report = &mut context.report;
         check_hits(&overlay.topology, layers.base.as_ref(), &mut scratch, report);
         check_hits(
@@ -272,7 +223,7 @@ fn resolve(
     Some((project, tables))
 }
 
-fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Report) {
+fn check<'d>(checker: &Checker, documents: impl IntoIterator<Item = &'d Document>, report: &mut Reporter) {
     let roots: Vec<&Node> = documents.into_iter().filter_map(complete_root).collect();
     checker.check_all(&roots, report);
 }

@@ -10,9 +10,9 @@ use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
 use crate::codes::{NO_PROJECT_FILE, NO_TOPOLOGY, TOO_MANY_INSTANCES};
 use crate::data::MAX_DATA_BYTES;
-use crate::load::{
-    ENVIRONMENT_DIRECTORY, InputFile, Loaded, Options, PROJECT_FILE, Reading, TESTS_DIRECTORY,
-    TOPOLOGY_DIRECTORY, load_with,
+use crate::load::{Loaded, Reading, load_with};
+use crate::project_files::{
+    ENVIRONMENT_DIRECTORY, InputFile, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY,
 };
 
 /// Files of one project.

@@ -7,8 +7,8 @@ use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::{Node, side_by_side, to_json};
 
 use crate::codes::{BAD_VALUE, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
-use crate::report::Report;
-use crate::schema::EXPECTS;
+use crate::fields::EXPECTS;
+use crate::reporter::Reporter;
 
 /// Problems of structure that are looked at in one file; more help nobody.
 const MAX_ERRORS: usize = 1_000;
@@ -39,7 +39,7 @@ impl Checker {
     }
 
     /// Reports what is wrong with the structure of files.
-    pub(crate) fn check_all(&self, roots: &[&Node], report: &mut Report) {
+    pub(crate) fn check_all(&self, roots: &[&Node], report: &mut Reporter) {
         let worth_threads = |root: &&Node| root.span.range().len() >= LARGE;
         let large = roots.iter().any(worth_threads);
         let sound = side_by_side(roots, large, |root| self.validator.is_valid(&to_json(root)));
@@ -51,11 +51,11 @@ impl Checker {
     }
 
     /// Reports what is wrong with the structure of a file.
-    pub(crate) fn check(&self, root: &Node, report: &mut Report) {
+    pub(crate) fn check(&self, root: &Node, report: &mut Reporter) {
         self.check_all(&[root], report);
     }
 
-    fn report(&self, root: &Node, report: &mut Report) {
+    fn report(&self, root: &Node, report: &mut Reporter) {
         let json = to_json(root);
         for error in self.validator.iter_errors(&json).take(MAX_ERRORS) {
             // A problem of nothing stands at its key.
@@ -75,7 +75,7 @@ impl Checker {
             return vec![Diagnostic::error(BAD_VALUE, error.to_string()).at(root.span, "")];
         };
         let node = found.node;
-        let place = if node.is_null() {
+        let span = if node.is_null() {
             found.key_span()
         } else {
             node.span
@@ -86,23 +86,23 @@ impl Checker {
                 .map(|key| self.unknown_key(error, node, key))
                 .collect(),
             Kind::Enum { options } => {
-                let diagnostic = unknown_word(options, node, place);
+                let diagnostic = unknown_word(options, node, span);
                 let fields = self.fields_beside(error);
                 vec![match fields.is_empty() || !diagnostic.notes.is_empty() {
                     true => diagnostic,
                     false => diagnostic.help(format!("or a mapping with {}", one_of(&fields))),
                 }]
             }
-            Kind::Type { .. } => vec![self.wrong_type(error, node, place)],
+            Kind::Type { .. } => vec![self.wrong_type(error, node, span)],
             _ => {
                 let message = format!("expected {}, found {}", self.expectation(error), shown(node));
-                vec![Diagnostic::error(BAD_VALUE, message).at(place, "")]
+                vec![Diagnostic::error(BAD_VALUE, message).at(span, "")]
             }
         }
     }
 
     fn unknown_key(&self, error: &ValidationError<'_>, node: &Node, key: &str) -> Diagnostic {
-        let known: Vec<&str> = self
+        let candidates: Vec<&str> = self
             .schema_around(error)
             .and_then(|schema| schema.get("properties"))
             .and_then(Value::as_object)
@@ -114,15 +114,15 @@ impl Checker {
             .and_then(|mapping| mapping.entry(key))
             .map_or(node.span, |entry| entry.key.span);
         let diagnostic = Diagnostic::error(UNKNOWN_KEY, format!("unknown key `{key}`")).at(span, "");
-        if key == "except" && known.contains(&"for_each") {
+        if key == "except" && candidates.contains(&"for_each") {
             return diagnostic.help("it stands inside `for_each`: {n: 1..200, except: [113]}");
         }
-        if key == "ranges" && known.contains(&"remainders") {
+        if key == "ranges" && candidates.contains(&"remainders") {
             return diagnostic.help("ranges stand among the keys: keys: [1..200]");
         }
-        match did_you_mean(key, known.iter().copied()) {
+        match did_you_mean(key, candidates.iter().copied()) {
             Some(near) => diagnostic.did_you_mean(Some(near)),
-            None => diagnostic.note(format!("keys here: {}", known.join(", "))),
+            None => diagnostic.note(format!("keys here: {}", candidates.join(", "))),
         }
     }
 
@@ -137,10 +137,10 @@ impl Checker {
         fields.map_or_else(Vec::new, |fields| fields.keys().cloned().collect())
     }
 
-    fn wrong_type(&self, error: &ValidationError<'_>, node: &Node, place: Span) -> Diagnostic {
+    fn wrong_type(&self, error: &ValidationError<'_>, node: &Node, span: Span) -> Diagnostic {
         let expected = self.expectation(error);
         let message = format!("expected {expected}, found {}", node.value.type_name());
-        let diagnostic = Diagnostic::error(WRONG_TYPE, message).at(place, "");
+        let diagnostic = Diagnostic::error(WRONG_TYPE, message).at(span, "");
         // Only where nothing but text is meant: the value may be a secret in the place of a reference.
         let takes_text = expected == "text";
         match node.raw() {
@@ -166,7 +166,7 @@ impl Checker {
     }
 }
 
-fn unknown_word(options: &Value, node: &Node, place: Span) -> Diagnostic {
+fn unknown_word(options: &Value, node: &Node, span: Span) -> Diagnostic {
     let texts: Vec<String> = options.as_array().map_or_else(Vec::new, |options| {
         let text = |option: &Value| {
             option
@@ -176,7 +176,7 @@ fn unknown_word(options: &Value, node: &Node, place: Span) -> Diagnostic {
         options.iter().map(text).collect()
     });
     let message = format!("expected {}, found {}", one_of(&texts), shown(node));
-    let diagnostic = Diagnostic::error(UNKNOWN_WORD, message).at(place, "");
+    let diagnostic = Diagnostic::error(UNKNOWN_WORD, message).at(span, "");
     let near = node
         .raw()
         .and_then(|raw| did_you_mean(raw, texts.iter().map(String::as_str)));

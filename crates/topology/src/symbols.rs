@@ -3,8 +3,8 @@
 //! Names are found in the trees alone, so that a project with errors has them too. Generators run here as they do
 //! in resolution: `shard-$(n:03)` defines the name of each of its instances, and a reference means those of its own.
 
+mod collector;
 mod text;
-mod walk;
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{FileId, Span};
 
 pub use crate::fields::refers::Refers;
-use crate::load::{Loaded, Options};
+use crate::load::Loaded;
 use crate::model::NamePattern;
+use crate::project_files::Options;
 
 /// A name in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +90,7 @@ pub struct Symbols {
 /// Finds the names of the files of a project, whether it could be resolved or not.
 #[must_use]
 pub fn symbols(loaded: &Loaded, options: &Options) -> Symbols {
-    let (mut symbols, complete) = walk::walk(loaded, options);
+    let (mut symbols, complete) = collector::collect(loaded, options);
     symbols.sort_by_key(|symbol| (symbol.span, !symbol.is_definition()));
     symbols.dedup();
     Symbols { symbols, complete }

@@ -9,10 +9,9 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::{Entry, Node};
 
 use crate::codes::{BAD_VALUE, VARIABLE_VALUE};
-use crate::context::yaml_1_1_warning;
 use crate::fields::{AnyField, EXPECTS, object};
 use crate::model::Words;
-use crate::report::Report;
+use crate::reporter::{Reporter, yaml_1_1_warning};
 use crate::template::Value;
 use crate::units::is_name;
 use crate::view::{Field, View};
@@ -67,7 +66,7 @@ pub(crate) fn value_schema(says: &str) -> Json {
 }
 
 /// Reads the section, with values given from outside in place of defaults.
-pub(crate) fn variables(section: Option<&View<'_>>, given: Given<'_>, report: &mut Report) -> Variables {
+pub(crate) fn variables(section: Option<&View<'_>>, given: Given<'_>, report: &mut Reporter) -> Variables {
     let fields = section.map_or_else(Vec::new, View::fields);
     let mut variables = Variables::new();
     for field in &fields {
@@ -94,7 +93,7 @@ pub(crate) fn variables(section: Option<&View<'_>>, given: Given<'_>, report: &m
     variables
 }
 
-fn variable(field: &Field<'_>, given: Given<'_>, report: &mut Report) -> Option<Value> {
+fn variable(field: &Field<'_>, given: Given<'_>, report: &mut Reporter) -> Option<Value> {
     if !field.value.is_map() {
         return None;
     }
@@ -142,7 +141,7 @@ fn without_value(field: &Field<'_>, environments: &[&str]) -> Diagnostic {
         .help(format!("give it a `default`, {choose}or pass --var {name}=VALUE"))
 }
 
-fn value(kind: Type, node: &Node, report: &mut Report) -> Option<Value> {
+fn value(kind: Type, node: &Node, report: &mut Reporter) -> Option<Value> {
     let value = typed(kind, node.raw()?);
     if value.is_none() {
         let message = format!("expected an integer, found {}", crate::structure::shown(node));

@@ -7,23 +7,22 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::{Entry, Key, Node, Value};
 
 use crate::codes::DEFINED_TWICE;
-use crate::fields::AnyField;
-use crate::overlay::Patch;
-use crate::report::Report;
-use crate::resolve::root::VERSION;
+use crate::fields::VERSION;
+use crate::patch::Patch;
+use crate::reporter::Reporter;
 use crate::template::is_template;
 
 /// A value: a node of one file, or a map whose entries stand in several; with the patches of an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct View<'a> {
-    kind: Kind<'a>,
+    parts: Parts<'a>,
     span: Span,
     /// What is set below this value.
     patch: Option<&'a Patch>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind<'a> {
+enum Parts<'a> {
     Node(&'a Node),
     Merged(Rc<[Field<'a>]>),
 }
@@ -38,7 +37,7 @@ pub(crate) struct Field<'a> {
 impl<'a> View<'a> {
     pub(crate) const fn of(node: &'a Node) -> Self {
         Self {
-            kind: Kind::Node(node),
+            parts: Parts::Node(node),
             span: node.span,
             patch: None,
         }
@@ -62,7 +61,7 @@ impl<'a> View<'a> {
     /// A map of nothing but what a patch sets below it.
     fn made_by(patch: &'a Patch) -> Self {
         Self {
-            kind: Kind::Merged(Rc::from([])),
+            parts: Parts::Merged(Rc::from([])),
             span: patch.key().span,
             patch: Some(patch),
         }
@@ -85,8 +84,8 @@ impl<'a> View<'a> {
 
     /// The node; none for a map whose parts stand in several places.
     pub(crate) const fn node(&self) -> Option<&'a Node> {
-        match &self.kind {
-            Kind::Node(node) if self.patch.is_none() => Some(node),
+        match &self.parts {
+            Parts::Node(node) if self.patch.is_none() => Some(node),
             _ => None,
         }
     }
@@ -108,19 +107,19 @@ impl<'a> View<'a> {
     }
 
     fn written(&self, key: &str) -> Option<Field<'a>> {
-        match &self.kind {
-            Kind::Node(node) => node.as_mapping()?.entry(key).map(Field::of),
-            Kind::Merged(fields) => fields.iter().find(|field| &*field.key.text == key).cloned(),
+        match &self.parts {
+            Parts::Node(node) => node.as_mapping()?.entry(key).map(Field::of),
+            Parts::Merged(fields) => fields.iter().find(|field| &*field.key.text == key).cloned(),
         }
     }
 
     /// The entries of a map in the order of definition; nothing for anything else.
     pub(crate) fn fields(&self) -> Vec<Field<'a>> {
-        let written: Vec<Field<'a>> = match &self.kind {
-            Kind::Node(node) => node
+        let written: Vec<Field<'a>> = match &self.parts {
+            Parts::Node(node) => node
                 .as_mapping()
                 .map_or_else(Vec::new, |mapping| mapping.iter().map(Field::of).collect()),
-            Kind::Merged(fields) => fields.to_vec(),
+            Parts::Merged(fields) => fields.to_vec(),
         };
         let Some(patch) = self.patch else { return written };
         let added = patch
@@ -178,7 +177,7 @@ impl Patch {
 }
 
 /// Reads the roots of files as one map. The same leaf in two of them is a problem that shows both places.
-pub(crate) fn merge<'a>(roots: &[&'a Node], report: &mut Report) -> Option<View<'a>> {
+pub(crate) fn merge<'a>(roots: &[&'a Node], report: &mut Reporter) -> Option<View<'a>> {
     match roots {
         [] => None,
         [root] => Some(View::of(root)),
@@ -189,7 +188,7 @@ pub(crate) fn merge<'a>(roots: &[&'a Node], report: &mut Report) -> Option<View<
     }
 }
 
-fn merge_maps<'a>(parts: impl Iterator<Item = &'a Node>, span: Span, report: &mut Report) -> View<'a> {
+fn merge_maps<'a>(parts: impl Iterator<Item = &'a Node>, span: Span, report: &mut Reporter) -> View<'a> {
     let mut places: FxHashMap<&str, usize> = FxHashMap::default();
     let mut groups: Vec<Vec<(&'a Key, &'a Node)>> = Vec::new();
     for entry in parts
@@ -212,19 +211,19 @@ fn merge_maps<'a>(parts: impl Iterator<Item = &'a Node>, span: Span, report: &mu
         .map(|group| merge_group(&group, report))
         .collect();
     View {
-        kind: Kind::Merged(fields),
+        parts: Parts::Merged(fields),
         span,
         patch: None,
     }
 }
 
-fn merge_group<'a>(group: &[(&'a Key, &'a Node)], report: &mut Report) -> Field<'a> {
+fn merge_group<'a>(group: &[(&'a Key, &'a Node)], report: &mut Reporter) -> Field<'a> {
     let (key, first) = group[0];
     let is_map = |node: &Node| matches!(node.value, Value::Mapping(_));
     let mut parts = vec![first];
     for (other_key, other) in &group[1..] {
         // `version: 1` stands in every file.
-        if &*key.text == VERSION.name() && first.raw() == other.raw() {
+        if &*key.text == VERSION && first.raw() == other.raw() {
             continue;
         }
         if is_map(first) && is_map(other) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shardwright_tables::QUERY_RULES;
 
 use super::shapes::{self, EXPECTS};
-use super::{Declared, Kind};
+use super::{Declared, FieldKind};
 
 /// A column of `mysql_query_rules`.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub(crate) const fn column(name: &'static str, says: &'static str) -> Declared<C
     Declared::new(name, says, Column(QUERY_RULES.named(name)))
 }
 
-impl Kind for Column {
+impl FieldKind for Column {
     fn shape(&self, says: &str) -> Value {
         match self.0.range() {
             Some(range) if range == (0..=1) => {

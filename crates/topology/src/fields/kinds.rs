@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 
 use super::shapes::{self, EXPECTS};
-use super::{Declared, Defaults, Kind};
+use super::{Declared, Defaults, FieldKind};
 use crate::model::Words;
 
 /// A kind that is the same in all its fields: its type, the function that declares a field of it, and its schema.
@@ -20,7 +20,7 @@ macro_rules! plain_kind {
             Declared::new(name, says, $kind)
         }
 
-        impl Kind for $kind {
+        impl FieldKind for $kind {
             fn shape(&self, $says: &str) -> Value {
                 $schema
             }
@@ -47,7 +47,7 @@ pub(crate) const fn filled(name: &'static str, says: &'static str) -> Declared<T
     Declared::new(name, says, Text { may_be_empty: false })
 }
 
-impl Kind for Text {
+impl FieldKind for Text {
     fn shape(&self, says: &str) -> Value {
         shapes::text(says)
     }
@@ -152,7 +152,7 @@ impl Declared<Texts> {
     }
 }
 
-impl Kind for Texts {
+impl FieldKind for Texts {
     fn shape(&self, says: &str) -> Value {
         match self.expects {
             Some(expects) => shapes::list(says, expects, json!({ "type": "string", EXPECTS: self.item })),
@@ -197,7 +197,7 @@ pub(crate) const fn id(name: &'static str, says: &'static str) -> Declared<Count
     int(name, says, 0, 2_147_483_647)
 }
 
-impl<T: Into<i64> + Copy + Sync + 'static> Kind for Int<T> {
+impl<T: Into<i64> + Copy + Sync + 'static> FieldKind for Int<T> {
     fn shape(&self, says: &str) -> Value {
         shapes::int(says, self.least, self.most)
     }
@@ -284,7 +284,7 @@ pub(crate) const fn word<T: Words>(name: &'static str, says: &'static str) -> De
     Declared::new(name, says, Word::ANY)
 }
 
-impl<T: Words> Kind for Word<T> {
+impl<T: Words> FieldKind for Word<T> {
     fn shape(&self, says: &str) -> Value {
         json!({ "description": says, "enum": T::words() })
     }
@@ -314,7 +314,7 @@ pub(crate) const fn words<T: Words>(
     Declared::new(name, says, WordList { expects, of })
 }
 
-impl<T: Words> Kind for WordList<T> {
+impl<T: Words> FieldKind for WordList<T> {
     fn shape(&self, says: &str) -> Value {
         shapes::list(says, self.expects, json!({ "enum": T::words() }))
     }

@@ -34,6 +34,18 @@ pub(crate) use shapes::{EXPECTS, Shaped};
 /// The field of objects that a generator makes.
 pub(crate) const FOR_EACH: &str = "for_each";
 
+/// Fields that hold objects, each of which has an origin of its own.
+pub(crate) mod holders {
+    pub(crate) const SERVERS: &str = "servers";
+    pub(crate) const SHARDS: &str = "shards";
+    pub(crate) const OVERRIDES: &str = "overrides";
+    pub(crate) const RULES: &str = "rules";
+    pub(crate) const ALL: [&str; 4] = [SERVERS, SHARDS, OVERRIDES, RULES];
+}
+
+/// The field of every file: the version of the language.
+pub(crate) const VERSION: &str = "version";
+
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";
 
@@ -47,7 +59,7 @@ pub(crate) const PAGE: &str = "x-page";
 pub(crate) const ABSENT: &str = "x-absent";
 
 /// What a value of a field is.
-pub(crate) trait Kind: Copy + Sync + 'static {
+pub(crate) trait FieldKind: Copy + Sync + 'static {
     /// The schema that the value follows.
     fn shape(&self, says: &str) -> Value;
 
@@ -58,7 +70,7 @@ pub(crate) trait Kind: Copy + Sync + 'static {
 }
 
 /// A kind whose fields may have a default.
-pub(crate) trait Defaults: Kind {
+pub(crate) trait Defaults: FieldKind {
     /// What a default is written as in a declaration.
     type Default: Copy + Sync;
 
@@ -107,7 +119,7 @@ pub(crate) struct Or<K: Defaults> {
     when: When,
 }
 
-impl<K: Defaults> Kind for Or<K> {
+impl<K: Defaults> FieldKind for Or<K> {
     fn shape(&self, says: &str) -> Value {
         self.kind.shape(says)
     }
@@ -117,7 +129,7 @@ impl<K: Defaults> Kind for Or<K> {
     }
 }
 
-impl<K: Kind> Declared<K> {
+impl<K: FieldKind> Declared<K> {
     const fn new(name: &'static str, says: &'static str, kind: K) -> Self {
         Self {
             name,
@@ -223,7 +235,7 @@ pub(crate) trait AnyField: Sync {
     fn plain_schema(&self) -> Value;
 }
 
-impl<K: Kind> AnyField for Declared<K> {
+impl<K: FieldKind> AnyField for Declared<K> {
     fn name(&self) -> &'static str {
         self.name
     }

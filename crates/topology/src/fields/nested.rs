@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde_json::{Value, json};
 
 use super::shapes::{self, EXPECTS, Shaped, mapping};
-use super::{Declared, Defaults, FOR_EACH, Fields, Kind, When};
+use super::{Declared, Defaults, FOR_EACH, FieldKind, Fields, When};
 use crate::model::Words;
 
 /// One of some words, or an object.
@@ -24,7 +24,7 @@ pub(crate) const fn word_or<T: Words>(
     Declared::new(name, says, WordOr { fields, of })
 }
 
-impl<T: Words> Kind for WordOr<T> {
+impl<T: Words> FieldKind for WordOr<T> {
     fn shape(&self, says: &str) -> Value {
         mapping([
             ("description", says.into()),
@@ -69,7 +69,7 @@ impl Declared<Part> {
     }
 }
 
-impl Kind for Part {
+impl FieldKind for Part {
     fn shape(&self, says: &str) -> Value {
         shapes::object(says, self.fields.properties())
     }
@@ -91,7 +91,7 @@ pub(crate) const fn defined(
     Declared::new(name, says, Definition(definition))
 }
 
-impl Kind for Definition {
+impl FieldKind for Definition {
     fn shape(&self, says: &str) -> Value {
         match says {
             "" => shapes::reference(self.0),
@@ -113,7 +113,7 @@ pub(crate) const fn map(name: &'static str, says: &'static str, value: Shaped) -
     Declared::new(name, says, Map(value))
 }
 
-impl Kind for Map {
+impl FieldKind for Map {
     fn shape(&self, says: &str) -> Value {
         shapes::map(says, self.0.schema())
     }
@@ -135,7 +135,7 @@ pub(crate) const fn list(
     Declared::new(name, says, List { expects, item })
 }
 
-impl Kind for List {
+impl FieldKind for List {
     fn shape(&self, says: &str) -> Value {
         shapes::list(says, self.expects, self.item.schema())
     }
@@ -153,7 +153,7 @@ pub(crate) const fn custom(
     Declared::new(name, says, Custom(schema))
 }
 
-impl Kind for Custom {
+impl FieldKind for Custom {
     fn shape(&self, says: &str) -> Value {
         (self.0)(says)
     }
@@ -162,7 +162,7 @@ impl Kind for Custom {
 /// The version of the language, which every file may name.
 pub(crate) const fn version() -> Declared<Custom> {
     custom(
-        "version",
+        super::VERSION,
         "The version of the language: 1.",
         |says| json!({ "description": says, "const": 1, EXPECTS: "the version of the language, which is 1" }),
     )

@@ -34,7 +34,6 @@ pub use project::{
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, RawRule, RuleBlock};
-pub use refuser::Refuser;
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::Scope;
 pub use shard_map::{MissingAction, MissingKey, RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey};
@@ -43,7 +42,7 @@ pub use shardwright_vocabulary::{
     MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState, Severity,
     StatedTables, StatementKind, Unqualified, Words, WriterServesReads,
 };
-pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor};
+pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};
 pub use table::{Named, Table};
 pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};

@@ -3,28 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{EngineFamily, EngineVariables, OriginId, Topology};
+use super::{EngineFamily, EngineVariables, OriginId, Refuser, Topology};
 
 /// ProxySQL's variable for the addresses of its admin port.
 const ADMIN_INTERFACES: &str = "admin-mysql_ifaces";
 
 /// Where ProxySQL's admin port is where nothing is said: its default is `0.0.0.0:6032`.
 const ADMIN: (&str, u16) = ("127.0.0.1", 6032);
-
-/// The server of the hostgroups that refuse.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Refuser {
-    /// ProxySQL's own admin port, which no application user may log in to. Clients do not learn the reason.
-    #[default]
-    Admin,
-    /// `shardwright refuse`, which tells clients the reason.
-    Service {
-        /// Where ProxySQL reaches it.
-        host: Arc<str>,
-        /// The port of the first reason; each further reason has the next.
-        port: u16,
-    },
-}
 
 impl Topology {
     /// Who refuses for ProxySQL, and the settings that say so, where there are some.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OriginId, Refuser, Secret, Words};
+use super::{OriginId, Secret, Words};
 
 /// A port that clients connect to.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,21 @@ pub struct EngineVariables {
     pub values: Vec<(Arc<str>, Arc<str>)>,
     /// Who refuses what ProxySQL must not refuse itself.
     pub refuser: Refuser,
+}
+
+/// The server of the hostgroups that refuse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Refuser {
+    /// ProxySQL's own admin port, which no application user may log in to. Clients do not learn the reason.
+    #[default]
+    Admin,
+    /// `shardwright refuse`, which tells clients the reason.
+    Service {
+        /// Where ProxySQL reaches it.
+        host: Arc<str>,
+        /// The port of the first reason; each further reason has the next.
+        port: u16,
+    },
 }
 
 impl Words for EngineFamily {

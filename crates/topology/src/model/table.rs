@@ -38,17 +38,17 @@ impl<T: Named> Table<T> {
     /// The object of that name.
     #[must_use]
     pub fn get_named(&self, name: &str) -> Option<&T> {
-        self.place(name).map(|place| &self.items[place as usize])
+        self.position(name).map(|position| &self.items[position as usize])
     }
 
     /// Where in the table the object of that name stands.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<u32> {
+    pub fn position(&self, name: &str) -> Option<u32> {
         let at = self
             .by_name
-            .partition_point(|place| **self.items[*place as usize].name() < *name);
-        let place = *self.by_name.get(at)?;
-        (**self.items[place as usize].name() == *name).then_some(place)
+            .partition_point(|position| **self.items[*position as usize].name() < *name);
+        let position = *self.by_name.get(at)?;
+        (**self.items[position as usize].name() == *name).then_some(position)
     }
 
     /// The names in the order of definition.

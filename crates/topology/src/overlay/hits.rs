@@ -7,13 +7,13 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::Node;
 
-use super::Patch;
 use crate::codes::{IDLE_PATCH, PATCH_MISSES};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::report::Report;
+use crate::objects::instances;
+use crate::patch::Patch;
+use crate::reporter::Reporter;
 use crate::view::View;
-use crate::walk::instances;
 
 /// Names that are remembered for a "did you mean".
 const MAX_REMEMBERED: usize = 10_000;
@@ -24,18 +24,18 @@ pub(crate) fn check_hits(
     patch: &Patch,
     base: Option<&View<'_>>,
     scratch: &mut Context<'_>,
-    report: &mut Report,
+    report: &mut Reporter,
 ) {
-    let place = Place {
+    let target = Target {
         base,
         address: String::new(),
         environment: &Environment::default(),
     };
-    Check { report }.below(patch, &place, scratch);
+    Check { report }.below(patch, &target, scratch);
 }
 
 /// What a patch is laid over.
-struct Place<'p, 'b> {
+struct Target<'p, 'b> {
     /// What is there already.
     base: Option<&'p View<'b>>,
     address: String,
@@ -43,54 +43,54 @@ struct Place<'p, 'b> {
 }
 
 struct Check<'r> {
-    report: &'r mut Report,
+    report: &'r mut Reporter,
 }
 
 impl Check<'_> {
-    fn below(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
+    fn below(&mut self, patch: &Patch, target: &Target<'_, '_>, scratch: &mut Context<'_>) {
         if patch.is_empty() {
             return;
         }
         if patch.holds_objects() {
-            return self.objects(patch, place, scratch);
+            return self.objects(patch, target, scratch);
         }
         for child in patch.children() {
-            let field = place.base.and_then(|base| base.get(&child.key().text));
+            let field = target.base.and_then(|base| base.get(&child.key().text));
             let value = field.map(|field| field.value);
-            let inner = Place {
+            let inner = Target {
                 base: value.as_ref(),
-                address: join(&place.address, child),
-                environment: place.environment,
+                address: join(&target.address, child),
+                environment: target.environment,
             };
             self.one(child, &inner, scratch);
         }
     }
 
-    fn one(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
+    fn one(&mut self, patch: &Patch, target: &Target<'_, '_>, scratch: &mut Context<'_>) {
         let Some(value) = patch.value() else {
-            return self.below(patch, place, scratch);
+            return self.below(patch, target, scratch);
         };
-        let Some(base) = place.base else { return };
-        if same(base, &View::of(value), place.environment, scratch) {
-            let message = format!("the patch of `{}` changes nothing", place.address);
+        let Some(base) = target.base else { return };
+        if same(base, &View::of(value), target.environment, scratch) {
+            let message = format!("the patch of `{}` changes nothing", target.address);
             let diagnostic = Diagnostic::error(IDLE_PATCH, message)
                 .at(patch.key().span, "")
                 .also(base.span(), "this is there already")
                 .help("delete the patch");
-            self.report.push(place.environment.mark(diagnostic));
+            self.report.push(target.environment.mark(diagnostic));
         }
     }
 
-    fn objects(&mut self, patch: &Patch, place: &Place<'_, '_>, scratch: &mut Context<'_>) {
+    fn objects(&mut self, patch: &Patch, target: &Target<'_, '_>, scratch: &mut Context<'_>) {
         let mut names: FxHashSet<String> = FxHashSet::default();
-        let mut found: FxHashSet<&str> = FxHashSet::default();
-        if let Some(base) = place.base {
-            let Ok(()) = instances(base, place.environment, scratch, |instance, scratch| {
+        let mut hit: FxHashSet<&str> = FxHashSet::default();
+        if let Some(base) = target.base {
+            let Ok(()) = instances(base, target.environment, scratch, |instance, scratch| {
                 if let Some(child) = patch.child(&instance.name) {
-                    found.insert(&child.key().text);
-                    let inner = Place {
+                    hit.insert(&child.key().text);
+                    let inner = Target {
                         base: Some(&instance.field.value),
-                        address: join(&place.address, child),
+                        address: join(&target.address, child),
                         environment: instance.environment,
                     };
                     self.one(child, &inner, scratch);
@@ -102,13 +102,10 @@ impl Check<'_> {
         }
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
-        for child in patch
-            .children()
-            .filter(|child| !found.contains(&*child.key().text))
-        {
+        for child in patch.children().filter(|child| !hit.contains(&*child.key().text)) {
             let message = format!(
                 "the patch hits nothing: there is no `{}`",
-                join(&place.address, child)
+                join(&target.address, child)
             );
             let near = did_you_mean(&child.key().text, names.iter().copied());
             let diagnostic = Diagnostic::error(PATCH_MISSES, message).at(child.key().span, "");
@@ -116,10 +113,10 @@ impl Check<'_> {
                 Some(near) => diagnostic.did_you_mean(Some(near)),
                 None => diagnostic.help(format!(
                     "a patch changes objects that are there; to add one, set `{}` as a whole",
-                    place.address
+                    target.address
                 )),
             };
-            self.report.push(place.environment.mark(diagnostic));
+            self.report.push(target.environment.mark(diagnostic));
         }
     }
 }

@@ -1,21 +1,20 @@
 //! Environments: `env/NAME.yaml` with values for variables and patches of the topology and the project file.
 
 mod hits;
-mod patch;
 
 use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
-use shardwright_documents::{Document, Entry, Node};
+use shardwright_documents::{Document, Entry, Key, Node};
 
 pub(crate) use hits::check_hits;
-pub(crate) use patch::Patch;
 
-use crate::codes::UNKNOWN_ENVIRONMENT;
+use crate::codes::{BAD_ADDRESS, UNKNOWN_ENVIRONMENT};
 use crate::fields::{AnyField, EXPECTS, object};
-use crate::load::ENVIRONMENT_DIRECTORY;
-use crate::report::Report;
+use crate::patch::Patch;
+use crate::project_files::{ENVIRONMENT_DIRECTORY, environment_name};
+use crate::reporter::Reporter;
 use crate::resolve::project::project::ENVIRONMENTS;
-use crate::schema::Shape;
+use crate::shape::Shape;
 use crate::structure::Checker;
 use crate::variables::value_schema;
 
@@ -47,6 +46,9 @@ fn patch_schema(says: &str) -> Value {
     })
 }
 
+/// Steps of one address.
+const MAX_STEPS: usize = 32;
+
 /// An environment, ready to be laid over the project.
 #[derive(Debug)]
 pub(crate) struct Overlay<'d> {
@@ -67,16 +69,19 @@ pub(crate) struct Schemas<'s> {
 
 impl<'d> Overlay<'d> {
     /// Reads the file of one environment. Its structure has been checked; the values that it sets are checked here.
-    pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Report) -> Self {
+    pub(crate) fn read(root: &'d Node, schemas: Schemas<'_>, report: &mut Reporter) -> Self {
         let shapes = [schemas.topology, schemas.project].map(|checker| Shape::root(checker.schema()));
         let [mut topology, mut project] = shapes.map(|shape| Patch::empty(root.span, &shape));
         let patches = root.get(environment::PATCH.name()).and_then(Node::as_mapping);
         for entry in patches.into_iter().flatten() {
+            let Some(steps) = steps(&entry.key, report) else {
+                continue;
+            };
             let [in_topology, in_project] = shapes;
             if is_of_project(entry, schemas.project.schema()) {
-                project.add(entry, &in_project, report);
+                project.add(entry, &steps, &in_project, report);
             } else {
-                topology.add(entry, &in_topology, report);
+                topology.add(entry, &steps, &in_topology, report);
             }
         }
         for (patch, checker) in [(&topology, schemas.topology), (&project, schemas.project)] {
@@ -92,16 +97,48 @@ impl<'d> Overlay<'d> {
     }
 }
 
+fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
+    let steps: Vec<&str> = address.text.split('.').collect();
+    let fault = if steps.len() > MAX_STEPS {
+        Some("has more than 32 steps")
+    } else if steps.iter().any(|step| step.is_empty()) {
+        Some("has an empty step")
+    } else if address.text.contains('[') {
+        Some("goes into a list, and a list is set as a whole")
+    } else if address.text.contains("$(") {
+        Some("holds a `$( … )`: name the object that the generator made")
+    } else {
+        None
+    };
+    if let Some(fault) = fault {
+        let message = format!("the address `{}` {fault}", address.text);
+        report.push(
+            Diagnostic::error(BAD_ADDRESS, message)
+                .at(address.span, "")
+                .help("an address is made of names and keys: clusters.pay.servers.pxc3.state"),
+        );
+        return None;
+    }
+    let section = steps[0];
+    if section == environment::VARIABLES.name() {
+        report.push(
+            Diagnostic::error(BAD_ADDRESS, "variables are not patched")
+                .at(address.span, "")
+                .help("values of variables stand under `variables`: {region: us}"),
+        );
+        return None;
+    }
+    if section == environment::VERSION.name() || section == ENVIRONMENTS.name() {
+        let message = format!("`{section}` is the same in all environments");
+        report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
+        return None;
+    }
+    Some(steps)
+}
+
 fn is_of_project(entry: &Entry, project: &Value) -> bool {
     let section = entry.key.text.split('.').next().unwrap_or_default();
     project["properties"].get(section).is_some()
-}
-
-/// The name of an environment from the path of its file.
-pub(crate) fn name_of(path: &str) -> Option<&str> {
-    let (directory, file) = path.rsplit_once('/')?;
-    let in_place = directory.rsplit('/').next() == Some(ENVIRONMENT_DIRECTORY);
-    file.strip_suffix(".yaml").filter(|_| in_place)
 }
 
 /// The environments that a project file lists.
@@ -119,11 +156,11 @@ pub(crate) fn choose<'d>(
     project_file: Option<&'d Node>,
     files: &'d [Document],
     sources: &Sources,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Option<&'d Document> {
     let listed: Vec<(&str, Span)> = listed(project_file).collect();
     let name = |document: &Document| {
-        name_of(sources.path(document.file))
+        environment_name(sources.path(document.file))
             .unwrap_or_default()
             .to_owned()
     };
@@ -139,28 +176,28 @@ pub(crate) fn choose<'d>(
             );
         }
     }
-    let known = || listed.iter().map(|(name, _)| *name);
+    let listed_names = || listed.iter().map(|(name, _)| *name);
     for document in files {
         let name = name(document);
-        if !known().any(|listed| listed == name) {
+        if !listed_names().any(|listed| listed == name) {
             let message = format!("`environments` of the project file does not list `{name}`");
             let diagnostic = Diagnostic::warning(UNKNOWN_ENVIRONMENT, message)
                 .at(Span::new(document.file, 0, 0), "")
-                .did_you_mean(did_you_mean(&name, known()));
+                .did_you_mean(did_you_mean(&name, listed_names()));
             report.push(diagnostic);
         }
     }
     let chosen = chosen?;
-    if known().any(|listed| listed == chosen) {
+    if listed_names().any(|listed| listed == chosen) {
         return file(chosen);
     }
     let diagnostic = Diagnostic::error(UNKNOWN_ENVIRONMENT, format!("no environment is named `{chosen}`"));
     let diagnostic = if listed.is_empty() {
         diagnostic.help(format!("list it in the project file: environments: [{chosen}]"))
     } else {
-        let names: Vec<&str> = known().collect();
+        let names: Vec<&str> = listed_names().collect();
         diagnostic
-            .did_you_mean(did_you_mean(chosen, known()))
+            .did_you_mean(did_you_mean(chosen, listed_names()))
             .note(format!("environments of the project file: {}", names.join(", ")))
     };
     report.push(diagnostic);

@@ -22,7 +22,7 @@ struct Opened<'t> {
 /// Compares `server_max_connections` with pools x hostgroups x proxies. A project without targets has one proxy.
 pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Context<'_>) {
     let proxies = u64::try_from(file.targets.len()).unwrap_or(u64::MAX).max(1);
-    let mut places: FxHashMap<(&str, u16), Opened<'_>> = FxHashMap::default();
+    let mut by_endpoint: FxHashMap<(&str, u16), Opened<'_>> = FxHashMap::default();
     let mut order = Vec::new();
     for cluster in topology.clusters.iter() {
         let hostgroups = hostgroups(cluster);
@@ -31,9 +31,9 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
             .iter()
             .filter(|server| server.state == ServerState::Online)
         {
-            let place = (&*server.host, server.port);
-            let opened = places.entry(place).or_insert_with(|| {
-                order.push(place);
+            let endpoint = (&*server.host, server.port);
+            let opened = by_endpoint.entry(endpoint).or_insert_with(|| {
+                order.push(endpoint);
                 Opened::default()
             });
             opened.connections += u64::from(server.max_connections) * hostgroups;
@@ -45,14 +45,23 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
             }
         }
     }
-    for place in order {
-        let opened = &places[&place];
+    for endpoint in order {
+        let opened = &by_endpoint[&endpoint];
         let Some((limit, server)) = opened.limit else {
             continue;
         };
         let most = opened.connections.saturating_mul(proxies);
         if most > u64::from(limit) {
-            tell(server, limit, most, (opened.hostgroups, proxies), context);
+            report(
+                server,
+                most,
+                Limits {
+                    connections: limit,
+                    hostgroups: opened.hostgroups,
+                    proxies,
+                },
+                context,
+            );
         }
     }
 }
@@ -66,13 +75,21 @@ fn hostgroups(cluster: &Cluster) -> u64 {
     }
 }
 
-fn tell(
-    server: &Server,
-    limit: u32,
-    most: u64,
-    (hostgroups, proxies): (u64, u64),
-    context: &mut Context<'_>,
-) {
+/// What decides how many connections a server takes, and how many may be opened to it.
+struct Limits {
+    /// What the server takes.
+    connections: u32,
+    hostgroups: u64,
+    proxies: u64,
+}
+
+/// Reports that up to `most` connections may be opened to a server that takes less.
+fn report(server: &Server, most: u64, limits: Limits, context: &mut Context<'_>) {
+    let Limits {
+        connections: limit,
+        hostgroups,
+        proxies,
+    } = limits;
     let count = |n: u64, what: &str| match n {
         1 => format!("1 {what}"),
         n if what == "proxy" => format!("{n} proxies"),

@@ -8,13 +8,13 @@ use self::cluster::{
     WRITER_SERVES_READS, WRITERS,
 };
 use super::object::Object;
-use super::{Known, instances, names, server};
+use super::{Defined, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::context::Context;
-use crate::fields::{AnyField, When, object};
+use crate::fields::{AnyField, When, holders, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
-    RolesBy, Server, ServerState, Table, Tls, WriterServesReads,
+    RolesBy, Server, ServerState, Table, Tls, Words, WriterServesReads,
 };
 use crate::view::Field;
 
@@ -31,7 +31,7 @@ object! {
     )
     .or_when(ReadOnlyCheck::ReadOnly, When::Is(&TYPE, &["replication"]));
     SERVERS: Map = map(
-        "servers",
+        holders::SERVERS,
         "Its servers by name; each has an address to patch, protect and drain.",
         Shaped::Definition("server"),
     )
@@ -118,14 +118,14 @@ const OF_ROLES: [&dyn AnyField; 4] = [
 
 pub(super) fn clusters(
     section: Option<Field<'_>>,
-    known: &mut Known,
+    defined: &mut Defined,
     context: &mut Context<'_>,
 ) -> Vec<Cluster> {
     let read = instances::read_section(section, context, cluster);
     let mut clusters = Vec::with_capacity(read.len());
     for (name, cluster) in read {
         let id = ClusterId(u32::try_from(clusters.len()).unwrap_or(u32::MAX));
-        known.clusters.insert(name, cluster.is_some().then_some(id));
+        defined.clusters.insert(name, cluster.is_some().then_some(id));
         clusters.extend(cluster);
     }
     clusters
@@ -134,7 +134,11 @@ pub(super) fn clusters(
 fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster> {
     object.require_all(&cluster::FIELDS, context);
     let kind = kind(object, context);
-    let servers = Table::new(server::servers(object, context));
+    let servers = object.field(&SERVERS).filter(|field| field.value.is_map());
+    let servers = servers.map_or_else(Vec::new, |field| {
+        server::servers(object, &field, may_replicate(object), context)
+    });
+    let servers = Table::new(servers);
     server_count(object, kind, &servers, context);
     if let Some(kind) = kind {
         keys_of_other_types(object, kind, context);
@@ -155,6 +159,13 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
     };
     somebody_reads(object, &cluster, context);
     Some(cluster)
+}
+
+/// Whether the cluster is of type `replication`, or of none that can be read.
+fn may_replicate(object: &Object<'_, '_>) -> bool {
+    let kind = object.field(&TYPE);
+    let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
+    matches!(kind, None | Some(ClusterKind::Replication { .. }))
 }
 
 fn server_count(
@@ -278,12 +289,12 @@ fn writer_preference(
     let mut preference = Vec::new();
     let mut named = FxHashSet::default();
     for (span, name) in object.texts(&WRITER_PREFERENCE, context) {
-        match servers.place(&name) {
+        match servers.position(&name) {
             Some(place) if named.insert(place) => preference.push(place),
             Some(_) => object.error(NOT_TOGETHER, format!("`{name}` is named twice"), span, context),
             None => {
-                let known = servers.iter().map(|server| &*server.name);
-                let diagnostic = names::unknown("server of this cluster", &name, known, span, context);
+                let candidates = servers.iter().map(|server| &*server.name);
+                let diagnostic = names::unknown("server of this cluster", &name, candidates, span, context);
                 object.push(diagnostic, context);
             }
         }

@@ -5,7 +5,7 @@ use shardwright_diagnostics::Diagnostic;
 use super::object::Object;
 use super::policy::{on_unsupported, reason};
 use super::scope::scope_of;
-use super::{Known, instances, names, section_origin};
+use super::{Defined, instances, names, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -79,7 +79,7 @@ const MATCHED: Declared<Definition> = defined("match", "Which statements; at lea
 
 pub(super) fn pooling(
     section: Option<Field<'_>>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<PoolingException> {
     let Some(section) = section else { return Vec::new() };
@@ -94,14 +94,18 @@ pub(super) fn pooling(
     let parent = context.origins.add_named(Some(pooling), name, definition, None);
     let none = Environment::default();
     let read = instances::read_all(&exceptions.value, parent, &none, context, |object, context| {
-        exception(object, known, context)
+        exception(object, defined, context)
     });
     read.into_iter().filter_map(|(_, exception)| exception).collect()
 }
 
-fn exception(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<PoolingException> {
+fn exception(
+    object: &Object<'_, '_>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> Option<PoolingException> {
     object.require_all(&exception::FIELDS, context);
-    let matches = matches(object, known, context);
+    let matches = matches(object, defined, context);
     let multiplex = object.get(&exception::MULTIPLEX, context);
     let reason = object.get(&exception::REASON, context);
     Some(PoolingException {
@@ -114,13 +118,15 @@ fn exception(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
     })
 }
 
-pub(super) fn caches(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<Cache> {
-    instances::read_each(section, context, |object, context| cache(object, known, context))
+pub(super) fn caches(section: Option<Field<'_>>, defined: &Defined, context: &mut Context<'_>) -> Vec<Cache> {
+    instances::read_each(section, context, |object, context| {
+        cache(object, defined, context)
+    })
 }
 
-fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Cache> {
+fn cache(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<Cache> {
     object.require_all(&cache::FIELDS, context);
-    let matches = matches(object, known, context);
+    let matches = matches(object, defined, context);
     let ttl = object.get(&cache::TTL, context);
     let ttl_ms = ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
     if ttl.is_some() && ttl_ms.is_none() {
@@ -140,19 +146,25 @@ fn cache(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     })
 }
 
-pub(super) fn mirrors(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<Mirror> {
-    instances::read_each(section, context, |object, context| mirror(object, known, context))
+pub(super) fn mirrors(
+    section: Option<Field<'_>>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> Vec<Mirror> {
+    instances::read_each(section, context, |object, context| {
+        mirror(object, defined, context)
+    })
 }
 
-fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Mirror> {
+fn mirror(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<Mirror> {
     object.require_all(&mirror::FIELDS, context);
-    let matches = matches(object, known, context);
+    let matches = matches(object, defined, context);
     let percent = object.given(&mirror::PERCENT, context);
     let percent_is_wrong = object.has(&mirror::PERCENT) && percent.is_none();
     let reason = object.get(&mirror::REASON, context);
     let to = object.part(&mirror::TO, context)?;
     to.require_all(&to::FIELDS, context);
-    let cluster = names::cluster(&to, &to::CLUSTER, known, context);
+    let cluster = names::cluster(&to, &to::CLUSTER, defined, context);
     let role = to.get(&to::ROLE, context);
     if percent_is_wrong {
         return None;
@@ -170,8 +182,8 @@ fn mirror(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
 }
 
 /// `match`, which says something: an effect on every statement is never what is meant.
-fn matches(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Scope {
-    let scope = scope_of(object, &MATCHED, known, context);
+fn matches(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Scope {
+    let scope = scope_of(object, &MATCHED, defined, context);
     let given = object.inside(&MATCHED);
     if given.is_some_and(|given| given.view.fields().is_empty()) {
         let message = "a match without a condition matches everything";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
-use super::object::Object;
+use super::object::{Object, ObjectOrigin};
 use super::{instances, names, section_origin, server};
 use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
 use crate::context::Context;
@@ -78,8 +78,8 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
     for engine in section.value.fields() {
         let name = &*engine.key.text;
         let Some(family) = EngineFamily::of_word(name) else {
-            let known = EngineFamily::words().into_iter();
-            if let Some(diagnostic) = names::unknown("engine", name, known, engine.key.span, context) {
+            let candidates = EngineFamily::words().into_iter();
+            if let Some(diagnostic) = names::unknown("engine", name, candidates, engine.key.span, context) {
                 context.report.push(
                     diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
                 );
@@ -91,7 +91,13 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
         }
         let definition = instances::define(&engine, context);
         let name = context.intern(name);
-        let object = Object::of_field(&engine, name, (parent, definition), &environment, context);
+        let object = Object::of_field(
+            &engine,
+            name,
+            ObjectOrigin { parent, definition },
+            &environment,
+            context,
+        );
         settings.push(variables(&object, family, context));
     }
     settings

@@ -5,12 +5,11 @@ use shardwright_documents::Node;
 
 use self::finder::{COLUMN, COMMENT, SCHEMA, TABLE, USER};
 use super::object::Object;
-use super::shard_map::shard_map;
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{AnyField, object};
 use crate::model::{CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate, Words};
-use crate::view::View;
+use crate::view::{Field, View};
 
 /// Finders of one map; a statement asks each of them.
 const MAX_FINDERS: usize = 32;
@@ -42,10 +41,20 @@ object! {
     .or(InShards::Present);
 }
 
-pub(super) fn finders(object: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Vec<Finder> {
-    let Some(field) = object.field(&shard_map::KEY_FROM) else {
-        return Vec::new();
-    };
+/// What of a shard map its finders depend on.
+#[derive(Clone, Copy)]
+pub(super) struct MapKey<'k> {
+    pub(super) key: &'k Key,
+    pub(super) has_logical_schema: bool,
+}
+
+/// Reads `key_from` of a shard map.
+pub(super) fn finders<'a>(
+    object: &Object<'a, '_>,
+    field: &Field<'a>,
+    map: MapKey<'_>,
+    context: &mut Context<'_>,
+) -> Vec<Finder> {
     let items = field.value.items();
     let is_list = field
         .value
@@ -70,16 +79,17 @@ pub(super) fn finders(object: &Object<'_, '_>, key: &Key, context: &mut Context<
     items
         .iter()
         .take(MAX_FINDERS)
-        .filter_map(|item| finder(object, item, key, context))
+        .filter_map(|item| finder(object, item, map, context))
         .collect()
 }
 
 fn finder<'a>(
     object: &Object<'a, '_>,
     item: &'a Node,
-    key: &Key,
+    map: MapKey<'_>,
     context: &mut Context<'_>,
 ) -> Option<Finder> {
+    let key = map.key;
     item.as_mapping()?;
     let item = object.inner(View::of(item), item.span);
     let mut given = finder::FIELDS.fields.iter().filter(|kind| item.has(**kind));
@@ -99,7 +109,7 @@ fn finder<'a>(
         (Some(_), None) if item.has(&USER) => {
             template(&item, &USER, key, context).map(|template| Finder::User { template })
         }
-        (Some(_), None) => column(object, &item, context),
+        (Some(_), None) => column(map, &item, context),
         (None, None) => {
             // An unknown key has been reported where it stands.
             if item.view.fields().is_empty() {
@@ -184,22 +194,18 @@ fn template(
 ) -> Option<KeyTemplate> {
     let field = object.field(field)?;
     let node = field.value.node()?;
-    let (prefix, width, suffix) = context.around_key(node, object.environment)?;
-    if width.is_some() && key.kind == KeyKind::Text {
+    let template = context.around_key(node, object.environment)?;
+    if template.width.is_some() && key.kind == KeyKind::Text {
         let message = "a key of type text cannot be padded with zeros";
         object.error(BAD_VALUE, message, node.span, context);
         return None;
     }
-    Some(KeyTemplate {
-        prefix: context.intern(&prefix),
-        width,
-        suffix: context.intern(&suffix),
-    })
+    Some(template)
 }
 
-fn column(map: &Object<'_, '_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
+fn column(map: MapKey<'_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
     let column = item.part(&COLUMN, context)?;
-    if !map.has(&shard_map::LOGICAL_SCHEMA) {
+    if !map.has_logical_schema {
         let message = "a key in a column needs a `logical_schema`: only its tables have the column";
         item.error(MISSING_KEY, message, item.key_span(&COLUMN), context);
     }

@@ -6,7 +6,7 @@ use shardwright_diagnostics::Span;
 use self::firewall::ALLOW;
 use super::object::Object;
 use super::policy::on_unsupported;
-use super::{Known, instances, names};
+use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
 use crate::fields::object;
@@ -63,16 +63,16 @@ fn allow_schema(_: &str) -> Value {
 
 pub(super) fn firewall(
     section: Option<Field<'_>>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<Firewall> {
-    instances::read_each(section, context, |object, context| one(object, known, context))
+    instances::read_each(section, context, |object, context| one(object, defined, context))
 }
 
-fn one(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Firewall> {
+fn one(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<Firewall> {
     let mut user_is_known = true;
-    if !known.users.contains_key(&object.name) {
-        let users = known.users.keys().map(|name| &**name);
+    if !defined.users.contains_key(&object.name) {
+        let users = defined.users.keys().map(|name| &**name);
         let diagnostic = names::unknown("user", &object.name, users, object.key, context)
             .map(|told| told.note("an object of `firewall` has the name of the user that it is about"));
         object.push(diagnostic, context);
@@ -149,8 +149,12 @@ fn file(part: &Object<'_, '_>, allow: &mut Vec<Allowed>, context: &mut Context<'
             allow.push(Allowed::Digest(digest));
         } else if is_hash(written) || written.len() > MAX_STATEMENT {
             let indent = line.len() - line.trim_start().len();
-            let place = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-            let span = Span::new(file, place(at + indent), place(at + indent + written.len()));
+            let offset_in_file = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+            let span = Span::new(
+                file,
+                offset_in_file(at + indent),
+                offset_in_file(at + indent + written.len()),
+            );
             let message = "expected a digest such as 0x4D7DCFF87DD1A927, or a statement";
             part.error(BAD_VALUE, message, span, context);
         } else {

@@ -7,15 +7,12 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
-use super::cluster::cluster::SERVERS;
-use super::object::Object;
-use super::query_rules::block::RULES;
+use super::object::{Object, ObjectOrigin};
 use super::section_origin;
-use super::shard_map::shard_map::{OVERRIDES, SHARDS};
 use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::fields::{AnyField, FOR_EACH};
+use crate::fields::{FOR_EACH, holders};
 use crate::generate::{each, for_each};
 use crate::model::{DefinitionId, FieldId, OriginId};
 use crate::template::is_template;
@@ -26,8 +23,6 @@ use crate::view::{Field, View};
 const MAX_FIELDS: usize = 256;
 /// How deep fields of a definition are kept.
 const FIELD_DEPTH: usize = 4;
-/// Fields with objects, which have places of their own.
-const OBJECTS: [&dyn AnyField; 4] = [&SERVERS, &SHARDS, &OVERRIDES, &RULES];
 /// Items of one list whose places are kept.
 const MAX_ITEMS: usize = 32;
 
@@ -91,8 +86,13 @@ pub(super) fn read_all<'a, T>(
                         (field, definition)
                     }
                 };
-                let object =
-                    Object::of_field(&field, name.clone(), (parent, definition), environment, context);
+                let object = Object::of_field(
+                    &field,
+                    name.clone(),
+                    ObjectOrigin { parent, definition },
+                    environment,
+                    context,
+                );
                 if let Some(first) = origins.get(&name) {
                     report_two(&name, object.origin, *first, context);
                     return None;
@@ -261,7 +261,7 @@ fn note_fields(
     for field in view.fields() {
         let name = &*field.key.text;
         // Objects of their own.
-        if depth == 0 && (name == FOR_EACH || OBJECTS.iter().any(|objects| objects.name() == name)) {
+        if depth == 0 && (name == FOR_EACH || holders::ALL.contains(&name)) {
             fields.push((context.origins.field_id(name), field.key.span));
             continue;
         }

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use self::key::{DOMAIN, HASH, MODULO, NAME, TYPE};
 use super::object::Object;
-use super::shard_map::shard_map;
 use super::{finder, shard};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
@@ -44,15 +43,15 @@ fn ranges(says: &str) -> Value {
     })
 }
 
-pub(super) fn key(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Key> {
-    let part = object.part(&shard_map::KEY, context)?;
+/// Reads `key` of a shard map.
+pub(super) fn key(part: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Key> {
     part.require_all(&key::FIELDS, context);
     let name = part.get(&NAME, context);
     let kind = part.get(&TYPE, context);
     let modulo = part.get(&MODULO, context).map(u64::from);
     let function = part.get(&HASH, context);
     let (name, kind) = (name?, kind?);
-    finder::check_word(&part, &name, part.span(&NAME), context)?;
+    finder::check_word(part, &name, part.span(&NAME), context)?;
     let placement = match (function, modulo) {
         (Some(function), Some(modulo)) => Placement::Hash { function, modulo },
         (None, Some(modulo)) if kind == KeyKind::Integer => Placement::Modulo(modulo),
@@ -69,7 +68,7 @@ pub(super) fn key(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<
         (_, None) if part.has(&MODULO) || part.has(&HASH) => return None,
         (_, None) => Placement::Value,
     };
-    let domain = domain(&part, kind, context);
+    let domain = domain(part, kind, context);
     if placement != Placement::Value && part.has(&DOMAIN) {
         let message = "`domain` is for keys that are placed by value; all remainders are known anyway";
         part.error(NOT_TOGETHER, message, part.key_span(&DOMAIN), context);

@@ -7,8 +7,7 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::{Node, Value as Written};
 
 use self::field_test::{AT_LEAST, AT_MOST, IS, LIKE, NOT, PRESENT};
-use super::object::Object;
-use super::project::project;
+use super::object::{Object, ObjectOrigin};
 use super::values::Read;
 use super::{instances, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
@@ -146,10 +145,8 @@ fn value_schema() -> Value {
     json!({ "type": ["string", "integer", "boolean"], EXPECTS: "a value" })
 }
 
-pub(super) fn lint(object: &Object<'_, '_>, context: &mut Context<'_>) -> LintSettings {
-    let Some(part) = object.part(&project::LINT, context) else {
-        return LintSettings::default();
-    };
+/// Reads `lint` of the project file.
+pub(super) fn lint(part: &Object<'_, '_>, context: &mut Context<'_>) -> LintSettings {
     let mut paths = Vec::new();
     for item in part.items(&lint::PATHS, context) {
         let entry = part.inner(View::of(item), item.span);
@@ -165,12 +162,12 @@ pub(super) fn lint(object: &Object<'_, '_>, context: &mut Context<'_>) -> LintSe
         });
     }
     LintSettings {
-        select: codes(&part, &lint::SELECT, context),
-        ignore: codes(&part, &lint::IGNORE, context),
+        select: codes(part, &lint::SELECT, context),
+        ignore: codes(part, &lint::IGNORE, context),
         require_reason: part.get(&lint::REQUIRE_REASON, context),
-        severity: severities(&part, &lint::SEVERITY, context),
+        severity: severities(part, &lint::SEVERITY, context),
         paths,
-        rules: rules(&part, context),
+        rules: rules(part, context),
     }
 }
 
@@ -227,7 +224,13 @@ fn rules(lint: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<TeamRule> {
         let environment = Environment::default();
         let definition = instances::define(&field, context);
         let name = context.intern(&field.key.text);
-        let object = Object::of_field(&field, name, (parent, definition), &environment, context);
+        let object = Object::of_field(
+            &field,
+            name,
+            ObjectOrigin { parent, definition },
+            &environment,
+            context,
+        );
         rules.extend(rule(&object, context));
     }
     rules
@@ -268,12 +271,12 @@ fn conditions(
         return Vec::new();
     };
     let fields = part.view.fields();
-    let known = fields
+    let candidates = fields
         .iter()
         .filter(|field| is_known(&part, field, items, context))
         .cloned()
         .collect::<Vec<_>>();
-    known
+    candidates
         .iter()
         .map(|field| FieldCondition {
             field: context.intern(&field.key.text),

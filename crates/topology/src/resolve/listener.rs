@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 
 use super::object::Object;
-use super::{Known, instances};
+use super::{Defined, instances};
 use crate::codes::{BAD_VALUE, DEFINED_TWICE};
 use crate::context::Context;
 use crate::fields::object;
@@ -26,7 +26,7 @@ object! {
 
 pub(super) fn listeners(
     section: Option<Field<'_>>,
-    known: &mut Known,
+    defined: &mut Defined,
     context: &mut Context<'_>,
 ) -> Vec<Listener> {
     let mut ports: FxHashMap<u16, Span> = FxHashMap::default();
@@ -35,7 +35,7 @@ pub(super) fn listeners(
     });
     let mut listeners = Vec::with_capacity(read.len());
     for (name, listener) in read {
-        known
+        defined
             .listeners
             .insert(name, listener.as_ref().map(|listener| listener.port));
         listeners.extend(listener);

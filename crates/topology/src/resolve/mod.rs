@@ -125,7 +125,7 @@ object! {
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object
 /// could not be read, which has been reported.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct Defined {
     pub(crate) clusters: FxHashMap<Arc<str>, Option<ClusterId>>,
     pub(crate) users: FxHashMap<Arc<str>, Option<OriginId>>,
     /// By port.
@@ -137,33 +137,41 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
     let Some(root) = root else {
         return Topology::default();
     };
-    let mut known = Known::default();
+    let mut defined = Defined::default();
     let section = |field: &dyn AnyField| root.get(field.name());
     let mut topology = Topology {
-        clusters: Table::new(cluster::clusters(section(&root::CLUSTERS), &mut known, context)),
+        clusters: Table::new(cluster::clusters(section(&root::CLUSTERS), &mut defined, context)),
         ..Topology::default()
     };
-    topology.users = Table::new(user::users(section(&root::USERS), &mut known, context));
+    topology.users = Table::new(user::users(section(&root::USERS), &mut defined, context));
     topology.listeners = Table::new(listener::listeners(
         section(&root::LISTENERS),
-        &mut known,
+        &mut defined,
         context,
     ));
-    topology.shard_maps = Table::new(shard_map::shard_maps(section(&root::SHARD_MAPS), &known, context));
+    topology.shard_maps = Table::new(shard_map::shard_maps(
+        section(&root::SHARD_MAPS),
+        &defined,
+        context,
+    ));
     topology.read_write_policies = Table::new(policy::policies(
         section(&root::READ_WRITE_POLICIES),
-        &known,
+        &defined,
         context,
     ));
-    topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &known, context));
-    topology.pooling_exceptions = Table::new(effects::pooling(section(&root::POOLING), &known, context));
-    topology.caches = Table::new(effects::caches(section(&root::CACHES), &known, context));
-    topology.mirrors = Table::new(effects::mirrors(section(&root::MIRRORS), &known, context));
-    topology.firewall = Table::new(firewall::firewall(section(&root::FIREWALL), &known, context));
-    topology.query_rules = Table::new(query_rules::blocks(section(&root::QUERY_RULES), &known, context));
+    topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &defined, context));
+    topology.pooling_exceptions = Table::new(effects::pooling(section(&root::POOLING), &defined, context));
+    topology.caches = Table::new(effects::caches(section(&root::CACHES), &defined, context));
+    topology.mirrors = Table::new(effects::mirrors(section(&root::MIRRORS), &defined, context));
+    topology.firewall = Table::new(firewall::firewall(section(&root::FIREWALL), &defined, context));
+    topology.query_rules = Table::new(query_rules::blocks(
+        section(&root::QUERY_RULES),
+        &defined,
+        context,
+    ));
     topology.monitor = monitor::monitor(section(&root::MONITOR), context);
     topology.engine_settings = engine_settings::engine_settings(section(&root::ENGINE_SETTINGS), context);
-    topology.moves = moves::moves(section(&root::MOVES), &topology, &known, context);
+    topology.moves = moves::moves(section(&root::MOVES), &topology, &defined, context);
     topology
 }
 

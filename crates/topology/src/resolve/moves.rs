@@ -6,9 +6,9 @@ use shardwright_diagnostics::Diagnostic;
 
 use self::open_transactions::WAIT;
 use self::shard_move::{FROM, TO};
-use super::object::Object;
+use super::object::{Object, ObjectOrigin};
 use super::values::within;
-use super::{Known, instances, names, section_origin};
+use super::{Defined, instances, names, section_origin};
 use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -63,7 +63,7 @@ object! {
 pub(super) fn moves(
     section: Option<Field<'_>>,
     topology: &Topology,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<Move> {
     let Some(section) = section else { return Vec::new() };
@@ -79,8 +79,14 @@ pub(super) fn moves(
             continue;
         };
         let name: Arc<str> = context.intern(&name);
-        let object = Object::of_field(&field, name, (parent, definition), &environment, context);
-        moves.extend(one(&object, topology, known, context));
+        let object = Object::of_field(
+            &field,
+            name,
+            ObjectOrigin { parent, definition },
+            &environment,
+            context,
+        );
+        moves.extend(one(&object, topology, defined, context));
     }
     moves
 }
@@ -88,15 +94,15 @@ pub(super) fn moves(
 fn one(
     object: &Object<'_, '_>,
     topology: &Topology,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Option<Move> {
     object.require_all(&shard_move::FIELDS, context);
     let shard = shard(object, topology, context);
-    let from = names::cluster(object, &FROM, known, context);
-    let to = names::cluster(object, &TO, known, context);
+    let from = names::cluster(object, &FROM, defined, context);
+    let to = names::cluster(object, &TO, defined, context);
     if let (Some(shard), Some(from), Some(to)) = (shard, from, to) {
-        way(object, topology, shard, (from, to), context);
+        check_clusters(object, topology, shard, Clusters { from, to }, context);
     }
     let (max_fence_ms, wait_ms, then) = times(object, context);
     let (ready, ready_timeout_ms) = ready(object, context);
@@ -126,27 +132,33 @@ fn shard<'t>(
         return None;
     };
     let Some(map) = topology.shard_maps.get_named(map) else {
-        let known: Vec<&str> = topology.shard_maps.names().collect();
-        let diagnostic = names::unknown("shard map", map, known.into_iter(), object.key, context);
+        let candidates: Vec<&str> = topology.shard_maps.names().collect();
+        let diagnostic = names::unknown("shard map", map, candidates.into_iter(), object.key, context);
         object.push(diagnostic, context);
         return None;
     };
     let found = map.shards.get_named(shard);
     if found.is_none() {
-        let known: Vec<&str> = map.shards.names().collect();
+        let candidates: Vec<&str> = map.shards.names().collect();
         let kind = format!("shard of {}", map.name);
-        let diagnostic = names::unknown(&kind, shard, known.into_iter(), object.key, context);
+        let diagnostic = names::unknown(&kind, shard, candidates.into_iter(), object.key, context);
         object.push(diagnostic, context);
     }
     found
 }
 
+/// The clusters of a move.
+struct Clusters {
+    from: ClusterId,
+    to: ClusterId,
+}
+
 /// The shard is on `from`, and `to` is another cluster.
-fn way(
+fn check_clusters(
     object: &Object<'_, '_>,
     topology: &Topology,
     shard: &Shard,
-    (from, to): (ClusterId, ClusterId),
+    Clusters { from, to }: Clusters,
     context: &mut Context<'_>,
 ) {
     let name = |cluster: ClusterId| topology.cluster(cluster).name.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
-use super::Known;
+use super::Defined;
 use super::object::Object;
 use crate::codes::UNKNOWN_REFERENCE;
 use crate::context::Context;
@@ -19,7 +19,7 @@ const MAX_COMPARED: usize = 10_000;
 pub(super) fn cluster(
     object: &Object<'_, '_>,
     field: &dyn AnyField,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Option<ClusterId> {
     let name = object.read(field, &Text::ANY, context)?;
@@ -27,7 +27,7 @@ pub(super) fn cluster(
         object,
         "cluster",
         &name,
-        &known.clusters,
+        &defined.clusters,
         object.span(field),
         context,
     )
@@ -38,14 +38,20 @@ pub(super) fn find<T: Copy>(
     object: &Object<'_, '_>,
     kind: &str,
     name: &str,
-    known: &FxHashMap<Arc<str>, Option<T>>,
+    candidates: &FxHashMap<Arc<str>, Option<T>>,
     span: Span,
     context: &mut Context<'_>,
 ) -> Option<T> {
-    if let Some(meaning) = known.get(name) {
+    if let Some(meaning) = candidates.get(name) {
         return *meaning;
     }
-    let diagnostic = unknown(kind, name, known.keys().map(|known| &**known), span, context);
+    let diagnostic = unknown(
+        kind,
+        name,
+        candidates.keys().map(|candidates| &**candidates),
+        span,
+        context,
+    );
     object.push(diagnostic, context);
     None
 }
@@ -54,7 +60,7 @@ pub(super) fn find<T: Copy>(
 pub(super) fn unknown<'n>(
     kind: &str,
     name: &str,
-    known: impl ExactSizeIterator<Item = &'n str>,
+    candidates: impl ExactSizeIterator<Item = &'n str>,
     span: Span,
     context: &mut Context<'_>,
 ) -> Option<Diagnostic> {
@@ -63,11 +69,11 @@ pub(super) fn unknown<'n>(
     }
     let diagnostic =
         Diagnostic::error(UNKNOWN_REFERENCE, format!("no {kind} is named `{name}`")).at(span, "");
-    if !context.take_comparisons(known.len().min(MAX_COMPARED)) {
+    if !context.take_comparisons(candidates.len().min(MAX_COMPARED)) {
         return Some(diagnostic);
     }
     // Ordered, so that the answer does not depend on the order of a hash table.
-    let mut known: Vec<&str> = known.take(MAX_COMPARED).collect();
-    known.sort_unstable();
-    Some(diagnostic.did_you_mean(did_you_mean(name, known)))
+    let mut candidates: Vec<&str> = candidates.take(MAX_COMPARED).collect();
+    candidates.sort_unstable();
+    Some(diagnostic.did_you_mean(did_you_mean(name, candidates)))
 }

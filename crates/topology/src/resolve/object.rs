@@ -22,19 +22,27 @@ pub(super) struct Object<'a, 'e> {
     pub(super) environment: &'e Environment,
 }
 
+/// Where an object is written, and what it is a part of.
+#[derive(Clone, Copy)]
+pub(super) struct ObjectOrigin {
+    pub(super) parent: OriginId,
+    pub(super) definition: DefinitionId,
+}
+
 impl<'a, 'e> Object<'a, 'e> {
-    /// The object that a field of a map holds; its origin is an instance of `definition` below `parent`.
+    /// The object that a field of a map holds; its origin is an instance of the definition below the parent.
     pub(super) fn of_field(
         field: &Field<'a>,
         name: Arc<str>,
-        (parent, definition): (OriginId, DefinitionId),
+        written: ObjectOrigin,
         environment: &'e Environment,
         context: &mut Context<'_>,
     ) -> Self {
         let instance = environment.instance().cloned();
-        let origin = context
-            .origins
-            .add_named(Some(parent), name.clone(), definition, instance);
+        let origin =
+            context
+                .origins
+                .add_named(Some(written.parent), name.clone(), written.definition, instance);
         Object {
             view: field.value.clone(),
             key: field.key.span,

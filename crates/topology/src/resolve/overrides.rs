@@ -7,12 +7,12 @@ use shardwright_diagnostics::Diagnostic;
 
 use self::placed::{CLUSTER, SCHEMA};
 use super::object::Object;
-use super::shard_map::shard_map;
-use super::{Known, instances, names};
+use super::{Defined, instances, names};
 use crate::codes::IDLE_OVERRIDE;
 use crate::context::Context;
 use crate::fields::object;
 use crate::model::{ClusterId, OriginId, Shard};
+use crate::view::Field;
 
 object! {
     pub(crate) mod placed = "Another place for one shard.";
@@ -34,25 +34,20 @@ struct Override {
 /// Applies the overrides of a map to its shards.
 pub(super) fn apply(
     object: &Object<'_, '_>,
+    field: &Field<'_>,
     shards: &mut [Shard],
-    places: &FxHashMap<Arc<str>, Option<u32>>,
-    known: &Known,
+    positions: &FxHashMap<Arc<str>, Option<u32>>,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) {
-    let Some(field) = object
-        .field(&shard_map::OVERRIDES)
-        .filter(|field| field.value.is_map())
-    else {
-        return;
-    };
-    let parent = instances::part_origin(object, &field, context);
+    let parent = instances::part_origin(object, field, context);
     let read = instances::read_all(
         &field.value,
         parent,
         object.environment,
         context,
         |object, context| {
-            let cluster = names::cluster(object, &CLUSTER, known, context);
+            let cluster = names::cluster(object, &CLUSTER, defined, context);
             let schema = object.get(&SCHEMA, context);
             object.require_all(&placed::FIELDS, context);
             let _said = object.get(&placed::REASON, context);
@@ -68,13 +63,15 @@ pub(super) fn apply(
     );
     for (name, change) in read {
         let Some(change) = change else { continue };
-        match places.get(&name) {
-            Some(Some(place)) => apply_one(&mut shards[*place as usize], &change, context),
+        match positions.get(&name) {
+            Some(Some(position)) => apply_one(&mut shards[*position as usize], &change, context),
             Some(None) => {}
             None => {
                 let span = context.origins.span(change.origin);
-                let known = places.keys().map(|name| &**name);
-                if let Some(diagnostic) = names::unknown("shard of this map", &name, known, span, context) {
+                let candidates = positions.keys().map(|name| &**name);
+                if let Some(diagnostic) =
+                    names::unknown("shard of this map", &name, candidates, span, context)
+                {
                     push(diagnostic, change.origin, context);
                 }
             }

@@ -5,7 +5,6 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use super::key::key::{DOMAIN, MODULO};
 use super::object::Object;
 use super::shard::shard::{KEYS, REMAINDERS};
-use super::shard_map::shard_map::KEY;
 use crate::codes::{KEY_GAP, KEY_OVERLAP, OUTSIDE_DOMAIN};
 use crate::context::Context;
 use crate::fields::AnyField;
@@ -24,13 +23,21 @@ struct Claim {
 }
 
 /// Reports keys that two shards have, keys outside the domain, and keys of the domain without a shard.
-pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], context: &mut Context<'_>) {
+///
+/// `object` is the shard map and `part` its `key`.
+pub(super) fn check(
+    object: &Object<'_, '_>,
+    part: &Object<'_, '_>,
+    key: &Key,
+    shards: &[Shard],
+    context: &mut Context<'_>,
+) {
     check_texts(shards, context);
     let mut claims = claims(key, shards);
     claims.sort_unstable_by_key(|claim| (claim.range, claim.shard));
     check_overlaps(&claims, shards, context);
     let by_value = key.placement == Placement::Value;
-    let (all, place): (_, &dyn AnyField) = match key.placement {
+    let (all, field): (_, &dyn AnyField) = match key.placement {
         Placement::Value if key.domain.is_empty() => return,
         Placement::Value => (key.domain.clone(), &DOMAIN),
         Placement::Modulo(modulo) | Placement::Hash { modulo, .. } => {
@@ -38,10 +45,7 @@ pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], contex
             (vec![KeyRange { first: 0, last }], &MODULO)
         }
     };
-    let Some(part) = object.part(&KEY, context) else {
-        return;
-    };
-    let span = part.span(place);
+    let span = part.span(field);
     if by_value {
         check_inside(&claims, &all, shards, span, context);
     }
@@ -53,7 +57,7 @@ pub(super) fn check(object: &Object<'_, '_>, key: &Key, shards: &[Shard], contex
 
 fn claims(key: &Key, shards: &[Shard]) -> Vec<Claim> {
     let mut claims = Vec::with_capacity(shards.len());
-    for (shard, place) in shards.iter().zip(0u32..) {
+    for (shard, position) in shards.iter().zip(0u32..) {
         let single = |value: &KeyValue| match value {
             KeyValue::Integer(value) => Some(KeyRange {
                 first: *value,
@@ -67,7 +71,10 @@ fn claims(key: &Key, shards: &[Shard]) -> Vec<Claim> {
             &shard.remainders
         };
         let all = shard.keys.iter().filter_map(single).chain(ranges.iter().copied());
-        claims.extend(all.map(|range| Claim { range, shard: place }));
+        claims.extend(all.map(|range| Claim {
+            range,
+            shard: position,
+        }));
     }
     claims
 }
@@ -108,9 +115,9 @@ fn report_more_overlaps(found: usize, shard: Option<u32>, shards: &[Shard], cont
 
 fn check_texts(shards: &[Shard], context: &mut Context<'_>) {
     let mut texts: Vec<(&str, u32)> = Vec::new();
-    for (shard, place) in shards.iter().zip(0u32..) {
+    for (shard, position) in shards.iter().zip(0u32..) {
         texts.extend(shard.keys.iter().filter_map(|key| match key {
-            KeyValue::Text(text) => Some((&**text, place)),
+            KeyValue::Text(text) => Some((&**text, position)),
             KeyValue::Integer(_) => None,
         }));
     }

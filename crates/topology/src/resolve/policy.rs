@@ -7,7 +7,7 @@ use self::policy::{ALLOW_ON_READERS, REASON};
 use self::reads::{ALL, EXCEPT, ONLY};
 use super::object::Object;
 use super::scope::{scope, scope_of};
-use super::{Known, finder, instances};
+use super::{Defined, finder, instances};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{
@@ -87,16 +87,18 @@ pub(super) const fn on_unsupported() -> Declared<Or<Word<OnUnsupported>>> {
 
 pub(super) fn policies(
     section: Option<Field<'_>>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<ReadWritePolicy> {
-    instances::read_each(section, context, |object, context| policy(object, known, context))
+    instances::read_each(section, context, |object, context| {
+        policy(object, defined, context)
+    })
 }
 
-fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ReadWritePolicy> {
+fn policy(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<ReadWritePolicy> {
     object.require_all(&policy::FIELDS, context);
-    let applies_to = scope_of(object, &policy::APPLIES_TO, known, context);
-    let reads = reads(object, known, context);
+    let applies_to = scope_of(object, &policy::APPLIES_TO, defined, context);
+    let reads = reads(object, defined, context);
     let allow_on_readers = object.get(&ALLOW_ON_READERS, context).unwrap_or_default();
     let reason = object.get(&REASON, context);
     if !allow_on_readers.is_empty() && !object.has(&REASON) {
@@ -122,14 +124,14 @@ fn policy(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> 
     })
 }
 
-fn reads(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ReadSelection> {
+fn reads(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<ReadSelection> {
     let part = object.part(&policy::READS, context)?;
     let kinds: [&dyn AnyField; 3] = [&ALL, &ONLY, &EXCEPT];
     let given: Vec<&dyn AnyField> = kinds.into_iter().filter(|kind| part.has(*kind)).collect();
     match given.as_slice() {
         [_] if part.has(&ALL) => part.read(&ALL, &Bool, context).map(|_| ReadSelection::All),
-        [_] if part.has(&ONLY) => Some(ReadSelection::Only(scopes(&part, &ONLY, known, context))),
-        [_] => Some(ReadSelection::Except(scopes(&part, &EXCEPT, known, context))),
+        [_] if part.has(&ONLY) => Some(ReadSelection::Only(scopes(&part, &ONLY, defined, context))),
+        [_] => Some(ReadSelection::Except(scopes(&part, &EXCEPT, defined, context))),
         [] => {
             if part.view.fields().is_empty() {
                 part.error(
@@ -152,7 +154,7 @@ fn reads(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
 fn scopes(
     part: &Object<'_, '_>,
     field: &Declared<List>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<Scope> {
     let Some(list) = part.field(field) else {
@@ -170,7 +172,7 @@ fn scopes(
     let mut scopes = Vec::with_capacity(items.len());
     for item in items.iter().filter(|item| item.as_mapping().is_some()) {
         let one = part.inner(View::of(item), item.span);
-        let scope = scope(&one, known, context);
+        let scope = scope(&one, defined, context);
         if scope.is_everything() && one.view.fields().is_empty() {
             one.error(
                 MISSING_KEY,

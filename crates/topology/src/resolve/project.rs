@@ -197,7 +197,9 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         gates: rollout::gates(&object, context),
         state: state(&object, context),
         safety: safety(&object, context),
-        lint: lint::lint(&object, context),
+        lint: object
+            .part(&project::LINT, context)
+            .map_or_else(Default::default, |part| lint::lint(&part, context)),
         environments: object
             .list(&project::ENVIRONMENTS, context)
             .into_iter()

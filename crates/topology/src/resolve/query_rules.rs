@@ -4,25 +4,25 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers, RowSource, RuleColumn};
 
-use self::beside::{AFTER, BEFORE};
+use self::anchor::{AFTER, BEFORE};
 use super::object::Object;
 use super::scope::is_client_address;
 use super::values::Read;
-use super::{Known, instances, names};
+use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
 use crate::context::Context;
 use crate::fields::column::{Column, column};
-use crate::fields::{AnyField, Bit, Int, Text, Word, object};
+use crate::fields::{AnyField, Bit, Int, Text, Word, holders, object};
 use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
 use crate::units;
 use crate::view::{Field, View};
 
 object! {
     pub(crate) mod block = "Rules in written order.";
-    AT: Or<WordOr<BlockPlace>> = word_or("at", "Where the block stands; before_all where not given.", &beside::FIELDS)
+    AT: Or<WordOr<BlockPlace>> = word_or("at", "Where the block stands; before_all where not given.", &anchor::FIELDS)
         .or(BlockPlace::BeforeAll);
     RULES: List = list(
-        "rules",
+        holders::RULES,
         "The rules in the order of evaluation.",
         "a list of rules",
         Shaped::Definition("rule"),
@@ -31,7 +31,7 @@ object! {
 }
 
 object! {
-    mod beside = "The object that the block stands beside.";
+    mod anchor = "The object that the block stands beside.";
     BEFORE: Text = filled("before", "In front of the rules of the object at this address.")
         .refers(refers::RULES);
     AFTER: Text = filled("after", "Behind the rules of the object at this address.")
@@ -113,31 +113,35 @@ object! {
 const MAX_COMPARED: usize = 2_000;
 
 /// A block that stands beside an object whose address is not looked up yet.
-struct Unplaced {
+struct Anchored {
     block: OriginId,
     side: fn(OriginId) -> BlockPlace,
     address: String,
     span: Span,
 }
 
-pub(super) fn blocks(section: Option<Field<'_>>, known: &Known, context: &mut Context<'_>) -> Vec<RuleBlock> {
-    let mut unplaced = Vec::new();
+pub(super) fn blocks(
+    section: Option<Field<'_>>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> Vec<RuleBlock> {
+    let mut anchored = Vec::new();
     let read = instances::read_section(section, context, |object, context| {
-        unplaced.extend(unplaced_at(object, context));
-        block(object, known, context)
+        anchored.extend(anchor_of(object, context));
+        block(object, defined, context)
     });
     let mut blocks: Vec<RuleBlock> = read.into_iter().filter_map(|(_, block)| block).collect();
-    place(&mut blocks, &unplaced, context);
+    move_beside(&mut blocks, &anchored, context);
     blocks
 }
 
 /// Looks the addresses up, last, so that a block may stand beside one that is written after it.
-fn place(blocks: &mut [RuleBlock], unplaced: &[Unplaced], context: &mut Context<'_>) {
-    if unplaced.is_empty() {
+fn move_beside(blocks: &mut [RuleBlock], anchored: &[Anchored], context: &mut Context<'_>) {
+    if anchored.is_empty() {
         return;
     }
     let mut wanted: FxHashMap<&str, Option<OriginId>> =
-        unplaced.iter().map(|one| (one.address.as_str(), None)).collect();
+        anchored.iter().map(|one| (one.address.as_str(), None)).collect();
     for id in context.origins.iter() {
         if let Some(found) = wanted.get_mut(context.origins.address(id).as_str()) {
             *found = Some(id);
@@ -146,13 +150,13 @@ fn place(blocks: &mut [RuleBlock], unplaced: &[Unplaced], context: &mut Context<
     let by_origin: FxHashMap<OriginId, usize> = blocks
         .iter()
         .enumerate()
-        .map(|(place, block)| (block.origin, place))
+        .map(|(position, block)| (block.origin, position))
         .collect();
-    for one in unplaced {
+    for one in anchored {
         match wanted.get(one.address.as_str()) {
             Some(Some(target)) => {
-                if let Some(place) = by_origin.get(&one.block) {
-                    blocks[*place].at = (one.side)(*target);
+                if let Some(position) = by_origin.get(&one.block) {
+                    blocks[*position].at = (one.side)(*target);
                 }
             }
             _ => report_unknown(&one.address, one.span, context),
@@ -160,7 +164,7 @@ fn place(blocks: &mut [RuleBlock], unplaced: &[Unplaced], context: &mut Context<
     }
 }
 
-fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unplaced> {
+fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Anchored> {
     let at = object.inside(&block::AT)?;
     if at.has(&BEFORE) && at.has(&AFTER) {
         let message = "a block stands before or after one object";
@@ -184,14 +188,17 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
         Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),
         None => address.to_string(),
     };
-    let placed = [
+    let sections_with_rules = [
         "shard_maps.",
         "read_write_policies.",
         "throttles.",
         "query_rules.",
     ];
     let span = at.span(written);
-    if !placed.iter().any(|section| address.starts_with(section)) {
+    if !sections_with_rules
+        .iter()
+        .any(|section| address.starts_with(section))
+    {
         let message = format!("no rules are made for `{address}`");
         let help = "name a shard map, a policy, a throttle or another block, such as shard_maps.tenants";
         at.push(
@@ -200,7 +207,7 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
         );
         return None;
     }
-    Some(Unplaced {
+    Some(Anchored {
         block: object.origin,
         side,
         address,
@@ -211,7 +218,7 @@ fn unplaced_at(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Unp
 fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
     let message = format!("nothing has the address `{address}`");
     let diagnostic = Diagnostic::error(UNKNOWN_REFERENCE, message).at(span, "");
-    let known: Vec<String> = if context.take_comparisons(MAX_COMPARED) {
+    let candidates: Vec<String> = if context.take_comparisons(MAX_COMPARED) {
         context
             .origins
             .iter()
@@ -221,11 +228,11 @@ fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
     } else {
         Vec::new()
     };
-    let near = did_you_mean(address, known.iter().map(String::as_str));
+    let near = did_you_mean(address, candidates.iter().map(String::as_str));
     context.report.push(diagnostic.did_you_mean(near));
 }
 
-fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<RuleBlock> {
+fn block(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<RuleBlock> {
     object.require_all(&block::FIELDS, context);
     let at = object.get(&block::AT, context);
     let mut rules = Vec::new();
@@ -246,7 +253,7 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
                 origin,
                 environment: object.environment,
             };
-            rules.push(self::rule(&rule, known, context));
+            rules.push(self::rule(&rule, defined, context));
         }
     }
     Some(RuleBlock {
@@ -257,13 +264,13 @@ fn block(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> O
     })
 }
 
-fn rule(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> RawRule {
+fn rule(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> RawRule {
     let rule = RawRule {
         origin: object.origin,
         rule_id: object.get(&rule::RULE_ID, context),
         active: object.get(&rule::ACTIVE, context),
         flag_in: object.get(&rule::FLAG_IN, context),
-        cluster: names::cluster(object, &rule::CLUSTER, known, context),
+        cluster: names::cluster(object, &rule::CLUSTER, defined, context),
         role: object.get(&rule::ROLE, context),
         columns: EngineRule::read(&mut Written { object, context }),
     };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::Node;
 
-use super::object::Object;
+use super::object::{Object, ObjectOrigin};
 use super::values::words_of;
 use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
@@ -172,7 +172,13 @@ impl<'t> Reader<'t> {
             let definition = instances::define(&field, context);
             let mut one = |environment: &Environment, context: &mut Context<'_>| {
                 let name = self.name(&field, environment, context)?;
-                let object = Object::of_field(&field, name, (parent, definition), environment, context);
+                let object = Object::of_field(
+                    &field,
+                    name,
+                    ObjectOrigin { parent, definition },
+                    environment,
+                    context,
+                );
                 read(self, &object, context)
             };
             instances::run(&field.value, &Environment::default(), context, &mut one);
@@ -336,7 +342,7 @@ impl<'t> Reader<'t> {
     ) -> TestSession {
         let user = object.get(&session::USER, context);
         if let Some(user) = &user
-            && self.topology.users.place(user).is_none()
+            && self.topology.users.position(user).is_none()
         {
             self.unknown(
                 "user",
@@ -349,13 +355,13 @@ impl<'t> Reader<'t> {
         }
         let listener = object.get(&session::LISTENER, context);
         if let Some(listener) = &listener
-            && self.topology.listeners.place(listener).is_none()
+            && self.topology.listeners.position(listener).is_none()
         {
-            let known = self.topology.listeners.names();
+            let candidates = self.topology.listeners.names();
             self.unknown(
                 "listener",
                 listener,
-                known,
+                candidates,
                 object.span(&session::LISTENER),
                 object,
                 context,
@@ -378,7 +384,7 @@ impl<'t> Reader<'t> {
         &self,
         kind: &str,
         name: &str,
-        known: impl Iterator<Item = &'n str>,
+        candidates: impl Iterator<Item = &'n str>,
         span: Span,
         object: &Object<'_, '_>,
         context: &mut Context<'_>,
@@ -386,8 +392,8 @@ impl<'t> Reader<'t> {
         if !self.is_whole {
             return;
         }
-        let known: Vec<&str> = known.collect();
-        let diagnostic = names::unknown(kind, name, known.into_iter(), span, context);
+        let candidates: Vec<&str> = candidates.collect();
+        let diagnostic = names::unknown(kind, name, candidates.into_iter(), span, context);
         object.push(diagnostic, context);
     }
 }

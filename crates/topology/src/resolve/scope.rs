@@ -7,7 +7,7 @@ use shardwright_diagnostics::Diagnostic;
 
 use self::scope::*;
 use super::object::Object;
-use super::{Known, names};
+use super::{Defined, names};
 use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
 use crate::context::Context;
 use crate::fields::{AnyField, Declared, Texts, WordList, object};
@@ -93,27 +93,27 @@ const A_DIGEST: &str = "a digest such as \"0x4D7DCFF87DD1A927\"";
 pub(super) fn scope_of(
     object: &Object<'_, '_>,
     field: &dyn AnyField,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Scope {
     object
         .part(field, context)
-        .map_or_else(Scope::default, |part| scope(&part, known, context))
+        .map_or_else(Scope::default, |part| scope(&part, defined, context))
 }
 
 /// A scope that is the object itself.
-pub(super) fn scope(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Scope {
+pub(super) fn scope(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Scope {
     Scope {
-        users: existing(object, [&USERS, &EXCEPT_USERS], "user", &known.users, context),
+        users: existing(object, [&USERS, &EXCEPT_USERS], "user", &defined.users, context),
         schemas: any(object, [&SCHEMAS, &EXCEPT_SCHEMAS], context),
         clusters: existing(
             object,
             [&CLUSTERS, &EXCEPT_CLUSTERS],
             "cluster",
-            &known.clusters,
+            &defined.clusters,
             context,
         ),
-        listener_ports: listener_ports(object, known, context),
+        listener_ports: listener_ports(object, defined, context),
         client_addr: client_addresses(object, &CLIENT_ADDR, context),
         except_client_addr: client_addresses(object, &EXCEPT_CLIENT_ADDR, context),
         statements: statements(object, &STATEMENTS, context),
@@ -166,21 +166,21 @@ fn existing<T>(
     object: &Object<'_, '_>,
     fields: [&Declared<Texts>; 2],
     kind: &str,
-    known: &FxHashMap<Arc<str>, Option<T>>,
+    candidates: &FxHashMap<Arc<str>, Option<T>>,
     context: &mut Context<'_>,
 ) -> Names {
     for field in fields {
         for (span, text) in object.texts(field, context) {
             let pattern = NamePattern::new(text);
             match pattern.exact() {
-                Some(name) if !known.contains_key(name) => {
-                    let known = known.keys().map(|name| &**name);
-                    let diagnostic = names::unknown(kind, name, known, span, context);
+                Some(name) if !candidates.contains_key(name) => {
+                    let candidates = candidates.keys().map(|name| &**name);
+                    let diagnostic = names::unknown(kind, name, candidates, span, context);
                     object.push(diagnostic, context);
                 }
                 None if !context.has_lost_names()
-                    && context.take_comparisons(known.len())
-                    && !known.keys().any(|name| pattern.matches(name)) =>
+                    && context.take_comparisons(candidates.len())
+                    && !candidates.keys().any(|name| pattern.matches(name)) =>
                 {
                     let message = format!("no {kind} matches `{}`", pattern.as_str());
                     object.push(
@@ -196,23 +196,23 @@ fn existing<T>(
 }
 
 /// The ports of the listeners that are meant. Exceptions alone mean all others that are listed.
-fn listener_ports(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Vec<u16> {
+fn listener_ports(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Vec<u16> {
     let fields: [&Declared<Texts>; 2] = [&LISTENERS, &EXCEPT_LISTENERS];
-    let names = existing(object, fields, "listener", &known.listeners, context);
+    let names = existing(object, fields, "listener", &defined.listeners, context);
     if names.is_any() {
         return Vec::new();
     }
-    let meant = known.listeners.iter().filter(|(name, _)| names.contains(name));
+    let meant = defined.listeners.iter().filter(|(name, _)| names.contains(name));
     let mut ports: Vec<u16> = meant.filter_map(|(_, port)| *port).collect();
     ports.sort_unstable();
     // Names without a listener have been reported; what is left must not read as no condition.
     let is_missing = |pattern: &NamePattern| {
         pattern
             .exact()
-            .is_some_and(|name| !known.listeners.contains_key(name))
+            .is_some_and(|name| !defined.listeners.contains_key(name))
     };
     let reported = names.any_of.iter().chain(&names.except).any(is_missing)
-        || known.listeners.values().any(Option::is_none);
+        || defined.listeners.values().any(Option::is_none);
     if ports.is_empty() && !reported {
         let field = fields
             .into_iter()

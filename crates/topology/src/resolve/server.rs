@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 
 use self::server::{HOST, MAX_REPLICATION_LAG, UNTIL};
-use super::cluster::cluster;
 use super::instances;
 use super::object::Object;
 use crate::codes::{BAD_VALUE, DEFINED_TWICE, NOT_TOGETHER, STATE_EXPIRED};
 use crate::context::Context;
 use crate::fields::{AnyField, Count, Declared, Text, int, object};
-use crate::model::{ClusterKind, Server, ServerState, Words};
+use crate::model::{Server, ServerState};
+use crate::view::Field;
 
 object! {
     pub(crate) mod server = "A database server.";
@@ -75,22 +75,19 @@ const fn weight(name: &'static str, says: &'static str) -> Declared<Count> {
     int(name, says, 0, 10_000_000)
 }
 
-pub(super) fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Server> {
-    let Some(field) = object
-        .field(&cluster::SERVERS)
-        .filter(|field| field.value.is_map())
-    else {
-        return Vec::new();
-    };
-    let parent = instances::part_origin(object, &field, context);
-    let kind = object.field(&cluster::TYPE);
-    let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
-    let replicates = matches!(kind, None | Some(ClusterKind::Replication { .. }));
-    let mut places: FxHashMap<(String, u16), Span> = FxHashMap::default();
+/// Reads `servers` of a cluster; of one that replicates, servers may have a limit of lag.
+pub(super) fn servers(
+    cluster: &Object<'_, '_>,
+    field: &Field<'_>,
+    replicates: bool,
+    context: &mut Context<'_>,
+) -> Vec<Server> {
+    let parent = instances::part_origin(cluster, field, context);
+    let mut by_endpoint: FxHashMap<(String, u16), Span> = FxHashMap::default();
     let read = instances::read_all(
         &field.value,
         parent,
-        object.environment,
+        cluster.environment,
         context,
         |object, context| {
             let server = server(object, context)?;
@@ -101,8 +98,8 @@ pub(super) fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec
                     .help("galera and group_replication have `max_transactions_behind`, beside `servers`");
                 object.push(diagnostic, context);
             }
-            let place = (server.host.to_ascii_lowercase(), server.port);
-            if let Some(first) = places.get(&place) {
+            let endpoint = (server.host.to_ascii_lowercase(), server.port);
+            if let Some(first) = by_endpoint.get(&endpoint) {
                 let message = format!(
                     "two servers of the cluster are at {}:{}",
                     server.host, server.port
@@ -114,7 +111,7 @@ pub(super) fn servers(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec
                 };
                 object.push(diagnostic, context);
             }
-            places.entry(place).or_insert(object.span(&HOST));
+            by_endpoint.entry(endpoint).or_insert(object.span(&HOST));
             Some(server)
         },
     );

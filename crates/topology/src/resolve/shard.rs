@@ -9,7 +9,7 @@ use shardwright_documents::Node;
 
 use self::shard::{CLUSTER, KEYS, REMAINDERS, SCHEMA};
 use super::object::Object;
-use super::{Known, names};
+use super::{Defined, names};
 use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
 use crate::context::Context;
 use crate::fields::{AnyField, EXPECTS, object};
@@ -51,10 +51,10 @@ fn remainder_schema() -> Value {
 pub(super) fn shard(
     object: &Object<'_, '_>,
     key: &Key,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Option<Shard> {
-    let cluster = names::cluster(object, &CLUSTER, known, context);
+    let cluster = names::cluster(object, &CLUSTER, defined, context);
     let schema = object.get(&SCHEMA, context);
     if !object.has(&CLUSTER) && !object.has(&SCHEMA) {
         object.error(

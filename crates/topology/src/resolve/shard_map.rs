@@ -10,10 +10,10 @@ use super::object::Object;
 use super::policy::applies_to;
 use super::scope::scope_of;
 use super::values::within;
-use super::{Known, finder, instances, key, names, overrides, partition, shard};
+use super::{Defined, finder, instances, key, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::context::Context;
-use crate::fields::{AnyField, Declared, Or, WordOr, object, shapes};
+use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
     ClusterId, Conflict, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard, ShardMap,
     ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
@@ -44,7 +44,7 @@ object! {
     .or(Conflict::Reject)
     .page("The first is that of `key_from`.");
     SHARDS: Map = map(
-        "shards",
+        holders::SHARDS,
         "The shards by name: which keys each has, and where it is.",
         Shaped::Definition("shard"),
     )
@@ -63,7 +63,7 @@ object! {
     TABLES: Part = part("tables", &tables::FIELDS)
         .page("See views under [Finders](#finders).");
     OVERRIDES: Map = map(
-        "overrides",
+        holders::OVERRIDES,
         "Shards of generators that are placed differently.",
         Shaped::Generated(&overrides::placed::FIELDS),
     )
@@ -136,41 +136,51 @@ struct Unlinked {
 
 pub(super) fn shard_maps(
     section: Option<Field<'_>>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<ShardMap> {
     let read = instances::read_section(section, context, |object, context| {
-        shard_map(object, known, context)
+        shard_map(object, defined, context)
     });
-    let mut places: FxHashMap<Arc<str>, Option<ShardMapId>> = FxHashMap::default();
+    let mut positions: FxHashMap<Arc<str>, Option<ShardMapId>> = FxHashMap::default();
     let mut unlinked = Vec::new();
     for (name, map) in read {
         let id = ShardMapId(u32::try_from(unlinked.len()).unwrap_or(u32::MAX));
-        places.insert(name, map.is_some().then_some(id));
+        positions.insert(name, map.is_some().then_some(id));
         unlinked.extend(map);
     }
-    let mut maps = link(unlinked, &places, context);
+    let mut maps = link(unlinked, &positions, context);
     report_cycles(&mut maps, context);
     maps
 }
 
-fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Unlinked> {
+fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<Unlinked> {
     object.require_all(&shard_map::FIELDS, context);
-    let applies_to = scope_of(object, &shard_map::APPLIES_TO, known, context);
+    let applies_to = scope_of(object, &shard_map::APPLIES_TO, defined, context);
     let logical_schema = object.get(&LOGICAL_SCHEMA, context);
-    let key = key::key(object, context);
+    let part = object.part(&shard_map::KEY, context);
+    let key = part.as_ref().and_then(|part| key::key(part, context));
     let conflict = object.get(&shard_map::CONFLICT, context);
     let unqualified = object.get(&UNQUALIFIED, context);
     let tables = stated_tables(object, context);
-    let missing_key = missing_key(object, known, context);
-    let unknown_key = unknown_key(object, known, context);
+    let missing_key = missing_key(object, defined, context);
+    let unknown_key = unknown_key(object, defined, context);
     let rule_layout = object.get(&shard_map::RULE_LAYOUT, context);
     let otherwise = otherwise(object, context);
     let key = key?;
-    let key_from = finder::finders(object, &key, context);
-    let (shards, complete) = shards(object, &key, known, context);
+    let map_key = finder::MapKey {
+        key: &key,
+        has_logical_schema: object.has(&LOGICAL_SCHEMA),
+    };
+    let key_from = object.field(&shard_map::KEY_FROM);
+    let key_from = key_from.map_or_else(Vec::new, |field| {
+        finder::finders(object, &field, map_key, context)
+    });
+    let (shards, complete) = shards(object, &key, defined, context);
     if complete {
-        partition::check(object, &key, &shards, context);
+        if let Some(part) = &part {
+            partition::check(object, part, &key, &shards, context);
+        }
     }
     check_schemas(object, &shards, context);
     let map = ShardMap {
@@ -196,7 +206,7 @@ fn shard_map(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) 
 fn shards(
     object: &Object<'_, '_>,
     key: &Key,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> (Table<Shard>, bool) {
     let Some(field) = object
@@ -221,18 +231,21 @@ fn shards(
         parent,
         object.environment,
         context,
-        |object, context| shard::shard(object, key, known, context),
+        |object, context| shard::shard(object, key, defined, context),
     );
     let complete = errors_before == context.report.problems.counts().error;
-    let mut places: FxHashMap<Arc<str>, Option<u32>> = FxHashMap::default();
-    places.reserve(read.len());
+    let mut positions: FxHashMap<Arc<str>, Option<u32>> = FxHashMap::default();
+    positions.reserve(read.len());
     let mut shards = Vec::with_capacity(read.len());
     for (name, shard) in read {
-        let place = u32::try_from(shards.len()).unwrap_or(u32::MAX);
-        places.insert(name, shard.is_some().then_some(place));
+        let position = u32::try_from(shards.len()).unwrap_or(u32::MAX);
+        positions.insert(name, shard.is_some().then_some(position));
         shards.extend(shard);
     }
-    overrides::apply(object, &mut shards, &places, known, context);
+    let overridden = object.field(&shard_map::OVERRIDES);
+    if let Some(field) = overridden.filter(|field| field.value.is_map()) {
+        overrides::apply(object, &field, &mut shards, &positions, defined, context);
+    }
     (Table::new(shards), complete)
 }
 
@@ -290,10 +303,10 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
     stated
 }
 
-fn missing_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> MissingKey {
+fn missing_key(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> MissingKey {
     let part = object.part(&shard_map::MISSING_KEY, context);
     let part = part.as_ref();
-    let mut action = |field| action(part, field, MissingAction::Cluster, known, context);
+    let mut action = |field| action(part, field, MissingAction::Cluster, defined, context);
     MissingKey {
         statements: action(&missing_key::STATEMENTS),
         session_setup: action(&missing_key::SESSION_SETUP),
@@ -301,9 +314,9 @@ fn missing_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>
     }
 }
 
-fn unknown_key(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> UnknownKey {
+fn unknown_key(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> UnknownKey {
     let field = &shard_map::UNKNOWN_KEY;
-    action(Some(object), field, UnknownKey::Cluster, known, context)
+    action(Some(object), field, UnknownKey::Cluster, defined, context)
 }
 
 /// A word, or the cluster that is named in its place.
@@ -311,22 +324,22 @@ fn action<T: Words>(
     part: Option<&Object<'_, '_>>,
     field: &Declared<Or<WordOr<T>>>,
     to: impl Fn(ClusterId) -> T,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> T {
     match part.and_then(|part| part.inside(field)) {
         None => within(part, field, context),
         Some(named) => {
-            let cluster = cluster_of(&named, known, context);
+            let cluster = cluster_of(&named, defined, context);
             cluster.map_or_else(|| field.standing(), to)
         }
     }
 }
 
 /// The cluster of `{cluster: NAME}`.
-fn cluster_of(part: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<ClusterId> {
+fn cluster_of(part: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<ClusterId> {
     part.require_all(&sent_to::FIELDS, context);
-    names::cluster(part, &sent_to::CLUSTER, known, context)
+    names::cluster(part, &sent_to::CLUSTER, defined, context)
 }
 
 fn otherwise(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(Arc<str>, Span)> {
@@ -345,17 +358,17 @@ fn otherwise(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<(Arc<
 
 fn link(
     unlinked: Vec<Unlinked>,
-    places: &FxHashMap<Arc<str>, Option<ShardMapId>>,
+    positions: &FxHashMap<Arc<str>, Option<ShardMapId>>,
     context: &mut Context<'_>,
 ) -> Vec<ShardMap> {
     let mut maps = Vec::with_capacity(unlinked.len());
     for Unlinked { mut map, otherwise } in unlinked {
         if let Some((name, span)) = otherwise {
-            match places.get(&name) {
-                Some(place) => map.otherwise = *place,
+            match positions.get(&name) {
+                Some(position) => map.otherwise = *position,
                 None => {
-                    let known = places.keys().map(|name| &**name);
-                    if let Some(diagnostic) = names::unknown("shard map", &name, known, span, context) {
+                    let candidates = positions.keys().map(|name| &**name);
+                    if let Some(diagnostic) = names::unknown("shard map", &name, candidates, span, context) {
                         let diagnostic = context.origins.mark(map.origin, diagnostic);
                         context.report.push_at_cell(diagnostic);
                     }
@@ -374,27 +387,27 @@ fn report_cycles(maps: &mut [ShardMap], context: &mut Context<'_>) {
         let mut path: Vec<usize> = Vec::new();
         let mut on_path: FxHashMap<usize, usize> = FxHashMap::default();
         let mut at = Some(start);
-        while let Some(place) = at.filter(|place| !settled[*place]) {
-            if let Some(entry) = on_path.get(&place) {
+        while let Some(position) = at.filter(|position| !settled[*position]) {
+            if let Some(entry) = on_path.get(&position) {
                 report_cycle(maps, &path[*entry..], context);
-                maps[place].otherwise = None;
+                maps[position].otherwise = None;
                 break;
             }
-            on_path.insert(place, path.len());
-            path.push(place);
-            at = maps[place].otherwise.map(|next| next.0 as usize);
+            on_path.insert(position, path.len());
+            path.push(position);
+            at = maps[position].otherwise.map(|next| next.0 as usize);
         }
-        for place in path {
-            settled[place] = true;
+        for position in path {
+            settled[position] = true;
         }
     }
 }
 
 fn report_cycle(maps: &[ShardMap], cycle: &[usize], context: &mut Context<'_>) {
-    let mut names: Vec<&str> = cycle.iter().map(|place| &*maps[*place].name).collect();
-    names.extend(cycle.first().map(|place| &*maps[*place].name));
-    let place = |place: &usize| context.origins.field(maps[*place].origin, OTHERWISE.name());
-    let mut spans = cycle.iter().map(place);
+    let mut names: Vec<&str> = cycle.iter().map(|position| &*maps[*position].name).collect();
+    names.extend(cycle.first().map(|position| &*maps[*position].name));
+    let position = |position: &usize| context.origins.field(maps[*position].origin, OTHERWISE.name());
+    let mut spans = cycle.iter().map(position);
     let Some(first) = spans.next() else { return };
     let message = format!("`otherwise` leads in a circle: {}", names.join(" → "));
     let diagnostic = Diagnostic::error(OTHERWISE_CYCLE, message).at(first, "");

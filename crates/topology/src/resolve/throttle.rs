@@ -14,7 +14,7 @@ use self::throttle::{DELAY, HOLD, ON_UNKNOWN, REASON, SIGNAL, UNTIL};
 use super::object::Object;
 use super::policy::{applies_to, on_unsupported, reason};
 use super::scope::scope_of;
-use super::{Known, instances};
+use super::{Defined, instances};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
 use crate::context::Context;
 use crate::fields::{AnyField, Duration, Fields, object, shapes};
@@ -126,17 +126,17 @@ fn delay_schema(says: &str) -> Value {
 
 pub(super) fn throttles(
     section: Option<Field<'_>>,
-    known: &Known,
+    defined: &Defined,
     context: &mut Context<'_>,
 ) -> Vec<Throttle> {
     instances::read_each(section, context, |object, context| {
-        throttle(object, known, context)
+        throttle(object, defined, context)
     })
 }
 
-fn throttle(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<Throttle> {
+fn throttle(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<Throttle> {
     object.require_all(&throttle::FIELDS, context);
-    let applies_to = scope_of(object, &throttle::APPLIES_TO, known, context);
+    let applies_to = scope_of(object, &throttle::APPLIES_TO, defined, context);
     let signal = signal(object, context);
     let delay = delay(object, context);
     let max_concurrent = object.get(&throttle::MAX_CONCURRENT, context);

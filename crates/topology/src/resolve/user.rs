@@ -5,7 +5,7 @@ use shardwright_diagnostics::Diagnostic;
 
 use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
-use super::{Known, instances, names};
+use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::context::Context;
 use crate::fields::{AnyField, EXPECTS, object, shapes};
@@ -90,20 +90,24 @@ fn reference_or_literal(says: &str, fields: impl Iterator<Item = (&'static str, 
     ])
 }
 
-pub(super) fn users(section: Option<Field<'_>>, known: &mut Known, context: &mut Context<'_>) -> Vec<User> {
-    let read = instances::read_section(section, context, |object, context| user(object, known, context));
+pub(super) fn users(
+    section: Option<Field<'_>>,
+    defined: &mut Defined,
+    context: &mut Context<'_>,
+) -> Vec<User> {
+    let read = instances::read_section(section, context, |object, context| user(object, defined, context));
     let mut users = Vec::with_capacity(read.len());
     for (name, user) in read {
-        known.users.insert(name, user.as_ref().map(|user| user.origin));
+        defined.users.insert(name, user.as_ref().map(|user| user.origin));
         users.extend(user);
     }
     users
 }
 
-fn user(object: &Object<'_, '_>, known: &Known, context: &mut Context<'_>) -> Option<User> {
+fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<User> {
     object.require_all(&user::FIELDS, context);
     let password = secret(object, &user::PASSWORD, context);
-    let cluster = names::cluster(object, &user::CLUSTER, known, context);
+    let cluster = names::cluster(object, &user::CLUSTER, defined, context);
     let schema = object.get(&user::SCHEMA, context);
     let max_connections = max_connections(object, context);
     let role = object.get(&user::ROLE, context);

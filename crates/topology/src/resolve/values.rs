@@ -12,8 +12,8 @@ use super::object::Object;
 use crate::codes::{BAD_VALUE, UNKNOWN_WORD};
 use crate::context::Context;
 use crate::fields::{
-    AnyField, Bit, Bool, Declared, Defaults, Duration, IdRange, Int, Kind, Number, Or, Text, Texts, Whole,
-    Word, WordList, WordOr,
+    AnyField, Bit, Bool, Declared, Defaults, Duration, FieldKind, IdRange, Int, Number, Or, Text, Texts,
+    Whole, Word, WordList, WordOr,
 };
 use crate::model::Words;
 use crate::structure::{one_of, shown};
@@ -22,7 +22,7 @@ use crate::units;
 use crate::view::Field;
 
 /// A kind of values that a reader takes out of an object.
-pub(super) trait Read: Kind {
+pub(super) trait Read: FieldKind {
     type Value;
 
     /// The value of a field. None where it is wrong, which is reported.
@@ -290,7 +290,7 @@ impl<T: Words> Read for Word<T> {
         let node = field.value.node()?;
         let value = T::of_word(node.as_text()?);
         if value.is_none() {
-            let message = format!("expected {}, found {}", one_of(&known::<T>()), shown(node));
+            let message = format!("expected {}, found {}", one_of(&every_word::<T>()), shown(node));
             object.error(UNKNOWN_WORD, message, node.span, context);
         }
         value
@@ -326,7 +326,7 @@ pub(super) fn words_of<T: Words>(
         match T::of_word(word) {
             Some(value) => values.push(value),
             None => {
-                let message = format!("expected {}, found `{word}`", one_of(&known::<T>()));
+                let message = format!("expected {}, found `{word}`", one_of(&every_word::<T>()));
                 object.error(UNKNOWN_WORD, message, *span, context);
             }
         }
@@ -334,6 +334,6 @@ pub(super) fn words_of<T: Words>(
     values
 }
 
-fn known<T: Words>() -> Vec<String> {
+fn every_word<T: Words>() -> Vec<String> {
     T::words().into_iter().map(ToOwned::to_owned).collect()
 }

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use shardwright_diagnostics::Sources;
 
-use super::sink::{Kind, Origin, Place, Scalar, Sink, Slot, place};
+use super::sink::{Collection, Origin, Scalar, Sink, Slot, Source, file_and_line};
 
 /// Writes values.
 pub(super) struct Values<W> {
     out: W,
     /// What is open, and whether something stands in it.
-    open: Vec<(Kind, bool)>,
+    open: Vec<(Collection, bool)>,
 }
 
 impl<W: Write> Values<W> {
@@ -37,12 +37,12 @@ impl<W: Write> Values<W> {
 }
 
 impl<W: Write> Sink for Values<W> {
-    fn begin(&mut self, kind: Kind, slot: Slot<'_>, _: &str, _: Option<&Origin>) -> io::Result<()> {
+    fn begin(&mut self, kind: Collection, slot: Slot<'_>, _: &str, _: Option<&Origin>) -> io::Result<()> {
         self.lead(slot)?;
         self.open.push((kind, false));
         self.out.write_all(match kind {
-            Kind::Mapping => b"{",
-            Kind::List => b"[",
+            Collection::Mapping => b"{",
+            Collection::List => b"[",
         })
     }
 
@@ -54,8 +54,8 @@ impl<W: Write> Sink for Values<W> {
             write!(self.out, "\n{:width$}", "", width = 2 * (self.open.len() + 1))?;
         }
         self.out.write_all(match kind {
-            Kind::Mapping => b"}",
-            Kind::List => b"]",
+            Collection::Mapping => b"}",
+            Collection::List => b"]",
         })
     }
 
@@ -117,10 +117,10 @@ impl<'s, W: Write> Origins<'s, W> {
     }
 
     fn data(&self, origin: &Origin) -> Value {
-        let mut data = match origin.place {
-            Place::Default => json!({ "default": true }),
-            Place::Option => json!({ "option": "--var" }),
-            Place::File(span) => json!({
+        let mut data = match origin.source {
+            Source::Default => json!({ "default": true }),
+            Source::Option => json!({ "option": "--var" }),
+            Source::File(span) => json!({
                 "file": self.sources.path(span.file),
                 "line": self.sources.position(span).line,
             }),
@@ -128,7 +128,7 @@ impl<'s, W: Write> Origins<'s, W> {
         if let Some(instance) = &origin.instance {
             data["instance"] = (*instance.text).into();
             if let Some(cell) = instance.cell {
-                data["cell"] = place(cell, self.sources).into();
+                data["cell"] = file_and_line(cell, self.sources).into();
             }
         }
         for (variable, source) in &origin.variables {
@@ -139,7 +139,13 @@ impl<'s, W: Write> Origins<'s, W> {
 }
 
 impl<W: Write> Sink for Origins<'_, W> {
-    fn begin(&mut self, _: Kind, _: Slot<'_>, address: &str, origin: Option<&Origin>) -> io::Result<()> {
+    fn begin(
+        &mut self,
+        _: Collection,
+        _: Slot<'_>,
+        address: &str,
+        origin: Option<&Origin>,
+    ) -> io::Result<()> {
         origin.map_or(Ok(()), |origin| self.one(address, origin))
     }
 

@@ -5,7 +5,7 @@
 
 mod json;
 mod sink;
-mod walk;
+mod traversal;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -14,14 +14,15 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::Sources;
 
-use self::sink::{Origin, Place, Sink, Slot};
-use self::walk::Walk;
+use self::sink::{Origin, Sink, Slot, Source};
+use self::traversal::Traversal;
 use crate::environment::Environment;
 use crate::fields::AnyField;
 use crate::layers::{Checkers, Documents, Layers, overlay};
-use crate::report::Report;
+use crate::reporter::Reporter;
 use crate::resolve::root::VARIABLES;
-use crate::schema::{self, Shape};
+use crate::schema;
+use crate::shape::Shape;
 use crate::variables::declared;
 use crate::view::Field;
 
@@ -55,7 +56,7 @@ pub fn write<'o>(
     only: &'o [String],
     out: &mut dyn Write,
 ) -> io::Result<Vec<&'o str>> {
-    let mut report = Report::default();
+    let mut report = Reporter::default();
     let checkers = Checkers::new();
     let overlay = overlay(documents, &checkers, sources, &mut report);
     let shown = Shown {
@@ -65,16 +66,16 @@ pub fn write<'o>(
         only,
     };
     let met = match form {
-        Form::Yaml => shown.walk(&mut yaml::Yaml::new(&mut *out, sources))?,
+        Form::Yaml => shown.write_to(&mut yaml::Yaml::new(&mut *out, sources))?,
         Form::Json => {
             let name = match part {
                 Part::Topology => "topology",
                 Part::Project => "project",
             };
             write!(out, "{{\n  \"{name}\": ")?;
-            shown.walk(&mut json::Values::new(&mut *out))?;
+            shown.write_to(&mut json::Values::new(&mut *out))?;
             write!(out, ",\n  \"origins\": {{")?;
-            let met = shown.walk(&mut json::Origins::new(&mut *out, sources))?;
+            let met = shown.write_to(&mut json::Origins::new(&mut *out, sources))?;
             write!(out, "\n  }}\n}}\n")?;
             met
         }
@@ -91,13 +92,13 @@ struct Shown<'s> {
 }
 
 impl Shown<'_> {
-    /// Tells `sink` everything; gives which of the addresses were met.
-    fn walk(&self, sink: &mut dyn Sink) -> io::Result<Vec<bool>> {
+    /// Gives `sink` every value; gives back which of the addresses were met.
+    fn write_to(&self, sink: &mut dyn Sink) -> io::Result<Vec<bool>> {
         let layers = &self.layers;
         let tables = layers.documents.tables.clone();
-        let mut context = layers.context(self.sources, Report::default(), tables);
+        let mut context = layers.context(self.sources, Reporter::default(), tables);
         let variables = self.variables();
-        let mut walk = Walk {
+        let mut traversal = Traversal {
             sink,
             only: self.only,
             met: vec![false; self.only.len()],
@@ -110,7 +111,7 @@ impl Shown<'_> {
         };
         let environment = Environment::default();
         if let Some(view) = view {
-            walk.value(
+            traversal.value(
                 Slot::Root,
                 &view,
                 Some(Shape::root(&schema)),
@@ -118,7 +119,7 @@ impl Shown<'_> {
                 &mut context,
             )?;
         }
-        Ok(walk.met)
+        Ok(traversal.met)
     }
 
     /// Where each variable has its value from, as data and in words.
@@ -137,9 +138,9 @@ impl Shown<'_> {
                 .get(declared::DEFAULT.name())
                 .and_then(|field| field.value.node());
             let place = match given.or(default) {
-                _ if layers.documents.options.variables.contains_key(&name) => Place::Option,
-                Some(node) => Place::File(node.span),
-                None => Place::Default,
+                _ if layers.documents.options.variables.contains_key(&name) => Source::Option,
+                Some(node) => Source::File(node.span),
+                None => Source::Default,
             };
             let origin = Origin::of(place);
             let text = origin.text(self.sources).into();

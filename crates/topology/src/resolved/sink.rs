@@ -1,4 +1,4 @@
-//! What a walk over resolved values is told to: values in order, each with its origin.
+//! What takes resolved values, in order and each with its origin.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::model::Instance;
 /// Where a value comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Origin {
-    pub(crate) place: Place,
+    pub(crate) source: Source,
     /// The generator instance, such as `n=137`.
     pub(crate) instance: Option<Arc<Instance>>,
     /// Variables in it, each with where its value comes from.
@@ -19,7 +19,7 @@ pub(crate) struct Origin {
 
 /// Where a value is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Source {
     /// Nowhere: it holds where nothing is written.
     #[default]
     Default,
@@ -30,9 +30,9 @@ pub(crate) enum Place {
 }
 
 impl Origin {
-    pub(crate) const fn of(place: Place) -> Self {
+    pub(crate) const fn of(source: Source) -> Self {
         Self {
-            place,
+            source,
             instance: None,
             variables: Vec::new(),
         }
@@ -40,16 +40,16 @@ impl Origin {
 
     /// `topology/shop.yaml:7, n=137, region from --var`.
     pub(crate) fn text(&self, sources: &Sources) -> String {
-        let mut text = match self.place {
-            Place::Default => "default".to_owned(),
-            Place::File(span) => place(span, sources),
-            Place::Option => "--var".to_owned(),
+        let mut text = match self.source {
+            Source::Default => "default".to_owned(),
+            Source::File(span) => file_and_line(span, sources),
+            Source::Option => "--var".to_owned(),
         };
         if let Some(instance) = &self.instance {
             text.push_str(", ");
             text.push_str(&instance.text);
             if let Some(cell) = instance.cell {
-                text.push_str(&format!(" from {}", place(cell, sources)));
+                text.push_str(&format!(" from {}", file_and_line(cell, sources)));
             }
         }
         for (variable, source) in &self.variables {
@@ -60,7 +60,7 @@ impl Origin {
 }
 
 /// `topology/shop.yaml:7`
-pub(crate) fn place(span: Span, sources: &Sources) -> String {
+pub(crate) fn file_and_line(span: Span, sources: &Sources) -> String {
     format!("{}:{}", sources.path(span.file), sources.position(span).line)
 }
 
@@ -87,8 +87,13 @@ pub(crate) enum Slot<'k> {
 /// Takes values in order. `address` is that of the value.
 pub(crate) trait Sink {
     /// A mapping or a list begins; an object has an origin of its own.
-    fn begin(&mut self, kind: Kind, slot: Slot<'_>, address: &str, origin: Option<&Origin>)
-    -> io::Result<()>;
+    fn begin(
+        &mut self,
+        kind: Collection,
+        slot: Slot<'_>,
+        address: &str,
+        origin: Option<&Origin>,
+    ) -> io::Result<()>;
     /// The mapping or list that began last ends.
     fn end(&mut self) -> io::Result<()>;
     /// One value.
@@ -105,7 +110,7 @@ pub(crate) trait Sink {
 
 /// What holds other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Collection {
     Mapping,
     List,
 }

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use shardwright_diagnostics::Sources;
 use shardwright_documents::spelled;
 
-use super::sink::{Kind, Origin, Scalar, Sink, Slot};
+use super::sink::{Collection, Origin, Scalar, Sink, Slot};
 
 /// A mapping or list that is being written.
 struct Open {
-    kind: Kind,
+    kind: Collection,
     /// What stands in front of its first line, and of the others.
     first: String,
     rest: String,
@@ -63,7 +63,13 @@ impl<'s, W: Write> Yaml<'s, W> {
 }
 
 impl<W: Write> Sink for Yaml<'_, W> {
-    fn begin(&mut self, kind: Kind, slot: Slot<'_>, _: &str, origin: Option<&Origin>) -> io::Result<()> {
+    fn begin(
+        &mut self,
+        kind: Collection,
+        slot: Slot<'_>,
+        _: &str,
+        origin: Option<&Origin>,
+    ) -> io::Result<()> {
         let indent = |open: &Open| open.rest.len();
         let indent = self.open.last().map_or(0, indent);
         let comment = self.comment(origin);
@@ -95,8 +101,8 @@ impl<W: Write> Sink for Yaml<'_, W> {
             return Ok(());
         }
         let nothing = match open.kind {
-            Kind::Mapping => "{}",
-            Kind::List => "[]",
+            Collection::Mapping => "{}",
+            Collection::List => "[]",
         };
         match open.head {
             Some((line, comment)) => writeln!(self.out, "{line} {nothing}{comment}"),

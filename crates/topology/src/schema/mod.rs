@@ -4,16 +4,13 @@
 //! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
 
 mod render;
-mod shape;
 mod tables;
 
 use serde_json::{Value, json};
 
 use crate::fields::shapes::mapping;
-pub(crate) use crate::fields::{EXPECTS, WHERE};
 use crate::generate;
 use crate::resolve;
-pub(crate) use shape::Shape;
 pub use tables::fill as fill_tables;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";

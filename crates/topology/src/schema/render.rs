@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{EXPECTS, WHERE};
 use crate::fields::INTERNAL;
+use crate::fields::{EXPECTS, WHERE};
 
 /// Takes out what only we read.
 pub(super) fn without_internal(schema: &mut Value) {

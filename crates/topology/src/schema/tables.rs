@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{EXPECTS, Shape, WHERE};
 use crate::fields::{ABSENT, FOR_EACH, NEEDED, PAGE};
+use crate::fields::{EXPECTS, WHERE};
+use crate::shape::Shape;
 
 const BEGIN: &str = "<!-- fields:";
 /// Kinds of files besides those of the topology.
@@ -24,20 +25,20 @@ const UNITS: &str = " A whole number with its unit: ms, s, m, h or d.";
 /// # Errors
 /// A place that the schemas do not have, or one without its end.
 pub fn fill(page: &str) -> Result<String, String> {
-    let places: Vec<&str> = page
+    let headings: Vec<&str> = page
         .split(BEGIN)
         .skip(1)
         .filter_map(|rest| Some(rest.split_once(MARK)?.0.trim()))
         .collect();
     let mut filled = String::new();
     let mut rest = page;
-    for place in &places {
-        let broken = || format!("`{place}` has no `{END}`");
+    for heading in &headings {
+        let broken = || format!("`{heading}` has no `{END}`");
         let (before, after) = rest.split_once(BEGIN).ok_or_else(broken)?;
         let (_, after) = after.split_once(END).ok_or_else(broken)?;
         filled.push_str(&format!(
-            "{before}{BEGIN} {place}{MARK}{}{END}",
-            table(place, &places)?
+            "{before}{BEGIN} {heading}{MARK}{}{END}",
+            table(heading, &headings)?
         ));
         rest = after;
     }
@@ -46,11 +47,11 @@ pub fn fill(page: &str) -> Result<String, String> {
 }
 
 /// The table of the object at a place. Objects inside it that have no table on the page are listed in this one.
-fn table(place: &str, others: &[&str]) -> Result<String, String> {
-    let (file, path) = match place.split_once(' ') {
+fn table(heading: &str, others: &[&str]) -> Result<String, String> {
+    let (file, path) = match heading.split_once(' ') {
         Some((file, path)) => (file, path),
-        None if FILES.contains(&place) => (place, ""),
-        None => ("", place),
+        None if FILES.contains(&heading) => (heading, ""),
+        None => ("", heading),
     };
     let schema = match file {
         "project" => super::bare_project(),
@@ -58,7 +59,7 @@ fn table(place: &str, others: &[&str]) -> Result<String, String> {
         "environment" => super::bare_environment(),
         _ => super::bare_topology(),
     };
-    let unknown = || format!("the schemas have no object at `{place}`");
+    let unknown = || format!("the schemas have no object at `{heading}`");
     let mut shape = Shape::root(&schema);
     for step in path.split('.').filter(|step| !step.is_empty()) {
         shape = match step {
@@ -69,25 +70,25 @@ fn table(place: &str, others: &[&str]) -> Result<String, String> {
         .ok_or_else(unknown)?;
     }
     let mut rows = HEAD.to_owned();
-    add_rows(shape, place, "", others, &mut rows).ok_or_else(unknown)?;
+    add_rows(shape, heading, "", others, &mut rows).ok_or_else(unknown)?;
     Ok(rows)
 }
 
-fn add_rows(shape: Shape<'_>, place: &str, prefix: &str, others: &[&str], rows: &mut String) -> Option<()> {
+fn add_rows(shape: Shape<'_>, heading: &str, prefix: &str, others: &[&str], rows: &mut String) -> Option<()> {
     for (name, property) in shape.properties()? {
         if name == FOR_EACH || name.starts_with("except_") {
             continue;
         }
         let inner = property.get("properties").and_then(Value::as_object);
-        let has_table = |place: &str| others.iter().any(|other| other.starts_with(place));
-        let dot = if FILES.contains(&place) { " " } else { "." };
-        let inner_place = format!("{place}{dot}{name}");
+        let has_table = |heading: &str| others.iter().any(|other| other.starts_with(heading));
+        let dot = if FILES.contains(&heading) { " " } else { "." };
+        let inner_path = format!("{heading}{dot}{name}");
         let (says, absent) = (says(property), absent(property));
         rows.push_str(&format!("| `{prefix}{name}` | {says} | {absent} |\n"));
-        if inner.is_some_and(|inner| !inner.is_empty()) && !has_table(&inner_place) {
+        if inner.is_some_and(|inner| !inner.is_empty()) && !has_table(&inner_path) {
             add_rows(
                 shape.key(name)?,
-                &inner_place,
+                &inner_path,
                 &format!("{prefix}{name}."),
                 others,
                 rows,
@@ -123,12 +124,12 @@ fn says(property: &Value) -> String {
 
 /// The words that a field may be, and the keys of the object that may stand in their place.
 fn words(property: &Value) -> Vec<String> {
-    let beside = |branch: &str, key: &str| property.get(branch)?.get(key);
-    let words = property.get("enum").or_else(|| beside("else", "enum"));
+    let of_branch = |branch: &str, key: &str| property.get(branch)?.get(key);
+    let words = property.get("enum").or_else(|| of_branch("else", "enum"));
     let Some(words) = words.and_then(Value::as_array) else {
         return Vec::new();
     };
-    let keys = beside("then", "properties").and_then(Value::as_object);
+    let keys = of_branch("then", "properties").and_then(Value::as_object);
     let keys = keys.filter(|keys| keys.len() <= MAX_KEYS);
     let keys = keys.into_iter().flat_map(Map::keys);
     let keys = keys.map(|key| format!("`{{{key}: …}}`"));

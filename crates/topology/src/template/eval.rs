@@ -226,7 +226,14 @@ mod tests {
 
     #[test]
     fn a_key_is_taken_out_of_its_surroundings() {
-        let around = |text| around_key(text, &Names).map_err(|error| error.fault.to_string());
+        let around = |text| -> Result<(String, Option<u8>, String), String> {
+            let template = around_key(text, &Names).map_err(|error| error.fault.to_string())?;
+            Ok((
+                template.prefix.to_string(),
+                template.width,
+                template.suffix.to_string(),
+            ))
+        };
         assert_eq!(
             around("t_$(key:03)_$(n)"),
             Ok(("t_".into(), Some(3), "_17".into()))

@@ -4,6 +4,7 @@ mod error;
 mod eval;
 mod parse;
 
+use shardwright_vocabulary::KeyTemplate;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -206,24 +207,21 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace("$(", "$$(")
 }
 
-/// A text around one `$(key)`: its prefix, width and suffix, other names expanded.
+/// A text around one `$(key)`, other names expanded.
 ///
 /// # Errors
 /// The first thing wrong in it; a text without the key or with two of them.
-pub(crate) fn around_key(
-    text: &str,
-    lookup: &impl Lookup,
-) -> Result<(String, Option<u8>, String), TemplateError> {
+pub(crate) fn around_key(text: &str, lookup: &impl Lookup) -> Result<KeyTemplate, TemplateError> {
     let template = Template::parse(text)?;
     let is_key = |part: &Part<'_>| matches!(part, Part::Expression { expression: Expression::Name { name, .. }, .. } if &**name == "key");
     let whole = 0..text.len();
-    let Some(place) = template.parts.iter().position(is_key) else {
+    let Some(position) = template.parts.iter().position(is_key) else {
         return Err(TemplateError {
             at: whole,
             fault: Fault::NoKey,
         });
     };
-    let (before, rest) = template.parts.split_at(place);
+    let (before, rest) = template.parts.split_at(position);
     let Some((Part::Expression { format, .. }, after)) = rest.split_first() else {
         return Err(TemplateError {
             at: whole,
@@ -242,5 +240,9 @@ pub(crate) fn around_key(
         }
         .expand(lookup)
     };
-    Ok((expand(before)?, format.map(|format| format.width), expand(after)?))
+    Ok(KeyTemplate {
+        prefix: expand(before)?.into(),
+        width: format.map(|format| format.width),
+        suffix: expand(after)?.into(),
+    })
 }

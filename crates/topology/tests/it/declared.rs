@@ -17,7 +17,7 @@ const GETTERS: [&str; 7] = [
 const OF_ENGINE: &str = "attributes.get(\"flagOUTs\")";
 
 /// Sources that read JSON Schemas and expressions, and the symbols, which know names by what they mean.
-const NOT_READERS: [&str; 4] = ["schema", "structure.rs", "symbols", "template"];
+const NOT_READERS: [&str; 5] = ["schema", "shape.rs", "structure.rs", "symbols", "template"];
 
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).expect("the folder is there") {

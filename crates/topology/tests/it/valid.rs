@@ -60,7 +60,7 @@ fn the_supported_part_of_the_language_resolves_without_problems() {
     pay Replication { read_only_check: ReadOnly } pxc1.db:3306 pxc2.db:3306 pxc3.db:3306
     tenants: 200 shards, Key { name: "tenant", kind: Integer, domain: [KeyRange { first: 1, last: 200 }], placement: Value }, [Comment { word: "tenant", form: Pairs }, Schema { template: KeyTemplate { prefix: "tenant_", width: Some(3), suffix: "" } }]
     continents: 3 shards, Key { name: "continent", kind: Text, domain: [], placement: Value }, [Comment { word: "continent", form: Pairs }, Column { column: "Continent", in_shards: Absent }]
-    accounts: 512 shards, Key { name: "account", kind: Integer, domain: [], placement: Value }, [Schema(KeyTemplate { prefix: "acct_", width: Some(4), suffix: "" })]
+    accounts: 512 shards, Key { name: "account", kind: Integer, domain: [], placement: Value }, [Schema { template: KeyTemplate { prefix: "acct_", width: Some(4), suffix: "" } }]
     "#);
 }
 

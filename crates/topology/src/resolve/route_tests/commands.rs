@@ -57,10 +57,10 @@ impl Prepared {
         let name = object.get(&EXECUTE, context)?;
         let values = Self::values(object, context);
         let Some(query) = self.statements.get(&name).cloned() else {
-            let known: Vec<&str> = self.statements.keys().map(|name| &**name).collect();
+            let candidates: Vec<&str> = self.statements.keys().map(|name| &**name).collect();
             let kind = "statement that a step before prepared";
             let span = object.span(&EXECUTE);
-            let diagnostic = names::unknown(kind, &name, known.into_iter(), span, context);
+            let diagnostic = names::unknown(kind, &name, candidates.into_iter(), span, context);
             object.push(diagnostic, context);
             return None;
         };

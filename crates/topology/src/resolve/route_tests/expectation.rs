@@ -104,7 +104,7 @@ impl Reader<'_> {
         context: &mut Context<'_>,
     ) -> Option<Arc<str>> {
         let name = object.get(field, context)?;
-        if self.topology.clusters.place(&name).is_none() {
+        if self.topology.clusters.position(&name).is_none() {
             let names = self.topology.clusters.names();
             self.unknown("cluster", &name, names, object.span(field), object, context);
         }
@@ -148,7 +148,7 @@ impl Reader<'_> {
         object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> bool {
-        let Some(known) = self.topology.shard_maps.get_named(map) else {
+        let Some(shard_map) = self.topology.shard_maps.get_named(map) else {
             self.unknown(
                 "shard map",
                 map,
@@ -159,9 +159,9 @@ impl Reader<'_> {
             );
             return !self.is_whole;
         };
-        if known.shards.place(shard).is_none() {
+        if shard_map.shards.position(shard).is_none() {
             let kind = format!("shard of shard map `{map}`");
-            self.unknown(&kind, shard, known.shards.names(), span, object, context);
+            self.unknown(&kind, shard, shard_map.shards.names(), span, object, context);
         }
         true
     }
@@ -186,9 +186,9 @@ impl Reader<'_> {
         if !addresses.contains(&*address) {
             let near = (addresses.len() <= 10_000)
                 .then(|| {
-                    let mut known: Vec<&str> = addresses.iter().map(String::as_str).collect();
-                    known.sort_unstable();
-                    did_you_mean(&address, known).map(ToOwned::to_owned)
+                    let mut candidates: Vec<&str> = addresses.iter().map(String::as_str).collect();
+                    candidates.sort_unstable();
+                    did_you_mean(&address, candidates).map(ToOwned::to_owned)
                 })
                 .flatten();
             let diagnostic =

@@ -108,9 +108,9 @@ impl Reader<'_> {
     fn domain(&self, object: &Object<'_, '_>, context: &mut Context<'_>) -> PropertyDomain {
         let users = object.texts(&domain::USERS, context);
         for (span, user) in &users {
-            if self.topology.users.place(user).is_none() {
-                let known = self.topology.users.names();
-                self.unknown("user", user, known, *span, object, context);
+            if self.topology.users.position(user).is_none() {
+                let candidates = self.topology.users.names();
+                self.unknown("user", user, candidates, *span, object, context);
             }
         }
         for field in [&domain::USERS, &domain::SCHEMAS, &domain::STATEMENTS] {
@@ -126,11 +126,11 @@ impl Reader<'_> {
         if let Some(map) = &map
             && self.topology.shard_maps.get_named(map).is_none()
         {
-            let known = self.topology.shard_maps.names();
+            let candidates = self.topology.shard_maps.names();
             self.unknown(
                 "shard map",
                 map,
-                known,
+                candidates,
                 object.span(&domain::MAP),
                 object,
                 context,

@@ -2,6 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_diagnostics::{Code, Diagnostic, FileId, Label, Problems, Severity, Span};
+use shardwright_documents::Node;
+
+use crate::codes::YAML_1_1;
 
 /// Problems, each instance of a generator counted, after which nothing more is looked at: a mistake in a generator
 /// of a million objects is understood long before.
@@ -9,11 +12,11 @@ const MAX_REPORTED: usize = 100_000;
 
 /// The problems of a load.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct Reporter {
     pub(crate) problems: Problems,
     flagged: FxHashSet<Span>,
     /// Problems of generator instances by kind and place: what the first instance said.
-    templates: FxHashMap<(Code, Span), Said>,
+    templates: FxHashMap<(Code, Span), FirstWords>,
     reported: usize,
     /// Files that instances are made from, and places whose text depends on the instance.
     data_files: FxHashSet<FileId>,
@@ -24,12 +27,12 @@ pub(crate) struct Report {
 
 /// What the first instance with a problem of one kind at one place said; the rest are counted with it.
 #[derive(Debug)]
-struct Said {
+struct FirstWords {
     instance: String,
     messages: Vec<String>,
 }
 
-impl Report {
+impl Reporter {
     pub(crate) fn set_project_file(&mut self, file: FileId) {
         self.project_file = Some(file);
     }
@@ -55,7 +58,7 @@ impl Report {
         if depends {
             return self.push_at_cell(diagnostic);
         }
-        self.push_at_place(diagnostic);
+        self.push_unless_flagged(diagnostic);
     }
 
     /// Adds a problem of the values of an instance: at the cell that it was made from, if it was made from data.
@@ -76,10 +79,10 @@ impl Report {
             };
             diagnostic.secondary[cell].text = used;
         }
-        self.push_at_place(diagnostic);
+        self.push_unless_flagged(diagnostic);
     }
 
-    fn push_at_place(&mut self, diagnostic: Diagnostic) {
+    fn push_unless_flagged(&mut self, diagnostic: Diagnostic) {
         let known = diagnostic
             .primary
             .as_ref()
@@ -130,15 +133,15 @@ impl Report {
         let key = (diagnostic.code, label.span);
         match self.templates.get_mut(&key) {
             None => {
-                let said = Said {
+                let first = FirstWords {
                     instance: instance.clone(),
                     messages: vec![diagnostic.message.clone()],
                 };
-                self.templates.insert(key, said);
+                self.templates.insert(key, first);
             }
-            Some(said) if said.messages.contains(&diagnostic.message) => {}
-            Some(said) if said.instance == *instance => said.messages.push(diagnostic.message.clone()),
-            Some(said) => diagnostic.message.clone_from(&said.messages[0]),
+            Some(first) if first.messages.contains(&diagnostic.message) => {}
+            Some(first) if first.instance == *instance => first.messages.push(diagnostic.message.clone()),
+            Some(first) => diagnostic.message.clone_from(&first.messages[0]),
         }
     }
 
@@ -155,4 +158,14 @@ impl Report {
         }
         self.problems.push(diagnostic);
     }
+}
+
+/// The warning of an unquoted word that means something else to other YAML tools.
+pub(crate) fn yaml_1_1_warning(node: &Node) -> Option<Diagnostic> {
+    let reading = node.yaml_1_1_reading()?;
+    let raw = node.raw()?;
+    let diagnostic = Diagnostic::warning(YAML_1_1, format!("YAML 1.1 tools read `{raw}` as {reading}"))
+        .at(node.span, "")
+        .help(format!("put it in quotes: \"{raw}\""));
+    Some(diagnostic)
 }

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use shardwright_documents::{Node, Value as Written};
 
-use super::sink::{Kind, Origin, Place, Scalar, Sink, Slot};
+use super::sink::{Collection, Origin, Scalar, Sink, Slot, Source};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::fields::{AnyField, FOR_EACH};
 use crate::model::Words;
+use crate::objects::instances;
 use crate::resolve::overrides::placed::REASON;
 use crate::resolve::root::VARIABLES;
 use crate::resolve::shard_map::shard_map::{OVERRIDES, SHARDS};
-use crate::schema::Shape;
 use crate::secrets::is_secret;
+use crate::shape::Shape;
 use crate::template::{Value as VariableValue, escaped, is_template};
 use crate::variables::{Type, declared};
 use crate::view::{Field, View};
-use crate::walk::instances;
 
 /// What stands in the place of a secret that is written in the clear.
 const CONCEALED: &str = "(concealed)";
 
 /// One walk over a tree.
-pub(super) struct Walk<'w> {
+pub(super) struct Traversal<'w> {
     pub(super) sink: &'w mut dyn Sink,
     /// Addresses that are shown, with what stands around and below them; all where there are none.
     pub(super) only: &'w [String],
@@ -43,7 +43,7 @@ struct Bound<'a> {
     environment: Environment,
 }
 
-impl Walk<'_> {
+impl Traversal<'_> {
     /// The value of `slot` at the current address.
     pub(super) fn value<'a>(
         &mut self,
@@ -54,7 +54,7 @@ impl Walk<'_> {
         context: &mut Context<'_>,
     ) -> io::Result<()> {
         if view.is_map() {
-            self.sink.begin(Kind::Mapping, slot, &self.address, None)?;
+            self.sink.begin(Collection::Mapping, slot, &self.address, None)?;
             match shape.filter(|shape| shape.holds_objects()) {
                 Some(shape) => self.objects(view, shape, &BTreeMap::new(), environment, context)?,
                 None => {
@@ -91,7 +91,7 @@ impl Walk<'_> {
             let values: Vec<Scalar> = items.iter().map(scalar).collect();
             return self.sink.scalars(slot, &self.address, &values, &origin);
         }
-        self.sink.begin(Kind::List, slot, &self.address, None)?;
+        self.sink.begin(Collection::List, slot, &self.address, None)?;
         for (index, item) in items.iter().enumerate() {
             let end = self.enter(&format!("[{index}]"));
             self.value(Slot::Item, &View::of(item), shape, environment, context)?;
@@ -122,7 +122,7 @@ impl Walk<'_> {
                 match shape.filter(|shape| key == SHARDS.name() && shape.holds_objects()) {
                     Some(shape) => {
                         self.sink
-                            .begin(Kind::Mapping, Slot::Key(key), &self.address, None)?;
+                            .begin(Collection::Mapping, Slot::Key(key), &self.address, None)?;
                         self.objects(&field.value, shape, &overrides, environment, context)?;
                         self.sink.end()?;
                     }
@@ -182,7 +182,7 @@ impl Walk<'_> {
         let word = match default {
             Value::Object(_) => {
                 self.sink
-                    .begin(Kind::Mapping, Slot::Key(key), &self.address, None)?;
+                    .begin(Collection::Mapping, Slot::Key(key), &self.address, None)?;
                 if let Some(properties) = shape.properties() {
                     self.defaults(properties, shape, |_| None)?;
                 }
@@ -213,11 +213,11 @@ impl Walk<'_> {
                 let field = &instance.field;
                 let origin = Origin {
                     instance: instance.environment.instance().cloned(),
-                    ..Origin::of(Place::File(field.key.span))
+                    ..Origin::of(Source::File(field.key.span))
                 };
                 let slot = Slot::Key(&instance.name);
                 self.sink
-                    .begin(Kind::Mapping, slot, &self.address, Some(&origin))?;
+                    .begin(Collection::Mapping, slot, &self.address, Some(&origin))?;
                 let mut fields = bind(field.value.fields(), instance.environment);
                 for over in overrides.get(&*instance.name).into_iter().flatten() {
                     let key = &over.field.key.text;
@@ -234,8 +234,12 @@ impl Walk<'_> {
 
     /// Variables, each with the value that it has as its default.
     fn variable_values(&mut self, view: &View<'_>, context: &Context<'_>) -> io::Result<()> {
-        self.sink
-            .begin(Kind::Mapping, Slot::Key(VARIABLES.name()), &self.address, None)?;
+        self.sink.begin(
+            Collection::Mapping,
+            Slot::Key(VARIABLES.name()),
+            &self.address,
+            None,
+        )?;
         for field in view.fields() {
             let name = &*field.key.text;
             let (Some(Some(value)), Some((origin, _))) =
@@ -245,9 +249,9 @@ impl Walk<'_> {
             };
             let end = self.enter_key(name);
             if self.is_shown() {
-                let place = Origin::of(Place::File(field.key.span));
+                let place = Origin::of(Source::File(field.key.span));
                 self.sink
-                    .begin(Kind::Mapping, Slot::Key(name), &self.address, Some(&place))?;
+                    .begin(Collection::Mapping, Slot::Key(name), &self.address, Some(&place))?;
                 let text = |text: &str| Scalar::Text {
                     text: text.to_owned(),
                     template: text.to_owned(),
@@ -262,7 +266,7 @@ impl Walk<'_> {
                     .get(declared::TYPE.name())
                     .and_then(|field| field.value.node())
                 {
-                    Some(node) => Origin::of(Place::File(node.span)),
+                    Some(node) => Origin::of(Source::File(node.span)),
                     None => Origin::default(),
                 };
                 for (key, value, origin) in [
@@ -410,7 +414,7 @@ fn overrides<'a>(
 fn written(node: &Node, environment: &Environment) -> Origin {
     Origin {
         instance: environment.instance().cloned(),
-        ..Origin::of(Place::File(node.span))
+        ..Origin::of(Source::File(node.span))
     }
 }
 

@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::{Entry, Key, Mapping, Node, Value};
 
-use super::environment::{VARIABLES, VERSION};
 use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
-use crate::fields::{AnyField, FOR_EACH};
-use crate::report::Report;
-use crate::resolve::project::project::ENVIRONMENTS;
-use crate::schema::Shape;
-
-/// Steps of one address.
-const MAX_STEPS: usize = 32;
+use crate::fields::FOR_EACH;
+use crate::reporter::Reporter;
+use crate::shape::Shape;
 
 /// One step of the addresses that share it.
 #[derive(Clone, Debug)]
@@ -63,19 +58,16 @@ impl Patch {
         self.below.is_empty()
     }
 
-    /// Adds one address; what is wrong with it is reported.
-    pub(crate) fn add(&mut self, entry: &Entry, shape: &Shape<'_>, report: &mut Report) {
-        let Some(steps) = steps(&entry.key, report) else {
-            return;
-        };
-        if let Some(for_each) = shape.at(&steps).and_then(|shape| generator(&shape, &entry.value)) {
+    /// Adds one address of these steps; what is wrong with it is reported.
+    pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Reporter) {
+        if let Some(for_each) = shape.at(steps).and_then(|shape| generator(&shape, &entry.value)) {
             let message = "an address is one object: `for_each` cannot make others of it";
             report.push(Diagnostic::error(BAD_ADDRESS, message).at(for_each.key.span, ""));
             return;
         }
         let mut here = self;
         let mut shape = Some(*shape);
-        for step in steps {
+        for &step in steps {
             if here.value.is_some() {
                 return collide(entry, here.key.span, report);
             }
@@ -125,46 +117,7 @@ fn key(step: &str, span: Span) -> Key {
     }
 }
 
-fn steps<'k>(address: &'k Key, report: &mut Report) -> Option<Vec<&'k str>> {
-    let steps: Vec<&str> = address.text.split('.').collect();
-    let fault = if steps.len() > MAX_STEPS {
-        Some("has more than 32 steps")
-    } else if steps.iter().any(|step| step.is_empty()) {
-        Some("has an empty step")
-    } else if address.text.contains('[') {
-        Some("goes into a list, and a list is set as a whole")
-    } else if address.text.contains("$(") {
-        Some("holds a `$( … )`: name the object that the generator made")
-    } else {
-        None
-    };
-    if let Some(fault) = fault {
-        let message = format!("the address `{}` {fault}", address.text);
-        report.push(
-            Diagnostic::error(BAD_ADDRESS, message)
-                .at(address.span, "")
-                .help("an address is made of names and keys: clusters.pay.servers.pxc3.state"),
-        );
-        return None;
-    }
-    let section = steps[0];
-    if section == VARIABLES.name() {
-        report.push(
-            Diagnostic::error(BAD_ADDRESS, "variables are not patched")
-                .at(address.span, "")
-                .help("values of variables stand under `variables`: {region: us}"),
-        );
-        return None;
-    }
-    if section == VERSION.name() || section == ENVIRONMENTS.name() {
-        let message = format!("`{section}` is the same in all environments");
-        report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
-        return None;
-    }
-    Some(steps)
-}
-
-fn collide(entry: &Entry, first: Span, report: &mut Report) {
+fn collide(entry: &Entry, first: Span, report: &mut Reporter) {
     let message = format!(
         "two patches set `{}`, or one sets a part of the other",
         entry.key.text

@@ -13,11 +13,13 @@ use crate::environment::Environment;
 use crate::fields::AnyField;
 use crate::fields::refers::Refers;
 use crate::generate::{each, for_each, is_variable};
-use crate::load::{Loaded, Options};
+use crate::load::Loaded;
 use crate::model::NamePattern;
-use crate::report::Report;
+use crate::project_files::Options;
+use crate::reporter::Reporter;
 use crate::resolve::root;
-use crate::schema::{self, Shape};
+use crate::schema;
+use crate::shape::Shape;
 use crate::template::{Template, is_template};
 use crate::variables::{Given, variables};
 use crate::view::{View, merge};
@@ -42,7 +44,7 @@ struct Schemas {
     environment: Value,
 }
 
-struct Walk<'s> {
+struct Collector<'s> {
     context: Context<'s>,
     schemas: &'s Schemas,
     symbols: Vec<Symbol>,
@@ -54,11 +56,11 @@ struct Walk<'s> {
     complete: bool,
 }
 
-pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
+pub(super) fn collect(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
     let documents = &loaded.documents;
     let topology = documents.topology().iter();
     let topology: Vec<&Node> = topology.filter_map(|document| document.root.as_ref()).collect();
-    let mut report = Report::default();
+    let mut report = Reporter::default();
     let root = merge(&topology, &mut report);
     let section = root.as_ref().and_then(|root| root.get(root::VARIABLES.name()));
     let given = Given {
@@ -74,11 +76,11 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
         tests: schema::bare_tests(),
         environment: schema::bare_environment(),
     };
-    let mut walk = Walk {
+    let mut collector = Collector {
         schemas: &schemas,
         context: Context::new(
             &loaded.sources,
-            Report::default(),
+            Reporter::default(),
             variables,
             documents.tables.clone(),
         ),
@@ -89,16 +91,16 @@ pub(super) fn walk(loaded: &Loaded, options: &Options) -> (Vec<Symbol>, bool) {
         complete: true,
     };
     for root in documents.all().filter_map(|document| document.root.as_ref()) {
-        walk.root(root);
+        collector.root(root);
     }
-    (walk.symbols, walk.complete)
+    (collector.symbols, collector.complete)
 }
 
 fn entries(node: &Node) -> &[Entry] {
     node.as_mapping().map_or(&[], |mapping| mapping.entries())
 }
 
-impl<'s> Walk<'s> {
+impl<'s> Collector<'s> {
     /// Sections are known by their names, wherever they stand.
     fn root(&mut self, root: &Node) {
         let schemas = self.schemas;

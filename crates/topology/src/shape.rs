@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::WHERE;
+use crate::fields::WHERE;
 use crate::fields::refers::{DEFINES, Refers};
 
 /// References that are followed in a row; schemas of ours need two.
