@@ -133,25 +133,26 @@ fn leave_former_member(
     group: Option<&HostgroupMembers>,
     requirements: &Requirements,
 ) -> Result<(), CheckoutError> {
-    let Some(held) = connections.take(requirements.hostgroup) else {
+    let hostgroup = requirements.hostgroup;
+    let Some(held) = connections.on(hostgroup) else {
         return Ok(());
     };
     let standing = group.map_or(Standing::Gone, |group| group.standing(&held.backend.member));
     let is_question = requirements.asks && !requirements.begins;
     let has_more = !(held.holds - Holds::REPEATABLE).is_empty();
     if standing == Standing::Serves || is_question || (standing == Standing::Drains && has_more) {
-        connections.keep(held);
         return Ok(());
     }
-    if !has_more {
-        return Ok(());
-    }
-    Err(CheckoutError::Fatal(errors::CLIENT_SERVER_LOST.with(format_args!(
-        "Lost connection to MySQL server: {} is not a server of hostgroup {} any more, and the session held {} there",
-        held.backend.member.endpoint(),
-        requirements.hostgroup,
-        held.holds.texts()
-    ))))
+    let lost = has_more.then(|| {
+        errors::CLIENT_SERVER_LOST.with(format_args!(
+            "Lost connection to MySQL server: {} is not a server of hostgroup {hostgroup} any more, and the session held \
+             {} there",
+            held.backend.member.endpoint(),
+            held.holds.texts()
+        ))
+    });
+    connections.take(hostgroup);
+    lost.map_or(Ok(()), |error| Err(CheckoutError::Fatal(error)))
 }
 
 /// Refuses a statement whose meaning depends on what another connection holds.

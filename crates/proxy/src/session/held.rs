@@ -53,6 +53,11 @@ impl HeldConnections {
         self.connections.iter()
     }
 
+    /// The connection to this hostgroup.
+    pub(super) fn on(&self, hostgroup: HostgroupId) -> Option<&Held> {
+        self.connections.iter().find(|held| held.hostgroup == hostgroup)
+    }
+
     /// The connection to this hostgroup, which the caller gives back.
     pub(super) fn take(&mut self, hostgroup: HostgroupId) -> Option<Held> {
         let is_there = |held: &Held| held.hostgroup == hostgroup;
