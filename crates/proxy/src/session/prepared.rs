@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::LexMode;
-use shardwright_wire::{Command, MysqlError, ResponseShape, append_packet, errors, write_packet};
+use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors, write_packet};
 
 use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
@@ -83,27 +83,34 @@ impl Session {
             return self.broken(broken, &held, seq).await;
         }
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
-            let key = PreparedText::new(
-                Rc::from(sent),
-                held.backend.schema.as_deref(),
-                self.settings.names.as_ref(),
-            );
-            self.remember_prepared(&mut held, key, prepared.statement_id);
-            self.statements.insert(
-                id,
-                SessionStatement {
-                    text: text.clone(),
-                    schema: self.settings.schema.clone(),
-                    parameters: prepared.parameters,
-                    types: Vec::new(),
-                    long_data: Vec::new(),
-                    decided: None,
-                },
-            );
+            self.remember_statement(&mut held, id, text.clone(), sent, prepared);
         }
         held.backend.last_session = self.number;
         self.held.keep_or_give(held, &self.worker.pool);
         Ok(())
+    }
+
+    /// Notes a statement that the client has just prepared as its number `id`; `sent` is what the server got.
+    fn remember_statement(
+        &mut self,
+        held: &mut Held,
+        id: u32,
+        text: Rc<[u8]>,
+        sent: &[u8],
+        prepared: PrepareOk,
+    ) {
+        let schema = held.backend.schema.as_deref();
+        let key = PreparedText::new(Rc::from(sent), schema, self.settings.names.as_ref());
+        self.remember_prepared(held, key, prepared.statement_id);
+        let statement = SessionStatement {
+            text,
+            schema: self.settings.schema.clone(),
+            parameters: prepared.parameters,
+            types: Vec::new(),
+            long_data: Vec::new(),
+            decided: None,
+        };
+        self.statements.insert(id, statement);
     }
 
     /// Notes the server's number of a statement, and closes another when there are too many. COM_STMT_CLOSE has no
