@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shardwright_rules::{Address, Body, EngineRule};
+use shardwright_rules::{Address, Body, EngineRule, HostgroupId, Modifiers, NativeStep, Scope};
 
 /// A chain of a [`Draft`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +43,7 @@ pub(crate) struct DraftRule {
     pub body: Body,
     /// The chain to go on in.
     pub jump: Option<ChainRef>,
-    /// The reason of the hostgroup that it sends executions to, by place among the reasons; see `proxysql::refusals`.
+    /// The reason of the hostgroup that it sends executions to, by place among the reasons; see `engine_rules::refusals`.
     pub refuses: Option<usize>,
     /// Chains of which one is drawn to go on in, with their shares; without effect beside `jump`.
     pub draws: Vec<(ChainRef, u32)>,
@@ -51,19 +51,82 @@ pub(crate) struct DraftRule {
     pub ends: bool,
 }
 
+/// A rule of a tree, in the order of the list.
+pub(crate) struct TreeMember {
+    /// Its chain.
+    pub chain: ChainRef,
+    /// How many rules of the chain stand in front of it.
+    pub nth: u32,
+    /// The rule.
+    pub rule: DraftRule,
+}
+
+/// A row of fast routing before its flag is known.
+#[derive(Debug)]
+pub(crate) struct DraftRoute {
+    /// Empty for every user.
+    pub username: String,
+    /// The session schema.
+    pub schemaname: String,
+    /// The chain that evaluation ends in.
+    pub chain: ChainRef,
+    /// Where the statement goes.
+    pub hostgroup: HostgroupId,
+    /// The shard.
+    pub address: Address,
+}
+
+/// A rule that searches the statement with case.
+pub(crate) fn text_rule(pattern: String) -> EngineRule {
+    EngineRule {
+        match_pattern: Some(pattern),
+        re_modifiers: Modifiers {
+            caseless: false,
+            global: false,
+        },
+        ..EngineRule::default()
+    }
+}
+
+/// A rule that searches the digest text without case.
+pub(crate) fn digest_rule(pattern: impl Into<String>) -> EngineRule {
+    EngineRule {
+        match_digest: Some(pattern.into()),
+        ..EngineRule::default()
+    }
+}
+
 impl DraftRule {
-    /// A row of the engine.
-    pub(crate) fn engine(name: String, address: &Address, rule: EngineRule) -> Self {
+    /// A native step.
+    pub(crate) fn native(name: String, address: &Address, scope: Scope, step: NativeStep) -> Self {
+        let body = Body::Native {
+            scope: Box::new(scope),
+            step,
+        };
+        Self::new(name, address, body)
+    }
+
+    /// The same rule by another name, without what joins it to chains.
+    pub(crate) fn copy(&self, name: String) -> Self {
+        Self::new(name, &self.address, self.body.clone())
+    }
+
+    fn new(name: String, address: &Address, body: Body) -> Self {
         Self {
             name,
             formerly: None,
             address: address.clone(),
-            body: Body::Engine(Box::new(rule)),
+            body,
             jump: None,
             refuses: None,
             draws: Vec::new(),
             ends: false,
         }
+    }
+
+    /// A row of the engine.
+    pub(crate) fn engine(name: String, address: &Address, rule: EngineRule) -> Self {
+        Self::new(name, address, Body::Engine(Box::new(rule)))
     }
 
     /// The same, going on in another chain.
@@ -138,14 +201,18 @@ impl Draft {
     }
 
     /// The rules of the tree whose root this is, in order and taken out; `None` for a chain of its own.
-    pub(crate) fn take_tree(&mut self, root: ChainRef) -> Option<Vec<(ChainRef, u32, DraftRule)>> {
+    pub(crate) fn take_tree(&mut self, root: ChainRef) -> Option<Vec<TreeMember>> {
         let order = self.trees.remove(&root)?;
         let mut rules: HashMap<ChainRef, Vec<Option<DraftRule>>> = HashMap::new();
         let taken = order.into_iter().filter_map(|(chain, at)| {
             let rules = rules
                 .entry(chain)
                 .or_insert_with(|| self.take(chain).into_iter().map(Some).collect());
-            Some((chain, at, rules.get_mut(at as usize)?.take()?))
+            Some(TreeMember {
+                chain,
+                nth: at,
+                rule: rules.get_mut(at as usize)?.take()?,
+            })
         });
         Some(taken.collect())
     }

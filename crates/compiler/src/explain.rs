@@ -1,4 +1,4 @@
-//! What `explain ADDRESS` tells: the rules of an object, and the layouts that were compared for a map.
+//! What `explain ADDRESS` says: the rules of an object, and the layouts that were compared for a map.
 
 mod splits;
 
@@ -7,7 +7,7 @@ use shardwright_layout::{Candidate, KEPT};
 use shardwright_rules::{Address, Body, NativeStep, Shard};
 
 use crate::Compiled;
-use crate::proxysql::MapPlan;
+use crate::map_plans::MapPlan;
 pub use splits::{SplitCost, Splits};
 
 /// How an object compiled.
@@ -54,12 +54,12 @@ pub struct CandidateCost {
     pub chains: usize,
 }
 
-/// The candidates of a plan, the chosen one first.
-pub(crate) fn costs(plan: &MapPlan) -> Vec<CandidateCost> {
-    plan.candidates.iter().map(CandidateCost::of).collect()
-}
-
 impl CandidateCost {
+    /// The candidates of a plan, the chosen one first.
+    pub(crate) fn of_plan(plan: &MapPlan) -> Vec<Self> {
+        plan.candidates.iter().map(Self::of).collect()
+    }
+
     fn of(candidate: &Candidate) -> Self {
         Self {
             name: candidate.name.clone(),
@@ -98,7 +98,7 @@ impl Compiled {
             .and_then(|name| self.candidates.get(name))
             .cloned()
             .unwrap_or_default();
-        let known = !rules.is_empty()
+        let exists = !rules.is_empty()
             || self
                 .configuration
                 .graph
@@ -110,7 +110,7 @@ impl Compiled {
             })
             || self.configuration.users.iter().any(|user| inside(&user.address))
             || self.dispatched_shards().any(|shard| inside(&shard.address));
-        known.then(|| Explanation {
+        exists.then(|| Explanation {
             address: Address::new(address),
             rules,
             reason: self.reason(map, &candidates),

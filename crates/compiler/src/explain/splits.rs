@@ -4,9 +4,7 @@ use serde::Serialize;
 use shardwright_layout::Split;
 use shardwright_rules::EngineId;
 
-use crate::proxysql::MapPlan;
-
-/// The places in which reads could be told from writes.
+/// The positions at which reads could be told from writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Splits {
     /// The one that is laid out first.
@@ -15,7 +13,7 @@ pub struct Splits {
     pub reason: String,
 }
 
-/// A place of the split and what it costs: mean over keys of equal weight, without the rules in front of the split, by an
+/// A position of the split and what it costs: mean over keys of equal weight, without the rules in front of the split, by an
 /// engine that does not start over after a jump.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SplitCost {
@@ -38,14 +36,14 @@ pub struct SplitCost {
 }
 
 impl Splits {
-    /// Those of a plan; `None` where its reads go where its writes go.
-    pub(crate) fn of(plan: &MapPlan, engine: EngineId) -> Option<Self> {
-        let candidates: Vec<SplitCost> = plan.splits.iter().map(SplitCost::of).collect();
-        let [here, there] = &candidates[..] else {
-            return None;
-        };
-        let reason = reason(here, there, engine);
-        Some(Self { candidates, reason })
+    /// The two positions, the one that is laid out first.
+    pub(crate) fn of(compared: &[Split; 2], engine: EngineId) -> Self {
+        let [here, there] = compared.each_ref().map(SplitCost::of);
+        let reason = reason(&here, &there, engine);
+        Self {
+            candidates: vec![here, there],
+            reason,
+        }
     }
 }
 

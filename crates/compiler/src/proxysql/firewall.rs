@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::{Body, EngineRule, Finder, Firewall, FirewallMode, Rule, RuleGraph, User};
 
-use crate::native::firewall::UserFirewall;
-use crate::native::{Program, Section};
-use crate::report::{LAYOUT, Report};
+use crate::diagnostics::{Diagnostics, LAYOUT};
+use crate::program::firewall::UserFirewall;
+use crate::program::{Program, Section};
 
 /// The most rows of one user.
 const MOST_ROWS: usize = 1_000_000;
@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1_000_000;
 const NO_SCHEMA: &str = "information_schema";
 
 /// A list for every user: with one list, the engine refuses all users who have none.
-pub(crate) fn rows(program: &Program, graph: &RuleGraph, report: &mut Report<'_>) -> Vec<Firewall> {
+pub(crate) fn rows(program: &Program, graph: &RuleGraph, report: &mut Diagnostics<'_>) -> Vec<Firewall> {
     if program.firewall.is_empty() {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ fn limited(
     user: &User,
     program: &Program,
     graph: &RuleGraph,
-    report: &mut Report<'_>,
+    report: &mut Diagnostics<'_>,
 ) -> Firewall {
     let mut schemas = own.schemas.clone();
     schemas.insert(

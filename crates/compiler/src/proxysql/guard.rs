@@ -4,83 +4,78 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, EngineRule};
 
-use super::Lowering;
-use super::refusals::Refused;
-use crate::bundled::Slot;
+use crate::diagnostics::{DIFFERENCE, Diagnostics};
 use crate::draft::DraftRule;
-use crate::report::DIFFERENCE;
+use crate::engine_rules::{Chains, Refused, incomplete};
+use crate::program::Program;
+use crate::raw_blocks::ListEntry;
 
 /// Keys that ProxySQL obeys in the first comment of a statement, whoever sends it (2.7.1).
 const KEYS: &str = "cache_ttl|query_delay|query_retries|query_timeout|hostgroup|mirror|max_lag_ms|min_epoch_ms|min_gtid\
                     |create_new_connection";
 
-impl Lowering<'_, '_> {
-    /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
-    /// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
-    pub(super) fn annotation_guards(&mut self) -> Vec<DraftRule> {
-        let program = self.program;
-        let guards = [
-            (
-                "complete",
-                self.incomplete(),
-                Refused::by_guard(
-                    Refusal::Unreadable,
-                    "the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \\0",
-                ),
+/// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
+/// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
+pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<DraftRule> {
+    let guards = [
+        (
+            "complete",
+            incomplete(chains.wording()),
+            Refused::by_guard(
+                Refusal::Unreadable,
+                "the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \\0",
             ),
-            (
-                "annotations",
-                EngineRule {
-                    match_pattern: Some(pattern()),
-                    ..EngineRule::default()
-                },
-                Refused::by_guard(
-                    Refusal::Annotation,
-                    "engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them",
-                ),
+        ),
+        (
+            "annotations",
+            EngineRule {
+                match_pattern: Some(pattern()),
+                ..EngineRule::default()
+            },
+            Refused::by_guard(
+                Refusal::Annotation,
+                "engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them",
             ),
-        ];
-        let everyone = program.users.iter().all(|user| !user.annotations_allowed);
-        let mut rules = Vec::new();
-        for (name, rule, refused) in guards {
-            if everyone {
-                rules.push(self.refusing(name.to_owned(), &Address::new("users"), rule, &refused));
-                continue;
-            }
-            for user in program.users.iter().filter(|user| !user.annotations_allowed) {
-                let rule = EngineRule {
-                    username: Some(user.name.clone()),
-                    ..rule.clone()
-                };
-                let name = format!("{name}.{}", user.name);
-                rules.push(self.refusing(name, &user.address, rule, &refused));
-            }
+        ),
+    ];
+    let everyone = program.users.iter().all(|user| !user.annotations_allowed);
+    let mut rules = Vec::new();
+    for (name, rule, refused) in guards {
+        if everyone {
+            rules.push(chains.refusing(name.to_owned(), &Address::new("users"), rule, &refused));
+            continue;
         }
-        rules
+        for user in program.users.iter().filter(|user| !user.annotations_allowed) {
+            let rule = EngineRule {
+                username: Some(user.name.clone()),
+                ..rule.clone()
+            };
+            let name = format!("{name}.{}", user.name);
+            rules.push(chains.refusing(name, &user.address, rule, &refused));
+        }
     }
+    rules
+}
 
-    /// The guard comes too late for what raw rules with small ids decide.
-    pub(super) fn report_late_guards(&mut self, guards: &[DraftRule]) {
-        let raw = self
-            .program
-            .blocks
-            .iter()
-            .find(|block| block.rules.iter().any(|row| row.rule.apply));
-        if let (Some(block), false) = (raw, guards.is_empty()) {
-            let message = format!(
-                "on {}, statements that these rules take can carry engine annotations such as /* hostgroup=5 */: the guard \
-                 needs a rule id below theirs, and ids.rules has none",
-                self.report.engine
-            );
-            self.report
-                .add(Severity::Warning, DIFFERENCE, block.origin, "", message);
-        }
+/// The guard comes too late for what raw rules with small ids decide.
+pub(super) fn report_late_guards(program: &Program, guards: &[DraftRule], report: &mut Diagnostics<'_>) {
+    let raw = program
+        .blocks
+        .iter()
+        .find(|block| block.rules.iter().any(|row| row.rule.apply));
+    if let (Some(block), false) = (raw, guards.is_empty()) {
+        let message = format!(
+            "on {}, statements that these rules take can carry engine annotations such as /* hostgroup=5 */: the guard \
+             needs a rule id below theirs, and ids.rules has none",
+            report.engine
+        );
+        report.add(Severity::Warning, DIFFERENCE, block.origin, "", message);
     }
 }
 
 /// Whether the first raw rules have written ids before which the project's range has no room for so many rules.
-pub(super) fn would_renumber(order: &[Slot<'_>], guards: usize, first_id: u32) -> bool {
-    let Some(Slot::Block(block)) = order.first() else {
+pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u32) -> bool {
+    let Some(ListEntry::Block(block)) = order.first() else {
         return false;
     };
     let before = block.rules.iter().take_while(|row| row.rule_id.is_none()).count();

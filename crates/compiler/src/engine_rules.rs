@@ -1,0 +1,103 @@
+//! Chains of engine rules for shard maps, policies and effects.
+//!
+//! The program and the plans of its maps go in ([`Input`]); [`Chains`] come out, with what maps became besides
+//! ([`MapOutputs`]). Both engines use this room: ProxySQL for everything that routes, the bundled engine for maps that are
+//! laid out in rules. A [`Lowering`] has one value for each job: what is read, what is built, what can be shared, what is
+//! reported. Functions that need one of them take that one.
+//!
+//! The files below build on each other in this order: `chains`; `effects`, `role`, `rewrite` and `missing`; `tree` and
+//! `placement`; one file for each way in which a map finds its key; `maps`, which asks them in turn.
+
+mod chains;
+mod column_map;
+mod comment_map;
+mod effects;
+mod forms;
+mod input;
+mod keyed_users;
+mod maps;
+mod missing;
+mod otherwise;
+mod placement;
+mod refusals;
+mod rewrite;
+mod role;
+mod role_split;
+mod schema_map;
+mod tree;
+mod user_map;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use shardwright_layout::Split;
+
+use crate::diagnostics::Diagnostics;
+use crate::draft::{ChainRef, DraftRoute};
+pub(crate) use chains::{Chains, Dialect, Target};
+pub(crate) use effects::{EffectUse, usable_effects};
+pub(crate) use forms::incomplete;
+pub(crate) use input::Input;
+pub(crate) use maps::{Class, Exits};
+pub(crate) use refusals::{Reason, Refused};
+pub(crate) use role::{RoleTargets, role_chain, usable_policies};
+pub(crate) use tree::Leaf;
+
+/// Engine rules under construction.
+pub(crate) struct Lowering<'p, 'r> {
+    /// What the rules are made from.
+    pub(crate) input: Input<'p>,
+    /// The rules so far.
+    pub(crate) chains: Chains,
+    /// What maps became besides chains.
+    pub(crate) outputs: MapOutputs,
+    /// Chains that can be used again.
+    shared: SharedChains,
+    /// What is reported.
+    pub(crate) report: &'p mut Diagnostics<'r>,
+}
+
+/// What maps became besides chains: rows of fast routing, and what figures are counted from.
+#[derive(Debug, Default)]
+pub(crate) struct MapOutputs {
+    /// Rows of fast routing.
+    pub(crate) routes: Vec<DraftRoute>,
+    /// Places of maps that have such rows.
+    pub(crate) routed_maps: BTreeSet<usize>,
+    /// The leaves of trees by place of the map, in the order in which the trees were made.
+    pub(crate) trees: Vec<MapTree>,
+    /// The two positions of the read/write split by place of the map, where reads go elsewhere.
+    pub(crate) splits: BTreeMap<usize, [Split; 2]>,
+}
+
+/// A tree of one map.
+#[derive(Clone, Debug)]
+pub(crate) struct MapTree {
+    /// Place of the map among the maps of the program.
+    pub(crate) map: usize,
+    /// The leaves.
+    pub(crate) leaves: Vec<Leaf>,
+}
+
+/// Chains that are built already, by what they depend on.
+#[derive(Debug, Default)]
+struct SharedChains {
+    /// Those that have effects, by the effects and what follows.
+    effects: HashMap<(Vec<EffectUse>, Target), ChainRef>,
+    /// The effects on a cluster, where that has been asked.
+    cluster_effects: HashMap<String, Vec<EffectUse>>,
+    maps: HashMap<maps::MapKey, ChainRef>,
+    trees: HashMap<tree::TreeKey, ChainRef>,
+}
+
+impl<'p, 'r> Lowering<'p, 'r> {
+    /// No rules yet.
+    pub(crate) fn new(input: Input<'p>, chains: Chains, report: &'p mut Diagnostics<'r>) -> Self {
+        Self {
+            input,
+            chains,
+            outputs: MapOutputs::default(),
+            shared: SharedChains::default(),
+            report,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The chains of a map whose key stands in a comment: is there a key, is there one only, and may the statement be read
+//! elsewhere.
+
+use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{CommentForm, EngineRule, Finder, MapStep};
+
+use super::Lowering;
+use super::chains::{Chains, Dialect, Target};
+use super::maps::MapUse;
+use super::refusals::Refused;
+use super::tree::KeySource;
+use crate::draft::{ChainRef, text_rule};
+use crate::key_patterns::KeyPatterns;
+use crate::program::Section;
+
+impl Lowering<'_, '_> {
+    /// The chain of a map whose key stands in a comment. Statements without one go on to `without`, or are asked for a missing
+    /// key; sessions of a placed statement must be in one of the `schemas`, or in its shard's own.
+    pub(super) fn comment_chain(
+        &mut self,
+        of: MapUse<'_>,
+        key: &KeyPatterns,
+        without: Option<Target>,
+        schemas: Option<Vec<String>>,
+    ) -> ChainRef {
+        let section = of.section;
+        let address = &section.address;
+        let found = self.chains.draft.chain(&format!("{address}.found"));
+        let first = self.found_or_not(of, key, found, without);
+        let several = Refused::plainly(section, Refusal::ConflictingKeys);
+        if !self.asks_once(key) {
+            let rule = text_rule(key.repeats.clone());
+            self.chains.refuse(found, "repeated", address, rule, &several);
+        }
+        self.other_maps_keys(found, of);
+        let reading = self.input.plan(of.map).reading.as_ref();
+        let found = match reading.and_then(|reading| reading.column.as_ref()) {
+            Some(column) => self.chains.column_beside_comment(found, section, column),
+            None => found,
+        };
+        self.chains.rewrite_guards(found, section, key);
+        self.place_by_trees(found, of, KeySource::Comment, schemas);
+        first
+    }
+
+    /// Hands statements with a key on to `found`, and the others where they belong. ProxySQL asks for the key word before
+    /// anything else: most statements of other maps do not have it, and a search for one word is quick, where the
+    /// pattern that proves a comment tries many ways before it fails.
+    fn found_or_not(
+        &mut self,
+        of: MapUse<'_>,
+        key: &KeyPatterns,
+        found: ChainRef,
+        without: Option<Target>,
+    ) -> ChainRef {
+        let section = of.section;
+        let address = &section.address;
+        let first = self.chains.draft.chain(&address.to_string());
+        let rest = match without {
+            Some(target) => target,
+            None => {
+                let missing = self.chains.draft.chain(&format!("{address}.missing"));
+                self.missing(missing, section, of.exits);
+                Target::Jump(missing)
+            }
+        };
+        let worded = if self.chains.dialect == Dialect::Bundled {
+            first
+        } else {
+            let worded = self.chains.draft.chain(&format!("{address}.word"));
+            let rule = text_rule(key.word.clone());
+            self.chains.go(first, "word", address, rule, Target::Jump(worded));
+            worded
+        };
+        let rule = text_rule(key.accepts.clone());
+        self.chains
+            .go(worded, "found", address, rule, Target::Jump(found));
+        self.chains.doubtful(worded, section, key);
+        self.chains
+            .go(worded, "rest", address, EngineRule::default(), rest);
+        if worded != first {
+            self.chains
+                .go(first, "rest", address, EngineRule::default(), rest);
+        }
+        first
+    }
+}
+
+impl Chains {
+    /// Refuses statements in which the key's word stands where no pattern can tell a comment from other text.
+    pub(super) fn doubtful(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>, key: &KeyPatterns) {
+        let step = &*section.step;
+        let is_encoded = |finder: &Finder| matches!(finder, Finder::Comment { form, .. } if *form == CommentForm::Sqlcommenter);
+        let encoded = match step.finders.iter().any(is_encoded) {
+            true => ", or has percent-encoded characters",
+            false => "",
+        };
+        let what = format!(
+            "shard map {}: the {} stands where it cannot be told from other text{encoded}; put it first, {}",
+            step.map,
+            step.key,
+            refusal::accepted_forms(&step.key, &step.finders)
+        );
+        self.refuse(
+            chain,
+            "doubtful",
+            &section.address,
+            text_rule(key.doubtful.clone()),
+            &Refused::by(section, Refusal::MissingKey, Refusal::MissingKey.message(&what)),
+        );
+    }
+}

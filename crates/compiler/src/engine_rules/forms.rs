@@ -1,0 +1,187 @@
+//! The statements that rules tell apart by their text: reads, session setup, transactions.
+//!
+//! Each is recognised whole (see [`crate::statement_patterns`]), so what a digest text loses (line comments, its end) and what a NUL byte
+//! hides makes a statement unknown, never another one.
+
+use shardwright_rules::{EngineRule, Modifiers};
+
+use crate::statement_patterns::{Calls, Form, Variables, Wording};
+
+/// What no read holds outside of literals: locks, sequences, INTO, the files and the replication of one server. FOR stands
+/// in FOR UPDATE, FOR SHARE and NEXT VALUE FOR. Long names are known by their beginnings, which keeps patterns small.
+const READ_WITHOUT: [&str; 18] = [
+    "CURRVAL",
+    "FOR",
+    "GET_LOCK*",
+    "INTO",
+    "IS_FREE_L*",
+    "IS_USED_L*",
+    "LASTVAL",
+    "LOAD_FILE*",
+    "LOCK",
+    "MASTER_GTID*",
+    "MASTER_POS*",
+    "NEXTVAL",
+    "RELEASE_ALL*",
+    "RELEASE_LOCK*",
+    "SETVAL",
+    "SOURCE_POS*",
+    "WAIT_FOR_E*",
+    "WAIT_UNTIL*",
+];
+/// What speaks of the session that it runs in.
+const OF_SESSION: [&str; 5] = [
+    "CONNECTION_ID",
+    "FOUND_ROWS",
+    "LAST_INSERT_ID",
+    "ROW_COUNT",
+    "SQL_CALC*",
+];
+/// A quoted name may be that of a function.
+const QUOTED_CALL: &str = r#"[`"][\t-\r ]*(?:\(|/\*|--|#)"#;
+
+/// What session setup does not hold outside of literals: tables, rows that go elsewhere, sequences, `SET STATEMENT … FOR`.
+const SETUP_WITHOUT: [&str; 7] = ["FOR", "FROM", "INTO", "NEXTVAL", "SETVAL", "STATEMENT", "TABLE"];
+/// Functions that drivers use on connect. Others may be stored ones.
+const SETUP_CALLS: [&str; 22] = [
+    "COALESCE",
+    "CONCAT",
+    "CONNECTION_ID",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "DATABASE",
+    "FOUND_ROWS",
+    "IFNULL",
+    "LAST_INSERT_ID",
+    "NOW",
+    "ROW_COUNT",
+    "SCHEMA",
+    "SESSION_USER",
+    "SLEEP",
+    "SYSDATE",
+    "SYSTEM_USER",
+    "TIMEDIFF",
+    "TIMESTAMPDIFF",
+    "UNIX_TIMESTAMP",
+    "USER",
+    "UTC_TIMESTAMP",
+    "VERSION",
+];
+/// The tables of the session's own schema, which every shard describes alike.
+const DESCRIBES: &str = concat!(
+    r"\A[\t-\r ]*SHOW[\t-\r ]+(?:(?:EXTENDED|FULL)[\t-\r ]+){0,2}(?:COLUMNS|FIELDS|INDEX(?:ES)?|KEYS)[\t-\r ]+(?:FROM|IN)[\t-\r ]+",
+    r"(?:[0-9A-Z_$]+|`[^`\x80-\xff]*`)[\t-\r ]*(?:LIKE[\t-\r ]+'[^'\\]*'[\t-\r ]*)?;?[\t-\r ]*\z"
+);
+
+/// A rule for what a quoted name may call; behind it, what is recognised by [`read`] is a read.
+pub(super) fn quoted_call() -> EngineRule {
+    text(QUOTED_CALL.to_owned())
+}
+
+/// Reads. `for_readers`: only those that ProxySQL itself takes for a SELECT by their digest text, `SELECT `: others open
+/// a transaction under `autocommit=0`, and writes would follow it to the reader (`Query_Info::is_select_NOT_for_update`,
+/// 2.7.1). With `session_functions`, reads of session state count too.
+pub(super) fn read(wording: Wording, for_readers: bool, session_functions: bool) -> EngineRule {
+    let mut without = READ_WITHOUT.to_vec();
+    if !session_functions {
+        without.extend(OF_SESSION);
+    }
+    let form = Form {
+        verbs: &["SELECT"],
+        without: &without,
+        calls: Calls::Any,
+        dots: true,
+        variables: if session_functions {
+            Variables::Any
+        } else {
+            Variables::None
+        },
+        wrapped: !for_readers,
+        spaced: for_readers,
+    };
+    text(wording.statement(&form))
+}
+
+/// Reads of system variables and of nothing else that a session sets.
+pub(super) fn reads_of_system_variables(wording: Wording) -> EngineRule {
+    let form = Form {
+        verbs: &["SELECT"],
+        without: &["INTO"],
+        calls: Calls::Any,
+        dots: true,
+        variables: Variables::OfSystem,
+        wrapped: false,
+        spaced: false,
+    };
+    text(wording.statement(&form))
+}
+
+/// COMMIT and its kin, which follow the open transaction.
+pub(super) fn control(wording: Wording) -> EngineRule {
+    plain(
+        wording,
+        &["COMMIT", "RELEASE", "ROLLBACK", "SAVEPOINT", "XA"],
+        &[],
+    )
+}
+
+/// BEGIN, START TRANSACTION, and what may be one.
+pub(super) fn begin(wording: Wording) -> EngineRule {
+    text(wording.beginning(&["BEGIN", "START"]))
+}
+
+/// Session setup, by kind.
+pub(super) fn setup(wording: Wording) -> Vec<(&'static str, EngineRule)> {
+    let form = Form {
+        verbs: &["SELECT", "SET"],
+        without: &SETUP_WITHOUT,
+        calls: Calls::Of(&SETUP_CALLS),
+        dots: true,
+        variables: Variables::Any,
+        wrapped: false,
+        spaced: false,
+    };
+    let set = text(wording.statement(&form));
+    vec![
+        ("setup", set),
+        ("show", plain(wording, &["SHOW"], &["FROM", "IN"])),
+        ("describe", text(DESCRIBES.to_owned())),
+        ("use", plain(wording, &["USE"], &[])),
+    ]
+}
+
+/// What begins like session setup, whatever follows.
+pub(super) fn like_setup(wording: Wording) -> EngineRule {
+    text(wording.beginning(&["SET", "SHOW", "USE"]))
+}
+
+/// A statement without parentheses, dots and variables, so that it calls nothing and names one schema's objects only.
+fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
+    let form = Form {
+        verbs,
+        without,
+        calls: Calls::None,
+        dots: false,
+        variables: Variables::None,
+        wrapped: false,
+        spaced: false,
+    };
+    text(wording.statement(&form))
+}
+
+/// Texts that end inside of a literal or a comment, or seem to.
+pub(crate) fn incomplete(wording: Wording) -> EngineRule {
+    EngineRule {
+        negate_match_pattern: true,
+        ..text(wording.complete())
+    }
+}
+
+/// A rule that matches the statement without case.
+fn text(pattern: String) -> EngineRule {
+    EngineRule {
+        match_pattern: Some(pattern),
+        re_modifiers: Modifiers::default(),
+        ..EngineRule::default()
+    }
+}

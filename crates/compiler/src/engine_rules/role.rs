@@ -1,0 +1,232 @@
+//! Read/write policies: only what is provably a read leaves the writer.
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::{EngineRule, Finder, MapStep, ReadSelection, RoleStep, Scope};
+
+use super::chains::{Branch, Chains, Target};
+use super::forms;
+use crate::conditions::{self, Conditions};
+use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy};
+use crate::draft::{ChainRef, text_rule};
+use crate::key_patterns::text::any_case;
+use crate::program::{Program, Section};
+
+/// Where statements go on behind a policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoleTargets {
+    /// Reads.
+    pub(crate) reader: Target,
+    /// The others.
+    pub(crate) writer: Target,
+}
+
+/// Policies that the engine can follow: what else they ask for is reported.
+pub(crate) fn usable_policies(program: &Program, report: &mut Diagnostics<'_>) -> Vec<usize> {
+    let mut usable = Vec::new();
+    for (at, section) in program.roles.iter().enumerate() {
+        if section.step.after_write_ms > 0 {
+            let lost = "a session that has just written may read an older state from a reader";
+            let what = "keep a session's reads on the writer after a write";
+            let at = (section.origin, "after_write");
+            report.on_unsupported(section.on_unsupported, at, what, lost, SupportedBy::Bundled);
+        }
+        if let Err(Inexpressible { field, what }) = check_conditions(program, section) {
+            let lost = "its statements stay on the writer";
+            let at = (section.origin, field);
+            report.on_unsupported(section.on_unsupported, at, what, lost, SupportedBy::Bundled);
+            continue;
+        }
+        let what =
+            "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
+        report.difference(section.origin, "reads", what);
+        report_autocommit_off(program, section, report);
+        usable.push(at);
+    }
+    usable
+}
+
+/// Rules do not see `autocommit=0`. ProxySQL opens no transaction for a SELECT that it knows as one; of a prepared
+/// statement it asks the text, comments included.
+fn report_autocommit_off(program: &Program, section: &Section<RoleStep>, report: &mut Diagnostics<'_>) {
+    let what = "a SELECT under autocommit=0 goes to a reader and is no part of the transaction, which opens with the \
+                next other statement; BEGIN keeps both on the writer";
+    report.difference(section.origin, "reads", what);
+    let in_comments = |finder: &Finder| matches!(finder, Finder::Comment { .. });
+    let has_comments = section.step.writer_hint.is_some()
+        || program
+            .maps
+            .iter()
+            .any(|map| map.step.finders.iter().any(in_comments));
+    if has_comments {
+        let message = format!(
+            "on {}, a prepared SELECT behind a comment opens its transaction on the reader under autocommit=0, and \
+             writes follow it there: leave autocommit on and send BEGIN, or put the comment behind SELECT",
+            report.engine
+        );
+        report.add(Severity::Warning, DIFFERENCE, section.origin, "reads", message);
+    }
+}
+
+/// What rules cannot express of a policy.
+struct Inexpressible {
+    field: &'static str,
+    what: &'static str,
+}
+
+/// Whether rules can express a policy's scopes.
+fn check_conditions(program: &Program, section: &Section<RoleStep>) -> Result<(), Inexpressible> {
+    let users = &program.users;
+    let lacking = |field, what| Inexpressible { field, what };
+    Conditions::of(&section.scope, users).map_err(|what| lacking("applies_to", what))?;
+    let (field, reads) = match &section.step.reads {
+        ReadSelection::All => return Ok(()),
+        ReadSelection::Only(scopes) => ("reads.only", scopes),
+        ReadSelection::Except(scopes) => ("reads.except", scopes),
+    };
+    for scope in reads {
+        if !scope.clusters.is_any() {
+            return Err(lacking(
+                field,
+                "select reads by the cluster that they are placed on",
+            ));
+        }
+        Conditions::of(scope, users).map_err(|what| lacking(field, what))?;
+    }
+    Ok(())
+}
+
+/// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
+/// told apart before the shard is known.
+pub(super) fn policies_of(
+    program: &Program,
+    map: &Section<Box<MapStep>>,
+    policies: &[usize],
+    report: &mut Diagnostics<'_>,
+) -> Vec<usize> {
+    let relevant: Vec<usize> = policies
+        .iter()
+        .copied()
+        .filter(|&policy| {
+            let names = &program.roles[policy].scope.clusters;
+            let clusters = map
+                .step
+                .shards
+                .iter()
+                .filter_map(|shard| shard.cluster.as_deref());
+            clusters
+                .into_iter()
+                .any(|name| names.contains(name) && program.resolved_cluster(name).reader.is_some())
+        })
+        .collect();
+    let Some((&first, others)) = relevant.split_first() else {
+        return relevant;
+    };
+    if let Some(&other) = others
+        .iter()
+        .find(|&&other| !alike(&program.roles[other], &program.roles[first]))
+    {
+        let section = &program.roles[other];
+        let what = format!(
+            "follow both {} and {} for shard map {}",
+            program.roles[first].address, section.address, map.step.map
+        );
+        report.unsupported(section.origin, "applies_to", &what);
+        return vec![first];
+    }
+    relevant
+}
+
+/// A chain that tells reads from the rest.
+pub(crate) fn role_chain(
+    chains: &mut Chains,
+    program: &Program,
+    name: &str,
+    policy: usize,
+    targets: RoleTargets,
+) -> ChainRef {
+    let RoleTargets { writer, .. } = targets;
+    let section = &program.roles[policy];
+    let (step, address) = (&section.step, &section.address);
+    let chain = chains.draft.chain(name);
+    let mut first = chain;
+    let scope = conditions::rest(&section.scope);
+    if conditions::is_conditional(&section.scope)
+        && let Ok(conditions) = Conditions::of(&scope, &program.users)
+    {
+        first = chains.draft.chain(&format!("{name}.scope"));
+        let branch = Branch {
+            name: "",
+            address,
+            conditions: &conditions,
+            yes: Target::Jump(chain),
+        };
+        let rest = chains.branch(first, branch);
+        chains.go(rest, "rest", address, EngineRule::default(), writer);
+    }
+    chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
+    if let Some(hint) = &step.writer_hint {
+        chains.go(chain, "hint", address, text_rule(hinted(&hint.word)), writer);
+    }
+    let read = forms::read(chains.wording(), true, step.session_functions_on_readers);
+    let conditions =
+        |scope: &Scope| Conditions::of(scope, &program.users).expect("the policy has been checked");
+    select_reads(chains, chain, section, read, &conditions, targets);
+    first
+}
+
+/// The rules that take what the policy selects of the reads, which `read` matches.
+fn select_reads(
+    chains: &mut Chains,
+    chain: ChainRef,
+    section: &Section<RoleStep>,
+    read: EngineRule,
+    conditions: &dyn Fn(&Scope) -> Conditions,
+    targets: RoleTargets,
+) {
+    let (RoleTargets { reader, writer }, address) = (targets, &section.address);
+    let mut last = chain;
+    match &section.step.reads {
+        ReadSelection::All => chains.go(chain, "read", address, read, reader),
+        ReadSelection::Except(scopes) => {
+            for (at, scope) in scopes.iter().enumerate() {
+                let branch = Branch {
+                    name: &format!("except{at}."),
+                    address,
+                    conditions: &conditions(scope),
+                    yes: writer,
+                };
+                last = chains.branch(last, branch);
+            }
+            chains.go(last, "read", address, read, reader);
+        }
+        ReadSelection::Only(scopes) => {
+            let name = format!("{}.only", chains.draft.get(chain).name);
+            let only = chains.draft.chain(&name);
+            chains.go(chain, "read", address, read, Target::Jump(only));
+            let mut among = only;
+            for (at, scope) in scopes.iter().enumerate() {
+                let branch = Branch {
+                    name: &format!("only{at}."),
+                    address,
+                    conditions: &conditions(scope),
+                    yes: reader,
+                };
+                among = chains.branch(among, branch);
+            }
+            chains.go(among, "rest", address, EngineRule::default(), writer);
+        }
+    }
+    chains.go(last, "rest", address, EngineRule::default(), writer);
+}
+
+/// Whether two policies say the same, apart from whose statements and clusters they are about.
+fn alike(a: &Section<RoleStep>, b: &Section<RoleStep>) -> bool {
+    a.step == b.step && conditions::rest(&a.scope) == conditions::rest(&b.scope)
+}
+
+/// A comment with the word in it. Takes too much rather than too little: the writer is always right.
+fn hinted(word: &str) -> String {
+    let word = any_case(word);
+    let stars = r"(?:\*+[^*/][^*]*)";
+    format!(r"/\*[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
+}

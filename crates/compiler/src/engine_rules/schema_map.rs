@@ -1,0 +1,420 @@
+//! Maps whose key stands in the name of the session's schema: fast routing, or one rule for each schema.
+
+use std::collections::BTreeSet;
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, NamePattern, UnknownKey};
+
+use super::Lowering;
+use super::chains::Target;
+use super::effects::EffectUse;
+use super::maps::{Class, Exits, MapUse};
+use super::refusals::Refused;
+use super::role::{RoleTargets, policies_of, role_chain};
+use crate::diagnostics::{DIFFERENCE, LAYOUT};
+use crate::draft::{ChainRef, DraftRoute, DraftRule};
+use crate::map_plans::Layout;
+use crate::program::Section;
+
+/// Keys of one map that may stand in rows.
+const MOST_ROWS: usize = 2_000_000;
+/// Schemas of every server.
+const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+
+/// A schema that has the key of a shard in its name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct KeyedSchema {
+    schema: String,
+    /// Place of the shard.
+    shard: usize,
+}
+
+/// The schemas of a map, by name, and the form of their names.
+#[derive(Clone, Copy)]
+struct KeyedSchemas<'s> {
+    template: &'s KeyTemplate,
+    rows: &'s [KeyedSchema],
+}
+
+impl Lowering<'_, '_> {
+    /// The chain of a map whose key stands in schema names.
+    pub(super) fn schema_chain(&mut self, of: MapUse<'_>, template: &KeyTemplate) -> ChainRef {
+        let MapUse {
+            map,
+            section,
+            class,
+            exits,
+        } = of;
+        let plan = self.input.plan(map);
+        let reads_comments = plan
+            .reading
+            .as_ref()
+            .is_some_and(|reading| reading.comment.is_some());
+        let flat = plan.layout == Layout::Flat || reads_comments;
+        let policies = policies_of(self.input.program, section, &class.policies, self.report);
+        let rows = self.rows_of(section, template);
+        let schemas = KeyedSchemas {
+            template,
+            rows: &rows,
+        };
+        let entry = self.chains.draft.chain(&format!("{}.schemas", section.address));
+        if flat || exits.placed != Target::Stop {
+            let rest = self.rest_of_schemas(section, schemas, exits);
+            if let Some(rest) = rest {
+                let names: Vec<EngineRule> = rows.iter().map(|row| of_schema(&row.schema)).collect();
+                self.other_maps_keys_beside_names(entry, of, &names, rest);
+            }
+            self.flat_schemas(entry, of, &rows, &policies);
+            let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
+            self.report.difference(section.origin, "key_from", what);
+            match rest {
+                Some(rest) => self
+                    .chains
+                    .go(entry, "rest", &section.address, EngineRule::default(), rest),
+                None => self.missing(entry, section, exits),
+            }
+            return entry;
+        }
+        if !all_pass(&section.step, exits.unkeyed) {
+            let missing = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.missing", section.address));
+            self.missing(missing, section, exits);
+            self.named_schemas(entry, section, schemas, exits, missing);
+        }
+        self.unlisted(entry, section);
+        if !rows.is_empty() {
+            self.outputs.routed_maps.insert(map);
+        }
+        let used = self.schema_effects(section, &rows);
+        let target = match policies.first() {
+            None if used.is_empty() => {
+                self.fast_rows(entry, &rows, section, class, &[]);
+                return entry;
+            }
+            None => {
+                let chain = self
+                    .chains
+                    .draft
+                    .chain(&format!("{}.schemas.rows", section.address));
+                self.fast_rows(chain, &rows, section, class, &[]);
+                chain
+            }
+            Some(&policy) => {
+                let writers = self
+                    .chains
+                    .draft
+                    .chain(&format!("{}.schemas.writers", section.address));
+                let readers = self
+                    .chains
+                    .draft
+                    .chain(&format!("{}.schemas.readers", section.address));
+                self.fast_rows(writers, &rows, section, class, &[]);
+                self.fast_rows(readers, &rows, section, class, &policies);
+                let name = format!("{}.schemas.role", section.address);
+                let targets = RoleTargets {
+                    reader: Target::Jump(readers),
+                    writer: Target::Jump(writers),
+                };
+                role_chain(&mut self.chains, self.input.program, &name, policy, targets)
+            }
+        };
+        let target = self.through(used, Target::Jump(target));
+        let name = if policies.is_empty() { "rows" } else { "role" };
+        self.chains
+            .go(entry, name, &section.address, EngineRule::default(), target);
+        entry
+    }
+
+    /// The effects on sessions of a map's schemas. Fast routing places a statement at the end, so the effects stand
+    /// before it; those on some of the clusters are limited to the schemas that lie there.
+    fn schema_effects(&self, section: &Section<Box<MapStep>>, rows: &[KeyedSchema]) -> Vec<EffectUse> {
+        let shards = &section.step.shards;
+        let mut used = Vec::new();
+        for &effect in self.input.effects {
+            let names = &self.input.program.effects[effect].scope.clusters;
+            let covers = |at: usize| {
+                shards[at]
+                    .cluster
+                    .as_deref()
+                    .is_some_and(|name| names.contains(name))
+            };
+            let schemas: Vec<String> = rows
+                .iter()
+                .filter(|row| covers(row.shard))
+                .map(|row| row.schema.clone())
+                .collect();
+            if schemas.is_empty() {
+                continue;
+            }
+            let everywhere = names.is_any() || schemas.len() == rows.len();
+            used.push(EffectUse {
+                effect,
+                schemas: (!everywhere).then_some(schemas),
+            });
+        }
+        used
+    }
+
+    /// Schema names and their shards, by name.
+    fn rows_of(&mut self, section: &Section<Box<MapStep>>, template: &KeyTemplate) -> Vec<KeyedSchema> {
+        let mut rows = Vec::new();
+        for (at, shard) in section.step.shards.iter().enumerate() {
+            if shard.cluster.is_none() {
+                self.report.unsupported(
+                    section.origin,
+                    "shards",
+                    "place sessions of a schema by schema only",
+                );
+                return Vec::new();
+            }
+            let ranges = shard
+                .ranges
+                .iter()
+                .flat_map(|&(low, high)| low..=high)
+                .map(KeyValue::Integer);
+            let keys = shard.keys.iter().cloned().chain(ranges);
+            rows.extend(
+                keys.take(MOST_ROWS + 1 - rows.len().min(MOST_ROWS))
+                    .filter_map(|key| template.render(&key))
+                    .map(|schema| KeyedSchema { schema, shard: at }),
+            );
+        }
+        if rows.len() > MOST_ROWS {
+            let message = format!(
+                "more than {MOST_ROWS} schema names: {} needs a row for each",
+                self.report.engine
+            );
+            self.report.error(LAYOUT, section.origin, "shards", message);
+            rows.clear();
+        }
+        rows.sort();
+        rows
+    }
+
+    /// Where sessions go on in whose schema there is no shard's key. A rule asks for whole names, so that what has the
+    /// form of a key and belongs to no shard is not told from the rest; where that matters, it is refused with them.
+    fn rest_of_schemas(
+        &mut self,
+        section: &Section<Box<MapStep>>,
+        schemas: KeyedSchemas<'_>,
+        exits: Exits,
+    ) -> Option<Target> {
+        let step = &*section.step;
+        let is_same = match (&step.missing.statements, &step.unknown) {
+            (MissingAction::Reject, _) => true,
+            (MissingAction::Cluster(missing), UnknownKey::Cluster(unknown)) => missing == unknown,
+            _ => false,
+        };
+        if is_same && step.otherwise.is_none() {
+            return None;
+        }
+        let what = "statements of sessions in a schema that this topology does not name are refused, because it may have a \
+                    key of no shard; `applies_to.except_schemas` takes schemas that have none";
+        self.report.difference(section.origin, "key_from", what);
+        let missing = self
+            .chains
+            .draft
+            .chain(&format!("{}.schemas.missing", section.address));
+        self.missing(missing, section, exits);
+        let chain = self
+            .chains
+            .draft
+            .chain(&format!("{}.schemas.rest", section.address));
+        self.named_schemas(chain, section, schemas, exits, missing);
+        let message = Refusal::UnknownKey.message(&format!(
+            "shard map {}: the session's schema is no shard's, and the topology does not name it",
+            step.map
+        ));
+        let refused = Refused::by(section, Refusal::UnknownKey, message);
+        self.missing_or(chain, section, exits, refused);
+        Some(Target::Jump(chain))
+    }
+
+    fn flat_schemas(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+        let section = of.section;
+        let placed = |lowering: &mut Self, chain: ChainRef, readers: &[usize]| {
+            for KeyedSchema { schema, shard } in rows {
+                let shard = &section.step.shards[*shard];
+                let destination = lowering.input.destination(readers, shard);
+                let rule = EngineRule {
+                    destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
+                    ..of_schema(schema)
+                };
+                let target = lowering.behind_shard(shard, of.exits.placed);
+                lowering.chains.go(chain, schema, &shard.address, rule, target);
+            }
+        };
+        if let Some(&policy) = policies.first() {
+            let readers = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.readers", section.address));
+            let rest = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.writers", section.address));
+            placed(self, readers, policies);
+            self.chains.go(
+                readers,
+                "rest",
+                &section.address,
+                EngineRule::default(),
+                Target::Jump(rest),
+            );
+            placed(self, rest, &[]);
+            let exits = Exits {
+                unkeyed: Target::Stop,
+                ..of.exits
+            };
+            self.missing(rest, section, exits);
+            let name = format!("{}.schemas.role", section.address);
+            let targets = RoleTargets {
+                reader: Target::Jump(readers),
+                writer: Target::Jump(rest),
+            };
+            let role = role_chain(&mut self.chains, self.input.program, &name, policy, targets);
+            for KeyedSchema { schema, .. } in rows {
+                let rule = of_schema(schema);
+                self.chains
+                    .go(chain, schema, &section.address, rule, Target::Jump(role));
+            }
+        } else {
+            placed(self, chain, &[]);
+        }
+    }
+
+    /// Schemas that the topology names and the map does not hold: they have no key, or one of no shard.
+    fn named_schemas(
+        &mut self,
+        chain: ChainRef,
+        section: &Section<Box<MapStep>>,
+        keyed: KeyedSchemas<'_>,
+        exits: Exits,
+        missing: ChainRef,
+    ) {
+        let (program, step) = (self.input.program, &*section.step);
+        let mut schemas: BTreeSet<&str> = SYSTEM.into_iter().collect();
+        schemas.extend(
+            program
+                .users
+                .iter()
+                .filter_map(|user| user.default_schema.as_deref()),
+        );
+        for map in &program.maps {
+            schemas.extend(map.step.logical_schema.as_deref());
+            schemas.extend(map.step.shards.iter().filter_map(|shard| shard.schema.as_deref()));
+        }
+        schemas.extend(section.scope.schemas.any_of.iter().map(NamePattern::as_str));
+        schemas.retain(|schema| {
+            keyed
+                .rows
+                .binary_search_by(|row| row.schema.as_str().cmp(schema))
+                .is_err()
+        });
+        for schema in schemas {
+            let (rule, address) = (of_schema(schema), &section.address);
+            let Some(key) = keyed.template.extract(step.kind, schema) else {
+                self.chains
+                    .go(chain, schema, address, rule, Target::Jump(missing));
+                continue;
+            };
+            match &step.unknown {
+                UnknownKey::Cluster(cluster) => {
+                    let target = self.with_effects(cluster, exits.elsewhere);
+                    let rule = EngineRule {
+                        destination_hostgroup: Some(self.input.program.resolved_cluster(cluster).writer.0),
+                        ..rule
+                    };
+                    self.chains.go(chain, schema, address, rule, target);
+                }
+                UnknownKey::Reject => {
+                    let message = refusal::unknown_key(&step.map, &step.key, Some(key), &[]);
+                    let refused = Refused::by(section, Refusal::UnknownKey, message);
+                    self.chains.refuse(chain, schema, address, rule, &refused);
+                }
+            }
+        }
+    }
+
+    /// What happens in schemas that nothing names: fast routing has no row for them.
+    fn unlisted(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>) {
+        let step = &*section.step;
+        let engine = self.report.engine;
+        let seen = "statements that name another shard's schema are not seen";
+        match (&step.unknown, &step.missing.statements) {
+            (UnknownKey::Cluster(unknown), MissingAction::Cluster(missing)) if unknown == missing => {
+                let rule = EngineRule {
+                    destination_hostgroup: Some(self.input.program.resolved_cluster(unknown).writer.0),
+                    ..EngineRule::default()
+                };
+                let name = format!("{}/unlisted", self.chains.draft.get(chain).name);
+                self.chains
+                    .draft
+                    .push(chain, DraftRule::engine(name, &section.address, rule));
+                self.report.difference(section.origin, "key_from", seen);
+            }
+            (UnknownKey::Reject, MissingAction::Allow) | (UnknownKey::Reject, MissingAction::Reject) => {
+                let message = format!(
+                    "on {engine}, a session in a schema that this topology does not name is not refused: it goes to the \
+                     user's cluster, which refuses schemas that it does not have; and {seen}; `rule_layout: flat` refuses \
+                     such sessions"
+                );
+                self.report
+                    .add(Severity::Warning, DIFFERENCE, section.origin, "key_from", message);
+            }
+            _ => {
+                let what = "send unknown keys and missing keys in schema names to different places";
+                self.report.unsupported(section.origin, "unknown_key", what);
+            }
+        }
+    }
+
+    fn fast_rows(
+        &mut self,
+        chain: ChainRef,
+        rows: &[KeyedSchema],
+        section: &Section<Box<MapStep>>,
+        class: &Class,
+        policies: &[usize],
+    ) {
+        let users: Vec<String> = if class.everyone {
+            vec![String::new()]
+        } else {
+            class.users.clone()
+        };
+        for KeyedSchema { schema, shard } in rows {
+            let shard = &section.step.shards[*shard];
+            let Some(hostgroup) = self.input.destination(policies, shard) else {
+                continue;
+            };
+            for username in &users {
+                self.outputs.routes.push(DraftRoute {
+                    username: username.clone(),
+                    schemaname: schema.clone(),
+                    chain,
+                    hostgroup,
+                    address: shard.address.clone(),
+                });
+            }
+        }
+    }
+}
+
+fn of_schema(schema: &str) -> EngineRule {
+    EngineRule {
+        schemaname: Some(schema.to_owned()),
+        ..EngineRule::default()
+    }
+}
+
+/// Whether statements without a key go to the user's cluster, as those do that fast routing has no row for.
+fn all_pass(step: &MapStep, next: Target) -> bool {
+    let allowed = MissingAction::Allow;
+    step.missing.statements == allowed
+        && step.missing.session_setup == allowed
+        && next == Target::Stop
+        && step.otherwise.is_none()
+}

@@ -1,0 +1,201 @@
+//! Statements, and what a key site answers about them.
+
+use proptest::prelude::*;
+use shardwright_sql::comment::{CommentKey, comment_keys};
+use shardwright_sql::{CommentForm as SqlForm, LexMode};
+
+use super::*;
+use crate::key_patterns::integer;
+
+struct Compiled {
+    accepts: regex::bytes::Regex,
+    repeats: regex::bytes::Regex,
+    doubtful: regex::bytes::Regex,
+    leaf: regex::bytes::Regex,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Missing,
+    Doubtful,
+    Repeated,
+    Key(bool),
+}
+
+/// Byte mode, as PCRE matches.
+fn bytes(pattern: &str) -> regex::bytes::Regex {
+    regex::bytes::RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(1 << 26)
+        .build()
+        .expect(pattern)
+}
+
+fn tenant_17(form: &CommentForm) -> Compiled {
+    let site = KeyPatterns::new("tenant", form, KeyKind::Integer, false);
+    Compiled {
+        accepts: bytes(&site.accepts),
+        repeats: bytes(&site.repeats),
+        doubtful: bytes(&site.doubtful),
+        leaf: bytes(&site.number(&integer::pattern(&[(17, 17)], site.writing))),
+    }
+}
+
+impl Compiled {
+    fn answer(&self, statement: &str) -> Answer {
+        let text = statement.as_bytes();
+        if self.accepts.is_match(text) {
+            if self.repeats.is_match(text) {
+                return Answer::Repeated;
+            }
+            return Answer::Key(self.leaf.is_match(text));
+        }
+        if self.doubtful.is_match(text) {
+            Answer::Doubtful
+        } else {
+            Answer::Missing
+        }
+    }
+}
+
+#[test]
+fn statements() {
+    let site = tenant_17(&CommentForm::Pairs);
+    for (statement, expected) in [
+        ("/* tenant=17 */ SELECT 1", Answer::Key(true)),
+        ("/*tenant=17*/ SELECT 1", Answer::Key(true)),
+        ("/* TENANT=17 */ SELECT 1", Answer::Key(true)),
+        ("/* tenant=017 */ SELECT 1", Answer::Key(true)),
+        ("/* tenant='17' */ SELECT 1", Answer::Key(true)),
+        ("/* tenant=\"17\",x=1 */ SELECT 1", Answer::Key(true)),
+        ("/* app='x', tenant=17 */ SELECT 1", Answer::Key(true)),
+        ("/*app=x,tenant=17*/ SELECT 1", Answer::Key(true)),
+        ("/** tenant=17 */ SELECT 1", Answer::Doubtful),
+        ("/*M* tenant=17 */ SELECT 1", Answer::Doubtful),
+        (
+            "SELECT /*+ MAX_EXECUTION_TIME(10) */ 1 /* tenant=17 */",
+            Answer::Key(true),
+        ),
+        ("SELECT 1 - 2 -- x\n/* tenant=17 */", Answer::Key(true)),
+        (
+            "# x\nSELECT 5--3/2 /* a */ /* tenant=17 */ FROM t WHERE a='x'",
+            Answer::Key(true),
+        ),
+        ("/* tenant=170 */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=1 */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=17a */ SELECT 1", Answer::Key(false)),
+        ("/* tenant=17.0 */ SELECT 1", Answer::Key(false)),
+        ("/* xtenant=17 */ SELECT 1", Answer::Missing),
+        ("/* tenant =17 */ SELECT 1", Answer::Missing),
+        ("SELECT 1 FROM t WHERE tenant=17", Answer::Missing),
+        ("SELECT '/* tenant=17 */'", Answer::Doubtful),
+        ("SELECT 'x' /* tenant=17 */", Answer::Doubtful),
+        ("/*! tenant=17 */ SELECT 1", Answer::Missing),
+        ("/*+ tenant=17 */ SELECT 1", Answer::Missing),
+        ("/*M! tenant=17 */ SELECT 1", Answer::Missing),
+        ("-- tenant=17\nSELECT 1", Answer::Missing),
+        ("-- /* tenant=17 */\nSELECT 1", Answer::Doubtful),
+        ("# /* tenant=17 */\nSELECT 1", Answer::Doubtful),
+        ("/* tenant=17 */ SELECT 1 /* tenant=17 */", Answer::Repeated),
+        ("/* tenant=17 */ SELECT 'tenant=18'", Answer::Repeated),
+        ("/* tenant=17 tenant=18 */ SELECT 1", Answer::Repeated),
+        ("/* note='x tenant=17 y' */ SELECT 1", Answer::Doubtful),
+        ("/* a=b='x c='y tenant=17 z' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant='17 x' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant=17' */ SELECT 1", Answer::Doubtful),
+        ("/* tenant=17", Answer::Doubtful),
+        ("/* it's tenant=17 */ SELECT 1", Answer::Key(true)),
+    ] {
+        assert_eq!(site.answer(statement), expected, "{statement}");
+    }
+}
+
+/// Pieces that fit together in ways that tell lexers apart.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "tenant=17",
+        "tenant=17",
+        "tenant",
+        "=",
+        "17",
+        "x",
+        " ",
+        " ",
+        ",",
+        ";",
+        "/*",
+        "/*",
+        "*/",
+        "*/",
+        "*",
+        "/",
+        "-",
+        "--",
+        "-- ",
+        "#",
+        "\n",
+        "'",
+        "\"",
+        "`",
+        "!",
+        "+",
+        "M!",
+        "M",
+        "tenant='17'",
+        "tenant=18",
+        "a='x'",
+        "a=",
+        "SELECT 1",
+        "\\",
+        "/* ",
+        " */",
+        "/*+",
+        "/*!",
+        "xtenant=17",
+        "tenant=17a",
+        "TENANT=017",
+        "t%65nant=17",
+        "%54ENAN%74='17'",
+        "tenant='1%37'",
+        "%",
+        "%37",
+    ]);
+    prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+}
+
+/// The values of the key in comments that begin before the first quote character.
+fn by_grammar(statement: &str, form: SqlForm) -> Vec<String> {
+    let first_quote = statement.find(['\'', '"', '`']).unwrap_or(statement.len());
+    comment_keys(
+        statement.as_bytes(),
+        LexMode::default(),
+        CommentKey { name: "tenant", form },
+    )
+    .filter(|(_, span)| span.start < first_quote)
+    .map(|(value, _)| String::from_utf8_lossy(&value).into_owned())
+    .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #[test]
+    fn what_is_routed_has_that_key_and_what_is_missing_has_none(statement in hostile()) {
+        for (site, form) in sites().iter().zip([SqlForm::Pairs, SqlForm::Sqlcommenter]) {
+            let keys = by_grammar(&statement, form);
+            match site.answer(&statement) {
+                Answer::Key(is_17) => {
+                    prop_assert_eq!(keys.len(), 1, "{}", statement);
+                    prop_assert_eq!(keys[0].parse::<i64>() == Ok(17), is_17, "{}", statement);
+                }
+                Answer::Missing => prop_assert_eq!(keys.len(), 0, "{}", statement),
+                Answer::Doubtful | Answer::Repeated => {}
+            }
+        }
+    }
+}
+
+/// For pairs, and for pairs that may be percent-encoded.
+fn sites() -> &'static [Compiled; 2] {
+    static SITES: std::sync::OnceLock<[Compiled; 2]> = std::sync::OnceLock::new();
+    SITES.get_or_init(|| [CommentForm::Pairs, CommentForm::Sqlcommenter].map(|form| tenant_17(&form)))
+}

@@ -1,0 +1,126 @@
+//! A word that stands once in a statement, as part of the pattern that looks at what is behind it.
+//!
+//! The parts repeat groups without a bound. Engines that match by automata do that for the price of a pass; PCRE 8 would
+//! take stack for every turn, so ProxySQL asks for the second word with a pattern of its own.
+
+use super::text::any_case;
+
+const WORD: &str = "[0-9A-Z_a-z]";
+const OTHER: &str = "[^0-9A-Z_a-z]";
+
+/// What stands around a word that stands once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SingleWord {
+    before: String,
+    other: String,
+}
+
+impl SingleWord {
+    /// For words of letters, digits and underscores.
+    pub(crate) fn new(word: &str) -> Option<Self> {
+        let is_word = !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_word.then(|| {
+            let other = other_word(word.as_bytes());
+            let before = format!(r"\A(?:(?:{other})?{OTHER})*");
+            Self { before, other }
+        })
+    }
+
+    /// `pattern` begins with the word and ends with something that is no part of a word.
+    pub(crate) fn closed(&self, pattern: &str) -> String {
+        let Self { before, other } = self;
+        format!(r"{before}(?:{pattern})(?:{other})?(?:{OTHER}(?:{other})?)*\z")
+    }
+
+    /// `pattern` begins with the word and may end inside another one, or in front of one.
+    pub(crate) fn open(&self, pattern: &str) -> String {
+        let Self { before, other } = self;
+        format!(r"{before}(?:{pattern})(?:\B{WORD}+|(?:{other})?)(?:{OTHER}(?:{other})?)*\z")
+    }
+}
+
+/// A run of word characters that is not `word`, in whatever case.
+fn other_word(word: &[u8]) -> String {
+    let mut pattern = format!("{WORD}+");
+    for (at, &byte) in word.iter().enumerate().rev() {
+        let same = any_case(&char::from(byte).to_string());
+        // Behind the whole word something must follow; before that, a beginning of the word is another word.
+        let rest = if at + 1 == word.len() {
+            pattern
+        } else {
+            format!("{pattern}?")
+        };
+        pattern = format!("(?:{}{WORD}*|{same}{rest})", all_but(byte));
+    }
+    pattern
+}
+
+/// A class of the word characters other than one, in either case.
+fn all_but(byte: u8) -> String {
+    let taken = |other: u8| other.eq_ignore_ascii_case(&byte);
+    let mut class = String::from("[");
+    for (low, high) in [(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')] {
+        let mut from = low;
+        for end in low..=high + 1 {
+            if end == high + 1 || taken(end) {
+                match end - from {
+                    0 => {}
+                    1 => class.push(char::from(from)),
+                    _ => {
+                        class.push(char::from(from));
+                        class.push('-');
+                        class.push(char::from(end - 1));
+                    }
+                }
+                from = end + 1;
+            }
+        }
+    }
+    class.push(']');
+    class
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(pattern: &str) -> regex::bytes::Regex {
+        regex::bytes::RegexBuilder::new(pattern)
+            .unicode(false)
+            .build()
+            .expect(pattern)
+    }
+
+    proptest! {
+        #[test]
+        fn the_word_stands_once(pieces in prop::collection::vec(prop::sample::select(vec![
+            "id=7 ", "ID", "id", "i", "d", "_", " ", ";", "=", "idx", "7", "é", "\n",
+        ]), 0..9)) {
+            let text = pieces.concat();
+            // The word as a value of its own is no second key.
+            prop_assume!(!bytes(r"=[Ii][Dd]\b").is_match(text.as_bytes()));
+            let once = SingleWord::new("id").expect("a word");
+            let closed = bytes(&once.closed(r"\b[Ii][Dd]=7 "));
+            let words = bytes(r"\b[Ii][Dd]\b").find_iter(text.as_bytes()).count();
+            let expected = words == 1 && bytes(r"\b[Ii][Dd]=7 ").is_match(text.as_bytes());
+            prop_assert_eq!(closed.is_match(text.as_bytes()), expected, "{:?}", text);
+            // A beginning of values may end with a part of a word, or with a blank in front of one.
+            for beginning in [r"\b[Ii][Dd]=7", r"\b[Ii][Dd]=(?:i|7 )", r"\b[Ii][Dd]=7[ ;]"] {
+                let open = bytes(&once.open(beginning));
+                let expected = words == 1 && bytes(beginning).is_match(text.as_bytes());
+                prop_assert_eq!(open.is_match(text.as_bytes()), expected, "{} {:?}", beginning, text);
+            }
+        }
+    }
+
+    #[test]
+    fn words_only() {
+        assert_eq!(SingleWord::new("shard-id"), None);
+        assert!(SingleWord::new("tenant_id").is_some());
+    }
+}

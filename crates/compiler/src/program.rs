@@ -1,0 +1,154 @@
+//! The topology in the words of `rules`: what every engine's rules are made from.
+
+mod cluster;
+pub(crate) mod effects;
+pub(crate) mod firewall;
+mod globals;
+mod map;
+pub(crate) mod patterns;
+mod policy;
+mod raw;
+mod scope;
+mod user;
+
+pub(crate) use globals::Globals;
+
+use shardwright_ids::Lock;
+use shardwright_rules::{
+    Address, Cluster, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
+};
+use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, OriginId};
+
+use crate::diagnostics::Diagnostics;
+use effects::Effect;
+use firewall::UserFirewall;
+
+/// Everything that routes, before it is laid out in rules.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// By name.
+    pub clusters: Vec<Cluster>,
+    /// By id.
+    pub hostgroups: Vec<Hostgroup>,
+    /// By name.
+    pub users: Vec<User>,
+    /// A map stands before those that its `otherwise` leads to; else written order.
+    pub maps: Vec<Section<Box<MapStep>>>,
+    /// In written order.
+    pub roles: Vec<Section<RoleStep>>,
+    /// Later ones win over earlier ones.
+    pub effects: Vec<Section<Effect>>,
+    /// By user.
+    pub firewall: Vec<UserFirewall>,
+    /// In written order.
+    pub blocks: Vec<RawBlock>,
+    /// What stands around the routing.
+    pub globals: Globals,
+}
+
+/// A step with its scope and where it was written.
+#[derive(Debug)]
+pub(crate) struct Section<T> {
+    /// Where.
+    pub origin: OriginId,
+    /// What people call it.
+    pub address: Address,
+    /// The statements that it is about.
+    pub scope: Scope,
+    /// What to do for an engine that cannot.
+    pub on_unsupported: OnUnsupported,
+    /// The step.
+    pub step: T,
+}
+
+/// Raw rules that stand together.
+#[derive(Debug)]
+pub(crate) struct RawBlock {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// Where it stands among the others.
+    pub at: BlockPlace,
+    /// Active rules in order.
+    pub rules: Vec<RawRow>,
+}
+
+/// A raw rule with the columns that are not part of [`EngineRule`].
+#[derive(Debug)]
+pub(crate) struct RawRow {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// `query_rules.legacy.rules[0]`
+    pub address: Address,
+    /// The written id.
+    pub rule_id: Option<u32>,
+    /// The chain that it is part of.
+    pub flag_in: u32,
+    /// The row.
+    pub rule: EngineRule,
+}
+
+impl Program {
+    /// Reads a topology; `lock` keeps the numbers of hostgroups.
+    pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Diagnostics<'_>) -> Self {
+        let topology = &project.topology;
+        let (clusters, hostgroups) = cluster::layout(topology, &project.file.ids, lock, report);
+        let hostgroup_of =
+            |id: model::ClusterId, role: Role| hostgroup(&clusters, &topology.cluster(id).name, role);
+        let mut users: Vec<User> = topology
+            .users
+            .iter()
+            .map(|user| user::user(user, hostgroup_of(user.cluster, user.role), report))
+            .collect();
+        users.sort_by(|a, b| a.name.cmp(&b.name));
+        let maps = map::sections(topology, report);
+        let roles = policy::roles(topology, report);
+        let effects = effects::effects(topology, &hostgroup_of, report);
+        let firewall = firewall::users(topology, report);
+        let blocks = raw::blocks(topology, &hostgroup_of, report);
+        let globals = globals::globals(topology, report);
+        Self {
+            clusters,
+            hostgroups,
+            users,
+            maps,
+            roles,
+            effects,
+            firewall,
+            blocks,
+            globals,
+        }
+    }
+
+    /// The cluster that something refers to.
+    pub(crate) fn resolved_cluster(&self, name: &str) -> &Cluster {
+        self.cluster(name).expect("references are resolved")
+    }
+
+    /// The cluster of a user.
+    pub(crate) fn cluster_of(&self, user: &User) -> Option<&Cluster> {
+        self.clusters
+            .iter()
+            .find(|cluster| cluster.owns(user.default_hostgroup))
+    }
+
+    /// The cluster of this name.
+    pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
+        let at = self
+            .clusters
+            .binary_search_by(|cluster| (*cluster.name).cmp(name))
+            .ok()?;
+        Some(&self.clusters[at])
+    }
+}
+
+/// The hostgroup of a role of a cluster; clusters without readers of their own read from the writer.
+fn hostgroup(clusters: &[Cluster], name: &str, role: Role) -> HostgroupId {
+    let at = clusters
+        .binary_search_by(|cluster| (*cluster.name).cmp(name))
+        .expect("references are resolved, and every cluster has hostgroups");
+    let cluster = &clusters[at];
+    match role {
+        Role::Writer => cluster.writer,
+        Role::Reader => cluster.reader.unwrap_or(cluster.writer),
+    }
+}

@@ -1,0 +1,79 @@
+//! Hostgroups and their members.
+
+mod differences;
+mod members;
+mod numbers;
+mod weights;
+
+use shardwright_ids::Lock;
+use shardwright_rules::{Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Role};
+use shardwright_topology::model::{self as model, IdRanges, Topology};
+
+use self::differences::Differences;
+use self::numbers::{Numbers, Purpose, numbers};
+use crate::diagnostics::Diagnostics;
+
+/// Clusters by name, and their hostgroups by id.
+pub(super) fn layout(
+    topology: &Topology,
+    ids: &IdRanges,
+    lock: &mut Lock,
+    report: &mut Diagnostics<'_>,
+) -> (Vec<Cluster>, Vec<Hostgroup>) {
+    let numbers = numbers(topology, ids, lock, report);
+    let differences = Differences::of(topology);
+    let mut clusters = Vec::with_capacity(topology.clusters.len());
+    let mut hostgroups = Vec::new();
+    for (at, cluster) in topology.clusters.iter().enumerate() {
+        let compiled = Cluster {
+            name: cluster.name.clone(),
+            address: report.address(cluster.origin),
+            kind: kind(cluster, at, &numbers),
+            writer: numbers.of(at, Purpose::Writer),
+            reader: (cluster.kind != model::ClusterKind::Single).then(|| numbers.of(at, Purpose::Reader)),
+            writer_serves_reads: cluster.writer_serves_reads,
+            roles_by: cluster.roles_by,
+        };
+        differences.report(cluster, report);
+        hostgroups.extend(hostgroups_of(cluster, &compiled, report));
+        clusters.push(compiled);
+    }
+    clusters.sort_by(|a, b| a.name.cmp(&b.name));
+    hostgroups.sort_by_key(|hostgroup| hostgroup.id);
+    (clusters, hostgroups)
+}
+
+fn hostgroups_of(
+    cluster: &model::Cluster,
+    compiled: &Cluster,
+    report: &mut Diagnostics<'_>,
+) -> Vec<Hostgroup> {
+    let (writers, readers) = members::members(cluster, report);
+    let hostgroup = |id: HostgroupId, role, members| Hostgroup {
+        id,
+        cluster: compiled.address.clone(),
+        role,
+        members,
+    };
+    let mut hostgroups = vec![hostgroup(compiled.writer, Role::Writer, writers)];
+    if let Some(id) = compiled.reader {
+        hostgroups.push(hostgroup(id, Role::Reader, readers));
+    }
+    hostgroups
+}
+
+fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
+    let group = || Group {
+        backup_writer: numbers.of(at, Purpose::BackupWriter),
+        offline: numbers.of(at, Purpose::Offline),
+        writers: cluster.writers,
+        max_transactions_behind: cluster.max_transactions_behind.unwrap_or(0),
+        failback: cluster.failback,
+    };
+    match cluster.kind {
+        model::ClusterKind::Single => ClusterKind::Single,
+        model::ClusterKind::Replication { read_only_check } => ClusterKind::Replication { read_only_check },
+        model::ClusterKind::Galera => ClusterKind::Galera(group()),
+        model::ClusterKind::GroupReplication => ClusterKind::GroupReplication(group()),
+    }
+}

@@ -1,0 +1,219 @@
+//! What an engine does differently with a cluster, or cannot do.
+
+use shardwright_diagnostics::Severity;
+use shardwright_rules::EngineId;
+use shardwright_topology::model::{
+    Cluster, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, RolesBy, Server, ServerState, Tls, Topology,
+    WriterServesReads,
+};
+
+use super::members::preferred;
+use super::weights::{READER_WEIGHT_FACTOR, read_weight};
+use crate::diagnostics::{APPROXIMATED, DIFFERENCE, Diagnostics, UNSUPPORTED};
+
+/// The largest value of `mysql-monitor_slave_lag_when_null`, in seconds.
+const LARGEST_LAG_S: u64 = 604_800;
+
+/// What the differences of one cluster depend on in the others.
+pub(super) struct Differences {
+    /// The writer of some cluster of type replication serves reads.
+    a_writer_serves_reads: bool,
+}
+
+impl Differences {
+    pub(super) fn of(topology: &Topology) -> Self {
+        Self {
+            a_writer_serves_reads: topology.clusters.iter().any(|cluster| {
+                matches!(cluster.kind, ClusterKind::Replication { .. })
+                    && cluster.writer_serves_reads != WriterServesReads::Never
+            }),
+        }
+    }
+
+    /// Reports those of a cluster, each at the line that asks for it.
+    pub(super) fn report(&self, cluster: &Cluster, report: &mut Diagnostics<'_>) {
+        tls(cluster, report);
+        match report.engine {
+            EngineId::Bundled => without_monitor(cluster, report),
+            EngineId::Proxysql27 | EngineId::Proxysql30 => {
+                self.fallback(cluster, report);
+                lag(cluster, report);
+                if cluster.roles_by == RolesBy::Engine {
+                    election(cluster, report);
+                }
+            }
+        }
+    }
+
+    /// What readers fall back to on ProxySQL, which has neither tiers nor a switch per cluster.
+    fn fallback(&self, cluster: &Cluster, report: &mut Diagnostics<'_>) {
+        match (cluster.kind, cluster.writer_serves_reads) {
+            (ClusterKind::Single, _) => {}
+            (_, WriterServesReads::LastResort) => {
+                let after = match cluster.kind {
+                    ClusterKind::Replication { .. } => "",
+                    _ => "; once another server has become the writer, it keeps its full share of reads",
+                };
+                let what = format!(
+                    "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers at \
+                     the lowest weight, because there is no last resort{after}"
+                );
+                report.difference(cluster.origin, "writer_serves_reads", what);
+            }
+            (ClusterKind::Galera, WriterServesReads::Always) if reads_are_weighted(cluster) => {
+                let what = "once another server has become the writer, it keeps its own share of reads, and the first one \
+                            comes back with the share of a reader: Galera hostgroups keep one weight per server";
+                report.difference(cluster.origin, "writer_serves_reads", what);
+            }
+            (ClusterKind::Replication { .. }, WriterServesReads::Never)
+                if cluster.roles_by == RolesBy::Engine && self.a_writer_serves_reads =>
+            {
+                let message = format!(
+                    "on {}, the writer may answer reads too: mysql-monitor_writer_is_also_reader is one switch for all \
+                     clusters of type replication, and others let their writer serve reads",
+                    report.engine
+                );
+                report.add(
+                    Severity::Warning,
+                    DIFFERENCE,
+                    cluster.origin,
+                    "writer_serves_reads",
+                    message,
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+fn tls(cluster: &Cluster, report: &mut Diagnostics<'_>) {
+    let engine = report.engine;
+    let (severity, code, message) = match (engine, cluster.tls) {
+        (_, Tls::Disabled) | (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Preferred) => return,
+        (EngineId::Bundled, Tls::Preferred) => (
+            Severity::Warning,
+            APPROXIMATED,
+            "bundled speaks no TLS towards servers yet: connections are plain; proxysql-2.7 does".to_owned(),
+        ),
+        (EngineId::Bundled, Tls::Required | Tls::Verify) => (
+            Severity::Error,
+            UNSUPPORTED,
+            "bundled speaks no TLS towards servers yet; proxysql-2.7 does".to_owned(),
+        ),
+        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Required) => (
+            Severity::Warning,
+            DIFFERENCE,
+            format!(
+                "on {engine}, a server that offers no TLS is connected to in plain; let the servers require it \
+                 (require_secure_transport)"
+            ),
+        ),
+        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Verify) => (
+            Severity::Error,
+            UNSUPPORTED,
+            format!("{engine} verifies no certificates of servers, and neither can another engine yet"),
+        ),
+    };
+    report.add(severity, code, cluster.origin, "tls", message);
+}
+
+/// The bundled engine places servers as they are written.
+fn without_monitor(cluster: &Cluster, report: &mut Diagnostics<'_>) {
+    let mut without = |origin, field: &str, message: String| {
+        report.add(Severity::Warning, APPROXIMATED, origin, field, message);
+    };
+    let word = match cluster.kind {
+        ClusterKind::Galera => Some("galera"),
+        ClusterKind::GroupReplication => Some("group_replication"),
+        ClusterKind::Single | ClusterKind::Replication { .. } => None,
+    };
+    if let Some(word) = word {
+        let first = preferred(cluster).first().map_or("", |server| &server.name);
+        let message = format!(
+            "bundled does not follow the state of a {word} cluster yet: writes go to {first} until the next apply; \
+             proxysql-2.7 follows it"
+        );
+        without(cluster.origin, "type", message);
+    }
+    if cluster.failback == Failback::Automatic {
+        let message = "bundled does not fail over or back by itself yet".to_owned();
+        without(cluster.origin, "failback", message);
+    }
+    // That the state of the cluster is not followed says the same of the default.
+    let default = (cluster.kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
+    if cluster.max_transactions_behind != default && cluster.max_transactions_behind != Some(0) {
+        let message =
+            "bundled does not know yet how far behind a server is: reads may be answered by one that is \
+                       further behind; proxysql-2.7 takes it out"
+                .to_owned();
+        without(cluster.origin, "max_transactions_behind", message);
+    }
+    let limited = cluster
+        .servers
+        .iter()
+        .find(|server| server.max_replication_lag_ms.is_some());
+    if let Some(server) = limited {
+        let message =
+            "bundled does not measure replication lag yet: reads may be answered by a replica that is \
+                       further behind; proxysql-2.7 takes it out"
+                .to_owned();
+        without(server.origin, "max_replication_lag", message);
+    }
+}
+
+fn reads_are_weighted(cluster: &Cluster) -> bool {
+    let servers = preferred(cluster);
+    servers
+        .windows(2)
+        .any(|pair| read_weight(pair[0]) != read_weight(pair[1]))
+}
+
+fn lag(cluster: &Cluster, report: &mut Diagnostics<'_>) {
+    for server in &cluster.servers {
+        let Some(limit) = server.max_replication_lag_ms else {
+            continue;
+        };
+        let field = "max_replication_lag";
+        let seconds = limit.div_ceil(1000);
+        if seconds >= LARGEST_LAG_S {
+            let message = format!(
+                "{} would never take out a replica whose replication has stopped: the limit must be below \
+                 {LARGEST_LAG_S} s, which is the most that a stopped replica counts as",
+                report.engine
+            );
+            report.error(UNSUPPORTED, server.origin, field, message);
+        } else if !limit.is_multiple_of(1000) {
+            let what = format!("lag is compared in whole seconds: the limit becomes {seconds}s");
+            report.difference(server.origin, field, what);
+        }
+    }
+}
+
+/// SupportedBy becomes the writer of a group, and what that does to servers that are out.
+fn election(cluster: &Cluster, report: &mut Diagnostics<'_>) {
+    let engine = report.engine;
+    match cluster.kind {
+        ClusterKind::Galera => {
+            if cluster.failback == Failback::Manual {
+                let message = format!(
+                    "on {engine}, the most wanted writer takes over as soon as it is back: `failback: automatic` says so; \
+                     `roles_by: external` leaves roles to a scheduler"
+                );
+                report.add(Severity::Warning, DIFFERENCE, cluster.origin, "failback", message);
+            }
+            let out = |server: &&Server| server.state == ServerState::Draining;
+            for server in cluster.servers.iter().filter(out) {
+                let what = "transactions that are open on a draining server are cut: it is left out of mysql_servers, \
+                            because the monitor of Galera hostgroups sets OFFLINE_SOFT back to ONLINE; \
+                            pxc_maint_mode on the server itself (Percona XtraDB Cluster) lets them end first";
+                report.difference(server.origin, "state", what);
+            }
+        }
+        ClusterKind::GroupReplication if !cluster.writer_preference.is_empty() && cluster.writers == 1 => {
+            let what = "the group elects its primary itself: group_replication_member_weight on the servers ranks \
+                        them, `writer_preference` only decides where writes go until the monitor has asked";
+            report.difference(cluster.origin, "writer_preference", what);
+        }
+        ClusterKind::Single | ClusterKind::Replication { .. } | ClusterKind::GroupReplication => {}
+    }
+}

@@ -1,0 +1,100 @@
+//! The servers of a cluster as members of its hostgroups.
+
+use shardwright_rules::{EngineId, Member, MemberStatus};
+use shardwright_topology::model::{Cluster, ClusterKind, Server, ServerState, Tls, WriterServesReads};
+
+use super::weights::Weights;
+use crate::diagnostics::Diagnostics;
+
+/// The servers of a cluster, the most wanted writer first: `writer_preference`, then the order of definition.
+pub(super) fn preferred(cluster: &Cluster) -> Vec<&Server> {
+    let named: Vec<usize> = cluster.writer_preference.iter().map(|&at| at as usize).collect();
+    let others = (0..cluster.servers.len()).filter(|at| !named.contains(at));
+    named
+        .iter()
+        .copied()
+        .chain(others)
+        .filter_map(|at| cluster.servers.get(at))
+        .collect()
+}
+
+/// The servers of both roles. Until a monitor has spoken, the most wanted server is the writer.
+pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> (Vec<Member>, Vec<Member>) {
+    let servers = preferred(cluster);
+    if cluster.kind == ClusterKind::Single {
+        let writers = servers
+            .iter()
+            .map(|server| member(cluster, server, server.weight, 0, report));
+        return (writers.collect(), Vec::new());
+    }
+    let writes = writers(cluster, &servers);
+    let weights = Weights::of(cluster, &servers, &writes, report);
+    let tiers = report.engine == EngineId::Bundled;
+    let (mut writers, mut readers, mut last) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, server) in servers.iter().enumerate() {
+        if !writes[at] {
+            readers.push(member(cluster, server, weights.reader[at], 0, report));
+            continue;
+        }
+        writers.push(member(cluster, server, weights.writer[at], 0, report));
+        match cluster.writer_serves_reads {
+            WriterServesReads::Never => {}
+            WriterServesReads::Always => {
+                last.push(member(cluster, server, weights.reader[at], 0, report));
+            }
+            WriterServesReads::LastResort => last.push(member(cluster, server, 1, u8::from(tiers), report)),
+        }
+    }
+    readers.append(&mut last);
+    (writers, readers)
+}
+
+/// Which servers write at first. In a group of equals, a server that drains keeps its place until its transactions
+/// have ended, and the next one writes beside it.
+fn writers(cluster: &Cluster, servers: &[&Server]) -> Vec<bool> {
+    let mut writes = vec![false; servers.len()];
+    if !matches!(cluster.kind, ClusterKind::Galera | ClusterKind::GroupReplication) {
+        writes.iter_mut().take(1).for_each(|first| *first = true);
+        return writes;
+    }
+    let mut left = cluster.writers;
+    for (writes, server) in writes.iter_mut().zip(servers) {
+        if left == 0 {
+            break;
+        }
+        match server.state {
+            ServerState::Online => {
+                *writes = true;
+                left -= 1;
+            }
+            ServerState::Draining => *writes = true,
+            ServerState::Offline => {}
+        }
+    }
+    if !writes.contains(&true) {
+        writes.iter_mut().take(1).for_each(|first| *first = true);
+    }
+    writes
+}
+
+fn member(cluster: &Cluster, server: &Server, weight: u32, tier: u8, report: &Diagnostics<'_>) -> Member {
+    // The bundled engine speaks no TLS towards servers; that it is asked for is reported.
+    let use_tls = cluster.tls != Tls::Disabled && report.engine != EngineId::Bundled;
+    Member {
+        server: report.address(server.origin),
+        host: server.host.to_string(),
+        port: server.port,
+        weight,
+        tier,
+        max_connections: server.max_connections,
+        max_replication_lag_s: server
+            .max_replication_lag_ms
+            .map_or(0, |lag| u32::try_from(lag.div_ceil(1000)).unwrap_or(u32::MAX)),
+        use_tls,
+        status: match server.state {
+            ServerState::Online => MemberStatus::Online,
+            ServerState::Draining => MemberStatus::Draining,
+            ServerState::Offline => MemberStatus::Offline,
+        },
+    }
+}

@@ -1,0 +1,132 @@
+//! A number for every hostgroup: written, else locked, else probed.
+
+use shardwright_ids::{Lock, Probe};
+use shardwright_rules::HostgroupId;
+use shardwright_topology::model::{self as model, ClusterKind, IdRanges, Topology};
+
+use crate::diagnostics::{Diagnostics, EXHAUSTED, NUMBERS};
+
+/// What a hostgroup of a cluster is for, as it is called in pins and in the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    Writer,
+    Reader,
+    BackupWriter,
+    Offline,
+}
+
+impl Purpose {
+    const ALL: [Purpose; 4] = [
+        Purpose::Writer,
+        Purpose::Reader,
+        Purpose::BackupWriter,
+        Purpose::Offline,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Purpose::Writer => "writer",
+            Purpose::Reader => "reader",
+            Purpose::BackupWriter => "backup_writer",
+            Purpose::Offline => "offline",
+        }
+    }
+
+    const fn pin(self, pins: &model::HostgroupPins) -> Option<u32> {
+        match self {
+            Purpose::Writer => pins.writer,
+            Purpose::Reader => pins.reader,
+            Purpose::BackupWriter => pins.backup_writer,
+            Purpose::Offline => pins.offline,
+        }
+    }
+
+    /// Whether clusters of the type have such a hostgroup without asking for it.
+    const fn is_part_of(self, kind: ClusterKind) -> bool {
+        match self {
+            Purpose::Writer => true,
+            Purpose::Reader => !matches!(kind, ClusterKind::Single),
+            Purpose::BackupWriter | Purpose::Offline => {
+                matches!(kind, ClusterKind::Galera | ClusterKind::GroupReplication)
+            }
+        }
+    }
+}
+
+/// Hostgroup numbers by cluster and purpose.
+pub(super) struct Numbers(Vec<[Option<HostgroupId>; Purpose::ALL.len()]>);
+
+impl Numbers {
+    /// The number of a hostgroup that clusters of this type have; `at` is the cluster's place in the topology.
+    pub(super) fn of(&self, at: usize, purpose: Purpose) -> HostgroupId {
+        self.0[at][purpose as usize].expect("each hostgroup of a cluster has a number")
+    }
+}
+
+/// A hostgroup of the cluster at this place.
+struct Wanted {
+    name: String,
+    at: usize,
+    purpose: Purpose,
+}
+
+/// Numbers all hostgroups. Engine-independent: single clusters get a number for readers only when they write one.
+pub(super) fn numbers(
+    topology: &Topology,
+    ids: &IdRanges,
+    lock: &mut Lock,
+    report: &mut Diagnostics<'_>,
+) -> Numbers {
+    let mut probe = Probe::new((&ids.hostgroups).into());
+    let mut numbers = vec![[None; Purpose::ALL.len()]; topology.clusters.len()];
+    let mut names: Vec<(Wanted, Option<u32>)> = Vec::with_capacity(topology.clusters.len());
+    for (at, cluster) in topology.clusters.iter().enumerate() {
+        for purpose in Purpose::ALL {
+            let pin = purpose.pin(&cluster.hostgroups);
+            if pin.is_none() && !purpose.is_part_of(cluster.kind) {
+                continue;
+            }
+            let name = format!("hostgroups.{}.{}", cluster.name, purpose.word());
+            if let Some(id) = pin
+                && !probe.take(id)
+            {
+                let field = format!("hostgroups.{}", purpose.word());
+                let message = format!("hostgroup {id} of {name} is also another hostgroup's number");
+                report.error(NUMBERS, cluster.origin, &field, message);
+            }
+            names.push((Wanted { name, at, purpose }, pin));
+        }
+    }
+    names.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
+        *id = lock.get(&wanted.name).filter(|&id| probe.is_free(id));
+        if let Some(id) = *id {
+            probe.take(id);
+        }
+    }
+    let mut first_without = None;
+    for (wanted, id) in &mut names {
+        let id = *id.get_or_insert_with(|| {
+            probe.give(&wanted.name).unwrap_or_else(|| {
+                first_without = first_without.or(Some(topology.clusters[wanted.at].origin));
+                0
+            })
+        });
+        numbers[wanted.at][wanted.purpose as usize] = Some(HostgroupId(id));
+    }
+    if let Some(origin) = first_without {
+        let message = format!(
+            "ids.hostgroups {}-{} has {} numbers, {} too few for the hostgroups of this topology",
+            ids.hostgroups.start(),
+            ids.hostgroups.end(),
+            probe.size(),
+            probe.missing()
+        );
+        report.error(EXHAUSTED, origin, "", message);
+    }
+    lock.forget("hostgroups.");
+    for (wanted, id) in names {
+        lock.set(wanted.name, id.unwrap_or_default());
+    }
+    Numbers(numbers)
+}

@@ -1,0 +1,225 @@
+//! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides its place.
+
+use shardwright_rules::{EngineId, HostgroupId, Role};
+use shardwright_topology::model::{
+    self as model, ClusterId, Delay, Multiplex, OnUnsupported, SignalSource, Topology,
+};
+
+use super::{Section, scope};
+use crate::diagnostics::{Diagnostics, SupportedBy};
+
+/// What an object does to the statements of its scope.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// They wait so long, ms; the longest of several counts.
+    Delay(u32),
+    /// Their results are kept; the shortest time of several counts.
+    Cache {
+        /// ms
+        ttl_ms: u32,
+        /// Whether an empty result is kept.
+        empty: bool,
+    },
+    /// Their connection is shared in another way; `never` counts most, then `ignore_sysvar_reads`.
+    Multiplex(Multiplex),
+    /// A copy is sent elsewhere; the last one written counts.
+    Mirror {
+        /// Where.
+        hostgroup: HostgroupId,
+        /// The share of statements, 1 to 100.
+        percent: u32,
+    },
+}
+
+/// Every effect that the engine can have, in the order in which later ones win over earlier ones.
+pub(super) fn effects(
+    topology: &Topology,
+    hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
+    report: &mut Diagnostics<'_>,
+) -> Vec<Section<Effect>> {
+    let mut delays: Vec<_> = topology
+        .throttles
+        .iter()
+        .filter_map(|throttle| delay(throttle, report))
+        .collect();
+    delays.sort_by_key(|delay| match delay.step {
+        Effect::Delay(ms) => ms,
+        _ => 0,
+    });
+    let mut caches: Vec<_> = topology
+        .caches
+        .iter()
+        .filter_map(|one| cache(one, report))
+        .collect();
+    caches.sort_by_key(|cache| match cache.step {
+        Effect::Cache { ttl_ms, .. } => std::cmp::Reverse(ttl_ms),
+        _ => std::cmp::Reverse(0),
+    });
+    let mut exceptions: Vec<_> = topology
+        .pooling_exceptions
+        .iter()
+        .filter_map(|exception| pooling(exception, report))
+        .collect();
+    exceptions.sort_by_key(|exception| match exception.step {
+        Effect::Multiplex(Multiplex::Default) => 0,
+        Effect::Multiplex(Multiplex::IgnoreSysvarReads) => 1,
+        _ => 2,
+    });
+    let mirrors = topology
+        .mirrors
+        .iter()
+        .filter_map(|one| mirror(one, hostgroup, report));
+    let mirrors: Vec<_> = mirrors.collect();
+    [delays, caches, exceptions, mirrors]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Fixed delays, and the least delay of those that would be regulated.
+fn delay(throttle: &model::Throttle, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {
+    let (choice, origin) = (throttle.on_unsupported, throttle.origin);
+    if throttle.ended {
+        return None;
+    }
+    let mut keep = true;
+    let delay_ms = match throttle.delay {
+        Delay::Fixed { ms } => ms,
+        Delay::Range { from_ms, .. } => from_ms,
+    };
+    if let Some(signal) = &throttle.signal {
+        let lost = lost_without(signal, throttle);
+        keep &= report.on_unsupported(
+            choice,
+            (origin, "signal"),
+            "regulate a delay by a signal",
+            &lost,
+            SupportedBy::Nobody,
+        );
+    }
+    if throttle.max_concurrent.is_some() {
+        report.on_unsupported(
+            choice,
+            (origin, "max_concurrent"),
+            "limit how many statements run at once",
+            "any number of these statements run at once",
+            SupportedBy::Nobody,
+        );
+    }
+    (keep && delay_ms > 0).then(|| Section {
+        origin,
+        address: report.address(origin),
+        scope: scope::scope(&throttle.applies_to, origin, "applies_to", report),
+        on_unsupported: choice,
+        step: Effect::Delay(u32::try_from(delay_ms).unwrap_or(u32::MAX)),
+    })
+}
+
+/// What the static form of a regulated throttle does not do.
+fn lost_without(signal: &model::Signal, throttle: &model::Throttle) -> String {
+    if throttle.on_unsupported == OnUnsupported::Skip {
+        return "statements are not slowed".to_owned();
+    }
+    let name = match &signal.source {
+        SignalSource::ReplicationLag => "replication_lag",
+        SignalSource::ThreadsRunning => "threads_running",
+        SignalSource::Status(name) => name,
+        SignalSource::FlowControl => "flow_control",
+    };
+    match throttle.delay {
+        Delay::Fixed { ms } => format!("statements always wait {ms} ms, whatever {name} says"),
+        Delay::Range { from_ms: 0, to_ms } => {
+            format!(
+                "statements are not slowed, whatever {name} says: the least delay is 0 ms, and {to_ms} ms is never reached"
+            )
+        }
+        Delay::Range { from_ms, to_ms } => {
+            format!(
+                "statements always wait {from_ms} ms, whatever {name} says, and {to_ms} ms is never reached"
+            )
+        }
+    }
+}
+
+/// What only ProxySQL has.
+fn engine_has(
+    choice: OnUnsupported,
+    at: (model::OriginId, &str),
+    (what, lost): (&str, &str),
+    report: &mut Diagnostics<'_>,
+) -> bool {
+    if report.engine.is_proxysql() {
+        return true;
+    }
+    let choice = match choice {
+        OnUnsupported::Error => OnUnsupported::Error,
+        // There is no nearest form.
+        OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
+    };
+    report.on_unsupported(choice, at, what, lost, SupportedBy::Proxysql)
+}
+
+fn cache(cache: &model::Cache, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {
+    let told = ("keep results", "every statement goes to a server");
+    engine_has(cache.on_unsupported, (cache.origin, ""), told, report).then(|| Section {
+        origin: cache.origin,
+        address: report.address(cache.origin),
+        scope: scope::scope(&cache.matches, cache.origin, "match", report),
+        on_unsupported: cache.on_unsupported,
+        step: Effect::Cache {
+            ttl_ms: cache.ttl_ms,
+            empty: cache.cache_empty_result,
+        },
+    })
+}
+
+fn mirror(
+    mirror: &model::Mirror,
+    hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
+    report: &mut Diagnostics<'_>,
+) -> Option<Section<Effect>> {
+    let told = ("send statements to a second place", "no copy is sent");
+    if !engine_has(mirror.on_unsupported, (mirror.origin, ""), told, report) {
+        return None;
+    }
+    report.difference(
+        mirror.origin,
+        "",
+        "executions of prepared statements are not copied, and a copy that finds no free place in the mirror queue is \
+         dropped",
+    );
+    Some(Section {
+        origin: mirror.origin,
+        address: report.address(mirror.origin),
+        scope: scope::scope(&mirror.matches, mirror.origin, "match", report),
+        on_unsupported: mirror.on_unsupported,
+        step: Effect::Mirror {
+            hostgroup: hostgroup(mirror.cluster, mirror.role),
+            percent: mirror.percent,
+        },
+    })
+}
+
+fn pooling(exception: &model::PoolingException, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {
+    let origin = exception.origin;
+    match (report.engine, exception.multiplex) {
+        (EngineId::Bundled, Multiplex::IgnoreSysvarReads) => {
+            let what = "reading a system variable never keeps a connection, so this exception is not needed";
+            report.difference(origin, "multiplex", what);
+            return None;
+        }
+        (EngineId::Bundled, Multiplex::Default) => {
+            let what = "a connection that `never` has kept stays with its session until the session ends";
+            report.difference(origin, "multiplex", what);
+            return None;
+        }
+        _ => {}
+    }
+    Some(Section {
+        origin,
+        address: report.address(origin),
+        scope: scope::scope(&exception.matches, origin, "match", report),
+        on_unsupported: exception.on_unsupported,
+        step: Effect::Multiplex(exception.multiplex),
+    })
+}

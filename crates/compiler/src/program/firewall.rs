@@ -1,0 +1,68 @@
+//! The firewall: allowed digests by user. Flags and schemas are known once rules are numbered.
+
+use std::collections::BTreeSet;
+
+use shardwright_rules::{Address, EngineId, FirewallMode, digest_hash};
+use shardwright_topology::model::{self as model, Allowed, OnUnsupported, OriginId, Topology};
+
+use crate::diagnostics::{Diagnostics, SupportedBy};
+
+/// What one user may send.
+#[derive(Debug)]
+pub(crate) struct UserFirewall {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// `firewall.NAME`
+    pub address: Address,
+    /// The user.
+    pub user: String,
+    /// What happens to other statements.
+    pub mode: FirewallMode,
+    /// Allowed digests.
+    pub digests: BTreeSet<u64>,
+    /// Further session schemas.
+    pub schemas: BTreeSet<String>,
+}
+
+/// Every user's, by user; nothing for an engine that cannot, which is reported.
+pub(super) fn users(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<UserFirewall> {
+    let mut users = Vec::new();
+    for firewall in &topology.firewall {
+        if report.engine == EngineId::Bundled {
+            if firewall.mode != FirewallMode::Disabled {
+                let choice = match firewall.on_unsupported {
+                    OnUnsupported::Error => OnUnsupported::Error,
+                    OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
+                };
+                let lost = "this user may send every statement";
+                let what = "limit the statements of a user";
+                report.on_unsupported(
+                    choice,
+                    (firewall.origin, "mode"),
+                    what,
+                    lost,
+                    SupportedBy::Proxysql,
+                );
+            }
+            continue;
+        }
+        users.push(user(firewall, report));
+    }
+    users.sort_by(|a, b| a.user.cmp(&b.user));
+    users
+}
+
+fn user(firewall: &model::Firewall, report: &Diagnostics<'_>) -> UserFirewall {
+    let digest = |allowed: &Allowed| match allowed {
+        Allowed::Digest(digest) => *digest,
+        Allowed::Statement(text) => digest_hash(text.as_bytes()),
+    };
+    UserFirewall {
+        origin: firewall.origin,
+        address: report.address(firewall.origin),
+        user: firewall.name.to_string(),
+        mode: firewall.mode,
+        digests: firewall.allow.iter().map(digest).collect(),
+        schemas: firewall.schemas.iter().map(ToString::to_string).collect(),
+    }
+}

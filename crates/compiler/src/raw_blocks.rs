@@ -1,0 +1,85 @@
+//! Where blocks of raw rules stand among the rules that are compiled.
+
+use shardwright_topology::model::{BlockPlace, OriginId, Origins};
+
+use crate::diagnostics::{BLOCK_POSITION, Diagnostics};
+use crate::draft::DraftRule;
+use crate::program::RawBlock;
+
+/// One entry of the list of rules.
+pub(crate) enum ListEntry<'p> {
+    /// Raw rules.
+    Block(&'p RawBlock),
+    /// A native step of an object.
+    Step(OriginId, DraftRule),
+    /// Everything that is compiled, which begins with an object: a block may stand in front of it, not inside.
+    Compiled(OriginId, DraftRule),
+    /// A mark that is no object's.
+    Mark(DraftRule),
+}
+
+/// Puts raw blocks around the other entries; those that name each other in a circle are reported.
+pub(crate) fn with_blocks<'p>(
+    entries: Vec<ListEntry<'p>>,
+    blocks: &'p [RawBlock],
+    origins: &Origins,
+    report: &mut Diagnostics<'_>,
+) -> Vec<ListEntry<'p>> {
+    let at = |position: BlockPlace| {
+        blocks
+            .iter()
+            .filter(move |block| block.at == position)
+            .map(ListEntry::Block)
+    };
+    let mut order: Vec<ListEntry<'p>> = at(BlockPlace::BeforeAll).collect();
+    order.extend(entries);
+    order.extend(at(BlockPlace::AfterAll));
+    let mut waiting: Vec<&RawBlock> = blocks
+        .iter()
+        .filter(|block| matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_)))
+        .collect();
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        waiting.retain(|block| match index_of(&order, block.at, origins) {
+            Some(at) => {
+                order.insert(at, ListEntry::Block(block));
+                false
+            }
+            None => true,
+        });
+        if waiting.len() == before {
+            for block in waiting {
+                let message = format!(
+                    "nothing of {} has rules at the place that `at` names",
+                    report.engine
+                );
+                report.error(BLOCK_POSITION, block.origin, "at", message);
+            }
+            break;
+        }
+    }
+    order
+}
+
+/// Where a block goes that stands beside an object, or beside the object that holds it.
+fn index_of(order: &[ListEntry<'_>], at: BlockPlace, origins: &Origins) -> Option<usize> {
+    let (object, behind) = match at {
+        BlockPlace::Before(object) => (object, 0),
+        BlockPlace::After(object) => (object, 1),
+        BlockPlace::BeforeAll | BlockPlace::AfterAll => return None,
+    };
+    let mut next = Some(object);
+    while let Some(object) = next {
+        let found = order.iter().position(|entry| match entry {
+            ListEntry::Block(block) => block.origin == object,
+            ListEntry::Step(origin, _) => *origin == object,
+            ListEntry::Compiled(origin, _) => behind == 0 && *origin == object,
+            ListEntry::Mark(_) => false,
+        });
+        if let Some(found) = found {
+            return Some(found + behind);
+        }
+        next = origins.parent(object);
+    }
+    None
+}

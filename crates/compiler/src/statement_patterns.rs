@@ -1,0 +1,321 @@
+//! Patterns that read a statement whole, token by token, from its first byte to its last.
+//!
+//! What a digest text leaves out, and what stands behind a NUL byte, cannot be searched for. So guards do not search for
+//! what is forbidden: they recognise what is allowed, and everything else fails. A text that was cut inside of a literal or
+//! a comment, an executable comment, a second statement: none of them is recognised.
+//!
+//! The invariant: at each byte only one part of a pattern can go on (see `shardwright_patterns`, possessive quantifiers).
+//! So nothing is ever tried twice, possessive groups take no stack in PCRE 8, and automata read the same language.
+//!
+//! `SELECT a FROM t`, read with the words `FOR` and `INTO` left out: the verb, then for each token what separates words
+//! (` `), then a word that is neither (`a`), and so on to the end.
+
+/// Blanks, as servers read them.
+const BLANK: &str = r"[\t-\r ]";
+/// Signs that may stand between words, beside blanks and literals.
+const SIGNS: &str = r"!%&+,<=>?\[\]^{|}~";
+
+/// How patterns are written for an engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wording {
+    /// PCRE: what was taken is never given back. RE2 does not know that, and does not need it.
+    pub possessive: bool,
+}
+
+/// Which statements a pattern recognises. Letters count without case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form<'w> {
+    /// The first words, one of which the statement begins with.
+    pub verbs: &'w [&'w str],
+    /// Words that do not stand in it, but in literals and comments. `GET_*` is every word with that beginning.
+    pub without: &'w [&'w str],
+    /// Where parentheses may stand.
+    pub calls: Calls<'w>,
+    /// Whether names may be qualified.
+    pub dots: bool,
+    /// The variables that may stand in it.
+    pub variables: Variables,
+    /// Whether parentheses may stand before the verb.
+    pub wrapped: bool,
+    /// Whether a blank must stand behind the verb.
+    pub spaced: bool,
+}
+
+/// Where parentheses may stand in a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calls<'w> {
+    /// Anywhere: what is called does not matter.
+    Any,
+    /// Directly behind these names; no call stands at the beginning of another.
+    Of(&'w [&'w str]),
+    /// Nowhere.
+    None,
+}
+
+/// What a word is to the pattern of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WordRole {
+    /// It does not stand in the statement.
+    Out,
+    /// Neither does a word that begins so.
+    BeginningOut,
+    /// It may be called.
+    Called,
+}
+
+/// Which variables may stand in a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variables {
+    /// None.
+    None,
+    /// `@@name`
+    OfSystem,
+    /// `@@name`, `@name`, and `:=`
+    Any,
+}
+
+impl Form<'_> {
+    fn signs(&self) -> String {
+        let parentheses = match self.calls {
+            Calls::Any => "()",
+            Calls::Of(_) => ")",
+            Calls::None => "",
+        };
+        let dots = if self.dots { "." } else { "" };
+        let variables = if self.variables == Variables::Any {
+            "@:"
+        } else {
+            ""
+        };
+        format!("{SIGNS}{parentheses}{dots}{variables}")
+    }
+
+    /// The words that the pattern knows.
+    fn known(&self) -> Vec<(&[u8], WordRole)> {
+        let out = self.without.iter().map(|word| match word.strip_suffix('*') {
+            Some(beginning) => (beginning.as_bytes(), WordRole::BeginningOut),
+            None => (word.as_bytes(), WordRole::Out),
+        });
+        let called = match self.calls {
+            Calls::Of(names) => names,
+            Calls::Any | Calls::None => &[],
+        };
+        out.chain(called.iter().map(|name| (name.as_bytes(), WordRole::Called)))
+            .collect()
+    }
+}
+
+impl Wording {
+    fn more(self) -> &'static str {
+        if self.possessive { "+" } else { "" }
+    }
+
+    /// One statement of this form, to be matched without case.
+    ///
+    /// Literals hold no backslash before a quote, and none behind a byte above 127: such a text is read in two ways,
+    /// depending on `sql_mode` and on the character set, and is not recognised.
+    pub(crate) fn statement(self, form: &Form<'_>) -> String {
+        let more = self.more();
+        let known = form.known();
+        let word = self.words(&known, true);
+        let number = format!("0(?:X[0-9A-F]+{more}|[0-9]*{more})|[1-9][0-9]*{more}");
+        let (line, comment, literal) = (self.line_comment(), self.comment(), self.literal());
+        let system = if form.variables == Variables::OfSystem {
+            "|@@"
+        } else {
+            ""
+        };
+        let sign = format!(
+            r"[\t-\r {}]{system}|{literal}|#[^\n]*{more}(?:\n|\z)",
+            form.signs()
+        );
+        // Directly behind an operator the pattern of words does not stand again, for its size: a word that no known one begins
+        // like, or a number, and then a sign.
+        let first: Vec<u8> = known
+            .iter()
+            .filter_map(|(word, _)| word.first().copied())
+            .collect();
+        let operand = format!(
+            r"(?:{}\w*{more}|[0-9]+{more})(?:{sign}|\*|\z)",
+            all_but(&first, true)
+        );
+        let (behind_slash, behind_dash) = match form.calls {
+            Calls::Any => (format!("{sign}|{operand}|"), format!(r"{sign}|\*|{operand}|")),
+            Calls::Of(_) => (String::new(), format!("{sign}|{operand}|")),
+            Calls::None => (String::new(), String::new()),
+        };
+        let word = format!("(?:{word}|{number})?{more}");
+        let token =
+            format!(r"(?:(?:{sign}|\*|/(?:{behind_slash}\*{comment})|-(?:{behind_dash}-{line})){word})");
+        let spaced = if form.spaced {
+            format!(r"[\t\n\r ]{word}")
+        } else {
+            String::new()
+        };
+        let lead = if form.wrapped { r"[\t-\r (]" } else { BLANK };
+        format!(
+            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{spaced}{token}*{more}(?:;{BLANK}*{more})?{more}\z",
+            any_of(form.verbs)
+        )
+    }
+
+    /// A text that ends outside of literals, comments and quoted names, as a server with the usual `sql_mode` reads it.
+    pub(crate) fn complete(self) -> String {
+        let more = self.more();
+        let body = self.any_comment();
+        let quoted = |quote: char| format!(r"{quote}(?:[^{quote}\\]+{more}|\\(?s:.))*{more}{quote}");
+        let literal = format!("{}|{}|`[^`]*{more}`", quoted('\''), quoted('"'));
+        let hash = format!(r"#[^\n]*{more}(?:\n|\z)");
+        let line = self.line_comment();
+        let plain = r#"[^'"`/#-]"#;
+        format!(
+            "\\A(?:{plain}+{more}|{literal}|{hash}\
+             |/(?:\\*{body}|[^*'\"`/#-]|{literal}|{hash}|-(?:{plain}|{literal}))\
+             |-(?:{plain}|{literal}|{hash}|/\\*{body}|-(?:{line}|[^\\x01-\\x20\\x7f'\"`/#-]|{literal})))*{more}\\z"
+        )
+    }
+
+    /// Any text that begins with one of the verbs, whatever comments stand before it, to be matched without case.
+    pub(crate) fn beginning(self, verbs: &[&str]) -> String {
+        let more = self.more();
+        let body = self.any_comment();
+        let line = self.line_comment();
+        format!(
+            r"\A(?:[\t-\r (;]|/\*{body}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}(?:[^0-9A-Z_$](?s:.*))?\z",
+            any_of(verbs)
+        )
+    }
+
+    /// Behind `--`: a blank or the end makes it a comment to the end of the line.
+    fn line_comment(self) -> String {
+        let more = self.more();
+        format!(r"(?:\n|[\x01-\x09\x0b-\x20][^\n]*{more}(?:\n|\z)|\z)")
+    }
+
+    /// Behind `/*`: any comment, executed or not.
+    fn any_comment(self) -> String {
+        let more = self.more();
+        format!(r"[^*]*{more}\*+{more}(?:[^*/][^*]*{more}\*+{more})*{more}/")
+    }
+
+    /// Behind `/*`: a comment that no server executes.
+    fn comment(self) -> String {
+        let more = self.more();
+        format!(
+            r"(?:[^!M*][^*]*{more}|M(?:[^!*][^*]*{more})?{more})?{more}\*+{more}(?:[^*/][^*]*{more}\*+{more})*{more}/"
+        )
+    }
+
+    /// A literal or a quoted name that is read in one way.
+    fn literal(self) -> String {
+        let more = self.more();
+        let quoted = |quote: char| {
+            let plain = format!(r"[^{quote}\\\x80-\xff]");
+            let escape = r#"\\[^'"\x80-\xff]"#;
+            let run = format!("(?:{plain}|{escape})*{more}");
+            format!(r"{quote}{run}(?:[\x80-\xff]+{more}(?:{plain}{run})?{more})*{more}{quote}")
+        };
+        format!(r"{}|{}|`[^`\x80-\xff]*{more}`", quoted('\''), quoted('"'))
+    }
+
+    /// A word that begins with a letter and is not out, given what is known of words that begin alike, without their
+    /// common beginning.
+    fn words(self, known: &[(&[u8], WordRole)], at_start: bool) -> String {
+        let more = self.more();
+        let mut next: Vec<u8> = known
+            .iter()
+            .filter_map(|(word, _)| word.first().copied())
+            .collect();
+        next.sort_unstable();
+        next.dedup();
+        let mut branches = vec![format!(r"{}\w*{more}", all_but(&next, at_start))];
+        for letter in next {
+            let rest: Vec<(&[u8], WordRole)> = known
+                .iter()
+                .filter_map(|(word, known)| Some((word.strip_prefix(&[letter])?, *known)))
+                .collect();
+            let here = rest
+                .iter()
+                .find_map(|(word, known)| word.is_empty().then_some(*known));
+            if here == Some(WordRole::BeginningOut) {
+                continue;
+            }
+            let longer = self.words(&rest, false);
+            let behind = match here {
+                Some(WordRole::Out | WordRole::BeginningOut) => longer,
+                Some(WordRole::Called) => format!(r"(?:{longer}|\(\w*{more})?{more}"),
+                None => format!("{longer}?{more}"),
+            };
+            branches.push(format!("{}{behind}", char::from(letter)));
+        }
+        format!("(?:{})", branches.join("|"))
+    }
+}
+
+/// Letters other than these; digits too, but at the start of a word.
+fn all_but(letters: &[u8], at_start: bool) -> String {
+    let mut class = String::from(if at_start { "[" } else { "[0-9" });
+    for range in [b'A'..=b'Z', b'_'..=b'_'] {
+        let mut run: Option<(u8, u8)> = None;
+        for letter in range {
+            run = match (run, letters.contains(&letter)) {
+                (Some((first, last)), false) if last + 1 == letter => Some((first, letter)),
+                (None, false) => Some((letter, letter)),
+                (run, _) => {
+                    push_run(&mut class, run);
+                    None
+                }
+            };
+        }
+        push_run(&mut class, run);
+    }
+    class + "]"
+}
+
+fn push_run(class: &mut String, run: Option<(u8, u8)>) {
+    let Some((first, last)) = run else {
+        return;
+    };
+    class.push(char::from(first));
+    if last > first {
+        class.push('-');
+        class.push(char::from(last));
+    }
+}
+
+/// One of some words, common beginnings written once.
+fn any_of(words: &[&str]) -> String {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    one_of(&words)
+}
+
+fn one_of(words: &[&[u8]]) -> String {
+    let mut next: Vec<u8> = words.iter().filter_map(|word| word.first().copied()).collect();
+    next.sort_unstable();
+    next.dedup();
+    let branches: Vec<String> = next
+        .into_iter()
+        .map(|letter| {
+            let rest: Vec<&[u8]> = words
+                .iter()
+                .filter_map(|word| word.strip_prefix(&[letter]))
+                .collect();
+            format!("{}{}", char::from(letter), one_of(&rest))
+        })
+        .collect();
+    match branches.as_slice() {
+        [] => String::new(),
+        [one] if words.iter().all(|word| !word.is_empty()) => one.clone(),
+        many => {
+            let optional = if words.iter().any(|word| word.is_empty()) {
+                "?"
+            } else {
+                ""
+            };
+            format!("(?:{}){optional}", many.join("|"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What a statement pays on its path through the rules: to a chain, through it, and behind a leaf.
+
+use std::collections::HashMap;
+
+use shardwright_rules::{Body, Rule, RuleGraph};
+
+use super::placed_read::{self, PlacedRead, patterns};
+
+/// What a statement has paid so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Path {
+    pub(super) evaluations: u32,
+    jumps: u32,
+    /// Rules looked at up to the last restart; in the end, all.
+    pub(super) visits: u64,
+}
+
+/// What has been counted for one user.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// Up to each chain.
+    paths: HashMap<u32, Path>,
+    /// Patterns of each chain, up to and with each of its rules.
+    sums: HashMap<u32, Vec<u32>>,
+}
+
+/// The rules by chain, and who jumps where.
+pub(super) struct Paths<'a> {
+    rules: &'a [Rule],
+    /// Positions of a chain's rules.
+    chains: HashMap<u32, Vec<usize>>,
+    /// Positions of the rules that jump to a chain.
+    jumps: HashMap<u32, Vec<usize>>,
+    iterations: u32,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn over(graph: &'a RuleGraph, iterations: u32) -> Self {
+        let mut paths = Self {
+            rules: &graph.rules,
+            chains: HashMap::new(),
+            jumps: HashMap::new(),
+            iterations,
+        };
+        for (position, rule) in graph.rules.iter().enumerate() {
+            paths.chains.entry(rule.flag_in).or_default().push(position);
+            if let Some(to) = jump(rule) {
+                paths.jumps.entry(to).or_default().push(position);
+            }
+        }
+        paths
+    }
+
+    /// What is paid up to a chain.
+    pub(super) fn entered(&self, flag: u32, user: &str, counted: &mut Counted) -> Path {
+        if flag == 0 {
+            return Path::default();
+        }
+        if let Some(&path) = counted.paths.get(&flag) {
+            return path;
+        }
+        let Some(jumps) = self.jumps.get(&flag) else {
+            return Path::default();
+        };
+        let of_user = |&&position: &&usize| matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.as_deref() == Some(user));
+        // What places a statement without a key has no pattern for one; no statement that has keys takes it.
+        let last = |keyed: bool| {
+            jumps.iter().rfind(|&&position| {
+                matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.is_none() && rule.schemaname.is_none()
+                    && (!keyed || rule.destination_hostgroup.is_none() || rule.match_pattern.is_some()))
+            })
+        };
+        let found = jumps
+            .iter()
+            .find(of_user)
+            .or_else(|| last(true))
+            .or_else(|| last(false));
+        let Some(&position) = found else {
+            return Path::default();
+        };
+        let from = self.rules[position].flag_in;
+        let mut path = self.entered(from, user, counted);
+        path.evaluations += self.evaluations(from, position, user, counted);
+        self.jumped(position, &mut path);
+        counted.paths.insert(flag, path);
+        path
+    }
+
+    /// A jump starts over at the first rule while the engine has restarts left.
+    fn jumped(&self, position: usize, path: &mut Path) {
+        if path.jumps < self.iterations {
+            path.visits += position as u64 + 1;
+        }
+        path.jumps += 1;
+    }
+
+    /// Patterns evaluated in a chain up to and with the rule at `position`.
+    pub(super) fn evaluations(&self, flag: u32, position: usize, user: &str, counted: &mut Counted) -> u32 {
+        let chain = &self.chains[&flag];
+        let sums = counted.sums.entry(flag).or_insert_with(|| {
+            let mut sum = 0;
+            let add = |&rule: &usize| {
+                sum += patterns(&self.rules[rule], user);
+                sum
+            };
+            chain.iter().map(add).collect()
+        });
+        sums[chain.partition_point(|&rule| rule < position)]
+    }
+
+    /// The path from a leaf to the rule that decides in the end, or to the last rule of all.
+    pub(super) fn behind(&self, leaf: usize, mut path: Path, placed: &PlacedRead<'_>) -> Path {
+        let mut position = leaf;
+        while let Some(chain) = jump(&self.rules[position]).and_then(|to| self.chains.get(&to)) {
+            self.jumped(position, &mut path);
+            let last = chain
+                .iter()
+                .copied()
+                .find(|&next| placed_read::ends(&self.rules[next]));
+            let looked_at = chain
+                .iter()
+                .take_while(|&&next| last.is_none_or(|last| next <= last));
+            path.evaluations += looked_at
+                .map(|&next| match &self.rules[next].body {
+                    Body::Engine(_) => patterns(&self.rules[next], ""),
+                    Body::Native { .. } => placed.patterns(&self.rules[next]),
+                })
+                .sum::<u32>();
+            let Some(last) = last else {
+                path.visits += self.rules.len() as u64;
+                return path;
+            };
+            position = last;
+        }
+        path.visits += position as u64 + 1;
+        path
+    }
+}
+
+/// The chain that a rule goes on in.
+fn jump(rule: &Rule) -> Option<u32> {
+    match &rule.body {
+        Body::Engine(rule) if !rule.apply => rule.flag_out,
+        Body::Engine(_) | Body::Native { .. } => None,
+    }
+}
