@@ -1,4 +1,4 @@
-//! A compilation in its three steps: what the topology says, rules in order, numbers.
+//! A compilation in its steps: what the topology says, rules in order by what was planned for each map, numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub fn compile(project: &Project, engine: EngineId, lock: &Lock, options: &Optio
     let mut lock = lock.clone();
     let mut report = Diagnostics::new(engine, project);
     let program = compilation.read(&mut lock, &mut report);
-    let (plans, lowered) = compilation.lower(&program, &mut lock, &mut report);
+    let plans = compilation.plan(&program, &mut lock, &mut report);
+    let lowered = compilation.lower(&program, &plans, &mut report);
     compilation.number(program, &plans, lowered, lock, report)
 }
 
@@ -55,14 +56,8 @@ impl Compilation<'_> {
         Program::of(self.project, lock, report)
     }
 
-    /// A plan for each map, and from these the engine's rules in order.
-    fn lower(
-        &self,
-        program: &Program,
-        lock: &mut Lock,
-        report: &mut Diagnostics<'_>,
-    ) -> (Vec<MapPlan>, Lowered) {
-        let (topology, origins) = (&self.project.topology, &self.project.origins);
+    /// How each map is laid out; the lock notes which trees traffic has shaped.
+    fn plan(&self, program: &Program, lock: &mut Lock, report: &mut Diagnostics<'_>) -> Vec<MapPlan> {
         if self.options.reshape {
             forget_trees(program, self.engine, lock);
         }
@@ -72,24 +67,36 @@ impl Compilation<'_> {
             counted: self.counted,
             traffic: self.options.traffic.as_deref(),
         };
-        let plans;
-        let lowered = match self.engine {
-            EngineId::Bundled => {
-                plans = bundled::plans(program, topology, planning, report);
-                bundled::lower(program, &plans, origins, self.price, report)
-            }
+        let topology = &self.project.topology;
+        let plans = match self.engine {
+            EngineId::Bundled => bundled::plans(program, topology, planning, report),
             EngineId::Proxysql27 | EngineId::Proxysql30 => {
-                plans = map_plans::plans(program, topology, planning, report);
+                map_plans::plans(program, topology, planning, report)
+            }
+        };
+        for (section, plan) in program.maps.iter().zip(&plans) {
+            let is_new = |plan: &MapPlan| plan.candidates.first().is_some_and(|chosen| chosen.name != KEPT);
+            if plan.weights.hits().is_some() && is_new(plan) {
+                lock.set(shaped_name(self.engine, section), 1);
+            }
+        }
+        plans
+    }
+
+    /// The engine's rules in order.
+    fn lower(&self, program: &Program, plans: &[MapPlan], report: &mut Diagnostics<'_>) -> Lowered {
+        let origins = &self.project.origins;
+        match self.engine {
+            EngineId::Bundled => bundled::lower(program, plans, origins, self.price, report),
+            EngineId::Proxysql27 | EngineId::Proxysql30 => {
                 let facts = proxysql::EngineFacts {
                     regex: self.settings.regex,
                     price: self.price,
                     first_id: *self.project.file.ids.rules.start(),
                 };
-                proxysql::lower(program, &plans, origins, facts, report)
+                proxysql::lower(program, plans, origins, facts, report)
             }
-        };
-        self.remember_shapes(program, &plans, lock);
-        (plans, lowered)
+        }
     }
 
     /// Ids, flags and the hostgroups that refuse; and figures of the result.
@@ -170,16 +177,6 @@ impl Compilation<'_> {
             users: program.users,
             graph,
             firewall,
-        }
-    }
-
-    /// Notes in the lock which trees traffic has shaped.
-    fn remember_shapes(&self, program: &Program, plans: &[MapPlan], lock: &mut Lock) {
-        for (section, plan) in program.maps.iter().zip(plans) {
-            let is_new = |plan: &MapPlan| plan.candidates.first().is_some_and(|chosen| chosen.name != KEPT);
-            if plan.weights.hits().is_some() && is_new(plan) {
-                lock.set(shaped_name(self.engine, section), 1);
-            }
         }
     }
 }

@@ -33,6 +33,21 @@ pub(crate) enum SupportedBy {
     Proxysql,
 }
 
+/// Something that a section asks for and the engine lacks.
+#[derive(Clone, Copy)]
+pub(crate) struct Unsupported<'u> {
+    /// The section.
+    pub origin: OriginId,
+    /// The field of the section that asks for it.
+    pub field: &'u str,
+    /// `ENGINE cannot …`
+    pub what: &'u str,
+    /// What happens without it.
+    pub lost: &'u str,
+    /// Which engine has it.
+    pub who: SupportedBy,
+}
+
 /// Collects problems of one engine's compilation.
 pub(crate) struct Diagnostics<'a> {
     /// The engine that is compiled for.
@@ -126,15 +141,15 @@ impl<'a> Diagnostics<'a> {
     }
 
     /// Something that a section with `on_unsupported` asks for; true when the rest of the section may be compiled.
-    pub(crate) fn on_unsupported(
-        &mut self,
-        choice: OnUnsupported,
-        (origin, field): (OriginId, &str),
-        what: &str,
-        lost: &str,
-        who: SupportedBy,
-    ) -> bool {
+    pub(crate) fn on_unsupported(&mut self, choice: OnUnsupported, lacking: Unsupported<'_>) -> bool {
         let engine = self.engine;
+        let Unsupported {
+            origin,
+            field,
+            what,
+            lost,
+            who,
+        } = lacking;
         if choice == OnUnsupported::Error {
             let cannot = match who {
                 SupportedBy::Nobody => format!("{engine} cannot {what}, and neither can another engine yet"),
@@ -150,7 +165,7 @@ impl<'a> Diagnostics<'a> {
             return false;
         }
         let message = format!("{engine} cannot {what}: {lost}");
-        // The file accepts it, so it is told and does not count as a problem.
+        // The file accepts it, so it is reported and does not count as a problem.
         self.add(Severity::Info, APPROXIMATED, origin, field, message);
         choice == OnUnsupported::Approximate
     }

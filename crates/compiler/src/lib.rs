@@ -37,7 +37,7 @@ pub use compile::compile;
 pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
 pub use shardwright_ids::{Lock, LockError};
 pub use stats::{MapStats, Means, Stats};
-pub use traffic::{Seen, Traffic, TrafficError};
+pub use traffic::{Traffic, TrafficError};
 
 /// The pages of `explain` for what the compiler reports.
 pub const CODES: &[CodeDoc] = diagnostics::CODES;
@@ -69,6 +69,6 @@ pub struct Compiled {
     pub chains: BTreeMap<u32, String>,
     /// The layouts that were compared, by name of the map.
     candidates: BTreeMap<String, Vec<CandidateCost>>,
-    /// Where reads could be told from writes, by name of the map.
+    /// The positions of the read/write split, by name of the map.
     splits: BTreeMap<String, Splits>,
 }

@@ -91,7 +91,8 @@ impl Program {
     /// Reads a topology; `lock` keeps the numbers of hostgroups.
     pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Diagnostics<'_>) -> Self {
         let topology = &project.topology;
-        let (clusters, hostgroups) = cluster::layout(topology, &project.file.ids, lock, report);
+        let compiled = cluster::compiled(topology, &project.file.ids, lock, report);
+        let (clusters, hostgroups) = (compiled.clusters, compiled.hostgroups);
         let hostgroup_of =
             |id: model::ClusterId, role: Role| hostgroup(&clusters, &topology.cluster(id).name, role);
         let mut users: Vec<User> = topology

@@ -131,11 +131,10 @@ fn in_order(
         sequence.chain(route.chain, vec![tail]);
     }
     sequence.routes(std::mem::take(&mut outputs.routes));
-    let (draft, reasons) = chains.into_draft_and_reasons();
     Lowered {
         sequence,
-        draft,
-        reasons,
+        reasons: chains.refusal_reasons(),
+        draft: chains.draft,
         outputs,
         reference_users,
     }

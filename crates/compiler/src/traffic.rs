@@ -1,18 +1,27 @@
 //! How often keys are asked for, read from a file.
 //!
-//! Three kinds of file are told apart by their first line: `key,count`; hit counters of a live proxy (`rule_id` and
+//! The first line says which of three kinds of file it is: `key,count`; hit counters of a live proxy (`rule_id` and
 //! `hits`, as in `stats_mysql_query_rules`); and an export of `stats_mysql_query_digest`. Columns are separated by tabs
 //! where the first line has one, else by commas; a value may stand in double quotes.
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    rows: Vec<(Seen, u64)>,
+    rows: Vec<TrafficRow>,
+}
+
+/// How often something was counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrafficRow {
+    /// What was counted.
+    pub(crate) of: TrafficSubject,
+    /// How often.
+    pub(crate) hits: u64,
 }
 
 /// What was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum TrafficSubject {
     /// Statements with this key.
     Key(String),
     /// Statements that a rule took.
@@ -42,10 +51,10 @@ pub struct TrafficError {
 
 /// Rows that are read; a file with more is refused, so that memory has a bound.
 const MOST_ROWS: usize = 20_000_000;
-/// Errors that are told.
+/// Errors that are reported.
 const MOST_ERRORS: usize = 20;
 
-/// The places of the columns that count.
+/// The indices of the columns that count.
 enum Columns {
     Keys { key: usize, count: usize },
     Rules { rule: usize, hits: usize },
@@ -53,7 +62,7 @@ enum Columns {
 }
 
 impl Traffic {
-    /// Reads a file. Every line that cannot be read is told, up to a limit.
+    /// Reads a file. Every line that cannot be read is reported, up to a limit.
     pub fn parse(text: &str) -> Result<Self, Vec<TrafficError>> {
         // Spreadsheets begin a file with a byte order mark.
         let mut lines = text
@@ -103,7 +112,7 @@ impl Traffic {
     }
 
     /// What was counted, and how often.
-    pub fn rows(&self) -> &[(Seen, u64)] {
+    pub(crate) fn rows(&self) -> &[TrafficRow] {
         &self.rows
     }
 }
@@ -147,7 +156,7 @@ impl Columns {
         }
     }
 
-    fn read(&self, row: &[String]) -> Result<(Seen, u64), String> {
+    fn read(&self, row: &[String]) -> Result<TrafficRow, String> {
         let cell = |at: usize| {
             row.get(at)
                 .ok_or_else(|| format!("the row has {} columns, too few", row.len()))
@@ -162,11 +171,17 @@ impl Columns {
             })
         };
         Ok(match *self {
-            Columns::Keys { key, count } => (Seen::Key(cell(key)?.clone()), number(count, "the count")?),
+            Columns::Keys { key, count } => TrafficRow {
+                of: TrafficSubject::Key(cell(key)?.clone()),
+                hits: number(count, "the count")?,
+            },
             Columns::Rules { rule, hits } => {
                 let id = number(rule, "the rule id")?;
                 let id = u32::try_from(id).map_err(|_| format!("rule id {id} is too large"))?;
-                (Seen::Rule(id), number(hits, "the number of hits")?)
+                TrafficRow {
+                    of: TrafficSubject::Rule(id),
+                    hits: number(hits, "the number of hits")?,
+                }
             }
             Columns::Digests {
                 names: [hostgroup, schema, user, text],
@@ -178,13 +193,16 @@ impl Columns {
                     .map(cell)
                     .transpose()?
                     .and_then(|text| text.trim().parse().ok());
-                let seen = Seen::Statements {
+                let of = TrafficSubject::Statements {
                     hostgroup,
                     schema: value(schema)?,
                     user: value(user)?,
                     text: value(text)?,
                 };
-                (seen, number(count, "count_star")?)
+                TrafficRow {
+                    of,
+                    hits: number(count, "count_star")?,
+                }
             }
         })
     }
@@ -216,12 +234,12 @@ fn split(line: &str, separator: char) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn key(key: &str) -> Seen {
-        Seen::Key(key.to_owned())
+    fn key(key: &str) -> TrafficSubject {
+        TrafficSubject::Key(key.to_owned())
     }
 
     #[test]
-    fn kinds_are_told_by_the_first_line() {
+    fn the_first_line_says_the_kind() {
         for (text, expected) in [
             (
                 "key,count\n17,5\n\"a,b\",6\n",
@@ -230,12 +248,12 @@ mod tests {
             ("17\t5\n18\t0\n", vec![(key("17"), 5), (key("18"), 0)]),
             (
                 "# from px-a1\nrule_id\thits\n100412\t9\n",
-                vec![(Seen::Rule(100_412), 9)],
+                vec![(TrafficSubject::Rule(100_412), 9)],
             ),
             (
                 "hostgroup,schemaname,username,digest_text,count_star\r\n1004,shop,app,\"SELECT \"\"a\"\"\",81\r\n",
                 vec![(
-                    Seen::Statements {
+                    TrafficSubject::Statements {
                         hostgroup: Some(1004),
                         schema: "shop".to_owned(),
                         user: "app".to_owned(),
@@ -245,12 +263,18 @@ mod tests {
                 )],
             ),
         ] {
-            assert_eq!(Traffic::parse(text).expect(text).rows(), expected);
+            let traffic = Traffic::parse(text).expect(text);
+            let rows: Vec<_> = traffic
+                .rows()
+                .iter()
+                .map(|row| (row.of.clone(), row.hits))
+                .collect();
+            assert_eq!(rows, expected);
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
+    fn what_cannot_be_read_is_reported_with_its_line() {
         for (text, expected) in [
             ("", vec![(1, "the file has no rows; write key,count lines")]),
             (
@@ -274,11 +298,11 @@ mod tests {
             ),
         ] {
             let errors = Traffic::parse(text).expect_err(text);
-            let told: Vec<(usize, &str)> = errors
+            let reported: Vec<(usize, &str)> = errors
                 .iter()
                 .map(|error| (error.line, error.what.as_str()))
                 .collect();
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
         }
     }
 }

@@ -106,11 +106,6 @@ impl Lock {
         self.entries.insert(name, value);
     }
 
-    /// Every pinned name and id, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.entries.iter().map(|(name, value)| (name.as_str(), *value))
-    }
-
     /// Pinned names that start with `prefix`, without it, and their ids.
     pub fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, u32)> {
         let prefix = prefix.to_owned();
@@ -118,16 +113,6 @@ impl Lock {
             .entries
             .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
         from.map_while(move |(name, id)| Some((name.strip_prefix(prefix.as_str())?, *id)))
-    }
-
-    /// Number of pinned ids.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether nothing is pinned.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// Forgets the names that start with `prefix`.

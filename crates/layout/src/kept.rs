@@ -20,6 +20,7 @@
 //! smaller. The result is `(0 1 2) (4 5 3)`.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::shape::{Chain, Node};
 
@@ -88,7 +89,7 @@ pub fn kept_shape(entries: &[RememberedEntry], mut chains: Vec<RememberedChain>)
         building.gone[at as usize] = true;
     }
     let mut rest = chains.iter().peekable();
-    Some(building.nodes("", (0, entries.len()), &mut rest))
+    Some(building.nodes("", 0..entries.len(), &mut rest))
 }
 
 struct Building<'e> {
@@ -98,30 +99,36 @@ struct Building<'e> {
     lifted: &'e HashMap<&'e str, Vec<u32>>,
 }
 
-/// An node with the id of its rule.
-type WithId = (Option<u32>, Node);
+/// A node with the id of its rule.
+struct WithId {
+    id: Option<u32>,
+    node: Node,
+}
 
 impl Building<'_> {
     /// The nodes of one chain for a range of entries; `rest` has the chains that the walk has not met yet.
     fn nodes(
         &mut self,
         name: &str,
-        (from, to): (usize, usize),
+        range: Range<usize>,
         rest: &mut std::iter::Peekable<std::slice::Iter<'_, RememberedChain>>,
     ) -> Vec<Node> {
         let mut nodes: Vec<WithId> = Vec::new();
-        let mut at = from;
-        while at < to {
-            match rest.next_if(|chain| chain.from == at && chain.to <= to) {
+        let mut at = range.start;
+        while at < range.end {
+            match rest.next_if(|chain| chain.from == at && chain.to <= range.end) {
                 Some(chain) => {
-                    let below = self.nodes(&chain.name, (chain.from, chain.to), rest);
+                    let below = self.nodes(&chain.name, chain.from..chain.to, rest);
                     let name = Some(chain.name.as_str().into());
-                    nodes.push((chain.id, Node::Chain(Box::new(Chain { nodes: below, name }))));
+                    nodes.push(WithId {
+                        id: chain.id,
+                        node: Node::Chain(Box::new(Chain { nodes: below, name })),
+                    });
                     at = chain.to;
                 }
                 None => {
                     if !self.gone[at] {
-                        nodes.push((self.entries[at].id, Node::Leaf(at as u32)));
+                        nodes.push(self.leaf(at as u32));
                     }
                     at += 1;
                 }
@@ -130,40 +137,47 @@ impl Building<'_> {
         // Lifted entries come after, so that they do not part a new entry from a chain beside it.
         let mut nodes = descend(nodes);
         let lifted = self.lifted.get(name).into_iter().flatten();
-        nodes.extend(lifted.map(|&at| (self.entries[at as usize].id, Node::Leaf(at))));
+        nodes.extend(lifted.map(|&at| self.leaf(at)));
         in_order(nodes)
+    }
+
+    fn leaf(&self, entry: u32) -> WithId {
+        WithId {
+            id: self.entries[entry as usize].id,
+            node: Node::Leaf(entry),
+        }
     }
 }
 
 /// Rules that have ids in their order, then those that are new.
 fn in_order(mut nodes: Vec<WithId>) -> Vec<Node> {
-    nodes.retain(|(_, node)| !matches!(node, Node::Chain(chain) if chain.nodes.is_empty()));
-    nodes.sort_by_key(|(id, _)| id.unwrap_or(u32::MAX));
-    nodes.into_iter().map(|(_, node)| node).collect()
+    nodes.retain(|with_id| !matches!(&with_id.node, Node::Chain(chain) if chain.nodes.is_empty()));
+    nodes.sort_by_key(|with_id| with_id.id.unwrap_or(u32::MAX));
+    nodes.into_iter().map(|with_id| with_id.node).collect()
 }
 
 /// New entries that stand between chains, or at an end beside one, go down into the smaller chain beside
 /// them. `nodes` are in the order of keys.
 fn descend(nodes: Vec<WithId>) -> Vec<WithId> {
-    let is_chain = |node: Option<&WithId>| matches!(node, Some((_, Node::Chain(_))));
+    let is_chain = |node: Option<&WithId>| matches!(node.map(|node| &node.node), Some(Node::Chain(_)));
     let mut kept: Vec<WithId> = Vec::with_capacity(nodes.len());
     let mut nodes = nodes.into_iter().peekable();
-    while let Some((id, node)) = nodes.next() {
+    while let Some(WithId { id, node }) = nodes.next() {
         let Node::Leaf(entry) = node else {
-            kept.push((id, node));
+            kept.push(WithId { id, node });
             continue;
         };
         let (before, behind) = (is_chain(kept.last()), is_chain(nodes.peek()));
         // No single key stands on either side.
         let closed = (before || kept.is_empty()) && (behind || nodes.peek().is_none());
         if id.is_some() || !closed || !(before || behind) {
-            kept.push((id, node));
+            kept.push(WithId { id, node });
             continue;
         }
-        let size = |node: Option<&WithId>| node.map_or(usize::MAX, |(_, node)| count(node));
+        let size = |node: Option<&WithId>| node.map_or(usize::MAX, |node| count(&node.node));
         let left = before && (!behind || size(kept.last()) <= size(nodes.peek()));
         let into = if left { kept.last_mut() } else { nodes.peek_mut() };
-        if let Some((_, Node::Chain(chain))) = into {
+        if let Some(Node::Chain(chain)) = into.map(|node| &mut node.node) {
             add(chain, entry, left);
         }
     }

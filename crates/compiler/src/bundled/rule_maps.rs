@@ -184,10 +184,9 @@ pub(super) fn lower(
     } = lowering;
     let mut sequence = rules.sequence;
     sequence.routes(std::mem::take(&mut outputs.routes));
-    let (draft, _) = chains.into_draft_and_reasons();
     Lowered {
         sequence,
-        draft,
+        draft: chains.draft,
         // `error_msg` answers executions too.
         reasons: Vec::new(),
         outputs,

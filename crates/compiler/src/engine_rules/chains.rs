@@ -137,9 +137,9 @@ impl Chains {
         self.refusals.chains()
     }
 
-    /// Why executions are refused; each reason needs a hostgroup.
-    pub(crate) fn into_draft_and_reasons(self) -> (Draft, Vec<Reason>) {
-        (self.draft, self.refusals.into_reasons())
+    /// Why executions are refused, in the order of the rules' references; each reason needs a hostgroup.
+    pub(crate) fn refusal_reasons(&self) -> Vec<Reason> {
+        self.refusals.reasons().to_vec()
     }
 
     /// Sessions in these schemas go on; the others are refused.

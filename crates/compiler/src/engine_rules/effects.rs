@@ -8,7 +8,7 @@ use shardwright_topology::model::{Multiplex, OnUnsupported};
 use super::chains::{Branch, Chains, Target};
 use super::{Lowering, forms};
 use crate::conditions::Conditions;
-use crate::diagnostics::{Diagnostics, SupportedBy};
+use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 use crate::draft::{ChainRef, DraftRule};
 use crate::program::effects::Effect;
 use crate::program::{Program, Section};
@@ -47,7 +47,14 @@ fn no_effect(section: &Section<Effect>, what: &str, report: &mut Diagnostics<'_>
         Effect::Multiplex(_) => ("match", SupportedBy::Bundled),
         Effect::Cache { .. } | Effect::Mirror { .. } => ("match", SupportedBy::Nobody),
     };
-    report.on_unsupported(choice, (section.origin, field), what, "it has no effect", who);
+    let lacking = Unsupported {
+        origin: section.origin,
+        field,
+        what,
+        lost: "it has no effect",
+        who,
+    };
+    report.on_unsupported(choice, lacking);
 }
 
 impl Lowering<'_, '_> {

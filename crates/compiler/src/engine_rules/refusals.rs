@@ -157,7 +157,7 @@ impl Refusals {
     }
 
     /// What hostgroups have to be numbered for.
-    pub(super) fn into_reasons(self) -> Vec<Reason> {
-        self.reasons
+    pub(super) fn reasons(&self) -> &[Reason] {
+        &self.reasons
     }
 }

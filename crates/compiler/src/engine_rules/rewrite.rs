@@ -84,9 +84,9 @@ impl Chains {
             return chain;
         }
         let chain = self.draft.chain(&format!("{address}.schema.{own}"));
-        let (pattern, replacement) = replacement(logical, own);
+        let Replacement { pattern, with } = replacement(logical, own);
         let rule = EngineRule {
-            replace_pattern: Some(replacement),
+            replace_pattern: Some(with),
             re_modifiers: Modifiers {
                 caseless: false,
                 global: true,
@@ -104,12 +104,21 @@ impl Chains {
 /// Characters after which a name begins; a dot before it makes it a table or column.
 const BEFORE: &str = r"\s(,=<>+*/!&|;~^%-";
 
-/// The logical schema in front of a dot, and what takes its place. Groups hold what stands around the name.
-fn replacement(logical: &str, own: &str) -> (String, String) {
+/// What is replaced, and by what.
+struct Replacement {
+    pattern: String,
+    with: String,
+}
+
+/// The logical schema in front of a dot, and what replaces it. Groups hold the text on either side of the name.
+fn replacement(logical: &str, own: &str) -> Replacement {
     let name = text::escaped(logical);
     let pattern = format!(r"(\A|[{BEFORE}])(?:`{name}`|{name})(\s*\.)");
     let own = own.replace('\\', r"\\").replace('`', "``");
-    (pattern, format!(r"\1`{own}`\2"))
+    Replacement {
+        pattern,
+        with: format!(r"\1`{own}`\2"),
+    }
 }
 
 /// Any place where the word of the logical schema stands and `replacement` would not be right: behind a quote that may
@@ -161,7 +170,7 @@ mod tests {
     fn names_are_rewritten_or_refused() {
         let site = KeyPatterns::new("region", &CommentForm::Pairs, KeyKind::Text, true);
         let refuse = regex::Regex::new(&doubtful("world", &site)).expect("a valid pattern");
-        let (pattern, with) = replacement("world", "Asia");
+        let Replacement { pattern, with } = replacement("world", "Asia");
         let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
         let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");
         for (statement, expected) in [

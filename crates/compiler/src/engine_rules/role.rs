@@ -6,7 +6,7 @@ use shardwright_rules::{EngineRule, Finder, MapStep, ReadSelection, RoleStep, Sc
 use super::chains::{Branch, Chains, Target};
 use super::forms;
 use crate::conditions::{self, Conditions};
-use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy};
+use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy, Unsupported};
 use crate::draft::{ChainRef, text_rule};
 use crate::key_patterns::text::any_case;
 use crate::program::{Program, Section};
@@ -25,15 +25,24 @@ pub(crate) fn usable_policies(program: &Program, report: &mut Diagnostics<'_>) -
     let mut usable = Vec::new();
     for (at, section) in program.roles.iter().enumerate() {
         if section.step.after_write_ms > 0 {
-            let lost = "a session that has just written may read an older state from a reader";
-            let what = "keep a session's reads on the writer after a write";
-            let at = (section.origin, "after_write");
-            report.on_unsupported(section.on_unsupported, at, what, lost, SupportedBy::Bundled);
+            let lacking = Unsupported {
+                origin: section.origin,
+                field: "after_write",
+                what: "keep a session's reads on the writer after a write",
+                lost: "a session that has just written may read an older state from a reader",
+                who: SupportedBy::Bundled,
+            };
+            report.on_unsupported(section.on_unsupported, lacking);
         }
         if let Err(Inexpressible { field, what }) = check_conditions(program, section) {
-            let lost = "its statements stay on the writer";
-            let at = (section.origin, field);
-            report.on_unsupported(section.on_unsupported, at, what, lost, SupportedBy::Bundled);
+            let lacking = Unsupported {
+                origin: section.origin,
+                field,
+                what,
+                lost: "its statements stay on the writer",
+                who: SupportedBy::Bundled,
+            };
+            report.on_unsupported(section.on_unsupported, lacking);
             continue;
         }
         let what =

@@ -38,10 +38,16 @@ impl KeyPatterns {
     /// `encoded`: words and values may be percent-encoded. Such a statement carries a key, and `accepts` does not prove it.
     fn pairs(word: &str, spaced: bool, encoded: bool) -> Self {
         let key = any_case(word);
-        let (spelled, bounded) = if encoded {
+        let Spelling {
+            anywhere: spelled,
+            at_word_start: bounded,
+        } = if encoded {
             percent_encoded(word)
         } else {
-            (key.clone(), format!(r"\b{key}"))
+            Spelling {
+                anywhere: key.clone(),
+                at_word_start: format!(r"\b{key}"),
+            }
         };
         let percent = if encoded { "%" } else { "" };
         let quoted = if spaced {
@@ -132,9 +138,16 @@ fn pairs_before() -> String {
     format!(r"/\*(?:{SEPARATOR}|{first}(?:{pair}){{0,8}}[^=*]*{SEPARATOR}|{first}(?:{pair}){{1,8}})?")
 }
 
-/// The word with any of its characters percent-encoded; and the same at the beginning of a word, where an encoded
-/// character may stand behind others.
-fn percent_encoded(word: &str) -> (String, String) {
+/// Patterns for the word of a comment.
+#[derive(Default)]
+struct Spelling {
+    anywhere: String,
+    at_word_start: String,
+}
+
+/// The word with any of its characters percent-encoded. At the beginning of a word, an encoded character may stand behind
+/// others.
+fn percent_encoded(word: &str) -> Spelling {
     let hex_digit = |digit: u8| any_case(&format!("{digit:x}"));
     let code = |byte: u8| format!("%{}{}", hex_digit(byte >> 4), hex_digit(byte & 15));
     let codes = |byte: u8| {
@@ -151,10 +164,13 @@ fn percent_encoded(word: &str) -> (String, String) {
         .map(|byte| format!("(?:{}|{})", plain(byte), codes(byte)))
         .collect();
     let Some(first) = word.bytes().next() else {
-        return (String::new(), String::new());
+        return Spelling::default();
     };
     let bounded = format!(r"(?:\b{}|{})", plain(first), codes(first));
-    (spelled.concat(), bounded + &spelled[1..].concat())
+    Spelling {
+        anywhere: spelled.concat(),
+        at_word_start: bounded + &spelled[1..].concat(),
+    }
 }
 
 /// `key` as a word in what looks like a comment, also behind quote characters, where it can be a literal; or anywhere

@@ -7,7 +7,7 @@ use shardwright_rules::{Cluster, Finder, KeyKind, KeyValue, MapStep};
 use super::entry::{Entry, Values};
 use super::memory::Memory;
 use crate::program::Section;
-use crate::traffic::{Seen, Traffic};
+use crate::traffic::{Traffic, TrafficRow, TrafficSubject};
 
 /// What the rows of a traffic file are looked up in.
 #[derive(Clone, Copy)]
@@ -37,21 +37,23 @@ impl HitSource<'_> {
                 of_cluster.entry(cluster).or_default().push(at);
             }
         }
-        for (seen, count) in traffic.rows() {
+        for TrafficRow { of, hits: count } in traffic.rows() {
             let count = *count as f64;
-            let one = match seen {
-                Seen::Key(key) => KeyValue::parse(step.kind, key).and_then(|key| entry_of(&key, entries)),
-                Seen::Rule(id) => memory.first_key(*id).and_then(|key| entry_of(&key, entries)),
-                Seen::Statements {
+            let one = match of {
+                TrafficSubject::Key(key) => {
+                    KeyValue::parse(step.kind, key).and_then(|key| entry_of(&key, entries))
+                }
+                TrafficSubject::Rule(id) => memory.first_key(*id).and_then(|key| entry_of(&key, entries)),
+                TrafficSubject::Statements {
                     schema, user, text, ..
                 } => key_of(step, schema, user, text).and_then(|key| entry_of(&key, entries)),
             };
             if let Some(at) = one {
                 hits[at] += count;
-            } else if let Seen::Statements {
+            } else if let TrafficSubject::Statements {
                 hostgroup: Some(hostgroup),
                 ..
-            } = seen
+            } = of
             {
                 let owner = clusters.iter().find(|cluster| {
                     cluster.writer.0 == *hostgroup

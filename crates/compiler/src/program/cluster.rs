@@ -10,16 +10,25 @@ use shardwright_rules::{Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Rol
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
 use self::differences::Differences;
+use self::members::Members;
 use self::numbers::{Numbers, Purpose, numbers};
 use crate::diagnostics::Diagnostics;
 
-/// Clusters by name, and their hostgroups by id.
-pub(super) fn layout(
+/// What the clusters of a topology become.
+pub(super) struct CompiledClusters {
+    /// By name.
+    pub(super) clusters: Vec<Cluster>,
+    /// By id.
+    pub(super) hostgroups: Vec<Hostgroup>,
+}
+
+/// Clusters and their hostgroups; `lock` keeps the numbers.
+pub(super) fn compiled(
     topology: &Topology,
     ids: &IdRanges,
     lock: &mut Lock,
     report: &mut Diagnostics<'_>,
-) -> (Vec<Cluster>, Vec<Hostgroup>) {
+) -> CompiledClusters {
     let numbers = numbers(topology, ids, lock, report);
     let differences = Differences::of(topology);
     let mut clusters = Vec::with_capacity(topology.clusters.len());
@@ -40,7 +49,7 @@ pub(super) fn layout(
     }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     hostgroups.sort_by_key(|hostgroup| hostgroup.id);
-    (clusters, hostgroups)
+    CompiledClusters { clusters, hostgroups }
 }
 
 fn hostgroups_of(
@@ -48,7 +57,7 @@ fn hostgroups_of(
     compiled: &Cluster,
     report: &mut Diagnostics<'_>,
 ) -> Vec<Hostgroup> {
-    let (writers, readers) = members::members(cluster, report);
+    let Members { writers, readers } = members::members(cluster, report);
     let hostgroup = |id: HostgroupId, role, members| Hostgroup {
         id,
         cluster: compiled.address.clone(),

@@ -2,11 +2,11 @@
 
 use shardwright_rules::{EngineId, HostgroupId, Role};
 use shardwright_topology::model::{
-    self as model, ClusterId, Delay, Multiplex, OnUnsupported, SignalSource, Topology,
+    self as model, ClusterId, Delay, Multiplex, OnUnsupported, OriginId, SignalSource, Topology,
 };
 
 use super::{Section, scope};
-use crate::diagnostics::{Diagnostics, SupportedBy};
+use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 
 /// What an object does to the statements of its scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,19 +91,25 @@ fn delay(throttle: &model::Throttle, report: &mut Diagnostics<'_>) -> Option<Sec
         let lost = lost_without(signal, throttle);
         keep &= report.on_unsupported(
             choice,
-            (origin, "signal"),
-            "regulate a delay by a signal",
-            &lost,
-            SupportedBy::Nobody,
+            Unsupported {
+                origin,
+                field: "signal",
+                what: "regulate a delay by a signal",
+                lost: &lost,
+                who: SupportedBy::Nobody,
+            },
         );
     }
     if throttle.max_concurrent.is_some() {
         report.on_unsupported(
             choice,
-            (origin, "max_concurrent"),
-            "limit how many statements run at once",
-            "any number of these statements run at once",
-            SupportedBy::Nobody,
+            Unsupported {
+                origin,
+                field: "max_concurrent",
+                what: "limit how many statements run at once",
+                lost: "any number of these statements run at once",
+                who: SupportedBy::Nobody,
+            },
         );
     }
     (keep && delay_ms > 0).then(|| Section {
@@ -141,13 +147,18 @@ fn lost_without(signal: &model::Signal, throttle: &model::Throttle) -> String {
     }
 }
 
-/// What only ProxySQL has.
-fn engine_has(
-    choice: OnUnsupported,
-    at: (model::OriginId, &str),
-    (what, lost): (&str, &str),
-    report: &mut Diagnostics<'_>,
-) -> bool {
+fn only_proxysql<'u>(origin: OriginId, what: &'u str, lost: &'u str) -> Unsupported<'u> {
+    Unsupported {
+        origin,
+        field: "",
+        what,
+        lost,
+        who: SupportedBy::Proxysql,
+    }
+}
+
+/// Whether the engine has what only ProxySQL has.
+fn engine_has(choice: OnUnsupported, lacking: Unsupported<'_>, report: &mut Diagnostics<'_>) -> bool {
     if report.engine.is_proxysql() {
         return true;
     }
@@ -156,12 +167,12 @@ fn engine_has(
         // There is no nearest form.
         OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
     };
-    report.on_unsupported(choice, at, what, lost, SupportedBy::Proxysql)
+    report.on_unsupported(choice, lacking)
 }
 
 fn cache(cache: &model::Cache, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {
-    let told = ("keep results", "every statement goes to a server");
-    engine_has(cache.on_unsupported, (cache.origin, ""), told, report).then(|| Section {
+    let lacking = only_proxysql(cache.origin, "keep results", "every statement goes to a server");
+    engine_has(cache.on_unsupported, lacking, report).then(|| Section {
         origin: cache.origin,
         address: report.address(cache.origin),
         scope: scope::scope(&cache.matches, cache.origin, "match", report),
@@ -178,8 +189,12 @@ fn mirror(
     hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
     report: &mut Diagnostics<'_>,
 ) -> Option<Section<Effect>> {
-    let told = ("send statements to a second place", "no copy is sent");
-    if !engine_has(mirror.on_unsupported, (mirror.origin, ""), told, report) {
+    let lacking = only_proxysql(
+        mirror.origin,
+        "send statements to a second place",
+        "no copy is sent",
+    );
+    if !engine_has(mirror.on_unsupported, lacking, report) {
         return None;
     }
     report.difference(

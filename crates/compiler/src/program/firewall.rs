@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shardwright_rules::{Address, EngineId, FirewallMode, digest_hash};
 use shardwright_topology::model::{self as model, Allowed, OnUnsupported, OriginId, Topology};
 
-use crate::diagnostics::{Diagnostics, SupportedBy};
+use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 
 /// What one user may send.
 #[derive(Debug)]
@@ -34,15 +34,14 @@ pub(super) fn users(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Us
                     OnUnsupported::Error => OnUnsupported::Error,
                     OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
                 };
-                let lost = "this user may send every statement";
-                let what = "limit the statements of a user";
-                report.on_unsupported(
-                    choice,
-                    (firewall.origin, "mode"),
-                    what,
-                    lost,
-                    SupportedBy::Proxysql,
-                );
+                let lacking = Unsupported {
+                    origin: firewall.origin,
+                    field: "mode",
+                    what: "limit the statements of a user",
+                    lost: "this user may send every statement",
+                    who: SupportedBy::Proxysql,
+                };
+                report.on_unsupported(choice, lacking);
             }
             continue;
         }

@@ -4,7 +4,7 @@ use shardwright_rules::{CommentForm, ReadSelection, RoleStep, Scope, WriterHint}
 use shardwright_topology::model::{self as model, OriginId, Topology};
 
 use super::{Section, scope};
-use crate::diagnostics::{Diagnostics, SupportedBy};
+use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 
 /// Every read/write policy.
 pub(super) fn roles(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Section<RoleStep>> {
@@ -17,15 +17,14 @@ pub(super) fn roles(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Se
 
 fn role(policy: &model::ReadWritePolicy, report: &mut Diagnostics<'_>) -> Section<RoleStep> {
     if policy.consistency == model::Consistency::Causal {
-        let lost = "a session may read less than it has written";
-        let at = (policy.origin, "consistency");
-        report.on_unsupported(
-            policy.on_unsupported,
-            at,
-            "read causally",
-            lost,
-            SupportedBy::Nobody,
-        );
+        let lacking = Unsupported {
+            origin: policy.origin,
+            field: "consistency",
+            what: "read causally",
+            lost: "a session may read less than it has written",
+            who: SupportedBy::Nobody,
+        };
+        report.on_unsupported(policy.on_unsupported, lacking);
     }
     let reads = match &policy.reads {
         model::ReadSelection::All => ReadSelection::All,

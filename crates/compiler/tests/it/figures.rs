@@ -48,7 +48,12 @@ fn zipf(keys: u64, mixed: bool) -> String {
 
 #[test]
 fn figures_are_what_the_evaluator_counts() {
-    let traffic = Arc::new(Traffic::parse(&zipf(60, true)).expect("lines"));
+    let lines = zipf(60, true);
+    let hits: Vec<u64> = lines
+        .lines()
+        .filter_map(|line| line.split_once(',')?.1.parse().ok())
+        .collect();
+    let traffic = Arc::new(Traffic::parse(&lines).expect("lines"));
     for engine in BOTH {
         for layout in [RuleLayout::Tree, RuleLayout::Flat] {
             for iterations in [0, 2, 9] {
@@ -63,7 +68,7 @@ fn figures_are_what_the_evaluator_counts() {
                         reshape: false,
                     };
                     let compiled = with(&project(60, layout), engine, &options);
-                    counted(&compiled, traffic.map(|traffic| &**traffic));
+                    counted(&compiled, traffic.map(|_| &hits[..]));
                 }
             }
         }
@@ -126,11 +131,12 @@ fn fast_routing_counts_the_rules_that_its_statements_pass() {
     }
 }
 
-fn counted(compiled: &Compiled, traffic: Option<&Traffic>) {
+/// `hits` has those of each key.
+fn counted(compiled: &Compiled, hits: Option<&[u64]>) {
     let decider = Decider::new(compiled);
     let (mut evaluations, mut visits, mut total, mut worst) = (0, 0, 0, 0);
     for key in 1..=60u64 {
-        let weight = traffic.map_or(1, |traffic| traffic.rows()[key as usize - 1].1);
+        let weight = hits.map_or(1, |hits| hits[key as usize - 1]);
         let decision = decider.decision("app", None, &format!("/* tenant={key} */ SELECT 1 FROM t"));
         evaluations += u64::from(decision.evaluations) * weight;
         visits += u64::from(decision.visits) * weight;

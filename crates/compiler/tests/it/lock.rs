@@ -49,12 +49,7 @@ fn a_lock_of_both_engines_keeps_the_ids_of_both() {
     let second = again(&project, EngineId::Proxysql27, &first.lock);
     let third = again(&project, EngineId::Bundled, &second.lock);
     assert_eq!(third.lock, second.lock);
-    assert!(
-        second
-            .lock
-            .iter()
-            .any(|(name, _)| name.starts_with("rules.bundled."))
-    );
+    assert!(second.lock.below("rules.bundled.").next().is_some());
 }
 
 #[test]
@@ -272,7 +267,7 @@ fn edits_change_few_rules_and_renumber_none() {
 /// A lock whose rules have ids one behind the other, and the name of the last.
 fn without_room(lock: &Lock) -> (Lock, String) {
     let mut rules: Vec<(&str, u32)> = lock
-        .iter()
+        .below("")
         .filter(|(name, _)| name.starts_with("rules."))
         .collect();
     rules.sort_by_key(|(_, id)| *id);

@@ -14,54 +14,59 @@ pub(super) fn entry(patterns: &KeyPatterns, entry: &Entry) -> Sought {
 }
 
 /// The bounds of the chain for entries at `own` (indices, ascending): those that it had, where they still hold, or the
-/// roundest that reach no key beside it.
+/// roundest that reach no neighbouring key.
 pub(super) fn bounds(entries: &[Entry], own: &[u32], had: Option<KeyBounds>) -> KeyBounds {
-    let (first, last) = ends(own);
-    let found = match (edge(entries, first, false), edge(entries, last, true)) {
-        (Edge::Integer(low), Edge::Integer(high)) => {
-            let (low, high) = rounded(entries, (first, last), (low, high));
-            KeyBounds::Integers(low, high)
-        }
-        (Edge::Text(low), Edge::Text(high)) => KeyBounds::Texts(low.to_owned(), high.to_owned()),
-        _ => unreachable!("keys of a map are of one kind"),
+    let run = Run {
+        first: *own.first().expect("a chain holds entries"),
+        last: *own.last().expect("a chain holds entries"),
     };
-    match (&had, &found) {
-        (Some(KeyBounds::Integers(had_low, had_high)), KeyBounds::Integers(..)) => {
-            let (Edge::Integer(low), Edge::Integer(high)) =
-                (edge(entries, first, false), edge(entries, last, true))
-            else {
-                return found;
+    match (
+        edge(entries, run.first, End::First),
+        edge(entries, run.last, End::Last),
+    ) {
+        (Edge::Integer(low), Edge::Integer(high)) => {
+            let Neighbours { below, above } = run.neighbours(entries);
+            let holds = |had_low: i64, had_high: i64| {
+                had_low <= low
+                    && high <= had_high
+                    && below.is_none_or(|below| below < had_low)
+                    && above.is_none_or(|above| had_high < above)
             };
-            let (below, above) = beside(entries, (first, last));
-            let holds = *had_low <= low
-                && high <= *had_high
-                && below.is_none_or(|below| below < *had_low)
-                && above.is_none_or(|above| *had_high < above);
-            if holds { had.unwrap_or(found) } else { found }
+            match had {
+                Some(KeyBounds::Integers(had_low, had_high)) if holds(had_low, had_high) => {
+                    KeyBounds::Integers(had_low, had_high)
+                }
+                _ => {
+                    let (low, high) = integer::rounded((low, high), below, above);
+                    KeyBounds::Integers(low, high)
+                }
+            }
         }
-        (Some(KeyBounds::Texts(had_low, had_high)), KeyBounds::Texts(low, high))
-            if had_low <= low && high <= had_high =>
-        {
-            had.unwrap_or(found)
-        }
-        _ => found,
+        (Edge::Text(low), Edge::Text(high)) => match had {
+            Some(KeyBounds::Texts(had_low, had_high)) if *had_low <= *low && *high <= *had_high => {
+                KeyBounds::Texts(had_low, had_high)
+            }
+            _ => KeyBounds::Texts(low.to_owned(), high.to_owned()),
+        },
+        _ => unreachable!("keys of a map are of one kind"),
     }
 }
 
 /// What is searched for the keys of entries at `own` (indices, ascending) of a chain with these bounds.
 pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Sought {
-    let parts = segments(own);
-    let ranges: Vec<(i64, i64)> = parts
-        .iter()
-        .filter_map(
-            |&(first, last)| match (edge(entries, first, false), edge(entries, last, true)) {
-                (Edge::Integer(low), Edge::Integer(high)) => {
-                    Some(rounded(entries, (first, last), (low, high)))
-                }
-                _ => None,
-            },
-        )
-        .collect();
+    let parts = runs(own);
+    let rounded = |run: &Run| {
+        let ends = (
+            edge(entries, run.first, End::First),
+            edge(entries, run.last, End::Last),
+        );
+        let (Edge::Integer(low), Edge::Integer(high)) = ends else {
+            return None;
+        };
+        let Neighbours { below, above } = run.neighbours(entries);
+        Some(integer::rounded((low, high), below, above))
+    };
+    let ranges: Vec<(i64, i64)> = parts.iter().filter_map(rounded).collect();
     if let KeyBounds::Integers(low, high) = bounds {
         let mut ranges = ranges;
         // The bounds reach into gaps only, as far as they did when the chain was made.
@@ -75,73 +80,94 @@ pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds
     }
     parts
         .into_iter()
-        .map(|(first, last)| {
-            let texts: Vec<&str> = entries[first as usize..=last as usize]
+        .map(|run| {
+            let texts: Vec<&str> = entries[run.first as usize..=run.last as usize]
                 .iter()
                 .flat_map(|entry| match &entry.values {
                     Values::Texts(texts) => texts.iter().map(String::as_str).collect(),
                     Values::Integers(_) => Vec::new(),
                 })
                 .collect();
-            let text_at = |at: Option<u32>, last: bool| match edge(entries, at?, last) {
+            let text_at = |index: Option<u32>, end: End| match edge(entries, index?, end) {
                 Edge::Text(text) => Some(text),
                 Edge::Integer(_) => None,
             };
-            let below = text_at(first.checked_sub(1), true);
-            let above = text_at(Some(last + 1).filter(|&at| (at as usize) < entries.len()), false);
+            let below = text_at(run.before(), End::Last);
+            let above = text_at(run.after(entries), End::First);
             patterns.run(&text::between(&texts, below, above))
         })
         .fold(Sought::default(), Sought::or)
 }
 
-/// Runs of entries that follow each other.
-fn segments(own: &[u32]) -> Vec<(u32, u32)> {
-    let mut segments: Vec<(u32, u32)> = Vec::new();
-    for &entry in own {
-        match segments.last_mut() {
-            Some((_, last)) if *last + 1 == entry => *last = entry,
-            _ => segments.push((entry, entry)),
-        }
-    }
-    segments
+/// Entries that follow each other.
+#[derive(Clone, Copy)]
+struct Run {
+    first: u32,
+    last: u32,
 }
 
+/// The integers on either side of a run of entries.
+struct Neighbours {
+    below: Option<i64>,
+    above: Option<i64>,
+}
+
+impl Run {
+    /// The entry in front of it.
+    fn before(self) -> Option<u32> {
+        self.first.checked_sub(1)
+    }
+
+    /// The entry behind it.
+    fn after(self, entries: &[Entry]) -> Option<u32> {
+        Some(self.last + 1).filter(|&index| (index as usize) < entries.len())
+    }
+
+    fn neighbours(self, entries: &[Entry]) -> Neighbours {
+        let integer = |index: Option<u32>, end: End| match edge(entries, index?, end) {
+            Edge::Integer(value) => Some(value),
+            Edge::Text(_) => None,
+        };
+        Neighbours {
+            below: integer(self.before(), End::Last),
+            above: integer(self.after(entries), End::First),
+        }
+    }
+}
+
+/// The runs of entries in ascending indices.
+fn runs(own: &[u32]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for &entry in own {
+        match runs.last_mut() {
+            Some(run) if run.last + 1 == entry => run.last = entry,
+            _ => runs.push(Run {
+                first: entry,
+                last: entry,
+            }),
+        }
+    }
+    runs
+}
+
+/// One of the two ends of an entry.
+#[derive(Clone, Copy)]
+enum End {
+    First,
+    Last,
+}
+
+/// A key at an end of an entry.
 enum Edge<'e> {
     Integer(i64),
     Text(&'e str),
 }
 
-/// The first or the last key of an entry.
-fn edge(entries: &[Entry], at: u32, last: bool) -> Edge<'_> {
-    match &entries[at as usize].values {
-        Values::Integers(ranges) if last => Edge::Integer(ranges[ranges.len() - 1].1),
-        Values::Integers(ranges) => Edge::Integer(ranges[0].0),
-        Values::Texts(texts) if last => Edge::Text(&texts[texts.len() - 1]),
-        Values::Texts(texts) => Edge::Text(&texts[0]),
+fn edge(entries: &[Entry], index: u32, end: End) -> Edge<'_> {
+    match (&entries[index as usize].values, end) {
+        (Values::Integers(ranges), End::First) => Edge::Integer(ranges[0].0),
+        (Values::Integers(ranges), End::Last) => Edge::Integer(ranges[ranges.len() - 1].1),
+        (Values::Texts(texts), End::First) => Edge::Text(&texts[0]),
+        (Values::Texts(texts), End::Last) => Edge::Text(&texts[texts.len() - 1]),
     }
-}
-
-fn ends(own: &[u32]) -> (u32, u32) {
-    let (first, last) = (own.first(), own.last());
-    (
-        *first.expect("a chain holds entries"),
-        *last.expect("a chain holds entries"),
-    )
-}
-
-/// The integers beside a run of entries.
-fn beside(entries: &[Entry], (first, last): (u32, u32)) -> (Option<i64>, Option<i64>) {
-    let integer = |at: Option<u32>, last: bool| match edge(entries, at?, last) {
-        Edge::Integer(value) => Some(value),
-        Edge::Text(_) => None,
-    };
-    (
-        integer(first.checked_sub(1), true),
-        integer(Some(last + 1).filter(|&at| (at as usize) < entries.len()), false),
-    )
-}
-
-fn rounded(entries: &[Entry], run: (u32, u32), range: (i64, i64)) -> (i64, i64) {
-    let (below, above) = beside(entries, run);
-    integer::rounded(range, below, above)
 }

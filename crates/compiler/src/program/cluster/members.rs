@@ -18,14 +18,23 @@ pub(super) fn preferred(cluster: &Cluster) -> Vec<&Server> {
         .collect()
 }
 
+/// The members of a cluster's hostgroups.
+pub(super) struct Members {
+    pub(super) writers: Vec<Member>,
+    pub(super) readers: Vec<Member>,
+}
+
 /// The servers of both roles. Until a monitor has spoken, the most wanted server is the writer.
-pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> (Vec<Member>, Vec<Member>) {
+pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Members {
     let servers = preferred(cluster);
     if cluster.kind == ClusterKind::Single {
         let writers = servers
             .iter()
             .map(|server| member(cluster, server, server.weight, 0, report));
-        return (writers.collect(), Vec::new());
+        return Members {
+            writers: writers.collect(),
+            readers: Vec::new(),
+        };
     }
     let writes = writers(cluster, &servers);
     let weights = Weights::of(cluster, &servers, &writes, report);
@@ -46,7 +55,7 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> (Vec<M
         }
     }
     readers.append(&mut last);
-    (writers, readers)
+    Members { writers, readers }
 }
 
 /// Which servers write at first. In a group of equals, a server that drains keeps its place until its transactions

@@ -56,9 +56,9 @@ impl Weights {
             };
         }
         let factor = factor(&written);
-        let (ranks, lifted) = ranks(&written, factor);
+        let ranks = ranks(&written, factor);
         for (at, server) in servers.iter().enumerate() {
-            if lifted[at] && !writes[at] {
+            if ranks[at].is_lifted && !writes[at] {
                 not_kept(server, servers.get(at + 1).copied(), report);
             }
         }
@@ -66,12 +66,12 @@ impl Weights {
             if writes[at] {
                 scaled(written[at], factor)
             } else {
-                ranks[at]
+                ranks[at].weight
             }
         });
         Self {
             reader: reader.collect(),
-            writer: ranks.clone(),
+            writer: ranks.iter().map(|rank| rank.weight).collect(),
         }
     }
 }
@@ -112,21 +112,29 @@ fn scaled(weight: u32, factor: u32) -> u32 {
     weight.saturating_mul(factor).min(LARGEST_WEIGHT)
 }
 
-/// Weights that fall from the first to the last, each as near to its share of reads as the order lets it; and whether
-/// that is further from it than to break ties.
-fn ranks(written: &[u32], factor: u32) -> (Vec<u32>, Vec<bool>) {
+/// A weight that stands above all that follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rank {
+    weight: u32,
+    /// It is further from its share of reads than to break ties.
+    is_lifted: bool,
+}
+
+/// Weights that fall from the first to the last, each as near to its share of reads as the order lets it.
+fn ranks(written: &[u32], factor: u32) -> Vec<Rank> {
     let room = written.len() as u32;
-    let mut ranks = vec![0; written.len()];
-    let mut lifted = vec![false; written.len()];
+    let mut ranks = vec![Rank::default(); written.len()];
     let mut below = 0;
     for at in (0..written.len()).rev() {
         let wanted = scaled(written[at], factor).min(LARGEST_WEIGHT - room);
-        let rank = wanted.max(below + 1);
-        lifted[at] = wanted == 0 || rank > wanted + room;
-        ranks[at] = rank;
-        below = rank;
+        let weight = wanted.max(below + 1);
+        ranks[at] = Rank {
+            weight,
+            is_lifted: wanted == 0 || weight > wanted + room,
+        };
+        below = weight;
     }
-    (ranks, lifted)
+    ranks
 }
 
 #[cfg(test)]
@@ -151,11 +159,10 @@ mod tests {
             (vec![5, 0], vec![500, 1], vec![false, true]),
             (vec![u32::MAX; 2], vec![9_999_999, 9_999_998], vec![false; 2]),
         ] {
-            assert_eq!(
-                ranks(&written, factor(&written)),
-                (expected, lifted),
-                "{written:?}"
-            );
+            let ranks = ranks(&written, factor(&written));
+            let weights: Vec<u32> = ranks.iter().map(|rank| rank.weight).collect();
+            let is_lifted: Vec<bool> = ranks.iter().map(|rank| rank.is_lifted).collect();
+            assert_eq!((weights, is_lifted), (expected, lifted), "{written:?}");
         }
     }
 }
