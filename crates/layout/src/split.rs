@@ -11,12 +11,12 @@
 //! differ by the position of the split alone. Nothing is chosen here: compiled rules split at the root, and
 //! `explain` shows both.
 //!
-//! Example: keys 0, 1, 2 of equal weight in a flat chain, and only 1 has readers. The split has four rules
-//! and three patterns. At the leaves the list is: 0, 1, the four rules, 2. Key 0 visits 1 rule and key 2
-//! visits 7. A read of key 1 stops at the third rule of the split, after 5 visits, and a write at the fourth,
-//! after 6. The mean is (1 + 5.5 + 7) / 3 = 4.5 visits, with 2 + 3 / 3 = 3 patterns. At the root, a read
-//! visits 4 + 2 = 6 rules. A write visits the 4 rules of the readers' tree (three leaves and its end) as
-//! well, which is 10. The mean is 8 visits, with 2 + 3 = 5 patterns.
+//! Example: keys 0, 1, 2 of equal weight in a flat chain, and only 1 has readers. The split has three rules
+//! and two patterns. At the leaves the list is: 0, 1, the three rules, 2. Key 0 visits 1 rule and key 2
+//! visits 6. A read of key 1 stops at the second rule of the split, after 4 visits, and a write at the third,
+//! after 5. The mean is (1 + 4.5 + 6) / 3 = 3.8 visits, with 2 + 2 / 3 = 2.7 patterns. At the root, a read
+//! visits 3 + 2 = 5 rules. A write visits the 4 rules of the readers' tree (three leaves and its end) as
+//! well, which is 9. The mean is 7 visits, with 2 + 2 = 4 patterns.
 
 use std::collections::HashMap;
 
@@ -173,11 +173,11 @@ mod tests {
     use super::*;
     use crate::choice::{self, tests::PROXYSQL};
 
-    /// Of a policy without a hint: never, locks, reads, the rest.
+    /// Of a policy without a hint: quoted calls, reads, the rest.
     const ROLE: RoleRules = RoleRules {
-        rules: 4,
+        rules: 3,
         chains: 1,
-        patterns: 3.0,
+        patterns: 2.0,
     };
 
     fn alike(weights: &[f64]) -> Measure<'_> {
@@ -225,12 +225,12 @@ mod tests {
         ];
         let lines: Vec<String> = cases.map(|(shards, clusters)| compared(shards, clusters)).into();
         insta::assert_snapshot!(lines.join("\n"), @r"
-        200 on 4: root 1686 (1094 2278), neighbours together 1248 (1246 1250), apart 1617 (1615 1619)
-        200 on 100: root 1686 (1094 2278), neighbours together 1985 (1983 1988), apart 2242 (2240 2244)
-        200 on 200: root 1686 (1094 2278), neighbours together 2883 (2881 2885), apart 2883 (2881 2885)
-        10000 on 4: root 48413 (24538 72287), neighbours together 30349 (30347 30351), apart 47718 (47716 47720)
-        10000 on 100: root 48413 (24538 72287), neighbours together 25656 (25654 25658), apart 48365 (48362 48367)
-        10000 on 10000: root 48413 (24538 72287), neighbours together 114527 (114524 114529), apart 114527 (114524 114529)
+        200 on 4: root 1635 (1043 2227), neighbours together 1190 (1188 1192), apart 1559 (1557 1561)
+        200 on 100: root 1635 (1043 2227), neighbours together 1712 (1709 1714), apart 1968 (1966 1970)
+        200 on 200: root 1635 (1043 2227), neighbours together 2384 (2382 2386), apart 2384 (2382 2386)
+        10000 on 4: root 48362 (24487 72236), neighbours together 30291 (30289 30294), apart 47660 (47658 47663)
+        10000 on 100: root 48362 (24487 72236), neighbours together 25382 (25380 25385), apart 48091 (48089 48093)
+        10000 on 10000: root 48362 (24487 72236), neighbours together 91978 (91976 91980), apart 91978 (91976 91980)
         ");
     }
 
@@ -238,9 +238,10 @@ mod tests {
     fn entries_whose_reads_stay_pass_no_rules_of_the_split() {
         let shape: Vec<Node> = (0..3).map(Node::Leaf).collect();
         let [_, leaves] = compare(&shape, alike(&[1.0; 3]), ROLE, &[None, Some(7), None]);
-        // 1; 2 and then 3 or 4 of the split; 7.
-        assert_eq!(leaves.cost.mean_visits, (1.0 + 5.5 + 7.0) / 3.0);
-        assert_eq!(leaves.cost.mean_evaluations, 2.0 + 1.0);
-        assert_eq!((leaves.cost.rules, leaves.cost.chains), (8, 2));
+        // 1; 2 and then 2 or 3 of the split; 6.
+        let near = |cost: f64, expected: f64| (cost - expected).abs() < 1e-9;
+        assert!(near(leaves.cost.mean_visits, (1.0 + 4.5 + 6.0) / 3.0));
+        assert!(near(leaves.cost.mean_evaluations, 2.0 + 2.0 / 3.0));
+        assert_eq!((leaves.cost.rules, leaves.cost.chains), (7, 2));
     }
 }
