@@ -21,7 +21,7 @@ pub struct Explanation {
     pub candidates: Vec<CandidateCost>,
     /// For a map: why the first candidate was chosen.
     pub reason: Option<String>,
-    /// For a map whose reads go elsewhere: where they could be told from writes.
+    /// For a map whose reads go elsewhere: the positions of the read/write split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub splits: Option<Splits>,
 }

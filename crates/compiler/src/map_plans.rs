@@ -100,7 +100,7 @@ pub(crate) struct KeyReading {
 }
 
 impl KeyReading {
-    /// The site that tells which keys can be read in statements.
+    /// The patterns that say which keys can be read in statements.
     fn of_statements(&self) -> Option<&KeyPatterns> {
         let column = self.column.as_ref().map(|column| &column.key);
         self.comment.as_ref().or(column)

@@ -123,7 +123,7 @@ impl Sequence {
         lock.forget(&format!("rules.{engine}."));
         let mut graph = RuleGraph::default();
         let mut tree_rules: HashMap<ChainRef, Vec<u32>> = HashMap::new();
-        for (item, id) in self.rules.into_iter().zip(rule_ids) {
+        for (rule, id) in self.rules.into_iter().zip(rule_ids) {
             let SequencedRule {
                 name,
                 formerly: _,
@@ -136,7 +136,7 @@ impl Sequence {
                 refuses,
                 draws,
                 mut body,
-            } = item;
+            } = rule;
             if let (Some(TreePosition { nth, .. }), Flag::Chain(chain)) = (tree, flag) {
                 let positions = tree_rules.entry(chain).or_default();
                 let nth = nth as usize;
@@ -203,13 +203,13 @@ impl Sequence {
         }
         let mut chains: Vec<ChainRef> = Vec::new();
         let mut seen = HashSet::from([Draft::START]);
-        let mentioned = self.rules.iter().flat_map(|item| {
-            let own = match item.flag {
+        let mentioned = self.rules.iter().flat_map(|rule| {
+            let own = match rule.flag {
                 Flag::Chain(chain) => Some(chain),
                 Flag::Number(_) => None,
             };
-            let drawn = item.draws.iter().map(|(chain, _)| *chain);
-            own.into_iter().chain(drawn).chain(item.jump)
+            let drawn = rule.draws.iter().map(|(chain, _)| *chain);
+            own.into_iter().chain(drawn).chain(rule.jump)
         });
         chains.extend(
             mentioned
@@ -297,11 +297,11 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> SequencedRule {
     }
 }
 
-fn written_flags(item: &SequencedRule) -> Vec<u32> {
-    let Body::Engine(rule) = &item.body else {
+fn written_flags(sequenced: &SequencedRule) -> Vec<u32> {
+    let Body::Engine(rule) = &sequenced.body else {
         return Vec::new();
     };
-    let own = match item.flag {
+    let own = match sequenced.flag {
         Flag::Number(number) => Some(number),
         Flag::Chain(_) => None,
     };

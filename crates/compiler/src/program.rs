@@ -42,7 +42,7 @@ pub(crate) struct Program {
     pub firewall: Vec<UserFirewall>,
     /// In written order.
     pub blocks: Vec<RawBlock>,
-    /// What stands around the routing.
+    /// Settings that do not route.
     pub globals: Globals,
 }
 

@@ -70,14 +70,14 @@ fn index_of(order: &[ListEntry<'_>], at: BlockPlace, origins: &Origins) -> Optio
     };
     let mut next = Some(object);
     while let Some(object) = next {
-        let found = order.iter().position(|entry| match entry {
+        let index = order.iter().position(|entry| match entry {
             ListEntry::Block(block) => block.origin == object,
             ListEntry::Step(origin, _) => *origin == object,
             ListEntry::Compiled(origin, _) => behind == 0 && *origin == object,
             ListEntry::Mark(_) => false,
         });
-        if let Some(found) = found {
-            return Some(found + behind);
+        if let Some(index) = index {
+            return Some(index + behind);
         }
         next = origins.parent(object);
     }

@@ -90,8 +90,8 @@ impl Form<'_> {
         format!("{SIGNS}{parentheses}{dots}{variables}")
     }
 
-    /// The words that the pattern knows.
-    fn known(&self) -> Vec<(&[u8], WordRole)> {
+    /// The words that are not read as any other word is.
+    fn special_words(&self) -> Vec<(&[u8], WordRole)> {
         let out = self.without.iter().map(|word| match word.strip_suffix('*') {
             Some(beginning) => (beginning.as_bytes(), WordRole::BeginningOut),
             None => (word.as_bytes(), WordRole::Out),
@@ -116,8 +116,8 @@ impl Wording {
     /// depending on `sql_mode` and on the character set, and is not recognised.
     pub(crate) fn statement(self, form: &Form<'_>) -> String {
         let more = self.more();
-        let known = form.known();
-        let word = self.words(&known, true);
+        let special = form.special_words();
+        let word = self.words(&special, true);
         let number = format!("0(?:X[0-9A-F]+{more}|[0-9]*{more})|[1-9][0-9]*{more}");
         let (line, comment, literal) = (self.line_comment(), self.comment(), self.literal());
         let system = if form.variables == Variables::OfSystem {
@@ -129,9 +129,9 @@ impl Wording {
             r"[\t-\r {}]{system}|{literal}|#[^\n]*{more}(?:\n|\z)",
             form.signs()
         );
-        // Directly behind an operator the pattern of words does not stand again, for its size: a word that no known one begins
+        // Directly behind an operator the pattern of words does not stand again, for its size: a word that no special one begins
         // like, or a number, and then a sign.
-        let first: Vec<u8> = known
+        let first: Vec<u8> = special
             .iter()
             .filter_map(|(word, _)| word.first().copied())
             .collect();
@@ -218,11 +218,11 @@ impl Wording {
         format!(r"{}|{}|`[^`\x80-\xff]*{more}`", quoted('\''), quoted('"'))
     }
 
-    /// A word that begins with a letter and is not out, given what is known of words that begin alike, without their
+    /// A word that begins with a letter and is not out, given the special words that begin alike, without their
     /// common beginning.
-    fn words(self, known: &[(&[u8], WordRole)], at_start: bool) -> String {
+    fn words(self, special: &[(&[u8], WordRole)], at_start: bool) -> String {
         let more = self.more();
-        let mut next: Vec<u8> = known
+        let mut next: Vec<u8> = special
             .iter()
             .filter_map(|(word, _)| word.first().copied())
             .collect();
@@ -230,13 +230,13 @@ impl Wording {
         next.dedup();
         let mut branches = vec![format!(r"{}\w*{more}", all_but(&next, at_start))];
         for letter in next {
-            let rest: Vec<(&[u8], WordRole)> = known
+            let rest: Vec<(&[u8], WordRole)> = special
                 .iter()
-                .filter_map(|(word, known)| Some((word.strip_prefix(&[letter])?, *known)))
+                .filter_map(|(word, role)| Some((word.strip_prefix(&[letter])?, *role)))
                 .collect();
             let here = rest
                 .iter()
-                .find_map(|(word, known)| word.is_empty().then_some(*known));
+                .find_map(|(word, role)| word.is_empty().then_some(*role));
             if here == Some(WordRole::BeginningOut) {
                 continue;
             }

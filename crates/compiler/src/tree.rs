@@ -12,13 +12,13 @@ pub fn render(compiled: &Compiled) -> String {
     let mut text = String::new();
     // The rules of a chain need not stand together in the list; here they do.
     let mut chains: Vec<(u32, Vec<&Rule>)> = Vec::new();
-    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut indices: HashMap<u32, usize> = HashMap::new();
     for rule in &compiled.configuration.graph.rules {
-        let place = *places.entry(rule.flag_in).or_insert_with(|| {
+        let index = *indices.entry(rule.flag_in).or_insert_with(|| {
             chains.push((rule.flag_in, Vec::new()));
             chains.len() - 1
         });
-        chains[place].1.push(rule);
+        chains[index].1.push(rule);
     }
     for (flag, rules) in chains {
         let name = compiled.chains.get(&flag).map_or("", String::as_str);
@@ -39,10 +39,13 @@ pub fn render(compiled: &Compiled) -> String {
         } else {
             &route.username
         };
-        let place = destination(compiled, route.hostgroup.0);
+        let hostgroup = destination(compiled, route.hostgroup.0);
         line(
             &mut text,
-            format_args!("  flag {} {user} {} -> {place}", route.flag_in, route.schemaname),
+            format_args!(
+                "  flag {} {user} {} -> {hostgroup}",
+                route.flag_in, route.schemaname
+            ),
         );
     }
     text
@@ -152,19 +155,19 @@ fn actions(compiled: &Compiled, rule: &EngineRule) -> Vec<String> {
 }
 
 fn destination(compiled: &Compiled, hostgroup: u32) -> String {
-    let found = compiled
+    let hostgroup_of = compiled
         .configuration
         .hostgroups
         .iter()
-        .find(|found| found.id.0 == hostgroup);
-    match found {
-        Some(found) => {
-            let cluster = found
+        .find(|other| other.id.0 == hostgroup);
+    match hostgroup_of {
+        Some(own) => {
+            let cluster = own
                 .cluster
                 .as_str()
                 .strip_prefix("clusters.")
-                .unwrap_or(found.cluster.as_str());
-            format!("{hostgroup} ({cluster} {})", found.role)
+                .unwrap_or(own.cluster.as_str());
+            format!("{hostgroup} ({cluster} {})", own.role)
         }
         None => hostgroup.to_string(),
     }

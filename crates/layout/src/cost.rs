@@ -1,4 +1,4 @@
-//! What a statement with a known key costs on its way through a tree.
+//! What a statement with a known key costs on its path through a tree.
 //!
 //! There are two costs. An evaluation is one pattern that runs: only the rules of the chains that the
 //! statement is in have theirs run. A visit is one rule that the engine looks at: every rule of the list up
@@ -25,7 +25,7 @@ pub struct Cost {
     pub rules: usize,
     /// Chains of the tree.
     pub chains: usize,
-    /// Chains on the longest way.
+    /// Chains on the longest path.
     pub depth: usize,
 }
 

@@ -57,7 +57,7 @@ pub fn kept_shape(entries: &[RememberedEntry], mut chains: Vec<RememberedChain>)
             .then(b.to.cmp(&a.to))
             .then(a.name.cmp(&b.name))
     });
-    // Without the keys that told them apart, an outer and an inner chain can hold the same.
+    // Without the keys that distinguished them, an outer and an inner chain can hold the same.
     chains.dedup_by(|a, b| (a.from, a.to) == (b.from, b.to));
     // Chains are sorted by their start, so it is enough to look at those that are still open.
     let mut open: Vec<usize> = Vec::new();

@@ -31,13 +31,13 @@ use crate::shape::Node;
 /// Where a rule stands in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Its chain: 0 is the root, then as [`Preorder`] comes to them.
+    /// Its chain: 0 is the root, then in the order of [`Preorder`].
     pub chain: u32,
     /// How many rules of its chain stand in front of it.
     pub nth: u32,
 }
 
-/// A rule of a tree, on the way through all of them.
+/// A rule of a tree, in the order of a [`Preorder`].
 #[derive(Clone, Copy, Debug)]
 pub struct TreeRule<'a> {
     /// What the rule is for.
@@ -46,7 +46,7 @@ pub struct TreeRule<'a> {
     pub position: Position,
     /// Patterns that a statement has run when this one has been.
     pub evaluations: u64,
-    /// Chains on the way to it, its own included.
+    /// Chains on the path to it, its own included.
     pub depth: usize,
 }
 

@@ -95,7 +95,7 @@ impl Chains {
 
     /// Refuses a statement whose key stands in a comment and that names the key column too: they may differ.
     /// An INSERT that lists no columns stores a value in it all the same. Gives the chain in which the others go on.
-    pub(super) fn column_beside_comment(
+    pub(super) fn refuse_column_and_comment(
         &mut self,
         found: ChainRef,
         section: &Section<Box<MapStep>>,

@@ -32,10 +32,10 @@ impl Lowering<'_, '_> {
             let rule = text_rule(key.repeats.clone());
             self.chains.refuse(found, "repeated", address, rule, &several);
         }
-        self.other_maps_keys(found, of);
+        self.refuse_keys_of_later_maps(found, of);
         let reading = self.input.plan(of.map).reading.as_ref();
         let found = match reading.and_then(|reading| reading.column.as_ref()) {
-            Some(column) => self.chains.column_beside_comment(found, section, column),
+            Some(column) => self.chains.refuse_column_and_comment(found, section, column),
             None => found,
         };
         self.chains.rewrite_guards(found, section, key);

@@ -47,7 +47,7 @@ fn keys_of_both(section: &Section<Box<MapStep>>, other: &Section<Box<MapStep>>) 
 
 impl Lowering<'_, '_> {
     /// Behind the rules that find a key of this map: a key of a later one is refused beside it.
-    pub(super) fn other_maps_keys(&mut self, chain: ChainRef, of: MapUse<'_>) {
+    pub(super) fn refuse_keys_of_later_maps(&mut self, chain: ChainRef, of: MapUse<'_>) {
         let section = of.section;
         for other in followers(self.input.program, section) {
             for NamedRule { name, rule } in self.rules_for_keys(section, other, of.class) {
@@ -59,7 +59,7 @@ impl Lowering<'_, '_> {
 
     /// In front of the rules that place sessions by their names, which `names` ask for: refused with a key of a later
     /// map. `rest` takes the other sessions.
-    pub(super) fn other_maps_keys_beside_names(
+    pub(super) fn refuse_sessions_with_keys_of_later_maps(
         &mut self,
         chain: ChainRef,
         of: MapUse<'_>,
@@ -105,7 +105,7 @@ impl Lowering<'_, '_> {
             let what = format!("see keys of {address} that stand in no comment beside keys of this map");
             self.report.unsupported(section.origin, "otherwise", &what);
         }
-        // What may be a key and cannot be told is refused too.
+        // What may be a key is refused too where no pattern can prove it.
         let first = section.step.otherwise.as_deref() == Some(&*step.map);
         let name = if first {
             "other".to_owned()

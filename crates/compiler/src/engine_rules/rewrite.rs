@@ -16,7 +16,7 @@ impl Chains {
         &mut self,
         chain: ChainRef,
         section: &Section<Box<MapStep>>,
-        site: &KeyPatterns,
+        patterns: &KeyPatterns,
     ) {
         let step = &*section.step;
         let rewrites = step.shards.iter().any(|shard| shard.schema.is_some());
@@ -28,7 +28,7 @@ impl Chains {
              else than the schema of a table",
             step.map
         );
-        let rule = text_rule(doubtful(logical, site));
+        let rule = text_rule(doubtful(logical, patterns));
         self.refuse(
             chain,
             "schema",
@@ -123,9 +123,9 @@ fn replacement(logical: &str, own: &str) -> Replacement {
 
 /// Any place where the word of the logical schema stands and `replacement` would not be right: behind a quote that may
 /// open a literal, behind a dot or a letter of another name, or before something else than a dot.
-fn doubtful(logical: &str, site: &KeyPatterns) -> String {
+fn doubtful(logical: &str, patterns: &KeyPatterns) -> String {
     let name = text::escaped(logical);
-    let behind_quote = format!(r"{}\b{name}\b", site.behind_quote());
+    let behind_quote = format!(r"{}\b{name}\b", patterns.behind_quote());
     let wrong_before =
         format!(r"[^\s(,=<>+*/!&|;~^%`0-9A-Za-z_-]{name}\b|\.\s+`?{name}\b|[^{BEFORE}]`{name}\b");
     let wrong_after =
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn names_are_rewritten_or_refused() {
-        let site = KeyPatterns::new("region", &CommentForm::Pairs, KeyKind::Text, true);
-        let refuse = regex::Regex::new(&doubtful("world", &site)).expect("a valid pattern");
+        let patterns = KeyPatterns::new("region", &CommentForm::Pairs, KeyKind::Text, true);
+        let refuse = regex::Regex::new(&doubtful("world", &patterns)).expect("a valid pattern");
         let Replacement { pattern, with } = replacement("world", "Asia");
         let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
         let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");

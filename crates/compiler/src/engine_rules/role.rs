@@ -105,7 +105,7 @@ fn check_conditions(program: &Program, section: &Section<RoleStep>) -> Result<()
 }
 
 /// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
-/// told apart before the shard is known.
+/// distinguished before the shard is decided.
 pub(super) fn policies_of(
     program: &Program,
     map: &Section<Box<MapStep>>,

@@ -1,4 +1,4 @@
-//! What a map's tree costs with reads told from writes in front of it and behind its leaves.
+//! What a map's tree costs with the read/write split in front of it, and with the split behind its leaves.
 //!
 //! The costs themselves are those of [`layout::compare`]. Here the tree that was lowered is turned into its
 //! arguments: the rules that tell reads from writes are counted, and the entries are put into groups. Entries
@@ -77,7 +77,7 @@ fn role_rules(draft: &Draft, first: ChainRef, ends: [ChainRef; 2]) -> RoleRules 
         chains: 0,
         patterns: 0.0,
     };
-    // The trees count as seen, so the walk stops at them.
+    // The trees count as seen, so the search stops at them.
     let mut seen = ends.to_vec();
     let mut waiting = vec![first];
     while let Some(chain) = waiting.pop() {

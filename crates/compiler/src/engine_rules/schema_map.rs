@@ -63,7 +63,7 @@ impl Lowering<'_, '_> {
             let rest = self.rest_of_schemas(section, schemas, exits);
             if let Some(rest) = rest {
                 let names: Vec<EngineRule> = rows.iter().map(|row| of_schema(&row.schema)).collect();
-                self.other_maps_keys_beside_names(entry, of, &names, rest);
+                self.refuse_sessions_with_keys_of_later_maps(entry, of, &names, rest);
             }
             self.flat_schemas(entry, of, &rows, &policies);
             let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
@@ -195,7 +195,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Where sessions go on in whose schema there is no shard's key. A rule asks for whole names, so that what has the
-    /// form of a key and belongs to no shard is not told from the rest; where that matters, it is refused with them.
+    /// form of a key and belongs to no shard is not distinguished from the rest; where that matters, it is refused with them.
     fn rest_of_schemas(
         &mut self,
         section: &Section<Box<MapStep>>,

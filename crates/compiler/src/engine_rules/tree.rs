@@ -51,7 +51,7 @@ struct Builder<'p> {
     /// The predicate that the shards cannot answer.
     removed: Option<&'p str>,
     name: String,
-    /// What a key of no shard is told; every chain ends with it.
+    /// The refusal of a key of no shard; every chain ends with it.
     unknown: Refused,
     /// Where a key of no shard goes on that has a cluster.
     elsewhere: Target,

@@ -19,7 +19,7 @@ impl Lowering<'_, '_> {
         let section = of.section;
         let chain = self.chains.draft.chain(&format!("{}.users", section.address));
         let names = rules_for_keyed_users(&section.step, template, of.class);
-        self.other_maps_keys_beside_names(chain, of, &names, of.exits.unkeyed);
+        self.refuse_sessions_with_keys_of_later_maps(chain, of, &names, of.exits.unkeyed);
         for user in keyed_users(&section.step, template, of.class) {
             self.user_rule(chain, of, &user);
         }
@@ -39,7 +39,7 @@ impl Lowering<'_, '_> {
         let first_decides = section.step.conflict == Conflict::First;
         let chain = self.chains.draft.chain(&format!("{}.users", section.address));
         let names = rules_for_keyed_users(&section.step, template, of.class);
-        self.other_maps_keys_beside_names(chain, of, &names, Target::Jump(others));
+        self.refuse_sessions_with_keys_of_later_maps(chain, of, &names, Target::Jump(others));
         for user in keyed_users(&section.step, template, of.class) {
             if first_decides {
                 self.user_rule(chain, of, &user);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use shardwright_layout::Split;
 use shardwright_rules::EngineId;
 
-/// The positions at which reads could be told from writes.
+/// The positions of the read/write split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Splits {
     /// The one that is laid out first.

@@ -24,7 +24,7 @@ const SEPARATORS: &str = r"\t-\r ,;";
 const BLANKS: &str = r"[\t\n\f\r ]*";
 
 impl KeyPatterns {
-    /// The site of `word` in comments of this form. `spaced`: values with separators in them are keys.
+    /// The patterns of `word` in comments of this form. `spaced`: values with separators in them are keys.
     pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool) -> Self {
         match form {
             CommentForm::Pairs => Self::pairs(word, spaced, false),

@@ -13,14 +13,14 @@ pub(crate) struct KeyPatterns {
     pub accepts: String,
     /// The key word stands a second time.
     pub repeats: String,
-    /// The statement may carry a key, and it cannot be told.
+    /// The statement may carry a key, and no pattern can prove it.
     pub doubtful: String,
     pub(super) before: String,
     pub(super) after: String,
     /// The key with its value, whatever it is.
     pub(super) keyed: String,
     pub(super) quotable: Quotable,
-    /// What stands around the key when it stands once; `None` where that takes a pattern of its own.
+    /// The rest of a statement with the key word once; `None` where that takes a pattern of its own.
     pub(super) once: Option<SingleWord>,
     /// How an integer value is written.
     pub writing: Writing,
@@ -92,7 +92,7 @@ impl KeyPatterns {
         self.once.is_some()
     }
 
-    /// The pattern for what is sought where the key word stands once; the search alone where that cannot be told.
+    /// The pattern for what is sought where the key word stands once; the search alone where no pattern can ask for that.
     pub(crate) fn once(&self, sought: Sought) -> String {
         match &self.once {
             None => sought.pattern(),
@@ -104,7 +104,7 @@ impl KeyPatterns {
         }
     }
 
-    /// Whether a text value can be told apart in this site.
+    /// Whether a pattern can tell a text value from the rest of the statement.
     pub(crate) fn can_hold(&self, value: &str) -> bool {
         !value.is_empty()
             && !value

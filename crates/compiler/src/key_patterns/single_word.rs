@@ -8,7 +8,7 @@ use super::text::any_case;
 const WORD: &str = "[0-9A-Z_a-z]";
 const OTHER: &str = "[^0-9A-Z_a-z]";
 
-/// What stands around a word that stands once.
+/// The text before and after a word that stands once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SingleWord {
     before: String,

@@ -1,4 +1,4 @@
-//! What a map cannot ask of sessions on ProxySQL, told once at its line; and the keys and words that its comments cannot
+//! What a map cannot ask of sessions on ProxySQL, reported once at its line; and the keys and words that its comments cannot
 //! carry there, which are errors.
 
 use std::collections::BTreeSet;
@@ -9,6 +9,7 @@ use shardwright_topology::model::{KeyValue, ShardMap};
 use crate::diagnostics::{Diagnostics, UNSUPPORTED};
 use crate::program::Section;
 
+/// Reports them.
 pub(super) fn check(section: &Section<Box<MapStep>>, map: &ShardMap, report: &mut Diagnostics<'_>) {
     let step = &*section.step;
     let clusters: BTreeSet<_> = step
@@ -52,11 +53,11 @@ fn words(section: &Section<Box<MapStep>>, map: &ShardMap, word: &str, report: &m
         report.error(UNSUPPORTED, section.origin, "key_from", message);
     }
     for shard in &map.shards {
-        let told = shard.keys.iter().find_map(|key| match key {
+        let doubled = shard.keys.iter().find_map(|key| match key {
             KeyValue::Text(text) if says(text, word) => Some(text),
             KeyValue::Text(_) | KeyValue::Integer(_) => None,
         });
-        if let Some(key) = told {
+        if let Some(key) = doubled {
             let message = format!(
                 "{engine} refuses every comment with the key `{key}`: it holds `{word}=`, the word of the comment; \
                  `comment: {{name: WORD}}` gives comments another word"

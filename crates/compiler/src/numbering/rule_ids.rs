@@ -20,10 +20,10 @@ impl Sequence {
         let mut wishes: Vec<Wish> = self
             .rules
             .iter()
-            .map(|item| match item.written {
+            .map(|rule| match rule.written {
                 Some((id, _)) => Wish::Written(id),
-                None => pinned(&item.name)
-                    .or_else(|| pinned(item.formerly.as_deref()?))
+                None => pinned(&rule.name)
+                    .or_else(|| pinned(rule.formerly.as_deref()?))
                     .map_or(Wish::Free, Wish::Locked),
             })
             .collect();
@@ -63,16 +63,16 @@ impl Sequence {
                 from += 1;
                 continue;
             };
-            let same = |item: &SequencedRule| item.tree.is_some_and(|tree| tree.root == root);
-            let to = from + self.rules[from..].iter().take_while(|item| same(item)).count();
+            let same = |rule: &SequencedRule| rule.tree.is_some_and(|tree| tree.root == root);
+            let to = from + self.rules[from..].iter().take_while(|rule| same(rule)).count();
             let within = bounds(wishes, from..to, range);
-            let rules = tree_rules(&self.rules[from..to], &wishes[from..to]);
-            let ids = tree_ids::allocate(&rules, within).or_else(|| {
+            let of_tree = tree_rules(&self.rules[from..to], &wishes[from..to]);
+            let ids = tree_ids::allocate(&of_tree, within).or_else(|| {
                 let below = self.farthest(to, wishes, range);
-                tree_ids::allocate(&rules, Bounds { below, ..within })
+                tree_ids::allocate(&of_tree, Bounds { below, ..within })
             });
             if let Some(ids) = ids {
-                drop(rules);
+                drop(of_tree);
                 self.let_go(to, wishes, ids.iter().copied().max().unwrap_or(within.above));
                 let mut order: Vec<usize> = (0..ids.len()).collect();
                 order.sort_unstable_by_key(|&at| ids[at]);
@@ -91,10 +91,10 @@ impl Sequence {
     /// The first id behind all that a tree which ends at `to` may take: rules behind it that are nobody's shard make room.
     fn farthest(&self, to: usize, wishes: &[Wish], range: IdRange) -> u32 {
         let (mut loose, mut farthest) = (0, u32::MAX);
-        for (item, wish) in self.rules[to..].iter().zip(&wishes[to..]) {
+        for (rule, wish) in self.rules[to..].iter().zip(&wishes[to..]) {
             match wish {
                 Wish::Written(id) => farthest = farthest.min(id.saturating_sub(loose)),
-                Wish::Locked(id) if item.tree.is_some() => farthest = farthest.min(id.saturating_sub(loose)),
+                Wish::Locked(id) if rule.tree.is_some() => farthest = farthest.min(id.saturating_sub(loose)),
                 Wish::Locked(_) | Wish::Free => loose += 1,
             }
         }
@@ -103,8 +103,8 @@ impl Sequence {
 
     /// Rules behind a tree that have an id of it get another.
     fn let_go(&self, to: usize, wishes: &mut [Wish], last: u32) {
-        for (item, wish) in self.rules[to..].iter().zip(&mut wishes[to..]) {
-            if item.tree.is_none() && matches!(wish, Wish::Locked(id) if *id <= last) {
+        for (rule, wish) in self.rules[to..].iter().zip(&mut wishes[to..]) {
+            if rule.tree.is_none() && matches!(wish, Wish::Locked(id) if *id <= last) {
                 *wish = Wish::Free;
             }
         }
@@ -120,7 +120,7 @@ impl Sequence {
             let tree = |at: usize| {
                 self.rules
                     .get(at)
-                    .and_then(|item| item.tree)
+                    .and_then(|rule| rule.tree)
                     .map(|tree| tree.root)
             };
             grown += usize::from(tree(at).is_some());
@@ -157,38 +157,38 @@ fn bounds(wishes: &[Wish], rules: Range<usize>, range: IdRange) -> Bounds {
 }
 
 /// The rules of one tree, for their ids.
-fn tree_rules<'i>(items: &'i [SequencedRule], wishes: &[Wish]) -> Vec<TreeRule<'i>> {
-    let chain_of = |item: &SequencedRule| match item.flag {
+fn tree_rules<'r>(rules: &'r [SequencedRule], wishes: &[Wish]) -> Vec<TreeRule<'r>> {
+    let chain_of = |rule: &SequencedRule| match rule.flag {
         Flag::Chain(chain) => chain,
         Flag::Number(_) => unreachable!("trees are made of chains"),
     };
-    let branches: HashSet<ChainRef> = items.iter().map(chain_of).collect();
+    let branches: HashSet<ChainRef> = rules.iter().map(chain_of).collect();
     // A chain gets its number from the rule that jumps to it, which stands in front of its own.
     let mut numbers: HashMap<ChainRef, usize> = HashMap::new();
     numbers.extend(
-        items
+        rules
             .iter()
-            .filter_map(|item| item.tree)
+            .filter_map(|rule| rule.tree)
             .map(|tree| (tree.root, 0))
             .take(1),
     );
-    for to in items
+    for to in rules
         .iter()
-        .filter_map(|item| item.jump)
+        .filter_map(|rule| rule.jump)
         .filter(|to| branches.contains(to))
     {
         let next = numbers.len();
         numbers.entry(to).or_insert(next);
     }
-    let rule = |(item, wish): (&'i SequencedRule, &Wish)| TreeRule {
-        chain: numbers[&chain_of(item)],
-        opens: item.jump.and_then(|to| numbers.get(&to).copied()),
-        ends: item.ends,
+    let tree_rule = |(rule, wish): (&'r SequencedRule, &Wish)| TreeRule {
+        chain: numbers[&chain_of(rule)],
+        opens: rule.jump.and_then(|to| numbers.get(&to).copied()),
+        ends: rule.ends,
         locked: match wish {
             Wish::Locked(id) => Some(*id),
             Wish::Written(_) | Wish::Free => None,
         },
-        name: &item.name,
+        name: &rule.name,
     };
-    items.iter().zip(wishes).map(rule).collect()
+    rules.iter().zip(wishes).map(tree_rule).collect()
 }

@@ -1,4 +1,4 @@
-//! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides its place.
+//! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides where it goes.
 
 use shardwright_rules::{EngineId, HostgroupId, Role};
 use shardwright_topology::model::{

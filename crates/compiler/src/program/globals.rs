@@ -11,7 +11,7 @@ use crate::diagnostics::Diagnostics;
 /// Variables that ProxySQL reads when it starts, and never again.
 const SET_ONCE: [&str; 2] = ["mysql-threads", "mysql-stacksize"];
 
-/// What stands around the routing.
+/// Settings that do not route.
 #[derive(Debug, Default)]
 pub(crate) struct Globals {
     /// By name.

@@ -70,12 +70,12 @@ impl<'a> Paths<'a> {
                     && (!keyed || rule.destination_hostgroup.is_none() || rule.match_pattern.is_some()))
             })
         };
-        let found = jumps
+        let opener = jumps
             .iter()
             .find(of_user)
             .or_else(|| last(true))
             .or_else(|| last(false));
-        let Some(&position) = found else {
+        let Some(&position) = opener else {
             return Path::default();
         };
         let from = self.rules[position].flag_in;

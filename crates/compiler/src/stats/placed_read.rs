@@ -89,7 +89,7 @@ pub(super) fn visits(rules: &[Rule], flag: u32, from: usize) -> usize {
     end.map_or(rules.len(), |end| from + end + 1)
 }
 
-/// Whether every placed statement that comes to a rule goes no further in its chain.
+/// Whether every placed statement that reaches a rule goes no further in its chain.
 pub(super) fn ends(rule: &Rule) -> bool {
     match &rule.body {
         Body::Native { step, .. } => matches!(step, NativeStep::StopIfPlaced),

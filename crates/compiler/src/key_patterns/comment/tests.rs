@@ -1,4 +1,4 @@
-//! Statements, and what a key site answers about them.
+//! Statements, and what the patterns answer about them.
 
 use proptest::prelude::*;
 use shardwright_sql::comment::{CommentKey, comment_keys};
@@ -32,12 +32,12 @@ fn bytes(pattern: &str) -> regex::bytes::Regex {
 }
 
 fn tenant_17(form: &CommentForm) -> Compiled {
-    let site = KeyPatterns::new("tenant", form, KeyKind::Integer, false);
+    let patterns = KeyPatterns::new("tenant", form, KeyKind::Integer, false);
     Compiled {
-        accepts: bytes(&site.accepts),
-        repeats: bytes(&site.repeats),
-        doubtful: bytes(&site.doubtful),
-        leaf: bytes(&site.number(&integer::pattern(&[(17, 17)], site.writing))),
+        accepts: bytes(&patterns.accepts),
+        repeats: bytes(&patterns.repeats),
+        doubtful: bytes(&patterns.doubtful),
+        leaf: bytes(&patterns.number(&integer::pattern(&[(17, 17)], patterns.writing))),
     }
 }
 
@@ -60,7 +60,7 @@ impl Compiled {
 
 #[test]
 fn statements() {
-    let site = tenant_17(&CommentForm::Pairs);
+    let patterns = tenant_17(&CommentForm::Pairs);
     for (statement, expected) in [
         ("/* tenant=17 */ SELECT 1", Answer::Key(true)),
         ("/*tenant=17*/ SELECT 1", Answer::Key(true)),
@@ -106,7 +106,7 @@ fn statements() {
         ("/* tenant=17", Answer::Doubtful),
         ("/* it's tenant=17 */ SELECT 1", Answer::Key(true)),
     ] {
-        assert_eq!(site.answer(statement), expected, "{statement}");
+        assert_eq!(patterns.answer(statement), expected, "{statement}");
     }
 }
 
@@ -180,9 +180,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
     #[test]
     fn what_is_routed_has_that_key_and_what_is_missing_has_none(statement in hostile()) {
-        for (site, form) in sites().iter().zip([SqlForm::Pairs, SqlForm::Sqlcommenter]) {
+        for (patterns, form) in forms_of_tenant().iter().zip([SqlForm::Pairs, SqlForm::Sqlcommenter]) {
             let keys = by_grammar(&statement, form);
-            match site.answer(&statement) {
+            match patterns.answer(&statement) {
                 Answer::Key(is_17) => {
                     prop_assert_eq!(keys.len(), 1, "{}", statement);
                     prop_assert_eq!(keys[0].parse::<i64>() == Ok(17), is_17, "{}", statement);
@@ -195,7 +195,7 @@ proptest! {
 }
 
 /// For pairs, and for pairs that may be percent-encoded.
-fn sites() -> &'static [Compiled; 2] {
+fn forms_of_tenant() -> &'static [Compiled; 2] {
     static SITES: std::sync::OnceLock<[Compiled; 2]> = std::sync::OnceLock::new();
     SITES.get_or_init(|| [CommentForm::Pairs, CommentForm::Sqlcommenter].map(|form| tenant_17(&form)))
 }
