@@ -43,10 +43,7 @@ impl Lowering<'_, '_> {
                     KeySource::Comment => format!("{address}.role"),
                     KeySource::Column => format!("{address}.column.role"),
                 };
-                let targets = RoleTargets {
-                    reader: Target::Jump(readers),
-                    writer: Target::Jump(writers),
-                };
+                let targets = RoleTargets::chains(readers, writers);
                 let role = role_chain(&mut self.chains, self.input.program, &name, policy, targets);
                 // A map is compared once.
                 let (input, draft) = (self.input, &self.chains.draft);

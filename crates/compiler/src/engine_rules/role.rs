@@ -76,6 +76,16 @@ fn report_autocommit_off(program: &Program, section: &Section<RoleStep>, report:
     }
 }
 
+impl RoleTargets {
+    /// In two chains.
+    pub(super) fn chains(reader: ChainRef, writer: ChainRef) -> Self {
+        Self {
+            reader: Target::Jump(reader),
+            writer: Target::Jump(writer),
+        }
+    }
+}
+
 /// What rules cannot express of a policy.
 struct Inexpressible {
     field: &'static str,

@@ -85,21 +85,27 @@ impl Lowering<'_, '_> {
             self.named_schemas(entry, section, schemas, exits, missing);
         }
         self.unlisted(entry, section);
+        self.route_fast(entry, of, &rows, &policies);
+        entry
+    }
+
+    /// Rows of fast routing, behind the effects on their schemas; two lists of rows where reads go elsewhere.
+    fn route_fast(&mut self, entry: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+        let MapUse { section, class, .. } = of;
         if !rows.is_empty() {
-            self.outputs.routed_maps.insert(map);
+            self.outputs.routed_maps.insert(of.map);
         }
-        let used = self.schema_effects(section, &rows);
+        let used = self.schema_effects(section, rows);
         let target = match policies.first() {
             None if used.is_empty() => {
-                self.fast_rows(entry, &rows, section, class, &[]);
-                return entry;
+                return self.fast_rows(entry, rows, section, class, &[]);
             }
             None => {
                 let chain = self
                     .chains
                     .draft
                     .chain(&format!("{}.schemas.rows", section.address));
-                self.fast_rows(chain, &rows, section, class, &[]);
+                self.fast_rows(chain, rows, section, class, &[]);
                 chain
             }
             Some(&policy) => {
@@ -111,13 +117,10 @@ impl Lowering<'_, '_> {
                     .chains
                     .draft
                     .chain(&format!("{}.schemas.readers", section.address));
-                self.fast_rows(writers, &rows, section, class, &[]);
-                self.fast_rows(readers, &rows, section, class, &policies);
+                self.fast_rows(writers, rows, section, class, &[]);
+                self.fast_rows(readers, rows, section, class, policies);
                 let name = format!("{}.schemas.role", section.address);
-                let targets = RoleTargets {
-                    reader: Target::Jump(readers),
-                    writer: Target::Jump(writers),
-                };
+                let targets = RoleTargets::chains(readers, writers);
                 role_chain(&mut self.chains, self.input.program, &name, policy, targets)
             }
         };
@@ -125,7 +128,6 @@ impl Lowering<'_, '_> {
         let name = if policies.is_empty() { "rows" } else { "role" };
         self.chains
             .go(entry, name, &section.address, EngineRule::default(), target);
-        entry
     }
 
     /// The effects on sessions of a map's schemas. Fast routing places a statement at the end, so the effects stand
@@ -271,10 +273,7 @@ impl Lowering<'_, '_> {
             };
             self.missing(rest, section, exits);
             let name = format!("{}.schemas.role", section.address);
-            let targets = RoleTargets {
-                reader: Target::Jump(readers),
-                writer: Target::Jump(rest),
-            };
+            let targets = RoleTargets::chains(readers, rest);
             let role = role_chain(&mut self.chains, self.input.program, &name, policy, targets);
             for KeyedSchema { schema, .. } in rows {
                 let rule = of_schema(schema);

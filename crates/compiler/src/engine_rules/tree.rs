@@ -9,7 +9,7 @@ use shardwright_rules::{EngineRule, InShards, KeyTemplate, KeyValue, MapStep, Sh
 use super::chains::{Dialect, Target};
 use super::refusals::Refused;
 use super::{Lowering, MapTree};
-use crate::draft::{ChainRef, DraftRule, text_rule};
+use crate::draft::{ChainRef, Draft, DraftRule, text_rule};
 use crate::key_patterns::lock_name::KeyBounds;
 use crate::key_patterns::{KeyPatterns, Sought};
 use crate::map_plans::{Entry, MapPlan, Values};
@@ -138,19 +138,7 @@ impl Lowering<'_, '_> {
             leaves: Vec::new(),
         };
         self.fill(&mut builder, root, &plan.shape);
-        let order = plan.weights.as_weights().order(&plan.shape);
-        // Only keys of no shard come to the end of a chain, so that those rules stand behind all others; the root's is the
-        // last, with the most room in front of it.
-        let ends = builder.chains.iter().rev().flat_map(|&chain| {
-            let rules = self.chains.draft.get(chain).rules.iter().enumerate();
-            let ends = rules.filter(|(_, rule)| rule.ends);
-            ends.map(move |(at, _)| (chain, at as u32))
-        });
-        let order = order
-            .into_iter()
-            .map(|rule| (builder.chains[rule.position.chain as usize], rule.position.nth))
-            .chain(ends)
-            .collect();
+        let order = in_order(&builder, &self.chains.draft);
         self.chains.draft.tree(root, order);
         if !is_second {
             self.outputs.trees.push(MapTree {
@@ -370,6 +358,21 @@ impl Lowering<'_, '_> {
             .accepted_schemas(chain, &shard.address, &schemas, &refused, target);
         chain
     }
+}
+
+/// The rules of a tree in the order of the list: each with its chain, and how many rules of the chain stand in front of it.
+fn in_order(builder: &Builder<'_>, draft: &Draft) -> Vec<(ChainRef, u32)> {
+    let plan = builder.plan;
+    let rules = plan.weights.as_weights().order(&plan.shape).into_iter();
+    let tests = rules.map(|rule| (builder.chains[rule.position.chain as usize], rule.position.nth));
+    // Only keys of no shard reach the end of a chain, so that those rules stand behind all others; the root's is the last,
+    // with the most room in front of it.
+    let ends = builder.chains.iter().rev().flat_map(|&chain| {
+        let rules = draft.get(chain).rules.iter().enumerate();
+        let ends = rules.filter(|(_, rule)| rule.ends);
+        ends.map(move |(nth, _)| (chain, nth as u32))
+    });
+    tests.chain(ends).collect()
 }
 
 /// Whether a shard answers for one key alone, so that a statement without its predicate still asks for that key.

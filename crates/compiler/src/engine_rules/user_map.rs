@@ -127,10 +127,7 @@ impl Lowering<'_, '_> {
                     self.chains.go(end, "shard", &shard.address, rule, leaf);
                 }
                 let role = format!("{name}.role");
-                let targets = RoleTargets {
-                    reader: Target::Jump(readers),
-                    writer: Target::Jump(writers),
-                };
+                let targets = RoleTargets::chains(readers, writers);
                 let role = role_chain(&mut self.chains, self.input.program, &role, policy, targets);
                 self.chains
                     .go(chain, user.user, &section.address, rule, Target::Jump(role));
