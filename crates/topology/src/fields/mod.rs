@@ -46,6 +46,9 @@ pub(crate) mod holders {
 /// The field of every file: the version of the language.
 pub(crate) const VERSION: &str = "version";
 
+/// The field of the project file that lists environments.
+pub(crate) const ENVIRONMENTS: &str = "environments";
+
 /// The annotation of a default that holds only beside certain values: key → values that it may have, none for any.
 pub(crate) const WHERE: &str = "x-default-where";
 

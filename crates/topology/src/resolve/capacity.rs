@@ -5,9 +5,9 @@ use shardwright_diagnostics::Diagnostic;
 
 use super::server::server::SERVER_MAX_CONNECTIONS;
 use crate::codes::TOO_MANY_CONNECTIONS;
-use crate::context::Context;
 use crate::fields::AnyField;
 use crate::model::{Cluster, ClusterKind, ProjectFile, Server, ServerState, Topology, WriterServesReads};
+use crate::tree::context::Context;
 
 /// What one proxy may open to the servers at one place.
 #[derive(Default)]

@@ -10,13 +10,13 @@ use self::cluster::{
 use super::object::Object;
 use super::{Defined, instances, names, server};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{AnyField, When, holders, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
     RolesBy, Server, ServerState, Table, Tls, Words, WriterServesReads,
 };
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod cluster = "Servers that hold the same data.";

@@ -7,11 +7,11 @@ use super::policy::{on_unsupported, reason};
 use super::scope::scope_of;
 use super::{Defined, instances, names, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, Declared, Definition, defined, object};
 use crate::model::{Cache, Mirror, Multiplex, OnUnsupported, PoolingException, Role, Scope};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod pooling = "How backend connections are shared between sessions.";

@@ -8,12 +8,12 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use super::object::{Object, ObjectOrigin};
 use super::{instances, names, section_origin, server};
 use crate::codes::{BAD_VALUE, KEPT_VARIABLE, NO_SUCH_VARIABLE};
-use crate::context::Context;
 use crate::engine_variables::{Kept, Shape, kept, names as known_names, shape};
-use crate::environment::Environment;
 use crate::fields::{AnyField, EXPECTS, object, shapes};
 use crate::model::{EngineFamily, EngineVariables, Refuser, Words};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod proxysql = "Variables of ProxySQL by name, and what is no variable.";

@@ -6,10 +6,10 @@ use shardwright_documents::Node;
 use self::finder::{COLUMN, COMMENT, SCHEMA, TABLE, USER};
 use super::object::Object;
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{AnyField, object};
 use crate::model::{CommentForm, Finder, InShards, Key, KeyKind, KeyTemplate, Words};
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::view::{Field, View};
 
 /// Finders of one map; a statement asks each of them.
 const MAX_FINDERS: usize = 32;

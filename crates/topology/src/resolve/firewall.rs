@@ -8,11 +8,11 @@ use super::object::Object;
 use super::policy::on_unsupported;
 use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
-use crate::context::Context;
 use crate::fields::object;
 use crate::model::{Allowed, Firewall, FirewallMode, OnUnsupported};
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 use crate::units;
-use crate::view::Field;
 
 /// Statements of one user.
 const MAX_ALLOWED: usize = 100_000;

@@ -10,14 +10,14 @@ use shardwright_documents::Node;
 use super::object::{Object, ObjectOrigin};
 use super::section_origin;
 use crate::codes::{BAD_NAME, TWO_INSTANCES, WRONG_TYPE};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{FOR_EACH, holders};
-use crate::generate::{each, for_each};
 use crate::model::{DefinitionId, FieldId, OriginId};
 use crate::template::is_template;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::generate::{each, for_each};
+use crate::tree::view::{Field, View};
 use crate::units::is_name;
-use crate::view::{Field, View};
 
 /// Fields of one definition whose places are kept.
 const MAX_FIELDS: usize = 256;

@@ -6,9 +6,9 @@ use self::key::{DOMAIN, HASH, MODULO, NAME, TYPE};
 use super::object::Object;
 use super::{finder, shard};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{EXPECTS, object};
 use crate::model::{HashFunction, Key, KeyKind, KeyRange, MAX_MODULO, Placement};
+use crate::tree::context::Context;
 
 object! {
     pub(crate) mod key = "What shards are found by.";

@@ -11,14 +11,14 @@ use super::object::{Object, ObjectOrigin};
 use super::values::Read;
 use super::{instances, section_origin};
 use crate::codes::{BAD_VALUE, MISSING_KEY, UNKNOWN_KEY, UNKNOWN_WORD, WRONG_TYPE};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, Custom, Declared, EXPECTS, Map, Shaped, Texts, Word, map, object, word};
 use crate::model::{
     FieldCondition, FieldTest, LintPath, LintSettings, NamePattern, Severity, TeamItems, TeamRule, TeamTest,
     TeamValue, Words,
 };
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::{Field, View};
 
 /// Rules of a team, conditions of a rule, and tests of a rule.
 const MAX_RULES: usize = 500;

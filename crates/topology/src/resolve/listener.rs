@@ -8,10 +8,10 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use super::object::Object;
 use super::{Defined, instances};
 use crate::codes::{BAD_VALUE, DEFINED_TWICE};
-use crate::context::Context;
 use crate::fields::object;
 use crate::model::Listener;
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod listener = "A port that clients connect to.";

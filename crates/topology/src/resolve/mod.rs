@@ -32,11 +32,11 @@ mod values;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use crate::context::Context;
 use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, OriginId, Table, Topology};
-use crate::variables;
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::variables;
+use crate::tree::view::{Field, View};
 
 object! {
     pub(crate) mod root = "A shardwright topology: clusters, users, shard maps, policies. Maps merge over any number of files.";

@@ -4,11 +4,11 @@ use super::instances;
 use super::object::Object;
 use super::user::secret;
 use crate::codes::NOT_TOGETHER;
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::object;
 use crate::model::Monitor;
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod account =

@@ -10,11 +10,11 @@ use super::object::{Object, ObjectOrigin};
 use super::values::within;
 use super::{Defined, instances, names, section_origin};
 use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, Move, OpenTransactions, Shard, Topology};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod shard_move = "A shard that moves.";

@@ -8,9 +8,9 @@ use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use super::Defined;
 use super::object::Object;
 use crate::codes::UNKNOWN_REFERENCE;
-use crate::context::Context;
 use crate::fields::{AnyField, Text};
 use crate::model::ClusterId;
+use crate::tree::context::Context;
 
 /// Names that are compared for a "did you mean"; more would make a run with many problems slow.
 const MAX_COMPARED: usize = 10_000;

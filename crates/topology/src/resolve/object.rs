@@ -6,11 +6,11 @@ use shardwright_diagnostics::{Code, Diagnostic, Span};
 use shardwright_documents::Node;
 
 use crate::codes::{MISSING_KEY, WRONG_TYPE};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, Fields};
 use crate::model::{DefinitionId, OriginId};
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::{Field, View};
 
 /// One object in one generator instance.
 pub(super) struct Object<'a, 'e> {

@@ -9,10 +9,10 @@ use self::placed::{CLUSTER, SCHEMA};
 use super::object::Object;
 use super::{Defined, instances, names};
 use crate::codes::IDLE_OVERRIDE;
-use crate::context::Context;
 use crate::fields::object;
 use crate::model::{ClusterId, OriginId, Shard};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod placed = "Another place for one shard.";

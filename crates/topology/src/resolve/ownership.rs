@@ -3,8 +3,8 @@
 use shardwright_diagnostics::Diagnostic;
 
 use crate::codes::OF_OTHERS;
-use crate::context::Context;
 use crate::model::{Cluster, ClusterKind, EngineName, Managed, ProjectFile, Topology};
+use crate::tree::context::Context;
 
 /// Clusters of others need pinned hostgroups: rules lead there, and nothing of ours fills a number that we would choose.
 pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Context<'_>) {

@@ -6,9 +6,9 @@ use super::key::key::{DOMAIN, MODULO};
 use super::object::Object;
 use super::shard::shard::{KEYS, REMAINDERS};
 use crate::codes::{KEY_GAP, KEY_OVERLAP, OUTSIDE_DOMAIN};
-use crate::context::Context;
 use crate::fields::AnyField;
 use crate::model::{Key, KeyRange, KeyValue, Placement, Shard};
+use crate::tree::context::Context;
 
 /// Problems of one kind that are reported for one map.
 const MAX_REPORTED: usize = 100;

@@ -9,14 +9,14 @@ use super::object::Object;
 use super::scope::{scope, scope_of};
 use super::{Defined, finder, instances};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{
     AnyField, Bool, Declared, Definition, EXPECTS, List, Or, Text, Word, defined, filled, object, word,
 };
 use crate::model::{
     CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy, Scope,
 };
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::view::{Field, View};
 
 object! {
     pub(crate) mod policy = "Which statements may leave the writer: only what is provably a read ever does.";

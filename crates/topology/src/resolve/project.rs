@@ -12,15 +12,15 @@ use super::object::Object;
 use super::values::within;
 use super::{instances, lint};
 use crate::codes::{BAD_VALUE, NOT_SUPPORTED, OF_OTHERS};
-use crate::context::Context;
-use crate::environment::Environment as Bindings;
 use crate::fields::{AnyField, EXPECTS, Ids, Text, object};
 use crate::model::{
     Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, StateSettings, Table,
     Unmanaged, Words,
 };
+use crate::tree::context::Context;
+use crate::tree::environment::Environment as Bindings;
+use crate::tree::view::View;
 use crate::units;
-use crate::view::View;
 
 object! {
     pub(crate) mod project = "The project file of shardwright: engines, targets, ids, ownership.";
@@ -72,7 +72,7 @@ object! {
     LINT: Part = part("lint", &lint::lint::FIELDS).or_defaults()
         .absent("every code");
     ENVIRONMENTS: Texts = texts(
-        "environments",
+        crate::fields::ENVIRONMENTS,
         "Names of environments, each with its overlay `env/NAME.yaml`.",
         "a list of names",
     )

@@ -10,12 +10,12 @@ use super::scope::is_client_address;
 use super::values::Read;
 use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
-use crate::context::Context;
 use crate::fields::column::{Column, column};
 use crate::fields::{AnyField, Bit, Int, Text, Word, holders, object};
 use crate::model::{BlockPlace, OriginId, RawRule, Role, RuleBlock};
+use crate::tree::context::Context;
+use crate::tree::view::{Field, View};
 use crate::units;
-use crate::view::{Field, View};
 
 object! {
     pub(crate) mod block = "Rules in written order.";

@@ -15,11 +15,11 @@ use super::object::{Object, ObjectOrigin};
 use super::values::words_of;
 use super::{instances, names, section_origin};
 use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, Declared, EXPECTS, Map, object};
 use crate::model::{OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::view::{Field, View};
 
 use self::commands::{Prepared, query};
 use self::test::{EXPECT, QUERY, SCRIPT};

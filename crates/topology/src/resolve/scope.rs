@@ -9,9 +9,9 @@ use self::scope::*;
 use super::object::Object;
 use super::{Defined, names};
 use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
-use crate::context::Context;
 use crate::fields::{AnyField, Declared, Texts, WordList, object};
 use crate::model::{NamePattern, Names, Scope, StatementKind};
+use crate::tree::context::Context;
 use crate::units;
 
 object! {

@@ -10,10 +10,10 @@ use self::server::{HOST, MAX_REPLICATION_LAG, UNTIL};
 use super::instances;
 use super::object::Object;
 use crate::codes::{BAD_VALUE, DEFINED_TWICE, NOT_TOGETHER, STATE_EXPIRED};
-use crate::context::Context;
 use crate::fields::{AnyField, Count, Declared, Text, int, object};
 use crate::model::{Server, ServerState};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod server = "A database server.";

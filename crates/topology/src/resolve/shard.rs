@@ -11,10 +11,10 @@ use self::shard::{CLUSTER, KEYS, REMAINDERS, SCHEMA};
 use super::object::Object;
 use super::{Defined, names};
 use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{AnyField, EXPECTS, object};
 use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard};
-use crate::structure::shown;
+use crate::tree::context::Context;
+use crate::tree::structure::shown;
 use crate::units::{is_beyond_keys, key_range, looks_like_range};
 
 object! {

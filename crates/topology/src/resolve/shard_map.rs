@@ -12,13 +12,13 @@ use super::scope::scope_of;
 use super::values::within;
 use super::{Defined, finder, instances, key, names, overrides, partition, shard};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
-use crate::context::Context;
 use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
     ClusterId, Conflict, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard, ShardMap,
     ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod shard_map = "How a key is found in statements, and where each shard is.";
@@ -177,10 +177,8 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
         finder::finders(object, &field, map_key, context)
     });
     let (shards, complete) = shards(object, &key, defined, context);
-    if complete {
-        if let Some(part) = &part {
-            partition::check(object, part, &key, &shards, context);
-        }
+    if complete && let Some(part) = &part {
+        partition::check(object, part, &key, &shards, context);
     }
     check_schemas(object, &shards, context);
     let map = ShardMap {

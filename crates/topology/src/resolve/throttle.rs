@@ -16,10 +16,10 @@ use super::policy::{applies_to, on_unsupported, reason};
 use super::scope::scope_of;
 use super::{Defined, instances};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, THROTTLE_ENDED};
-use crate::context::Context;
 use crate::fields::{AnyField, Duration, Fields, object, shapes};
 use crate::model::{Delay, OnUnknown, OnUnsupported, Signal, SignalLevels, SignalSource, Throttle};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod throttle = "Slows statements.";

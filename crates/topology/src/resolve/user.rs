@@ -7,10 +7,10 @@ use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
 use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
-use crate::context::Context;
 use crate::fields::{AnyField, EXPECTS, object, shapes};
 use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
-use crate::view::Field;
+use crate::tree::context::Context;
+use crate::tree::view::Field;
 
 object! {
     pub(crate) mod user = "An account that clients log in with.";

@@ -10,16 +10,16 @@ use shardwright_documents::{Node, Value};
 
 use super::object::Object;
 use crate::codes::{BAD_VALUE, UNKNOWN_WORD};
-use crate::context::Context;
 use crate::fields::{
     AnyField, Bit, Bool, Declared, Defaults, Duration, FieldKind, IdRange, Int, Number, Or, Text, Texts,
     Whole, Word, WordList, WordOr,
 };
 use crate::model::Words;
-use crate::structure::{one_of, shown};
 use crate::template::is_template;
+use crate::tree::context::Context;
+use crate::tree::structure::{one_of, shown};
+use crate::tree::view::Field;
 use crate::units;
-use crate::view::Field;
 
 /// A kind of values that a reader takes out of an object.
 pub(super) trait Read: FieldKind {

@@ -9,8 +9,8 @@ mod tables;
 use serde_json::{Value, json};
 
 use crate::fields::shapes::mapping;
-use crate::generate;
 use crate::resolve;
+use crate::tree::generate;
 pub use tables::fill as fill_tables;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -87,7 +87,7 @@ pub fn environment() -> Value {
 
 /// As [`bare_topology`].
 pub(crate) fn bare_environment() -> Value {
-    let mut schema = crate::overlay::environment::FIELDS.schema();
+    let mut schema = crate::tree::overlay::environment::FIELDS.schema();
     head(&mut schema, "environment.v1.json", "shardwright environment");
     schema
 }

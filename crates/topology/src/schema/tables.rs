@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::fields::{ABSENT, FOR_EACH, NEEDED, PAGE};
 use crate::fields::{EXPECTS, WHERE};
-use crate::shape::Shape;
+use crate::tree::shape::Shape;
 
 const BEGIN: &str = "<!-- fields:";
 /// Kinds of files besides those of the topology.

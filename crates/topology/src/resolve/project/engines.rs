@@ -6,12 +6,12 @@ use shardwright_documents::Node;
 
 use super::project;
 use crate::codes::{DEFINED_TWICE, MISSING_KEY};
-use crate::context::Context;
 use crate::fields::object;
 use crate::model::{EngineEntry, EngineName, OriginId, RegexEngine, Words};
 use crate::resolve::object::Object;
 use crate::resolve::{instances, section_origin};
-use crate::view::View;
+use crate::tree::context::Context;
+use crate::tree::view::View;
 
 object! {
     mod engine = "An engine with settings.";

@@ -7,14 +7,14 @@ use shardwright_documents::Node;
 
 use super::project;
 use crate::codes::{BAD_VALUE, UNKNOWN_REFERENCE};
-use crate::context::Context;
 use crate::fields::{Declared, EXPECTS, Map, Number, Shaped, object};
 use crate::model::{EngineEntry, EngineName, GateLimit, Target, Wave};
 use crate::resolve::object::Object;
 use crate::resolve::values::Read;
 use crate::resolve::{instances, section_origin, user};
+use crate::tree::context::Context;
+use crate::tree::view::{Field, View};
 use crate::units;
-use crate::view::{Field, View};
 
 object! {
     pub(crate) mod target = "A proxy.";

@@ -9,9 +9,9 @@ use super::super::names;
 use super::super::object::Object;
 use super::step::{EXECUTE, PREPARE, QUERY, VALUES};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::AnyField;
 use crate::model::TestCommand;
+use crate::tree::context::Context;
 
 /// What the steps of a script have prepared so far: names and statements.
 #[derive(Default)]

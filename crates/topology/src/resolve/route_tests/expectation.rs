@@ -10,10 +10,10 @@ use self::expect::{ANSWER, CLUSTER, ERROR, MIRROR, MULTIPLEX, OUTCOME, QUERY, RO
 use super::Reader;
 use super::test::EXPECT;
 use crate::codes::{MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
-use crate::context::Context;
 use crate::fields::{AnyField, Declared, EXPECTS, Int, Text, object};
 use crate::model::{Expectation, ExpectedOutcome, Role};
 use crate::resolve::object::Object;
+use crate::tree::context::Context;
 
 object! {
     pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";

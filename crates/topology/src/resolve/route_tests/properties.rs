@@ -5,12 +5,12 @@ use serde_json::Value;
 use self::property::{FOR_ALL, FOR_ALL_PAIRS};
 use super::{Reader, expectation, file, test};
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER};
-use crate::context::Context;
 use crate::fields::{AnyField, Word, object, shapes};
 use crate::model::{Property, PropertyClaim, PropertyDomain, Words};
 use crate::resolve::object::Object;
 use crate::resolve::values::words_of;
-use crate::view::View;
+use crate::tree::context::Context;
+use crate::tree::view::View;
 
 object! {
     pub(crate) mod property = "What must hold for every statement of a domain.";

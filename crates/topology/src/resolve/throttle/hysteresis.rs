@@ -5,9 +5,9 @@ use shardwright_diagnostics::Diagnostic;
 use super::super::object::Object;
 use super::{measured, status};
 use crate::codes::NO_HYSTERESIS;
-use crate::context::Context;
 use crate::fields::AnyField;
 use crate::model::Signal;
+use crate::tree::context::Context;
 
 /// A value that stays near one level would start and stop the throttle with every measurement; `hold` prevents that too.
 pub(super) fn check(object: &Object<'_, '_>, signal: &Signal, hold_ms: u64, context: &mut Context<'_>) {

@@ -5,8 +5,8 @@ use shardwright_diagnostics::Diagnostic;
 use super::super::object::Object;
 use super::measured;
 use crate::codes::STARVES_SIGNAL;
-use crate::context::Context;
 use crate::model::{NamePattern, Scope, Signal, SignalSource};
+use crate::tree::context::Context;
 
 /// Status variables that count since the server started and so never fall, by how their names begin; MySQL 8.4 and
 /// MariaDB 10.11, "Server Status Variables".

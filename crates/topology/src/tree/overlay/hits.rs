@@ -8,12 +8,12 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 use shardwright_documents::Node;
 
 use crate::codes::{IDLE_PATCH, PATCH_MISSES};
-use crate::context::Context;
-use crate::environment::Environment;
-use crate::objects::instances;
-use crate::patch::Patch;
 use crate::reporter::Reporter;
-use crate::view::View;
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::objects::instances;
+use crate::tree::patch::Patch;
+use crate::tree::view::View;
 
 /// Names that are remembered for a "did you mean".
 const MAX_REMEMBERED: usize = 10_000;

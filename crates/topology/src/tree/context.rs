@@ -10,12 +10,12 @@ use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Key, Node, Style, part_of_text};
 
 use crate::codes::TOO_MANY_INSTANCES;
-use crate::data::{AllowFiles, Tables};
-use crate::environment::{Environment, Names};
 use crate::model::{DefinitionId, KeyTemplate, NamePattern, Origins};
 use crate::reporter::{Reporter, yaml_1_1_warning};
 use crate::template::{self, Expanded, Fault, TemplateError};
-use crate::variables::Variables;
+use crate::tree::data::{AllowFiles, Tables};
+use crate::tree::environment::{Environment, Names};
+use crate::tree::variables::Variables;
 
 /// Objects that the generators of one project may make.
 const MAX_INSTANCES: u64 = 2_000_000;

@@ -9,11 +9,11 @@ use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::{MAX_FILE_BYTES, unreadable};
 
 use crate::codes::{NO_PROJECT_FILE, NO_TOPOLOGY, TOO_MANY_INSTANCES};
-use crate::data::MAX_DATA_BYTES;
 use crate::load::{Loaded, Reading, load_with};
 use crate::project_files::{
     ENVIRONMENT_DIRECTORY, InputFile, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY,
 };
+use crate::tree::data::MAX_DATA_BYTES;
 
 /// Files of one project.
 const MAX_FILES: usize = 100_000;

@@ -16,15 +16,15 @@ use shardwright_diagnostics::Sources;
 
 use self::sink::{Origin, Sink, Slot, Source};
 use self::traversal::Traversal;
-use crate::environment::Environment;
 use crate::fields::AnyField;
-use crate::layers::{Checkers, Documents, Layers, overlay};
+use crate::load::layers::{Checkers, Documents, Layers, overlay};
 use crate::reporter::Reporter;
 use crate::resolve::root::VARIABLES;
 use crate::schema;
-use crate::shape::Shape;
-use crate::variables::declared;
-use crate::view::Field;
+use crate::tree::environment::Environment;
+use crate::tree::shape::Shape;
+use crate::tree::variables::declared;
+use crate::tree::view::Field;
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

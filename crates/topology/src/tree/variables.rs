@@ -13,8 +13,8 @@ use crate::fields::{AnyField, EXPECTS, object};
 use crate::model::Words;
 use crate::reporter::{Reporter, yaml_1_1_warning};
 use crate::template::Value;
+use crate::tree::view::{Field, View};
 use crate::units::is_name;
-use crate::view::{Field, View};
 
 /// The value of each variable; none for one without a value, which has been reported.
 pub(crate) type Variables = BTreeMap<String, Option<Value>>;
@@ -144,7 +144,10 @@ fn without_value(field: &Field<'_>, environments: &[&str]) -> Diagnostic {
 fn value(kind: Type, node: &Node, report: &mut Reporter) -> Option<Value> {
     let value = typed(kind, node.raw()?);
     if value.is_none() {
-        let message = format!("expected an integer, found {}", crate::structure::shown(node));
+        let message = format!(
+            "expected an integer, found {}",
+            crate::tree::structure::shown(node)
+        );
         report.push(Diagnostic::error(BAD_VALUE, message).at(node.span, ""));
     } else if kind == Type::Text
         && let Some(warning) = yaml_1_1_warning(node)

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use crate::context::Context;
-use crate::environment::Environment;
-use crate::generate::{each, for_each};
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::generate::{each, for_each};
+use crate::tree::view::{Field, View};
 
 /// One object of a map of objects, in one generator instance.
 pub(crate) struct Instance<'a, 'e> {

@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 use shardwright_documents::{Node, Value as Written};
 
 use super::sink::{Collection, Origin, Scalar, Sink, Slot, Source};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::{AnyField, FOR_EACH};
 use crate::model::Words;
-use crate::objects::instances;
 use crate::resolve::overrides::placed::REASON;
 use crate::resolve::root::VARIABLES;
 use crate::resolve::shard_map::shard_map::{OVERRIDES, SHARDS};
-use crate::secrets::is_secret;
-use crate::shape::Shape;
 use crate::template::{Value as VariableValue, escaped, is_template};
-use crate::variables::{Type, declared};
-use crate::view::{Field, View};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::objects::instances;
+use crate::tree::secrets::is_secret;
+use crate::tree::shape::Shape;
+use crate::tree::variables::{Type, declared};
+use crate::tree::view::{Field, View};
 
 /// What stands in the place of a secret that is written in the clear.
 const CONCEALED: &str = "(concealed)";

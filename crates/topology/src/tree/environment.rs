@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::{Diagnostic, Span};
 
-use crate::data::Table;
 use crate::model::Instance;
 use crate::template::{Lookup, Value};
-use crate::variables::Variables;
+use crate::tree::data::Table;
+use crate::tree::variables::Variables;
 
 /// The variables of the generators around an object.
 #[derive(Clone, Debug, Default)]

@@ -8,9 +8,9 @@ use shardwright_documents::{Entry, Key, Node, Value};
 
 use crate::codes::DEFINED_TWICE;
 use crate::fields::VERSION;
-use crate::patch::Patch;
 use crate::reporter::Reporter;
 use crate::template::is_template;
+use crate::tree::patch::Patch;
 
 /// A value: a node of one file, or a map whose entries stand in several; with the patches of an environment.
 #[derive(Clone, Debug)]

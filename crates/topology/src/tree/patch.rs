@@ -8,7 +8,7 @@ use shardwright_documents::{Entry, Key, Mapping, Node, Value};
 use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
 use crate::fields::FOR_EACH;
 use crate::reporter::Reporter;
-use crate::shape::Shape;
+use crate::tree::shape::Shape;
 
 /// One step of the addresses that share it.
 #[derive(Clone, Debug)]

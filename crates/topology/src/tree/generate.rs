@@ -13,13 +13,13 @@ pub(crate) use source::{column as data_column, is_variable, schema, values as so
 
 use self::source::generator;
 use crate::codes::{BAD_DATA, BAD_GENERATOR, MISSING_KEY};
-use crate::context::Context;
-use crate::data::Table;
-use crate::environment::{Binding, Environment};
 use crate::fields::{AnyField, FOR_EACH};
 use crate::template::Value;
+use crate::tree::context::Context;
+use crate::tree::data::Table;
+use crate::tree::environment::{Binding, Environment};
+use crate::tree::view::{Field, View};
 use crate::units::{key_range, looks_like_range};
-use crate::view::{Field, View};
 
 /// Combinations in `except` that leave a variable open: each is compared with every instance.
 const MAX_OPEN_EXCEPTIONS: usize = 100;

@@ -1,25 +1,35 @@
-//! From the files of a project to what they mean.
+//! From the files of a project to what they mean: the steps, in order.
+//!
+//! In: the bytes of files, read by [`read`]. Out: [`Loaded`], with the project and all problems.
+
+mod allow;
+mod data_files;
+pub(crate) mod layers;
+mod read;
 
 use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Code, Diagnostic, Problems, Sources, Span};
 use shardwright_documents::{Document, Node};
 
-use crate::allow;
+use self::data_files::ReadData;
+use self::layers::{Checkers, FileKind, Layers, complete_root, overlay};
 use crate::codes::{
     BAD_ARITHMETIC, BAD_NAME, BAD_TEMPLATE, DEFINED_TWICE, LITERAL_SECRET, MISSING_KEY, NO_PROJECT_FILE,
     NO_TOPOLOGY, NOT_TOGETHER, YAML_1_1,
 };
-use crate::context::Context;
-use crate::data::Tables;
-use crate::data_files::{self, ReadData};
-use crate::layers::{Checkers, Documents, FileKind, Layers, complete_root, overlay};
 use crate::model::{Project, ProjectFile};
-use crate::overlay::check_hits;
 use crate::project_files::{InputFile, Options, PROJECT_FILE, TOPOLOGY_DIRECTORY, is_project_file};
 use crate::reporter::Reporter;
-use crate::structure::Checker;
-use crate::{resolve, schema, secrets, view};
+use crate::tree::context::Context;
+use crate::tree::data::Tables;
+use crate::tree::overlay::check_hits;
+use crate::tree::structure::Checker;
+use crate::tree::{secrets, view};
+use crate::{resolve, schema};
+
+pub use layers::Documents;
+pub use read::{read_project, read_project_with};
 
 /// Where the errors stand, which decides the exit code; the greater counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +49,7 @@ pub struct Loaded {
     pub problems: Problems,
     /// The files that spans point into.
     pub sources: Sources,
-    /// The trees of the files, for tools that lead people through them, and for [`crate::resolved`].
+    /// The trees of the files, for tools that lead people through them, and for [`crate::editor::resolved`].
     pub documents: Documents,
     /// Where the errors stand; none where there are none.
     pub fault: Option<Fault>,

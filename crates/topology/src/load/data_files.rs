@@ -7,13 +7,13 @@ use shardwright_diagnostics::{Diagnostic, Sources};
 use shardwright_documents::Node;
 
 use crate::codes::BAD_DATA;
-use crate::data::{MAX_CELLS, MAX_DATA_BYTES, Reader, Tables};
-use crate::environment::{Environment, Names};
 use crate::fields::{AnyField, FOR_EACH};
-use crate::generate::{data_column, sources};
 use crate::reporter::Reporter;
 use crate::template;
-use crate::variables::Variables;
+use crate::tree::data::{MAX_CELLS, MAX_DATA_BYTES, Reader, Tables};
+use crate::tree::environment::{Environment, Names};
+use crate::tree::generate::{data_column, sources};
+use crate::tree::variables::Variables;
 
 /// Data files of one project, and allow files.
 const MAX_FILES: usize = 1_000;

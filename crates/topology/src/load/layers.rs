@@ -5,17 +5,17 @@ use std::ops::Deref;
 use shardwright_diagnostics::Sources;
 use shardwright_documents::{Document, Node};
 
-use crate::context::Context;
-use crate::data::Tables;
 use crate::fields::AnyField;
-use crate::overlay::{self, Overlay, Schemas};
 use crate::project_files::{Options, environment_name, is_environment, is_project_file, is_test_file};
 use crate::reporter::Reporter;
 use crate::resolve;
 use crate::schema;
-use crate::structure::Checker;
-use crate::variables::{Given, Variables, variables};
-use crate::view::{View, merge};
+use crate::tree::context::Context;
+use crate::tree::data::Tables;
+use crate::tree::overlay::{self, Overlay, Schemas};
+use crate::tree::structure::Checker;
+use crate::tree::variables::{Given, Variables, variables};
+use crate::tree::view::{View, merge};
 
 /// The trees of a project's files, and what they were read with. Reads like a slice of the project file and the
 /// topology files.

@@ -8,21 +8,21 @@ use shardwright_documents::{Entry, Node, Value as Written};
 
 use super::text::{Text, Wording, texts};
 use super::{Meaning, Role, Symbol};
-use crate::context::Context;
-use crate::environment::Environment;
 use crate::fields::AnyField;
 use crate::fields::refers::Refers;
-use crate::generate::{each, for_each, is_variable};
 use crate::load::Loaded;
 use crate::model::NamePattern;
 use crate::project_files::Options;
 use crate::reporter::Reporter;
 use crate::resolve::root;
 use crate::schema;
-use crate::shape::Shape;
 use crate::template::{Template, is_template};
-use crate::variables::{Given, variables};
-use crate::view::{View, merge};
+use crate::tree::context::Context;
+use crate::tree::environment::Environment;
+use crate::tree::generate::{each, for_each, is_variable};
+use crate::tree::shape::Shape;
+use crate::tree::variables::{Given, variables};
+use crate::tree::view::{View, merge};
 
 /// Names that templates are expanded to, and instances that are looked at; past it names are missing.
 const MAX_EXPANDED: usize = 1_000_000;

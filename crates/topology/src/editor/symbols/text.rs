@@ -5,10 +5,10 @@ use std::ops::Range;
 use shardwright_diagnostics::{Sources, Span};
 use shardwright_documents::{Key, Node, part_of_text};
 
-use crate::context::part_of_key;
-use crate::environment::{Environment, Names};
 use crate::template::{Template, is_template};
-use crate::variables::Variables;
+use crate::tree::context::part_of_key;
+use crate::tree::environment::{Environment, Names};
+use crate::tree::variables::Variables;
 
 /// A scalar or a key, or a part of one.
 pub(super) struct Text<'a> {

@@ -9,14 +9,13 @@ use shardwright_documents::{Document, Entry, Key, Node};
 pub(crate) use hits::check_hits;
 
 use crate::codes::{BAD_ADDRESS, UNKNOWN_ENVIRONMENT};
-use crate::fields::{AnyField, EXPECTS, object};
-use crate::patch::Patch;
+use crate::fields::{AnyField, ENVIRONMENTS, EXPECTS, object};
 use crate::project_files::{ENVIRONMENT_DIRECTORY, environment_name};
 use crate::reporter::Reporter;
-use crate::resolve::project::project::ENVIRONMENTS;
-use crate::shape::Shape;
-use crate::structure::Checker;
-use crate::variables::value_schema;
+use crate::tree::patch::Patch;
+use crate::tree::shape::Shape;
+use crate::tree::structure::Checker;
+use crate::tree::variables::value_schema;
 
 object! {
     pub(crate) mod environment =
@@ -128,7 +127,7 @@ fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
         );
         return None;
     }
-    if section == environment::VERSION.name() || section == ENVIRONMENTS.name() {
+    if section == environment::VERSION.name() || section == ENVIRONMENTS {
         let message = format!("`{section}` is the same in all environments");
         report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
         return None;
@@ -143,7 +142,7 @@ fn is_of_project(entry: &Entry, project: &Value) -> bool {
 
 /// The environments that a project file lists.
 pub(crate) fn listed(project_file: Option<&Node>) -> impl Iterator<Item = (&str, Span)> {
-    let items = project_file.and_then(|root| root.get(ENVIRONMENTS.name())?.as_sequence());
+    let items = project_file.and_then(|root| root.get(ENVIRONMENTS)?.as_sequence());
     items
         .unwrap_or_default()
         .iter()

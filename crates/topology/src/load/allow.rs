@@ -5,13 +5,13 @@ use std::sync::Arc;
 use shardwright_diagnostics::Sources;
 use shardwright_documents::Node;
 
-use crate::data::AllowFiles;
-use crate::data_files::{FileUse, ReadData, texts};
 use crate::fields::AnyField;
+use crate::load::data_files::{FileUse, ReadData, texts};
 use crate::reporter::Reporter;
 use crate::resolve::firewall::{allow, firewall};
 use crate::resolve::root;
-use crate::variables::Variables;
+use crate::tree::data::AllowFiles;
+use crate::tree::variables::Variables;
 
 /// Reads the files that `firewall.NAME.allow.file` below `roots` name.
 pub(crate) fn read_all<'n>(
