@@ -1,6 +1,7 @@
 //! The team's own rules (`lint.rules`): SW820 for what does not satisfy one, SW821 for one whose tests do not hold.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use shardwright_diagnostics::{Diagnostic, Proof};
@@ -61,9 +62,14 @@ fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic
 }
 
 /// What does not satisfy a rule; the engines that have it are named.
-pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened: &Opened) -> Vec<Diagnostic> {
+pub(super) fn check<'c>(
+    configurations: impl ExactSizeIterator<Item = &'c Arc<Configuration>>,
+    opened: &Opened,
+) -> Vec<Diagnostic> {
+    let all = configurations.len();
     let mut found: BTreeMap<(usize, String), (Diagnostic, Vec<EngineId>)> = BTreeMap::new();
-    for (engine, configuration) in built {
+    for configuration in configurations {
+        let engine = &configuration.engine;
         for (position, rule) in opened.project.file.lint.rules.iter().enumerate() {
             for item in items(rule.items, configuration) {
                 if !holds_all(&rule.wanted, &item.fields) || holds_all(&rule.required, &item.fields) {
@@ -76,7 +82,6 @@ pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened:
             }
         }
     }
-    let all = built.len();
     found
         .into_values()
         .map(|(diagnostic, engines)| {
