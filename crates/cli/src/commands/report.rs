@@ -1,6 +1,7 @@
 //! `report`: one HTML page about a rule set, which needs nothing else.
 
 mod coverage;
+mod hostgroups;
 mod page;
 mod picture;
 mod rules;
