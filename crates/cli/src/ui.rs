@@ -24,11 +24,11 @@ pub(crate) struct Ui {
     annotate: Option<Annotate>,
     reports: Vec<ReportFile>,
     /// What was found and reported so far.
-    found: RefCell<Found>,
+    found: RefCell<Reported>,
 }
 
 #[derive(Default)]
-struct Found {
+struct Reported {
     /// Recognises a problem that was reported before, such as one of two engines.
     problems: Problems,
     report: Report,

@@ -189,7 +189,7 @@ fn find_in(opened: &Opened, compiled: &[Compiled]) -> (Vec<Diagnostic>, Vec<Deci
     let mut all: Vec<Diagnostic> = opened.problems.sorted().into_iter().cloned().collect();
     all.extend(comments_only::check(opened));
     all.extend(team::wrong_rules(opened));
-    let mut found = Found::default();
+    let mut found = FindingsByEngine::default();
     let mut reachability = Vec::new();
     for one in compiled {
         let engine = one.configuration.engine;
@@ -287,12 +287,12 @@ type Identity = (&'static str, Severity, String, Option<String>);
 
 /// Findings, each with the engines that have it.
 #[derive(Default)]
-struct Found {
+struct FindingsByEngine {
     findings: Vec<(Finding, Vec<EngineId>)>,
     places: HashMap<Identity, usize>,
 }
 
-impl Found {
+impl FindingsByEngine {
     fn add(&mut self, finding: Finding, engine: EngineId) {
         let address = finding.address.as_ref().map(ToString::to_string);
         let identity = (
