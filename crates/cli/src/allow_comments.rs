@@ -2,12 +2,15 @@
 //! SW810 unused, SW811 expired, SW812 not readable or without a reason.
 
 use jiff::civil::Date;
-use shardwright_diagnostics::{Applicability, Code, CodeDoc, Diagnostic, Edit, FileId, Sources, Span};
+use shardwright_diagnostics::{
+    Applicability, Code, CodeDoc, Diagnostic, Edit, FileId, Problems, Severity, Sources, Span,
+};
 use shardwright_documents::Node;
 use shardwright_import::Layout;
 use shardwright_topology::Documents;
 
-use crate::codes::{EXPIRED_ALLOW, UNREADABLE_ALLOW, UNUSED_ALLOW};
+use crate::clock;
+use crate::codes::{self, EXPIRED_ALLOW, UNREADABLE_ALLOW, UNUSED_ALLOW};
 
 const MARK: &str = "shardwright:";
 const FORM: &str = "write `shardwright: allow SW204 until 2027-03-31: REASON`; `until` may be left out";
@@ -18,6 +21,29 @@ pub(crate) struct Terms<'t> {
     /// The codes that there are.
     pub(crate) known: &'t [CodeDoc],
     pub(crate) require_reason: bool,
+}
+
+/// The problems of a project without the warnings and notes that its comments allow. Only `lint` judges the comments: it
+/// alone looks for everything that they can be about.
+pub(crate) fn without_allowed(
+    problems: &Problems,
+    documents: &Documents,
+    sources: &Sources,
+    require_reason: bool,
+) -> Problems {
+    let terms = Terms {
+        today: clock::today(),
+        known: &codes::pages(),
+        require_reason,
+    };
+    let mut comments = AllowComments::of_project(documents, sources, &terms);
+    if comments.all.is_empty() {
+        return problems.clone();
+    }
+    let counts = |problem: &&Diagnostic| problem.severity == Severity::Error || !comments.allow(problem);
+    let mut left: Problems = problems.sorted().into_iter().filter(counts).cloned().collect();
+    left.count_unkept(problems);
+    left
 }
 
 /// The comments that allow findings.

@@ -194,7 +194,7 @@ pub(crate) enum Resolved {
 /// Analyses the compiled rules: loops, unreachable rules, dangling jumps, empty hostgroups
 ///
 /// Exits 3 when there are findings at or above --fail-on.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright lint\n  shardwright lint --engine proxysql-2.7 --fail-on error\n  \
     shardwright lint --select SW2,SW7 --format json\n  shardwright lint rules.sql"

@@ -56,7 +56,7 @@ impl CommandError {
 
 /// A file or directory that was named where a command reads the project of -C.
 pub(crate) fn takes_no_file(path: &str, command: &str) -> CommandError {
-    let directory = Path::new(path).is_dir().then_some(path).unwrap_or("DIR");
+    let directory = if Path::new(path).is_dir() { path } else { "DIR" };
     CommandError::usage(format!(
         "{command} reads a project, which -C names, and not {path}"
     ))

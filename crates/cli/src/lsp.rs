@@ -3,6 +3,7 @@
 //! One thread reads messages, this one answers them in their order. Changes of a text only mark its project; the
 //! project is resolved anew when a request needs it or when no message waits, so that typing is never behind.
 
+mod actions;
 mod analysis;
 mod completion;
 mod cursor;
@@ -11,10 +12,10 @@ mod formatting;
 mod framing;
 mod hover;
 mod navigate;
+mod node_at;
 mod object;
 mod open_documents;
 mod outline;
-mod place;
 mod queue;
 mod refusal;
 mod rename;

@@ -11,6 +11,7 @@ use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_topology::model::{OriginId, Project};
 use shardwright_topology::{Documents, ENVIRONMENT_DIRECTORY, Fault, Options, read_project};
 
+use crate::allow_comments;
 use crate::args::{Format, Global};
 use crate::clock;
 use crate::error::CommandError;
@@ -53,36 +54,36 @@ pub(crate) struct Built {
 
 /// Reads a project. Its errors are shown, and end the command with 65 or 78; warnings are left to the caller.
 pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, false, ui, |problems, sources| {
+    open_with(global, options(global)?, ui, |problems, sources| {
         show(problems, sources, ui);
         Ok(())
     })
 }
 
 /// The same for commands whose results are problems: with `--format json` they are on standard output.
-pub(crate) fn open_for_findings(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, false, ui, |problems, sources| {
+pub(crate) fn open_for_findings(global: &Global, options: Options, ui: &Ui) -> Result<Opened, CommandError> {
+    open_with(global, options, ui, |problems, sources| {
         report(problems, sources, ui)
     })
 }
 
 /// The same with the route tests.
 pub(crate) fn open_with_tests(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
-    open_with(global, true, ui, |problems, sources| {
+    let options = Options {
+        route_tests: true,
+        ..options(global)?
+    };
+    open_with(global, options, ui, |problems, sources| {
         report(problems, sources, ui)
     })
 }
 
 fn open_with(
     global: &Global,
-    route_tests: bool,
+    options: Options,
     ui: &Ui,
     report: impl Fn(&Problems, &Sources) -> Result<(), CommandError>,
 ) -> Result<Opened, CommandError> {
-    let options = Options {
-        route_tests,
-        ..options(global)?
-    };
     let loaded = read_project(&global.directory, &options);
     ui.detail(|| {
         let files = loaded.sources.files().map(|file| loaded.sources.path(file));
@@ -309,6 +310,12 @@ impl Opened {
                 .map(|problems| problems.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         })
+    }
+
+    /// Without the warnings and notes that comments of the project allow.
+    pub(crate) fn without_allowed(&self, problems: &Problems) -> Problems {
+        let require_reason = self.project.file.lint.require_reason;
+        allow_comments::without_allowed(problems, &self.documents, &self.sources, require_reason)
     }
 
     /// The engines that the project lists.

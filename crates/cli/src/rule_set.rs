@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use shardwright_diagnostics::{Problems, Sources, Span};
+use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 use shardwright_import::{Language, Layout, MAX_FILE_BYTES};
 use shardwright_plan::Plan;
 use shardwright_rules::{Address, Configuration, EngineId};
@@ -75,12 +75,14 @@ pub(crate) struct RuleSet {
     pub(crate) configuration: Arc<Configuration>,
     /// What keeps answers about it from being certain.
     pub(crate) unmodelled: Vec<String>,
+    /// What compiling it said.
+    pub(crate) problems: Problems,
     places: Places,
 }
 
 enum Places {
     Project(Box<Opened>),
-    File(Sources, BTreeMap<String, Span>),
+    File(Box<RuleFile>),
     None,
 }
 
@@ -89,8 +91,9 @@ impl RuleSet {
     pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
         match &self.places {
             Places::Project(opened) => opened.file_and_line(address),
-            Places::File(sources, origins) => {
-                let span = *origins.get(address.as_str())?;
+            Places::File(file) => {
+                let span = *file.origins.get(address.as_str())?;
+                let sources = &file.sources;
                 Some((sources.path(span.file).to_owned(), sources.position(span).line))
             }
             Places::None => None,
@@ -101,8 +104,27 @@ impl RuleSet {
     pub(crate) fn project(&self) -> Option<&Opened> {
         match &self.places {
             Places::Project(opened) => Some(opened),
-            Places::File(..) | Places::None => None,
+            Places::File(_) | Places::None => None,
         }
+    }
+
+    /// The file that it was read from.
+    pub(crate) fn file(&self) -> Option<&RuleFile> {
+        match &self.places {
+            Places::File(file) => Some(file),
+            Places::Project(_) | Places::None => None,
+        }
+    }
+
+    /// The file and the 1-based line of a problem of it.
+    pub(crate) fn line_of(&self, problem: &Diagnostic) -> Option<(String, u32)> {
+        let sources = match &self.places {
+            Places::Project(opened) => &opened.sources,
+            Places::File(file) => &file.sources,
+            Places::None => return None,
+        };
+        let span = problem.primary.as_ref()?.span;
+        Some((sources.path(span.file).to_owned(), sources.position(span).line))
     }
 
     /// `query_rules.legacy (topology/legacy.yaml:3)`
@@ -126,11 +148,12 @@ pub(crate) fn of_opened(opened: Opened, engine: Option<&str>, ui: &Ui) -> Result
 }
 
 fn built(name: String, opened: Opened, engine: EngineId, ui: &Ui) -> Result<RuleSet, CommandError> {
-    let configuration = opened.build_to_ask(engine, ui)?.configuration;
+    let built = opened.build_to_ask(engine, ui)?;
     Ok(RuleSet {
         name,
-        configuration,
+        configuration: built.configuration,
         unmodelled: Vec::new(),
+        problems: built.compiled.problems,
         places: Places::Project(Box::new(opened)),
     })
 }
@@ -188,9 +211,10 @@ impl RuleFile {
         }
         Ok(RuleSet {
             name,
-            configuration: self.configuration,
-            unmodelled: self.unmodelled,
-            places: Places::File(self.sources, self.origins),
+            configuration: Arc::clone(&self.configuration),
+            unmodelled: self.unmodelled.clone(),
+            problems: Problems::new(),
+            places: Places::File(Box::new(self)),
         })
     }
 }
@@ -220,6 +244,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
         name,
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
+        problems: Problems::new(),
         places: Places::None,
     })
 }
@@ -255,6 +280,7 @@ fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet
             name,
             configuration: Arc::clone(configuration),
             unmodelled: Vec::new(),
+            problems: Problems::new(),
             places: Places::None,
         }),
         Some(_) => Err(
@@ -302,6 +328,7 @@ fn of_target(
         name,
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
+        problems: Problems::new(),
         // Its objects are named as the project names them, where they are still there.
         places: Places::Project(Box::new(opened)),
     })

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use shardwright_diagnostics::{Case, Decided, Problems, Report, Sources, render};
 
@@ -24,11 +25,11 @@ pub(crate) struct Ui {
     annotate: Option<Annotate>,
     reports: Vec<ReportFile>,
     /// What was found and reported so far.
-    found: RefCell<Found>,
+    found: RefCell<Reported>,
 }
 
 #[derive(Default)]
-struct Found {
+struct Reported {
     /// Recognises a problem that was reported before, such as one of two engines.
     problems: Problems,
     report: Report,
@@ -177,17 +178,15 @@ impl Ui {
         )))
     }
 
-    /// Shows how far long work is, on one line of a person's terminal; nothing elsewhere.
-    pub(crate) fn progress(&self, text: impl FnOnce() -> String) {
-        if self.shows_progress() {
-            // A closed standard error leaves nobody to tell.
-            let _ = write!(io::stderr().lock(), "\r\u{1b}[K{}", text());
+    /// How far long work is, as `bundled: mutant 3 of 500`, on a person's terminal; hidden elsewhere.
+    pub(crate) fn counter(&self, what: String, length: usize) -> ProgressBar {
+        if !self.shows_progress() {
+            return ProgressBar::hidden();
         }
-    }
-
-    /// Removes the line of [`Ui::progress`].
-    pub(crate) fn end_progress(&self) {
-        self.progress(String::new);
+        let style = ProgressStyle::with_template("{msg} {pos} of {len}").expect("the template is valid");
+        ProgressBar::new(length as u64)
+            .with_style(style)
+            .with_message(what)
     }
 
     /// Reports progress; silent with `--quiet`.

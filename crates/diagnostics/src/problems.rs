@@ -68,18 +68,23 @@ impl Problems {
 
     /// Adds the problems of another collection; those among them that were not here before.
     pub fn append_new(&mut self, other: &Self) -> Self {
-        let unkept = other.unkept_counts();
         let mut new = Self::new();
         for diagnostic in &other.kept {
             if !self.seen.contains_key(&identity(diagnostic)) {
                 new.push(diagnostic.clone());
             }
         }
-        new.counts.error += unkept.error;
-        new.counts.warning += unkept.warning;
-        new.counts.info += unkept.info;
+        new.count_unkept(other);
         self.append(other.clone());
         new
+    }
+
+    /// Counts the problems that another collection counts and does not keep.
+    pub fn count_unkept(&mut self, other: &Self) {
+        let unkept = other.unkept_counts();
+        self.counts.error += unkept.error;
+        self.counts.warning += unkept.warning;
+        self.counts.info += unkept.info;
     }
 
     /// Those that are at least as bad as `least`.
@@ -123,13 +128,10 @@ impl Problems {
 
     /// Adds all problems of another collection.
     pub fn append(&mut self, other: Self) {
-        let unkept = other.unkept_counts();
+        self.count_unkept(&other);
         for diagnostic in other.kept {
             self.push(diagnostic);
         }
-        self.counts.error += unkept.error;
-        self.counts.warning += unkept.warning;
-        self.counts.info += unkept.info;
     }
 
     /// How many of each severity were found, kept or not.

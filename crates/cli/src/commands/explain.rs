@@ -4,9 +4,9 @@ mod address;
 mod digest;
 mod error;
 mod hostgroup;
+mod page;
 mod rule;
 mod server;
-mod told;
 mod user;
 
 use shardwright_diagnostics::did_you_mean;
@@ -89,7 +89,7 @@ fn live(
     args: &Explain,
     global: &Global,
     ui: &Ui,
-    find: impl Fn(&Asked<'_>) -> Result<told::Told, CommandError>,
+    find: impl Fn(&Asked<'_>) -> Result<page::Page, CommandError>,
 ) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
     let engines: Vec<EngineId> = match &args.engine {
@@ -104,7 +104,7 @@ fn live(
             built: &built,
         };
         match find(&asked) {
-            Ok(told) => return told.on(engine).show(ui),
+            Ok(page) => return page.on(engine).show(ui),
             Err(error) => missing = Some(error),
         }
     }

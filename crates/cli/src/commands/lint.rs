@@ -10,9 +10,11 @@ mod team;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use shardwright_analysis::{Analysis, Finding};
 use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Sources, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
+use shardwright_topology::Options;
 
 use crate::allow_comments::{AllowComments, Terms};
 use crate::args::{FailOn, Format, Global, Lint};
@@ -21,6 +23,7 @@ use crate::codes;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
+use crate::rule_set::RuleSet;
 use crate::ui::Ui;
 use baseline::Baseline;
 use fixes::Applied;
@@ -34,7 +37,8 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     if let Some(rules) = &args.rules {
         return rule_file::run(rules, args, global, ui);
     }
-    let mut opened = project::open_for_findings(global, ui)?;
+    let options = options(args, global)?;
+    let mut opened = project::open_for_findings(global, options.clone(), ui)?;
     let engines: Vec<EngineId> = if args.engine.is_empty() {
         opened.engines().collect()
     } else {
@@ -46,25 +50,37 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     let (all, built) = find(&opened, &engines, ui)?;
     let mut problems = counted_of_project(all, args, &opened);
     if args.fix {
-        let mut applied = fix(&problems, args, global, &built, &opened)?;
+        let mut applied = fix(&problems, args, &options, &built, &opened)?;
         // What is gone may have been all that hid the next finding.
         for _ in 1..MOST_FIX_ROUNDS {
             if applied.last == 0 {
                 break;
             }
-            opened = project::open_for_findings(global, ui)?;
+            opened = project::open_for_findings(global, options.clone(), ui)?;
             let (left, built) = find(&opened, &engines, ui)?;
             problems = counted_of_project(left, args, &opened);
-            applied.then(fix(&problems, args, global, &built, &opened)?);
+            applied.then(fix(&problems, args, &options, &built, &opened)?);
         }
         if applied.last > 0 {
-            opened = project::open_for_findings(global, ui)?;
+            opened = project::open_for_findings(global, options.clone(), ui)?;
             problems = counted_of_project(find(&opened, &engines, ui)?.0, args, &opened);
         }
         applied.tell(ui);
     }
     let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     conclude(problems, &opened.sources, &engines.join(", "), args, ui)
+}
+
+/// What is said beside the files. `--today` moves `until` of the topology as it moves that of comments.
+fn options(args: &Lint, global: &Global) -> Result<Options, CommandError> {
+    let mut options = project::options(global)?;
+    if let Some(today) = args.today {
+        let midnight = today
+            .to_zoned(TimeZone::UTC)
+            .map_err(|error| CommandError::usage(format!("--today {today}: {error}")))?;
+        options.now = Some(midnight.timestamp());
+    }
+    Ok(options)
 }
 
 /// Every code of the command line is one that a finding can have, or the beginning of one.
@@ -140,34 +156,83 @@ fn decided(rule_set: String, analysis: &Analysis) -> Decided {
 
 type Built = Vec<(EngineId, Arc<Configuration>)>;
 
+/// A configuration of a project, and what compiling it said.
+struct Compiled {
+    configuration: Arc<Configuration>,
+    problems: Problems,
+}
+
 /// Everything that there is to find, and what each engine runs.
 fn find(opened: &Opened, engines: &[EngineId], ui: &Ui) -> Result<(Vec<Diagnostic>, Built), CommandError> {
-    let mut all: Vec<Diagnostic> = opened.problems.sorted().into_iter().cloned().collect();
-    all.extend(comments_only::check(opened));
-    all.extend(team::wrong_rules(opened));
-    let mut found = Found::default();
-    let mut configurations = Vec::new();
+    let mut all = Vec::new();
     for engine in engines {
         let built = opened.build_quietly(*engine);
         if built.compiled.problems.has_errors() {
             project::report(&built.compiled.problems, &opened.sources, ui)?;
             return Err(CommandError::shown(Exit::BadDocument));
         }
-        all.extend(built.compiled.problems.sorted().into_iter().cloned());
-        let analysis = shardwright_analysis::analysis(&built.configuration);
-        ui.decided(decided(engine.name().to_owned(), &analysis));
+        all.push(Compiled {
+            configuration: built.configuration,
+            problems: built.compiled.problems,
+        });
+    }
+    let (found, decided) = find_in(opened, &all);
+    decided.into_iter().for_each(|decided| ui.decided(decided));
+    let configurations = all
+        .into_iter()
+        .map(|one| (one.configuration.engine, one.configuration));
+    Ok((found, configurations.collect()))
+}
+
+/// Everything that there is to find in a project as compiled, and how much could be decided.
+fn find_in(opened: &Opened, compiled: &[Compiled]) -> (Vec<Diagnostic>, Vec<Decided>) {
+    let mut all: Vec<Diagnostic> = opened.problems.sorted().into_iter().cloned().collect();
+    all.extend(comments_only::check(opened));
+    all.extend(team::wrong_rules(opened));
+    let mut found = FindingsByEngine::default();
+    let mut reachability = Vec::new();
+    for one in compiled {
+        let engine = one.configuration.engine;
+        all.extend(one.problems.sorted().into_iter().cloned());
+        let analysis = shardwright_analysis::analysis(&one.configuration);
+        reachability.push(decided(engine.name().to_owned(), &analysis));
         for finding in analysis.findings {
-            found.add(finding, *engine);
+            found.add(finding, engine);
         }
-        configurations.push((*engine, built.configuration));
     }
     for (finding, on) in found.findings {
-        let everywhere = on.len() == engines.len();
+        let everywhere = on.len() == compiled.len();
         let diagnostic = located(opened, finding, (!everywhere).then_some(on.as_slice()));
         all.push(fixes::fixed(diagnostic, everywhere, opened));
     }
-    all.extend(team::check(&configurations, opened));
-    Ok((all, configurations))
+    all.extend(team::check(compiled.iter().map(|one| &one.configuration), opened));
+    (all, reachability)
+}
+
+/// What `lint` reports of one rule set.
+pub(crate) fn findings(set: &RuleSet, global: &Global, ui: &Ui) -> Result<Problems, CommandError> {
+    let args = Lint {
+        // Comments are judged by findings of every engine.
+        engine: vec![set.configuration.engine.name().to_owned()],
+        ..Lint::default()
+    };
+    if let Some(opened) = set.project() {
+        let compiled = Compiled {
+            configuration: Arc::clone(&set.configuration),
+            problems: set.problems.clone(),
+        };
+        return Ok(counted_of_project(find_in(opened, &[compiled]).0, &args, opened));
+    }
+    match set.file() {
+        Some(file) => {
+            let project = rule_file::of_project(global, ui)?;
+            Ok(rule_file::findings(file, &set.name, &args, &project).0)
+        }
+        None => {
+            let found = shardwright_analysis::analyse(&set.configuration).into_iter();
+            Ok(found.map(rule_file::unlocated).collect())
+        }
+    }
 }
 
 /// The findings that count, without those that comments allow, and with what is wrong with the comments.
@@ -210,12 +275,11 @@ fn counted_of_project(all: Vec<Diagnostic>, args: &Lint, opened: &Opened) -> Pro
 fn fix(
     problems: &Problems,
     args: &Lint,
-    global: &Global,
+    options: &Options,
     built: &Built,
     opened: &Opened,
 ) -> Result<Applied, CommandError> {
-    let options = project::options(global)?;
-    fixes::apply(problems, args.unsafe_fixes, built, &options, opened)
+    fixes::apply(problems, args.unsafe_fixes, built, options, opened)
 }
 
 /// What makes findings of several engines one: code, severity, message and address.
@@ -223,12 +287,12 @@ type Identity = (&'static str, Severity, String, Option<String>);
 
 /// Findings, each with the engines that have it.
 #[derive(Default)]
-struct Found {
+struct FindingsByEngine {
     findings: Vec<(Finding, Vec<EngineId>)>,
     places: HashMap<Identity, usize>,
 }
 
-impl Found {
+impl FindingsByEngine {
     fn add(&mut self, finding: Finding, engine: EngineId) {
         let address = finding.address.as_ref().map(ToString::to_string);
         let identity = (

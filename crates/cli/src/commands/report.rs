@@ -1,15 +1,15 @@
 //! `report`: one HTML page about a rule set, which needs nothing else.
 
 mod coverage;
+mod hostgroups;
 mod page;
 mod picture;
 mod rules;
 
-use shardwright_analysis::analyse;
 use shardwright_analysis::picture::Picture;
 
 use crate::args::{Global, Report};
-use crate::commands::graph;
+use crate::commands::{graph, lint};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
@@ -23,7 +23,8 @@ pub(crate) fn run(args: &Report, global: &Global, ui: &Ui) -> Result<Exit, Comma
         // With its route tests, whose coverage is a part of the page.
         None => rule_set::of_opened(project::open_with_tests(global, ui)?, args.engine.as_deref(), ui)?,
     };
-    let findings = analyse(&set.configuration);
+    let problems = lint::findings(&set, global, ui)?;
+    let findings = problems.sorted();
     let picture = Picture::of(&set.configuration);
     let page = page::page(&set, &picture, &findings);
     match &args.output {

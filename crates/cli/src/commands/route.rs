@@ -190,7 +190,7 @@ fn as_sent(text: &[u8], profile: ClientProfile) -> Vec<u8> {
 
 /// One statement of `--format json`.
 #[derive(Serialize)]
-struct Told<'a> {
+struct StatementAnswer<'a> {
     #[serde(flatten)]
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,12 +233,12 @@ fn json(
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let others = compared.as_deref();
-    let told: Vec<Told<'_>> = answered
+    let told: Vec<StatementAnswer<'_>> = answered
         .iter()
         .enumerate()
         .map(|(at, one)| {
             let other = others.and_then(|others| others.get(at));
-            Told {
+            StatementAnswer {
                 answer: &one.answer,
                 session: is_script.then(|| State {
                     statement: String::from_utf8_lossy(&one.sent.written).into_owned(),

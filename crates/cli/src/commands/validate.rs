@@ -20,6 +20,7 @@ pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, Com
     }
     let failed = problems.has_errors();
     problems.append(opened.problems.clone());
+    let problems = opened.without_allowed(&problems);
     match args.show {
         Some(what) => show(&opened, what, &args.addresses, &problems, ui)?,
         None => report(&opened, &problems, ui)?,

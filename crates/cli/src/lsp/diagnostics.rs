@@ -11,15 +11,29 @@ use shardwright_topology::PROJECT_FILE;
 
 use super::analysis::Analysis;
 use super::open_documents::OpenDocuments;
+use crate::allow_comments::without_allowed;
 
 impl Analysis {
-    /// The problems of all files, each file by its address. What has no place stands at the project file's start.
-    pub(super) fn diagnostics(&self, documents: &OpenDocuments) -> BTreeMap<Url, Vec<Diagnostic>> {
+    /// The problems of all files, without those that comments allow.
+    pub(super) fn problems(&self) -> Problems {
         let mut problems = Problems::new();
         for (_, compiled) in self.compiled() {
             problems.append(compiled.problems.clone());
         }
         problems.append(self.loaded.problems.clone());
+        let lint = self.loaded.project.as_ref().map(|project| &project.file.lint);
+        let require_reason = lint.is_some_and(|lint| lint.require_reason);
+        without_allowed(
+            &problems,
+            &self.loaded.documents,
+            &self.loaded.sources,
+            require_reason,
+        )
+    }
+
+    /// The problems of all files, each file by its address. What has no place stands at the project file's start.
+    pub(super) fn diagnostics(&self, documents: &OpenDocuments) -> BTreeMap<Url, Vec<Diagnostic>> {
+        let problems = self.problems();
         let project_file = documents.url(&self.root, PROJECT_FILE);
         let mut found: BTreeMap<Url, Vec<Diagnostic>> = BTreeMap::new();
         for problem in problems.sorted() {

@@ -4,8 +4,8 @@ use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 use shardwright_diagnostics::Span;
 
 use super::navigate::place;
+use super::node_at::{At, find};
 use super::object;
-use super::place::{At, find};
 use super::schema::{Says, Schema, Step};
 use super::workspace::Workspace;
 

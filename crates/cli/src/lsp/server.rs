@@ -8,8 +8,8 @@ use lsp_types::notification::{
     DidSaveTextDocument, Exit, Notification as _, PublishDiagnostics, ShowMessage,
 };
 use lsp_types::request::{
-    Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest, Initialize,
-    PrepareRenameRequest, References, RegisterCapability, Rename, Request as _, Shutdown,
+    CodeActionRequest, Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest,
+    Initialize, PrepareRenameRequest, References, RegisterCapability, Rename, Request as _, Shutdown,
 };
 use lsp_types::{
     DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, InitializeParams, MessageType,
@@ -24,7 +24,7 @@ use super::queue::Queue;
 use super::refusal::Refusal;
 use super::session::{self, Client};
 use super::workspace::Workspace;
-use super::{completion, formatting, hover, navigate, outline, rename};
+use super::{actions, completion, formatting, hover, navigate, outline, rename};
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,6 +265,7 @@ impl<W: Write> Server<W> {
 fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal> {
     let Request { method, params, .. } = request;
     match method.as_str() {
+        CodeActionRequest::METHOD => json(actions::actions(workspace, parsed(params)?)),
         Completion::METHOD => json(completion::complete(workspace, parsed(params)?)),
         HoverRequest::METHOD => json(hover::hover(workspace, parsed(params)?)),
         GotoDefinition::METHOD => json(navigate::definition(workspace, parsed(params)?)),

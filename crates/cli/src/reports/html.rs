@@ -92,7 +92,8 @@ fn finding(finding: &Finding) -> String {
          <p class=\"quiet\">{word}{place}</p><pre class=\"shown\">{}</pre></article>\n",
         finding.code,
         escaped(&finding.message),
-        escaped(finding.rendered.trim_end())
+        // Browsers have no glyph for what stands in front of another file's excerpt.
+        escaped(finding.rendered.trim_end()).replace('⸬', "▸")
     )
 }
 

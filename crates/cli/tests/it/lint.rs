@@ -388,3 +388,51 @@ lint:
        ├ note:  gtid_from_hostgroup is none
     ");
 }
+
+/// A comment that `lint` obeys is obeyed by `validate` as well, which does not judge it.
+#[test]
+fn validate_obeys_comments_that_allow() {
+    let topology = "\
+version: 1
+clusters:
+  shop: {type: replication, servers: {a: {host: a.db}, b: {host: b.db}}}
+users:
+  app: {password: {env: APP}, cluster: shop}
+# shardwright: allow SW321 until 2020-01-01: the proxy is replaced soon
+throttles:
+  slow: {applies_to: {users: [app]}, signal: {threads_running: {start_above: 64, stop_below: 32}}, delay: 5ms, on_unsupported: skip}
+";
+    let environment = crate::support::project("bundled", &[("topology/shop.yaml", topology)]);
+    let notes = || environment.run(["validate", "--notes"]).unwrap().success().stderr;
+    assert!(notes().contains("info[SW321]"), "{}", notes());
+    let allowed = topology
+        .replace("2020-01-01", "2999-01-01")
+        .replace("allow SW321", "allow SW321, SW204");
+    environment.write("topology/shop.yaml", &allowed).unwrap();
+    assert!(
+        !notes().contains("SW321") && !notes().contains("SW810"),
+        "{}",
+        notes()
+    );
+}
+
+#[test]
+fn today_moves_the_end_of_throttles() {
+    let topology = "\
+version: 1
+clusters:
+  shop: {type: single, servers: {a: {host: a.db}}}
+users:
+  app: {password: {env: APP}, cluster: shop}
+throttles:
+  slow: {applies_to: {users: [app]}, delay: 5ms, until: 2999-01-10T06:00:00Z, reason: purge}
+";
+    let environment = crate::support::project("bundled", &[("topology/shop.yaml", topology)]);
+    let lint = |today: &str| environment.run(["lint", "--today", today]).unwrap().stdout;
+    assert!(!lint("2999-01-10").contains("slow"), "{}", lint("2999-01-10"));
+    assert!(
+        lint("2999-01-11").contains("topology/shop.yaml:7"),
+        "{}",
+        lint("2999-01-11")
+    );
+}

@@ -165,6 +165,89 @@ fn the_page_of_a_project_tells_what_its_tests_come_to() {
     assert!(!page.contains("id=\"coverage\""));
 }
 
+/// 400 hostgroups are a few boxes that say what they stand for, and no box is left out.
+#[test]
+fn many_hostgroups_are_a_box_for_each_kind() {
+    let topology = r#"version: 1
+clusters:
+  shard-$(n:03): {for_each: {n: 1..200}, type: replication, servers: {a: {host: "a$(n).db"}, b: {host: "b$(n).db"}}}
+  billing: {type: single, servers: {a: {host: billing.db}}}
+users:
+  app: {password: {env: APP}, cluster: shard-001, schema: app}
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards:
+      t$(n:03): {for_each: {n: 1..200}, keys: [$(n)], cluster: "shard-$(n:03)"}
+      bill: {keys: [999], cluster: billing}
+read_write_policies:
+  default: {reads: {all: true}}
+"#;
+    let tests = "version: 1\nsession: {user: app}\nroute_tests:\n\
+        \x20 one: {query: /* tenant=1 */ UPDATE t SET a=1, expect: {cluster: shard-001}}\n";
+    let files = [("topology/shop.yaml", topology), ("tests/routes.yaml", tests)];
+    let environment = crate::support::project("proxysql-2.7", &files);
+    let page = environment.run(["report"]).unwrap().success().stdout;
+    let drawing = &page[page.find("<svg").unwrap()..page.find("</svg>").unwrap()];
+    for title in [
+        "<title>billing writer hostgroup ",
+        "<title>shard-001 … shard-200 200 writers</title>",
+        "<title>shard-001 … shard-200 200 readers</title>",
+    ] {
+        assert!(drawing.contains(title), "{title}\n{drawing}");
+    }
+    assert!(
+        drawing.matches("<g class=\"box").count() < 15 && !drawing.contains(" more<"),
+        "{drawing}"
+    );
+    // One row for the map, not one for each shard.
+    let coverage = &page[page.find("no test comes to").unwrap()..page.find("id=\"chains\"").unwrap()];
+    assert!(
+        coverage.contains("<td>200 shards: bill, t002, t003")
+            && coverage.contains(" and 188 more; parts of shard t001; "),
+        "{coverage}"
+    );
+    assert!(coverage.matches("<tr>").count() < 6, "{coverage}");
+}
+
+/// What `lint` finds for an engine is what the page shows, of a project as of a file.
+#[test]
+fn the_page_has_the_findings_of_lint() {
+    let codes = |environment: &CommandEnvironment, arguments: &[&str]| {
+        let output = environment
+            .run([arguments, &["--format", "json"]].concat())
+            .unwrap();
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let mut codes: Vec<String> = findings
+            .iter()
+            .map(|finding| finding["code"].as_str().unwrap().to_owned())
+            .collect();
+        codes.sort();
+        codes
+    };
+    let shown = |environment: &CommandEnvironment, arguments: &[&str]| {
+        let page = environment.run(arguments).unwrap().success().stdout;
+        let findings = page.split("<article class=\"finding").skip(1);
+        let code = |article: &str| article.split("<code>").nth(1).map(|rest| rest[..5].to_owned());
+        let mut codes: Vec<String> = findings.filter_map(code).collect();
+        codes.sort();
+        codes
+    };
+    let project = example("legacy-rules");
+    let arguments = ["--engine", "proxysql-2.7"];
+    let linted = codes(&project, &[&["lint"], &arguments[..]].concat());
+    assert!(linted.len() > 5, "{linted:?}");
+    assert_eq!(shown(&project, &[&["report"], &arguments[..]].concat()), linted);
+    let file = with_rules();
+    assert_eq!(
+        shown(&file, &["report", "rules.sql"]),
+        codes(&file, &["lint", "rules.sql"])
+    );
+}
+
 /// On a telephone as on a wide screen nothing stands outside of the window, and what is wider scrolls by itself.
 #[test]
 fn the_page_fits_its_window() {

@@ -325,8 +325,8 @@ route_tests:
     let json: serde_json::Value = serde_json::from_str(&route("app", "json")).unwrap();
     assert_eq!(json["shard"], "shard_maps.tenants.shards.t1", "{json:#}");
     let shown = route("app", "human");
-    let reasons = shown.lines().filter(|line| line.starts_with("  rule "));
-    let last = reasons.last().unwrap();
+    let mut reasons = shown.lines().filter(|line| line.starts_with("  rule "));
+    let last = reasons.next_back().unwrap();
     assert!(last.contains("shard_maps.tenants.shards.t1"), "{shown}");
     assert!(route("purge", "human").contains("throttles.purge"));
     let output = environment.run(["test"]).unwrap();

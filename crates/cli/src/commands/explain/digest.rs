@@ -4,10 +4,10 @@ use shardwright_compiler::tree;
 use shardwright_rules::{Body, Rule};
 
 use super::Asked;
-use super::told::{Line, Told};
+use super::page::{Line, Page};
 use crate::error::CommandError;
 
-pub(super) fn find(asked: &Asked<'_>, hash: &str) -> Result<Told, CommandError> {
+pub(super) fn find(asked: &Asked<'_>, hash: &str) -> Result<Page, CommandError> {
     let digits = hash
         .strip_prefix("0x")
         .or_else(|| hash.strip_prefix("0X"))
@@ -33,7 +33,7 @@ pub(super) fn find(asked: &Asked<'_>, hash: &str) -> Result<Told, CommandError> 
         Line::at(asked.opened, &rule.address, text)
     });
     let about = "the hash of a statement without its values, as stats_mysql_query_digest counts it";
-    Ok(Told::new(format!("digest 0x{digest:016X}"), about).group_or(
+    Ok(Page::new(format!("digest 0x{digest:016X}"), about).group_or(
         "rules about it alone",
         lines,
         "none; rules with patterns may take it: shardwright route shows where a statement goes",

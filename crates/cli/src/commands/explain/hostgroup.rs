@@ -6,10 +6,10 @@ use shardwright_rules::{
 };
 
 use super::Asked;
-use super::told::{Line, Told};
+use super::page::{Line, Page};
 use crate::error::CommandError;
 
-pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError> {
+pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError> {
     let configuration = &asked.built.configuration;
     let wanted = number.parse().ok().map(HostgroupId);
     if let Some(refusing) = wanted.and_then(|id| configuration.refusing(id)) {
@@ -28,7 +28,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError
         Line::at(asked.opened, &member.server, text)
     });
     let about = format!("{} of {}", hostgroup.role, hostgroup.cluster);
-    Ok(Told::new(format!("hostgroup {}", hostgroup.id), about)
+    Ok(Page::new(format!("hostgroup {}", hostgroup.id), about)
         .at(asked.opened, &hostgroup.cluster)
         .group_or(
             "servers",
@@ -43,8 +43,8 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError
         .group("the cluster's other hostgroups", other))
 }
 
-fn refuses(asked: &Asked<'_>, hostgroup: &RefusingHostgroup) -> Told {
-    let (by, told) = match hostgroup.refuser {
+fn refuses(asked: &Asked<'_>, hostgroup: &RefusingHostgroup) -> Page {
+    let (by, answer) = match hostgroup.refuser {
         Refuser::Admin => ("ProxySQL's own admin port", "error 1045, without the reason"),
         Refuser::Service => ("shardwright refuse", "error 1226 with the reason"),
     };
@@ -56,13 +56,13 @@ fn refuses(asked: &Asked<'_>, hostgroup: &RefusingHostgroup) -> Told {
             let text = format!("rule {} of {}", rule.id, rule.address.short());
             Line::at(asked.opened, &rule.address, text)
         });
-    Told::new(
+    Page::new(
         format!("hostgroup {}", hostgroup.id),
         format!("refuses executions of prepared statements: {}", hostgroup.reason),
     )
     .at(asked.opened, &hostgroup.address)
     .group("who refuses", [Line::text(server)])
-    .group("what the client gets", [Line::text(told)])
+    .group("what the client gets", [Line::text(answer)])
     .group_or("what goes there", sources, "nothing: no rule leads there")
 }
 

@@ -5,10 +5,10 @@ use shardwright_diagnostics::did_you_mean;
 use shardwright_rules::{Body, Rule};
 
 use super::Asked;
-use super::told::{Line, Told};
+use super::page::{Line, Page};
 use crate::error::CommandError;
 
-pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError> {
+pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError> {
     let rules = &asked.built.configuration.graph.rules;
     let wanted: Option<u32> = number.parse().ok();
     let Some(rule) = rules.iter().find(|rule| Some(rule.id) == wanted) else {
@@ -41,7 +41,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Told, CommandError
         let count = rules.iter().filter(|other| other.flag_in == flag).count();
         Line::text(format!("{}: {count} rules", chain_name(asked, flag)))
     });
-    Ok(Told::new(format!("rule {}", rule.id), about)
+    Ok(Page::new(format!("rule {}", rule.id), about)
         .at(asked.opened, &rule.address)
         .group("what it does", [Line::text(tree::describe(compiled, rule))])
         .group("statements come from", into)

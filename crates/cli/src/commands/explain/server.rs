@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use shardwright_diagnostics::did_you_mean;
 use shardwright_rules::{Hostgroup, Member};
 
-use super::told::{Line, Told};
+use super::page::{Line, Page};
 use super::{Asked, hostgroup};
 use crate::error::CommandError;
 
-pub(super) fn find(asked: &Asked<'_>, wanted: &str) -> Result<Told, CommandError> {
+pub(super) fn find(asked: &Asked<'_>, wanted: &str) -> Result<Page, CommandError> {
     let memberships: Vec<(&Hostgroup, &Member)> = asked
         .built
         .configuration
@@ -47,13 +47,13 @@ pub(super) fn find(asked: &Asked<'_>, wanted: &str) -> Result<Told, CommandError
         );
         Line::at(asked.opened, &member.server, text)
     });
-    let told = Told::new(format!("server {wanted}"), about);
-    let told = if servers.len() == 1 {
-        told.at(asked.opened, &first.server)
+    let page = Page::new(format!("server {wanted}"), about);
+    let page = if servers.len() == 1 {
+        page.at(asked.opened, &first.server)
     } else {
-        told
+        page
     };
-    Ok(told.group("member of", lines))
+    Ok(page.group("member of", lines))
 }
 
 /// By address, by name or host, and by either with the port.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use shardwright_rules::{Address, Body, Rule, SecretReference, User};
 
 use super::Asked;
-use super::told::{Line, Told};
+use super::page::{Line, Page};
 
-pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Told {
+pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Page {
     let configuration = &asked.built.configuration;
     let home = configuration.hostgroup(user.default_hostgroup);
     let place = home.map(|home| format!("{}, {}", home.cluster, home.role));
@@ -45,7 +45,7 @@ pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Told {
         let address = Address::new(address);
         Line::at(asked.opened, &address, address.as_str())
     });
-    Told::new(
+    Page::new(
         format!("user {}", user.name),
         "clients log in as it, and the proxy to the servers",
     )

@@ -20,12 +20,12 @@ const MAX_BYTES: u64 = 64 << 20;
 #[serde(deny_unknown_fields)]
 pub(super) struct Baseline {
     version: u32,
-    findings: Vec<Known>,
+    findings: Vec<Entry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct Entry {
     code: String,
     file: Option<String>,
     address: Option<String>,
@@ -89,7 +89,7 @@ impl Baseline {
         }
         let findings = counts
             .into_iter()
-            .map(|((code, file, address, message), count)| Known {
+            .map(|((code, file, address, message), count)| Entry {
                 code,
                 file,
                 address,
@@ -122,7 +122,7 @@ impl Baseline {
     pub(super) fn new_ones(&self, problems: &Problems, sources: &Sources) -> (Problems, usize) {
         let mut left: BTreeMap<Identity, usize> = BTreeMap::new();
         for known in &self.findings {
-            let Known {
+            let Entry {
                 code,
                 file,
                 address,

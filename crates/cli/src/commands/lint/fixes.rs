@@ -53,7 +53,7 @@ impl Applied {
 
 /// How a finding about a rule of the user's own list is put right.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Remedy {
     /// The rule takes no statement: its lines go.
     WithoutRule,
     /// These columns have no effect on it: they go.
@@ -61,11 +61,11 @@ enum Way {
 }
 
 /// Findings with a fix, and what it is. Whether it keeps where statements go is proved before it is made.
-fn way(code: Code, proof: Option<Proof>) -> Option<Way> {
+fn remedy(code: Code, proof: Option<Proof>) -> Option<Remedy> {
     match (code.as_str(), proof) {
-        ("SW201" | "SW202" | "SW206", Some(Proof::Proved)) => Some(Way::WithoutRule),
-        ("SW207", _) => Some(Way::WithoutColumns(&["flagOUT"])),
-        ("SW612", _) => Some(Way::WithoutColumns(&[
+        ("SW201" | "SW202" | "SW206", Some(Proof::Proved)) => Some(Remedy::WithoutRule),
+        ("SW207", _) => Some(Remedy::WithoutColumns(&["flagOUT"])),
+        ("SW612", _) => Some(Remedy::WithoutColumns(&[
             "cache_timeout",
             "reconnect",
             "sticky_conn",
@@ -80,9 +80,9 @@ pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Open
         .address
         .as_deref()
         .is_some_and(|address| address.starts_with("query_rules.") && address.ends_with(']'));
-    let (Some(primary), Some(way), true) = (
+    let (Some(primary), Some(remedy), true) = (
         &diagnostic.primary,
-        way(diagnostic.code, diagnostic.proof),
+        remedy(diagnostic.code, diagnostic.proof),
         is_raw,
     ) else {
         return diagnostic;
@@ -90,9 +90,9 @@ pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Open
     let at = primary.span;
     let document = opened.documents.all().find(|document| document.file == at.file);
     let edits = document.and_then(|document| {
-        Some(match way {
-            Way::WithoutRule => vec![item_lines(document, at, &opened.sources)?],
-            Way::WithoutColumns(columns) => entries(document, at, columns, &opened.sources)?,
+        Some(match remedy {
+            Remedy::WithoutRule => vec![item_lines(document, at, &opened.sources)?],
+            Remedy::WithoutColumns(columns) => entries(document, at, columns, &opened.sources)?,
         })
     });
     let Some(spans) = edits.filter(|_| diagnostic.instance.is_none()) else {

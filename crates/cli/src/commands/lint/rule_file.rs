@@ -1,7 +1,7 @@
 //! `lint rules.sql`: what the analysis finds in a rule set that is no project.
 
 use shardwright_analysis::Finding;
-use shardwright_diagnostics::Diagnostic;
+use shardwright_diagnostics::{Decided, Diagnostic, Problems};
 use shardwright_rules::{EngineId, RuleGraph};
 use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
@@ -28,27 +28,35 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         project::report(&file.problems, &file.sources, ui)?;
         return Err(CommandError::shown(Exit::BadDocument));
     }
-    let project = of_project(global, ui)?;
-    let settings = Settings {
-        args,
-        project: &project,
-    };
-    let read = file.problems.sorted().into_iter().cloned();
-    let analysis = shardwright_analysis::analysis(&file.configuration);
-    ui.decided(decided(path.to_owned(), &analysis));
-    let found = analysis.findings.into_iter();
-    let all = read.chain(found.map(|finding| located(&file, finding)));
+    let (problems, decided) = findings(&file, path, args, &of_project(global, ui)?);
+    ui.decided(decided);
     if file.problems.has_errors() {
         ui.status(&format!("{path} is analysed without what could not be read"));
     }
-    let problems = counted(all, &settings, &file.sources, |terms| {
-        AllowComments::of_rule_file(&file.layout, &file.sources, terms)
-    });
     conclude(problems, &file.sources, engine.name(), args, ui)
 }
 
+/// What `lint` reports of a file, and how much could be decided.
+pub(super) fn findings(
+    file: &RuleFile,
+    name: &str,
+    args: &Lint,
+    project: &LintSettings,
+) -> (Problems, Decided) {
+    let settings = Settings { args, project };
+    let read = file.problems.sorted().into_iter().cloned();
+    let analysis = shardwright_analysis::analysis(&file.configuration);
+    let decided = decided(name.to_owned(), &analysis);
+    let found = analysis.findings.into_iter();
+    let all = read.chain(found.map(|finding| located(file, finding)));
+    let problems = counted(all, &settings, &file.sources, |terms| {
+        AllowComments::of_rule_file(&file.layout, &file.sources, terms)
+    });
+    (problems, decided)
+}
+
 /// The `lint:` of the project around the file, where there is one that can be read.
-fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, CommandError> {
+pub(super) fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, CommandError> {
     if !global.directory.join(PROJECT_FILE).exists() {
         return Ok(LintSettings::default());
     }
@@ -64,12 +72,23 @@ fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, CommandError> {
 
 /// A finding at the row that it is about.
 fn located(file: &RuleFile, finding: Finding) -> Diagnostic {
+    let span = finding
+        .address
+        .as_ref()
+        .and_then(|address| file.origins.get(address.as_str()));
+    let (span, label) = (span.copied(), finding.label.clone());
+    let diagnostic = unlocated(finding);
+    match span {
+        Some(span) => diagnostic.at(span, label),
+        None => diagnostic,
+    }
+}
+
+/// A finding about rules that are written nowhere.
+pub(super) fn unlocated(finding: Finding) -> Diagnostic {
     let mut diagnostic =
         Diagnostic::new(finding.severity, finding.code, finding.message.clone()).proof(finding.proof);
     if let Some(address) = &finding.address {
-        if let Some(span) = file.origins.get(address.as_str()) {
-            diagnostic = diagnostic.at(*span, finding.label.clone());
-        }
         diagnostic = diagnostic.address(address.as_str());
     }
     told(diagnostic, finding)

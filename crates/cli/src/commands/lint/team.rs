@@ -1,6 +1,7 @@
 //! The team's own rules (`lint.rules`): SW820 for what does not satisfy one, SW821 for one whose tests do not hold.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use shardwright_diagnostics::{Diagnostic, Proof};
@@ -12,7 +13,7 @@ use crate::codes::{TEAM_RULE_BROKEN, TEAM_TEST_WRONG};
 use crate::project::Opened;
 
 /// An item of a configuration: its fields, and the object that it belongs to.
-struct Item {
+struct Subject {
     fields: Map<String, Value>,
     /// How a message calls it.
     named: String,
@@ -61,9 +62,14 @@ fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic
 }
 
 /// What does not satisfy a rule; the engines that have it are named.
-pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened: &Opened) -> Vec<Diagnostic> {
+pub(super) fn check<'c>(
+    configurations: impl ExactSizeIterator<Item = &'c Arc<Configuration>>,
+    opened: &Opened,
+) -> Vec<Diagnostic> {
+    let all = configurations.len();
     let mut found: BTreeMap<(usize, String), (Diagnostic, Vec<EngineId>)> = BTreeMap::new();
-    for (engine, configuration) in built {
+    for configuration in configurations {
+        let engine = &configuration.engine;
         for (position, rule) in opened.project.file.lint.rules.iter().enumerate() {
             for item in items(rule.items, configuration) {
                 if !holds_all(&rule.wanted, &item.fields) || holds_all(&rule.required, &item.fields) {
@@ -76,7 +82,6 @@ pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened:
             }
         }
     }
-    let all = built.len();
     found
         .into_values()
         .map(|(diagnostic, engines)| {
@@ -89,7 +94,7 @@ pub(super) fn check(built: &[(EngineId, std::sync::Arc<Configuration>)], opened:
         .collect()
 }
 
-fn broken(rule: &TeamRule, item: &Item, opened: &Opened) -> Diagnostic {
+fn broken(rule: &TeamRule, item: &Subject, opened: &Opened) -> Diagnostic {
     let message = format!("{}: {}", item.named, rule.message);
     let origins = &opened.project.origins;
     let mut diagnostic = Diagnostic::new(rule.severity, TEAM_RULE_BROKEN, message).proof(Proof::Proved);
@@ -152,7 +157,7 @@ fn holds(condition: &FieldCondition, fields: &Map<String, Value>) -> bool {
     })
 }
 
-fn items(kind: TeamItems, configuration: &Configuration) -> Vec<Item> {
+fn items(kind: TeamItems, configuration: &Configuration) -> Vec<Subject> {
     match kind {
         TeamItems::Rules => {
             let rules = configuration.graph.rules.iter();
@@ -165,11 +170,11 @@ fn items(kind: TeamItems, configuration: &Configuration) -> Vec<Item> {
     }
 }
 
-fn item(fields: Value, named: String, address: Option<String>) -> Item {
+fn item(fields: Value, named: String, address: Option<String>) -> Subject {
     let Value::Object(fields) = fields else {
         unreachable!("items are written as objects");
     };
-    Item {
+    Subject {
         fields,
         named,
         address,
@@ -177,7 +182,7 @@ fn item(fields: Value, named: String, address: Option<String>) -> Item {
     }
 }
 
-fn of_rule(rule: &Rule, configuration: &Configuration) -> Item {
+fn of_rule(rule: &Rule, configuration: &Configuration) -> Subject {
     let place = |hostgroup: Option<u32>| {
         let cluster = hostgroup.and_then(|id| configuration.cluster_of(HostgroupId(id)))?;
         let role = if Some(cluster.writer.0) == hostgroup {
@@ -200,7 +205,7 @@ fn of_rule(rule: &Rule, configuration: &Configuration) -> Item {
         Body::Native { step, .. } => fields["step"] = json!(step.name()),
     }
     let address = rule.address.to_string();
-    Item {
+    Subject {
         rule_id: Some(rule.id),
         ..item(fields, format!("rule {}", rule.id), Some(address))
     }
@@ -217,7 +222,7 @@ fn cell(value: tables::Value<'_>) -> Value {
     }
 }
 
-fn hostgroups(configuration: &Configuration) -> Vec<Item> {
+fn hostgroups(configuration: &Configuration) -> Vec<Subject> {
     let groups = configuration.hostgroups.iter();
     groups
         .map(|group| {
@@ -241,7 +246,7 @@ fn hostgroups(configuration: &Configuration) -> Vec<Item> {
         .collect()
 }
 
-fn servers(configuration: &Configuration) -> Vec<Item> {
+fn servers(configuration: &Configuration) -> Vec<Subject> {
     let groups = configuration.hostgroups.iter();
     groups
         .flat_map(|group| group.members.iter().map(move |member| (group, member)))
@@ -261,7 +266,7 @@ fn servers(configuration: &Configuration) -> Vec<Item> {
         .collect()
 }
 
-fn users(configuration: &Configuration) -> Vec<Item> {
+fn users(configuration: &Configuration) -> Vec<Subject> {
     let users = configuration.users.iter();
     users
         .map(|user| {
@@ -277,7 +282,7 @@ fn users(configuration: &Configuration) -> Vec<Item> {
         .collect()
 }
 
-fn clusters(configuration: &Configuration) -> Vec<Item> {
+fn clusters(configuration: &Configuration) -> Vec<Subject> {
     let clusters = configuration.clusters.iter();
     clusters
         .map(|cluster| {

@@ -1,6 +1,6 @@
 //! What the route tests of the project come to, and what no test comes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shardwright_rules::Configuration;
@@ -13,8 +13,8 @@ use crate::ui::counted;
 
 /// Objects that are listed with what of them is not covered; the rest are counted.
 const MAX_OBJECTS: usize = 200;
-/// Rules that one line names.
-const MAX_RULES: usize = 12;
+/// Shards or rules that one line names.
+const MAX_NAMED: usize = 12;
 
 /// The body of the section; none where the rule set is no project, or has no tests for its engine.
 pub(super) fn body(set: &RuleSet) -> Option<String> {
@@ -54,23 +54,68 @@ pub(super) fn body(set: &RuleSet) -> Option<String> {
             counted(cases, "case")
         ),
     );
-    let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut missing: BTreeMap<&str, Missing<'_>> = BTreeMap::new();
     for item in coverage.uncovered() {
-        missing
-            .entry(item.address.as_str())
-            .or_default()
-            .push(match &item.part {
-                Part::Rule(0) => "row of fast routing".to_owned(),
-                Part::Rule(id) => format!("rule {id}"),
-                Part::Shard => "shard".to_owned(),
-                Part::Branch(branch) => (*branch).to_owned(),
-            });
+        let (object, shard) = item.address.as_str().split_once(".shards.").unzip();
+        let missing = missing
+            .entry(object.unwrap_or(item.address.as_str()))
+            .or_default();
+        // Rules of a shard are named by their shard, which is what a reader knows.
+        match (&item.part, shard) {
+            (Part::Shard, shard) => missing.shards.extend(shard),
+            (_, Some(shard)) => missing.parts_of.extend([shard]),
+            (Part::Rule(0), None) => missing.others.push("a row of fast routing".to_owned()),
+            (Part::Rule(id), None) => missing.rules.push(id.to_string()),
+            (Part::Branch(branch), None) => missing.others.push((*branch).to_owned()),
+        }
     }
     out.push_str(&table(set, &missing));
     Some(out)
 }
 
-fn table(set: &RuleSet, missing: &BTreeMap<&str, Vec<String>>) -> String {
+/// What no test reaches of one object.
+#[derive(Default)]
+struct Missing<'c> {
+    shards: BTreeSet<&'c str>,
+    /// Shards of which some rule is not reached.
+    parts_of: BTreeSet<&'c str>,
+    rules: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Missing<'_> {
+    /// `3 shards: t001, t002, t003; parts of shard t004; rule 104`
+    fn in_words(&self) -> String {
+        let shards: Vec<&str> = self.shards.iter().copied().collect();
+        let rules: Vec<&str> = self.rules.iter().map(String::as_str).collect();
+        let parts_of: Vec<&str> = self.parts_of.difference(&self.shards).copied().collect();
+        let lists = [
+            ("", "shard", shards),
+            ("parts of ", "shard", parts_of),
+            ("", "rule", rules),
+        ];
+        let listed = lists
+            .iter()
+            .filter_map(|(what, noun, names)| match names.as_slice() {
+                [] => None,
+                [one] => Some(format!("{what}{noun} {one}")),
+                names => {
+                    let shown = names[..names.len().min(MAX_NAMED)].join(", ");
+                    let more = match names.len().saturating_sub(MAX_NAMED) {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    Some(format!("{what}{}: {shown}{more}", counted(names.len(), noun)))
+                }
+            });
+        listed
+            .chain(self.others.iter().cloned())
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+fn table(set: &RuleSet, missing: &BTreeMap<&str, Missing<'_>>) -> String {
     if missing.is_empty() {
         return "<p class=\"empty\">The tests come to everything.</p>\n".to_owned();
     }
@@ -78,15 +123,11 @@ fn table(set: &RuleSet, missing: &BTreeMap<&str, Vec<String>>) -> String {
         "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>no test comes to</th><th>of</th></tr></thead><tbody>\n",
     );
     for (address, parts) in missing.iter().take(MAX_OBJECTS) {
-        let mut named = parts[..parts.len().min(MAX_RULES)].join(", ");
-        if parts.len() > MAX_RULES {
-            named += &format!(" and {} more", parts.len() - MAX_RULES);
-        }
         put(
             &mut out,
             &format!(
                 "<tr><td>{}</td><td class=\"quiet\">{}</td></tr>\n",
-                escaped(&named),
+                escaped(&parts.in_words()),
                 escaped(&set.named(&(*address).into()))
             ),
         );

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_analysis::Finding;
 use shardwright_analysis::picture::Picture;
-use shardwright_diagnostics::{Proof, Severity};
-use shardwright_rules::MemberStatus;
+use shardwright_diagnostics::{Diagnostic, NoteKind, Proof, Severity};
+use shardwright_rules::{Address, MemberStatus};
 
 use super::{coverage, picture, rules};
 use crate::page::{Frame, escaped, put, section, severity};
@@ -15,7 +14,7 @@ use crate::rule_set::RuleSet;
 const MAX_FINDINGS: usize = 500;
 
 /// The whole page. The same bytes for the same rule set.
-pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
+pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[&Diagnostic]) -> String {
     let title = match set.name.as_str() {
         "." => "Rule set".to_owned(),
         name => name.to_owned(),
@@ -54,7 +53,7 @@ pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> St
     .page()
 }
 
-fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
+fn tiles(set: &RuleSet, picture: &Picture, findings: &[&Diagnostic]) -> String {
     let configuration = &set.configuration;
     let worst = picture
         .worst_evaluations
@@ -82,11 +81,11 @@ fn tiles(set: &RuleSet, picture: &Picture, findings: &[Finding]) -> String {
     )
 }
 
-fn list_of_findings(set: &RuleSet, findings: &[Finding]) -> String {
+fn list_of_findings(set: &RuleSet, findings: &[&Diagnostic]) -> String {
     if findings.is_empty() {
         return "<p class=\"empty\">Nothing was found.</p>\n".to_owned();
     }
-    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    let mut ordered: Vec<&Diagnostic> = findings.to_vec();
     ordered.sort_by_key(|finding| finding.severity);
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
     for finding in findings {
@@ -118,18 +117,23 @@ fn list_of_findings(set: &RuleSet, findings: &[Finding]) -> String {
     out
 }
 
-fn one_finding(set: &RuleSet, finding: &Finding) -> String {
+fn one_finding(set: &RuleSet, finding: &Diagnostic) -> String {
     let level = severity(finding.severity);
     let proof = match finding.proof {
-        Proof::Proved => "proved",
-        Proof::Witnessed => "shown by a statement",
-        Proof::Possible => "possible",
+        Some(Proof::Proved) => " · proved",
+        Some(Proof::Witnessed) => " · shown by a statement",
+        Some(Proof::Possible) => " · possible",
+        None => "",
     };
-    let place = finding
+    let line = set.line_of(finding).map(|(file, line)| format!("{file}:{line}"));
+    let object = finding
         .address
-        .as_ref()
-        .map(|address| set.named(address))
-        .unwrap_or_default();
+        .as_deref()
+        .map(|address| Address::from(address).short());
+    let place = match (object, line) {
+        (Some(object), Some(line)) => format!("{object} ({line})"),
+        (object, line) => object.or(line).unwrap_or_default(),
+    };
     let mut lines = String::new();
     if let Some(witness) = &finding.witness {
         let schema = match witness.schema.as_str() {
@@ -146,14 +150,19 @@ fn one_finding(set: &RuleSet, finding: &Finding) -> String {
         );
     }
     for note in &finding.notes {
-        put(&mut lines, &format!("<p class=\"quiet\">{}</p>", escaped(note)));
-    }
-    if let Some(help) = &finding.help {
-        put(&mut lines, &format!("<p><b>What to do</b> {}</p>", escaped(help)));
+        let text = escaped(&note.text);
+        let line = match note.kind {
+            // The witness is shown above, and the page has no shell.
+            NoteKind::Example | NoteKind::More => continue,
+            NoteKind::Help => format!("<p><b>What to do</b> {text}</p>"),
+            NoteKind::Note => format!("<p class=\"quiet\">{text}</p>"),
+            kind => format!("<p class=\"quiet\">{}: {text}</p>", kind.name()),
+        };
+        put(&mut lines, &line);
     }
     format!(
         "<article class=\"finding {level}\" data-level=\"{level}\"><h3><code>{}</code> {}</h3>\
-         <p class=\"quiet\">{level} · {proof}{}</p>{lines}</article>\n",
+         <p class=\"quiet\">{level}{proof}{}</p>{lines}</article>\n",
         finding.code,
         escaped(&finding.message),
         match place.as_str() {

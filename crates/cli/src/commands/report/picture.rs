@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_analysis::picture::{Node, Picture};
 use shardwright_diagnostics::shortened;
 
+use super::hostgroups::{self, Group};
 use crate::page::{escaped, put};
 use crate::ui::counted;
 
-/// Boxes that are drawn one by one; of larger graphs, chains that came from one object are one box.
-const MAX_BOXES: usize = 90;
-/// Boxes of a column; the rest are one box.
-const MAX_COLUMN: usize = 40;
+/// Chains that are drawn one by one; where there are more, those that came from one object are one box.
+const MAX_CHAINS: usize = 30;
+/// Boxes of a column, so that a column fits a screen. Hostgroups are one box for each kind where there are more, and
+/// other boxes that do not fit are one box.
+const MAX_COLUMN: usize = 12;
 const BOX: (i32, i32) = (190, 44);
 const GAP: (i32, i32) = (110, 16);
 
@@ -34,21 +36,30 @@ struct Graph {
 
 /// The picture as SVG.
 pub(super) fn drawing(picture: &Picture) -> String {
-    let whole = picture.chains.len() + picture.exits.len() <= MAX_BOXES;
-    let mut graph = boxes(picture, whole);
+    let whole = picture.chains.len() <= MAX_CHAINS;
+    let hostgroups = picture.exits.iter().filter_map(|exit| match exit.node {
+        Node::Hostgroup(id) => Some((id, exit.name.as_str())),
+        _ => None,
+    });
+    let hostgroups = hostgroups::grouped(hostgroups, MAX_COLUMN);
+    let mut graph = boxes(picture, whole, &hostgroups);
     columns(&mut graph);
     rows(&mut graph);
-    let note = match whole {
+    let mut together = Vec::new();
+    if !whole {
+        together.push("Chains that came from one object are one box.");
+    }
+    if hostgroups.values().any(|group| group.count > 1) {
+        together.push("Hostgroups of one kind are one box; <a href=\"#hostgroups\">the table</a> has each.");
+    }
+    let note = match together.is_empty() {
         true => String::new(),
-        false => {
-            "<p class=\"quiet\">Chains that came from one object are one box, and so are hostgroups.</p>\n"
-                .to_owned()
-        }
+        false => format!("<p class=\"quiet\">{}</p>\n", together.join(" ")),
     };
     format!("{}{note}", svg(&graph))
 }
 
-fn boxes(picture: &Picture, whole: bool) -> Graph {
+fn boxes(picture: &Picture, whole: bool, hostgroups: &BTreeMap<u32, Group>) -> Graph {
     let mut graph = Graph::default();
     let group: BTreeMap<u32, &str> = picture
         .chains
@@ -59,7 +70,11 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
         Node::Chain(0) => "c0".to_owned(),
         Node::Chain(flag) if whole => format!("c{flag}"),
         Node::Chain(flag) => format!("g{}", group.get(&flag).copied().unwrap_or("?")),
-        Node::Hostgroup(_) if !whole => "hostgroups".to_owned(),
+        Node::Hostgroup(id) => match hostgroups.get(&id) {
+            // Writers and readers of the same clusters have one title.
+            Some(group) => format!("{} {}", group.title, group.detail),
+            None => picture.name(node),
+        },
         other => picture.name(other),
     };
     let mut grouped: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -89,18 +104,12 @@ fn boxes(picture: &Picture, whole: bool) -> Graph {
             drawn.detail = format!("{chains} chains · {}", counted(rules, "rule"));
         }
     }
-    let hostgroups = picture
-        .exits
-        .iter()
-        .filter(|exit| matches!(exit.node, Node::Hostgroup(_)))
-        .count();
     for exit in &picture.exits {
-        let (title, detail) = match exit.name.split_once(" (") {
-            _ if matches!(exit.node, Node::Hostgroup(_)) && !whole => {
-                ("servers".to_owned(), counted(hostgroups, "hostgroup"))
+        let (title, detail) = match exit.node {
+            Node::Hostgroup(id) if let Some(group) = hostgroups.get(&id) => {
+                (group.title.clone(), group.detail.clone())
             }
-            Some((title, detail)) => (title.to_owned(), detail.trim_end_matches(')').to_owned()),
-            None => (exit.name.clone(), String::new()),
+            _ => (exit.name.clone(), String::new()),
         };
         let kind = match exit.node {
             Node::Refused => "refused",

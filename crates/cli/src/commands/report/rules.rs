@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_analysis::Finding;
-use shardwright_diagnostics::shortened;
+use shardwright_diagnostics::{Diagnostic, shortened};
 use shardwright_rules::{Body, EngineRule, NamePattern, NativeStep, Rule};
 
 use crate::page::{escaped, put, severity};
@@ -14,9 +13,9 @@ const MAX_RULES: usize = 5_000;
 /// The longest text of a cell.
 const MAX_CELL: usize = 240;
 
-pub(super) fn table(set: &RuleSet, findings: &[Finding]) -> String {
+pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
     let rules = &set.configuration.graph.rules;
-    let mut of_rule: BTreeMap<u32, Vec<&Finding>> = BTreeMap::new();
+    let mut of_rule: BTreeMap<u32, Vec<&Diagnostic>> = BTreeMap::new();
     for finding in findings {
         for id in &finding.rule_ids {
             of_rule.entry(*id).or_default().push(finding);

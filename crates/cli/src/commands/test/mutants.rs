@@ -67,8 +67,9 @@ pub(super) fn run(
     let trials = Prover::new(suite.configuration, maps.clone()).trials();
     let all = mutants(suite.configuration, most);
     let mut count = MutantCount::default();
-    for (number, mutant) in all.iter().enumerate() {
-        ui.progress(|| format!("{}: mutant {} of {}", suite.engine, number + 1, all.len()));
+    let progress = ui.counter(format!("{}: mutant", suite.engine), all.len());
+    for mutant in &all {
+        progress.inc(1);
         count.tried += 1;
         let changed = mutant.apply(suite.configuration);
         let runner = Runner::new(table.changed(Arc::clone(&changed)), &changed);
@@ -89,7 +90,7 @@ pub(super) fn run(
             }
         }
     }
-    ui.end_progress();
+    progress.finish_and_clear();
     let counted = count.tried - count.equivalent;
     let share = if counted == 0 {
         100.0

@@ -337,3 +337,47 @@ route_tests:
         .unwrap();
     assert_eq!(editor.places(&answer), ["topology/clusters.yaml 4:2-4:15"]);
 }
+
+#[test]
+fn a_name_that_was_meant_is_an_action() {
+    let (_environment, mut editor) = session();
+    let mut seen = String::new();
+    for (path, text, wrong) in [
+        (
+            MAPS,
+            MAPS_TEXT.replace("cluster: pay, schema", "cluster: pya, schema"),
+            "pya",
+        ),
+        (
+            MAPS,
+            MAPS_TEXT.replace("applies_to: {users", "aplies_to: {users"),
+            "aplies_to",
+        ),
+        (
+            CLUSTERS,
+            CLUSTERS_TEXT.replace("$(var.network)", "$(var.netwrok)"),
+            "var.netwrok",
+        ),
+    ] {
+        editor.change(path, &text);
+        let (line, character) = find(&text, wrong);
+        let position = json!({"line": line, "character": character + 1});
+        let params = json!({
+            "textDocument": {"uri": editor.uri(path)},
+            "range": {"start": position, "end": position},
+            "context": {"diagnostics": []},
+        });
+        let actions = editor.request("textDocument/codeAction", params).unwrap();
+        for action in actions.as_array().unwrap() {
+            let edits = editor.edits(&action["edit"]).join(" ");
+            seen += &format!("{} | {edits}\n", action["title"].as_str().unwrap());
+        }
+        editor.change(path, if path == MAPS { MAPS_TEXT } else { CLUSTERS_TEXT });
+    }
+    insta::assert_snapshot!(seen, @"
+    Change to `pay` | topology/maps.yaml 2:48-2:51 pay
+    Change to `applies_to` | topology/maps.yaml 5:4-5:13 applies_to
+    Change to `var.network` | topology/clusters.yaml 8:20-8:31 var.network
+    ");
+    assert_eq!(editor.shut_down().code(), Some(0));
+}

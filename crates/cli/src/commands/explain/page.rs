@@ -1,4 +1,4 @@
-//! What is told about a thing: what it is, where it is written, and lines in groups.
+//! The page of one object: what it is, where it is written, and lines in groups.
 
 use serde::Serialize;
 use shardwright_rules::{Address, EngineId};
@@ -14,14 +14,14 @@ const MAX_LINES: usize = 12;
 
 /// Everything about one thing.
 #[derive(Serialize)]
-pub(super) struct Told {
+pub(super) struct Page {
     /// `hostgroup 1034`
     name: String,
     /// One line: what it is.
     about: String,
     engine: Option<String>,
     #[serde(flatten)]
-    place: Option<Place>,
+    place: Option<Origin>,
     groups: Vec<Group>,
 }
 
@@ -40,19 +40,19 @@ pub(super) struct Group {
 pub(super) struct Line {
     text: String,
     #[serde(flatten)]
-    place: Option<Place>,
+    place: Option<Origin>,
 }
 
 /// Where an object is written.
 #[derive(Serialize)]
-struct Place {
+struct Origin {
     address: String,
     file: Option<String>,
     line: Option<u32>,
     instance: Option<String>,
 }
 
-impl Place {
+impl Origin {
     fn of(opened: &Opened, address: &Address) -> Self {
         let (file, line) = opened.file_and_line(address).unzip();
         Self {
@@ -81,7 +81,7 @@ impl Line {
     pub(super) fn at(opened: &Opened, address: &Address, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            place: Some(Place::of(opened, address)),
+            place: Some(Origin::of(opened, address)),
         }
     }
 
@@ -94,7 +94,7 @@ impl Line {
     }
 }
 
-impl Told {
+impl Page {
     pub(super) fn new(name: impl Into<String>, about: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -107,7 +107,7 @@ impl Told {
 
     /// Where it is written.
     pub(super) fn at(mut self, opened: &Opened, address: &Address) -> Self {
-        self.place = Some(Place::of(opened, address));
+        self.place = Some(Origin::of(opened, address));
         self
     }
 
@@ -178,7 +178,7 @@ impl Group {
         }
         text.push_str(&format!("{}\n", self.title));
         for line in self.lines.iter().take(MAX_LINES) {
-            let place = line.place.as_ref().map(Place::shown).unwrap_or_default();
+            let place = line.place.as_ref().map(Origin::shown).unwrap_or_default();
             let shown = format!("  {}   {place}", line.text);
             text.push_str(&format!("{}\n", shown.trim_end()));
         }
