@@ -42,38 +42,51 @@ struct Crate {
 /// The circles of every crate below `root`.
 pub(crate) fn circles(root: &Path) -> io::Result<Vec<Circle>> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("crates"))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<_>>()?;
-    folders.sort();
-    for folder in folders {
-        let name = folder
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let folder = entry?.path();
         let source = folder.join("src");
         if !source.is_dir() {
             continue;
         }
+        let mut files = Vec::new();
+        collect(&source, &mut files)?;
         let mut read = Crate::default();
-        collect(&source, &source, &mut read)?;
+        for path in files {
+            read.add(
+                path.strip_prefix(&source).unwrap_or(&path),
+                &fs::read_to_string(&path)?,
+            )
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         found.extend(read.circles(&name));
     }
+    found.sort();
     Ok(found)
 }
 
-fn collect(source: &Path, folder: &Path, read: &mut Crate) -> io::Result<()> {
+/// A sentence for each circle.
+pub(crate) fn problems(root: &Path) -> io::Result<Vec<String>> {
+    let circles = circles(root)?;
+    Ok(circles
+        .iter()
+        .map(|circle| {
+            format!(
+                "{}: {} lead to each other; `cargo xtask circles` lists the files",
+                circle.within,
+                circle.rooms.join(", ")
+            )
+        })
+        .collect())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            collect(source, &path, read)?;
+            collect(&path, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let file = syn::parse_file(&fs::read_to_string(&path)?).map_err(|error| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
-            })?;
-            let module = module_of(path.strip_prefix(source).unwrap_or(&path));
-            read.modules.insert(module.clone());
-            Reader { module, read }.visit_file(&file);
+            files.push(path);
         }
     }
     Ok(())
@@ -169,6 +182,15 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 }
 
 impl Crate {
+    /// Adds a file; `path` is relative to `src`.
+    fn add(&mut self, path: &Path, text: &str) -> syn::Result<()> {
+        let file = syn::parse_file(text)?;
+        let module = module_of(path);
+        self.modules.insert(module.clone());
+        Reader { module, read: self }.visit_file(&file);
+        Ok(())
+    }
+
     /// The module that defines what `path`, written in `module`, names; none when it is of another crate or a type's item.
     fn definition(&self, module: &Module, path: &[String], depth: usize) -> Option<Module> {
         // Re-exports lead to their definition in a few steps; a longer way is a circle of re-exports.
@@ -280,4 +302,73 @@ fn reachable<'e>(
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(files: &[(&str, &str)]) -> Vec<String> {
+        let mut read = Crate::default();
+        for (path, text) in files {
+            read.add(Path::new(path), text).unwrap();
+        }
+        let circles = read.circles("made");
+        circles
+            .iter()
+            .map(|circle| {
+                let edges = circle.edges.join(", ");
+                format!("{}: {} ({edges})", circle.within, circle.rooms.join(" "))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_module_leads_back_to_one_that_uses_it() {
+        assert_eq!(problems(&crate::root()).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn circles_are_found_through_doors_and_folders() {
+        let files = [
+            ("lib.rs", "mod a; mod b; pub use b::deep::Thing;"),
+            ("a.rs", "use crate::Thing; pub fn first() -> Thing { Thing }"),
+            ("b.rs", "pub mod deep;"),
+            (
+                "b/deep.rs",
+                "pub struct Thing; fn second() { crate::a::first(); }",
+            ),
+        ];
+        assert_eq!(shown(&files), ["made: a b (a -> b/deep, b/deep -> a)"]);
+    }
+
+    #[test]
+    fn a_module_and_its_children_are_one_room() {
+        let files = [
+            ("lib.rs", "mod a; mod other;"),
+            (
+                "a.rs",
+                "mod below; pub struct Thing; pub fn first() { below::second(&Thing); }",
+            ),
+            ("a/below.rs", "use super::Thing; pub fn second(_: &Thing) {}"),
+            (
+                "other.rs",
+                "use crate::a::{self, Thing}; fn third(_: Thing) { a::first(); }",
+            ),
+        ];
+        assert_eq!(shown(&files), [""; 0]);
+    }
+
+    #[test]
+    fn tests_do_not_count() {
+        let files = [
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", "pub fn first() { crate::b::second(); }"),
+            (
+                "b.rs",
+                "pub fn second() {} #[cfg(test)] mod tests { fn t() { crate::a::first(); } }",
+            ),
+        ];
+        assert_eq!(shown(&files), [""; 0]);
+    }
 }

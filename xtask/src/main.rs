@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Who depends on whom, file lengths, module docs, lints.
+    /// Who depends on whom, circles of modules, file lengths, module docs, lints.
     Check,
     /// Modules of a crate that use each other, and the files that do.
     Circles,
@@ -53,6 +53,7 @@ fn main() -> ExitCode {
 fn check(root: &Path) -> io::Result<ExitCode> {
     let mut problems = edges::problems(&edges::workspace(root)?);
     problems.extend(sources::problems(root)?);
+    problems.extend(circles::problems(root)?);
     for problem in &problems {
         report(io::stderr(), problem);
     }
