@@ -33,7 +33,7 @@ pub(crate) struct Kept {
 }
 
 const DIGESTS: Kept = Kept {
-    why: "rules match the text of digests as it is compiled for",
+    why: "compiled rules rely on the digest text that its default gives",
     instead: "it keeps its default",
 };
 const COMPILED: Kept = Kept {
@@ -41,16 +41,16 @@ const COMPILED: Kept = Kept {
     instead: "write `iterations` or `regex` in the entry of the engine under `engines` in shardwright.yaml",
 };
 const CREDENTIALS: Kept = Kept {
-    why: "a password would stand in the clear, here and in every plan",
+    why: "a password would be readable here and in every plan",
     instead: "set it on the proxy itself",
 };
 const MONITOR: Kept = Kept {
-    why: "the account of the monitor has a section of its own, which keeps its password a reference",
+    why: "the section `monitor` sets this account and keeps its password a reference",
     instead: "write `monitor: {user: NAME, password: {env: NAME}}`",
 };
 
 const FIREWALL: Kept = Kept {
-    why: "what users may send has a section of its own",
+    why: "the section `firewall` sets what users may send",
     instead: "write `firewall: {USER: {mode: protecting, allow: {file: PATH}}}`",
 };
 
@@ -71,17 +71,15 @@ const KEPT: [(&str, Kept); 25] = [
     (
         "mysql-set_query_lock_on_hostgroup",
         Kept {
-            why: "a session whose state ProxySQL does not track is held on its hostgroup; without that, its next \
-                  statement goes where the rules say and finds no user variable, no temporary table and no lock",
-            instead: "it keeps its default, 1",
+            why: "it keeps a session on one hostgroup when ProxySQL cannot track its state; without it, the next statement follows the rules and loses user variables, temporary tables and locks",
+            instead: "remove it: it keeps its default, 1",
         },
     ),
     (
         "mysql-enforce_autocommit_on_reads",
         Kept {
-            why: "with it, a read of a session with autocommit=0 opens its transaction on a reader, and writes follow it \
-                  there",
-            instead: "it keeps its default, false",
+            why: "with it, a read under autocommit=0 opens its transaction on a reader, and writes follow it there",
+            instead: "remove it: it keeps its default, false",
         },
     ),
     ("mysql-monitor_username", MONITOR),
@@ -89,28 +87,28 @@ const KEPT: [(&str, Kept); 25] = [
     (
         "mysql-monitor_enabled",
         Kept {
-            why: "the roles of servers in clusters follow the monitor",
-            instead: "`roles_by: external` in a cluster leaves its roles to something else",
+            why: "clusters need the monitor, which sets the roles of their servers",
+            instead: "to set roles with another tool, write `roles_by: external` in the cluster",
         },
     ),
     (
         "mysql-monitor_writer_is_also_reader",
         Kept {
-            why: "whether writers answer reads is said per cluster",
+            why: "each cluster sets whether its writer answers reads",
             instead: "write `writer_serves_reads` in the cluster",
         },
     ),
     (
         "mysql-monitor_slave_lag_when_null",
         Kept {
-            why: "a replica that has stopped must be beyond every `max_replication_lag`",
-            instead: "it follows from the limits of the servers",
+            why: "a replica with stopped replication must exceed every `max_replication_lag`",
+            instead: "remove it: its value comes from the limits of the servers",
         },
     ),
     (
         "mysql-interfaces",
         Kept {
-            why: "ports have a section of their own, which rules refer to",
+            why: "the section `listeners` sets the ports, and rules refer to it",
             instead: "write `listeners: {rw: {port: 6033}}`",
         },
     ),

@@ -112,7 +112,7 @@ fn problems_stand_in_every_file_that_has_one_and_go_with_it() {
     editor.open("topology/new.yaml", "users:\n  app: {schema: other}\n");
     insta::assert_snapshot!(editor.problems_of("topology/new.yaml"), @"
     1:8-1:14 error SW117 `schema` is defined twice (defined here again)
-    help: maps merge over files, but each value is given once: delete one of them
+    help: a value can be set only once in all files: delete one of them
     see: topology/maps.yaml 2:53-2:59 first defined here
     ");
     editor.close("topology/new.yaml");
@@ -122,7 +122,7 @@ fn problems_stand_in_every_file_that_has_one_and_go_with_it() {
     editor.notify("workspace/didChangeWatchedFiles", json!({"changes": changes}));
     insta::assert_snapshot!(editor.problems_of("topology/new.yaml"), @"
     0:0-0:8 error SW117 `clusters` is defined twice (defined here again)
-    help: maps merge over files, but each value is given once: delete one of them
+    help: a value can be set only once in all files: delete one of them
     see: topology/clusters.yaml 3:0-3:8 first defined here
     0:10-0:12 error SW113 expected a mapping of names, found a list
     ");

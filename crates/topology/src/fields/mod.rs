@@ -4,7 +4,7 @@
 //! ```text
 //! object! {
 //!     mod listener = "A port that clients connect to.";
-//!     PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
+//!     PORT: Int<u16> = int("port", "The TCP port; each listener needs a different one.", 1, 65_535).needed();
 //!     ADDRESS: Or<Text> = filled("address", "The address to bind; 0.0.0.0 where not given.").or("0.0.0.0");
 //! }
 //! let port: Option<u16> = object.get(&listener::PORT, context);

@@ -122,7 +122,7 @@ pub(crate) fn reference(definition: &str) -> Value {
 pub(crate) fn described(definition: &str, description: &str) -> Value {
     let form = match definition {
         "secret" => " A reference: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`.",
-        "scope" => " Keys must all hold, the items of a list are alternatives, and `except_…` excludes.",
+        "scope" => " All keys must match. A list matches when one of its items does. `except_…` excludes.",
         _ => "",
     };
     json!({ "description": format!("{description}{form}"), "$ref": format!("#/$defs/{definition}") })

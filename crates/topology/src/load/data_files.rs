@@ -108,7 +108,7 @@ pub(crate) fn texts<'n>(
         }
         let text = if texts.len() == MAX_FILES {
             Err(format!(
-                "a project has {MAX_FILES} {} files at most",
+                "the project has more than {MAX_FILES} {} files",
                 file_use.words().0
             ))
         } else {
@@ -132,7 +132,7 @@ fn bytes(path: &str, file_use: FileUse, read: &mut ReadData<'_>) -> Result<Strin
         format!("`{path}` is not UTF-8 at byte {at}")
     })?;
     if text.contains('\0') {
-        return Err(format!("`{path}` holds a byte that no text has"));
+        return Err(format!("`{path}` contains a NUL byte"));
     }
     Ok(text)
 }
@@ -147,13 +147,11 @@ fn check_path(path: &str, file_use: FileUse) -> Result<(), String> {
             .all(|part| !part.is_empty() && part != ".." && part != ".");
     if !inside {
         return Err(format!(
-            "`{path}` is no path below the project's directory, such as {example}"
+            "`{path}` is not a path inside the project's directory, such as {example}"
         ));
     }
     if !path.ends_with(ending) {
-        return Err(format!(
-            "`{path}` is no {called} file: {called} files end in {ending}"
-        ));
+        return Err(format!("`{path}` cannot be used: {called} files end in {ending}"));
     }
     Ok(())
 }

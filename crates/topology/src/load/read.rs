@@ -79,7 +79,7 @@ fn data_file(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = fs::canonicalize(directory).map_err(failed)?;
     let file = fs::canonicalize(root.join(path)).map_err(failed)?;
     if !file.starts_with(&root) {
-        return Err(format!("`{path}` leads out of the project's directory"));
+        return Err(format!("`{path}` is outside the project's directory"));
     }
     let mut bytes = Vec::new();
     open(&file, MAX_DATA_BYTES)
@@ -108,7 +108,7 @@ impl Reader<'_> {
         self.directories += 1;
         if depth == MAX_DEPTH || self.directories > MAX_DIRECTORIES {
             let message = format!(
-                "more than {MAX_DIRECTORIES} directories, or more than {MAX_DEPTH} inside each other, at `{path}`"
+                "more than {MAX_DIRECTORIES} directories, or directories nested more than {MAX_DEPTH} deep, at `{path}`"
             );
             return self
                 .reading
@@ -136,7 +136,7 @@ impl Reader<'_> {
                 Ok(metadata) if metadata.is_dir() => self.directory(&inner, depth + 1),
                 Ok(_) if name.ends_with(".yaml") => self.file(&inner, false),
                 Ok(_) if name.ends_with(".yml") => {
-                    let message = format!("`{inner}` is not read: files of a project end in .yaml");
+                    let message = format!("`{inner}` is not read: names of project files end in .yaml");
                     self.reading
                         .problems
                         .push(Diagnostic::warning(NO_TOPOLOGY, message));
@@ -166,7 +166,7 @@ impl Reader<'_> {
 
     fn file(&mut self, path: &str, is_project_file: bool) {
         if self.files.len() == MAX_FILES || self.bytes > MAX_PROJECT_BYTES {
-            let message = format!("a project has {MAX_FILES} files and {MAX_PROJECT_BYTES} bytes at most");
+            let message = format!("the project has more than {MAX_FILES} files or {MAX_PROJECT_BYTES} bytes");
             return self
                 .reading
                 .problems

@@ -26,7 +26,7 @@ pub struct Cluster {
     pub writer_preference: Vec<u32>,
     /// What readers fall back to.
     pub writer_serves_reads: WriterServesReads,
-    /// Hostgroup numbers that must be kept.
+    /// Hostgroup numbers that this cluster must use.
     pub hostgroups: HostgroupPins,
     /// How many servers write at once (galera, group_replication); 1 where not said.
     pub writers: u32,
@@ -61,7 +61,7 @@ pub enum ClusterKind {
     GroupReplication,
 }
 
-/// Hostgroup numbers that must be kept.
+/// Hostgroup numbers that this cluster must use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostgroupPins {
     /// The hostgroup of writers.

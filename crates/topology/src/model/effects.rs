@@ -6,7 +6,7 @@ use shardwright_vocabulary::{FirewallMode, Role, Words};
 
 use super::{ClusterId, OnUnsupported, OriginId, Scope};
 
-/// Statements whose connection is shared in another way.
+/// Statements after which connections are shared differently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolingException {
     /// The name after `pooling.exceptions.`.
@@ -53,7 +53,7 @@ pub struct Cache {
     pub on_unsupported: OnUnsupported,
 }
 
-/// Statements of which a copy is sent to a second place.
+/// Statements that are also copied to a second cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirror {
     /// The name after `mirrors.`.
@@ -85,7 +85,7 @@ pub struct Firewall {
     pub mode: FirewallMode,
     /// Statements that pass.
     pub allow: Vec<Allowed>,
-    /// Session schemas beside those that the topology gives to the user.
+    /// Session schemas in addition to those that the topology gives the user.
     pub schemas: Vec<Arc<str>>,
     /// What to do for an engine that cannot.
     pub on_unsupported: OnUnsupported,

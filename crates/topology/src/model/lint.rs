@@ -16,7 +16,7 @@ pub struct LintSettings {
     pub ignore: Vec<Arc<str>>,
     /// Whether a suppression needs a reason.
     pub require_reason: bool,
-    /// How grave findings are, by code or its beginning; the longest beginning counts.
+    /// The severity of findings, by code or its beginning; the longest beginning counts.
     pub severity: Vec<(Arc<str>, Severity)>,
     /// What differs for some files; of several that are about a file, the last counts.
     pub paths: Vec<LintPath>,
@@ -69,13 +69,13 @@ pub struct TeamRule {
     pub wanted: Vec<FieldCondition>,
     /// What those must satisfy.
     pub required: Vec<FieldCondition>,
-    /// What is said of one that does not.
+    /// The message for an object that does not.
     pub message: Arc<str>,
     /// What to do about it.
     pub help: Option<Arc<str>>,
     /// How grave it is.
     pub severity: Severity,
-    /// Items with what the rule says of them.
+    /// Example items with the expected result.
     pub tests: Vec<TeamTest>,
 }
 
@@ -184,14 +184,14 @@ pub enum TeamValue {
     Text(Arc<str>),
 }
 
-/// An item with what the rule says of it.
+/// An example item with the expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TeamTest {
     /// Its place in the list.
     pub index: u32,
     /// Its fields; those that are absent have no value.
     pub item: Vec<(Arc<str>, TeamValue)>,
-    /// Whether the rule says nothing of it.
+    /// Whether the rule accepts it.
     pub passes: bool,
 }
 

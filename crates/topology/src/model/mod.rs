@@ -54,17 +54,17 @@ pub struct Topology {
     pub clusters: Table<Cluster>,
     /// Accounts of clients.
     pub users: Table<User>,
-    /// How keys are found in statements, and where each shard is.
+    /// Where statements carry their keys, and where each shard is.
     pub shard_maps: Table<ShardMap>,
     /// Which statements may leave the writer.
     pub read_write_policies: Table<ReadWritePolicy>,
     /// Which statements are slowed, and when.
     pub throttles: Table<Throttle>,
-    /// Statements whose connection is shared in another way.
+    /// Statements after which connections are shared differently.
     pub pooling_exceptions: Table<PoolingException>,
     /// Statements whose results are kept.
     pub caches: Table<Cache>,
-    /// Statements of which a copy is sent to a second place.
+    /// Statements that are also copied to a second cluster.
     pub mirrors: Table<Mirror>,
     /// What users may send, by user.
     pub firewall: Table<Firewall>,

@@ -120,7 +120,7 @@ pub enum Managed<T> {
     Own,
 }
 
-/// What becomes of rows of a live system that are not ours.
+/// What happens to rows of a live system that are not ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unmanaged {
     /// They stay.
@@ -156,7 +156,7 @@ pub struct Target {
 pub struct Wave {
     /// Its name.
     pub name: Arc<str>,
-    /// Labels that targets must have; empty for all that are left.
+    /// Labels that targets must have; empty for all remaining targets.
     pub select: Vec<(Arc<str>, Arc<str>)>,
     /// Most targets of the wave.
     pub max: Option<u32>,

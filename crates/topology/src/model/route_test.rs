@@ -24,7 +24,7 @@ pub struct RouteTest {
 pub struct TestStep {
     /// The step's place in a script; none for a test of one statement.
     pub index: Option<u32>,
-    /// Who sends it.
+    /// The session that sends it.
     pub session: TestSession,
     /// Milliseconds since the statement before it.
     pub after_ms: u64,
@@ -93,7 +93,7 @@ pub struct Expectation {
     pub rule: Option<Arc<str>>,
     /// How long its answer is kept, in milliseconds.
     pub cache_ttl_ms: Option<u64>,
-    /// The cluster that a copy is sent to.
+    /// The cluster that gets a copy.
     pub mirror: Option<Arc<str>>,
     /// The `multiplex` of the rules.
     pub multiplex: Option<u8>,

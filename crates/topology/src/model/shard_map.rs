@@ -19,7 +19,7 @@ pub type UnknownKey = vocabulary::UnknownKey<ClusterId>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardMapId(pub u32);
 
-/// How a key is found in statements, and where each shard is.
+/// Where statements carry the key, and where each shard is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShardMap {
     /// The name after `shard_maps.`.
@@ -28,7 +28,7 @@ pub struct ShardMap {
     pub origin: OriginId,
     /// Whose statements it is about.
     pub applies_to: Scope,
-    /// The schema that clients name and shards replace.
+    /// The schema that clients write and that shards replace with their own.
     pub logical_schema: Option<Arc<str>>,
     /// The key.
     pub key: Key,
@@ -44,7 +44,7 @@ pub struct ShardMap {
     pub unqualified: Unqualified,
     /// What is stated about tables of the logical schema.
     pub tables: StatedTables,
-    /// What becomes of statements without a key.
+    /// What happens to statements without a key.
     pub missing_key: MissingKey,
     /// What becomes of statements with a key of no shard.
     pub unknown_key: UnknownKey,

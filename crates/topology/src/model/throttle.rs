@@ -17,7 +17,7 @@ pub struct Throttle {
     pub signal: Option<Signal>,
     /// How long a statement waits.
     pub delay: Delay,
-    /// Most of these statements at once on one cluster.
+    /// The maximum number of these statements at the same time on one cluster.
     pub max_concurrent: Option<u32>,
     /// Least time in a state before it changes, in milliseconds.
     pub hold_ms: u64,

@@ -14,11 +14,11 @@ pub struct User {
     pub origin: OriginId,
     /// Its password.
     pub password: Secret,
-    /// Where statements go that nothing else places.
+    /// The cluster for statements that nothing else places.
     pub cluster: ClusterId,
     /// The hostgroup of that cluster; the writer where not said.
     pub role: Role,
-    /// The schema of sessions that name none.
+    /// The schema of sessions that do not choose one.
     pub schema: Option<Arc<str>>,
     /// Most sessions of one proxy; 10000 where not said.
     pub max_connections: u32,

@@ -96,7 +96,7 @@ fn report(server: &Server, most: u64, limits: Limits, context: &mut Context<'_>)
         n => format!("{n} {what}s"),
     };
     let message = format!(
-        "{} and {} may open {most} connections to {}:{}, which takes {limit}",
+        "{} and {} may open {most} connections to {}:{}, which accepts {limit}",
         count(hostgroups, "hostgroup"),
         count(proxies, "proxy"),
         server.host,

@@ -22,85 +22,80 @@ object! {
     pub(crate) mod cluster = "Servers that hold the same data.";
     TYPE: Word<ClusterKind> = word(
         "type",
-        "How its servers relate: one server, a writer with replicas, or a group that certifies writes.",
+        "How the servers work together: one server, a writer with replicas, or a group that certifies writes.",
     )
     .needed();
     READ_ONLY_CHECK: Or<Word<ReadOnlyCheck>> = word(
         "read_only_check",
-        "Replication: which flag of a server makes it a replica.",
+        "For replication: the flag that makes a server a replica.",
     )
     .or_when(ReadOnlyCheck::ReadOnly, When::Is(&TYPE, &["replication"]));
     SERVERS: Map = map(
         holders::SERVERS,
-        "Its servers by name; each has an address to patch, protect and drain.",
+        "The servers by name; the name is part of the address that you patch, protect and drain.",
         Shaped::Definition("server"),
     )
     .needed()
     .page("At least one.")
     .defines("servers");
     HOSTGROUPS: Part = part("hostgroups", &hostgroups::FIELDS)
-        .absent("given out of `ids.hostgroups`, and remembered in the lock file");
+        .absent("taken from `ids.hostgroups` and kept in the lock file");
     WRITERS: Or<Count> = int(
         "writers",
-        "How many servers write at once (galera, group_replication); 1 where not given.",
+        "How many servers write at once (galera, group_replication); 1 by default.",
         1,
         4_294_967_295,
     )
     .or_when(1, When::Is(&TYPE, &["galera", "group_replication"]));
     WRITER_PREFERENCE: Texts = texts(
         "writer_preference",
-        "Servers, the most wanted writer first; those not named follow in the order in which they are written. Separate \
-         from `read_weight`.",
+        "Servers in order of preference as writer. Servers that are not listed follow in file order. Separate from `read_weight`.",
         "a list of servers",
     )
     .examples(r#"[["db1", "db2"]]"#)
-    .absent("the order in which they are written")
+    .absent("file order")
     .refers(refers::SERVERS);
     WRITER_SERVES_READS: Or<Word<WriterServesReads>> = word(
         "writer_serves_reads",
-        "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; where not given) or `always` \
+        "Whether the writer answers reads: `never`, `last_resort` (when no reader is left; by default) or `always` \
          (with its `read_weight`).",
     )
     .or_when(WriterServesReads::LastResort, SEVERAL);
     FAILBACK: Or<Word<Failback>> = word(
         "failback",
-        "Whether a more wanted writer that came back takes over: `manual` (only when asked; where not given) or \
-         `automatic`.",
+        "Whether a preferred writer takes over again when it is back: `manual` (only on request; by default) or `automatic`.",
     )
     .or_when(Failback::Manual, SEVERAL);
     MAX_TRANSACTIONS_BEHIND: Or<Count> = count(
         "max_transactions_behind",
-        "How many transactions a server may be behind before it is taken out (galera, group_replication); 100 for galera \
-         and no limit for group_replication where not given.",
+        "How many transactions a server may be behind; beyond that it is taken out (galera, group_replication); 100 for galera and no limit for group_replication by default.",
     )
     .or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"]))
     .examples("[10]")
     .absent("no limit for group_replication");
     ROLES_BY: Or<Word<RolesBy>> = word(
         "roles_by",
-        "Who moves servers between roles: the engine's monitor (`engine`; where not given) or something outside, such as \
-         a scheduler (`external`).",
+        "Who moves servers between roles: the engine's monitor (`engine`; by default) or another tool, such as a scheduler (`external`).",
     )
     .or_when(RolesBy::Engine, SEVERAL);
     TLS: Or<Word<Tls>> = word(
         "tls",
-        "Encryption towards its servers: `disabled` (where not given), `preferred` (where the server offers it), \
-         `required`, or `verify` (with a certificate that is checked).",
+        "Encryption to the servers: `disabled` (by default), `preferred` (if the server offers it), `required`, or `verify` (required, and the certificate is checked).",
     )
     .or(Tls::Disabled);
 }
 
 object! {
-    mod hostgroups = "Hostgroup numbers that must be kept.";
+    mod hostgroups = "Hostgroup numbers that this cluster must use.";
     WRITER: Count = id("writer", "The number of the hostgroup that holds the writers.").examples("[100]");
     READER: Count = id("reader", "The number of the hostgroup that holds the readers.").examples("[101]");
     BACKUP_WRITER: Count = id(
         "backup_writer",
-        "The number of the hostgroup of servers that could write (galera, group_replication).",
+        "The number of the hostgroup of servers that could write and do not (galera, group_replication).",
     );
     OFFLINE: Count = id(
         "offline",
-        "The number of the hostgroup of servers that are out (galera, group_replication).",
+        "The number of the hostgroup of servers that are taken out (galera, group_replication).",
     );
 }
 
@@ -248,10 +243,11 @@ fn max_transactions_behind(
         return (kind == ClusterKind::Galera).then(|| MAX_TRANSACTIONS_BEHIND.standing());
     };
     if most == 0 && kind == ClusterKind::Galera {
-        let message = "0 takes a read-only server out as soon as one transaction waits to be applied";
+        let message =
+            "with 0, a read-only server is taken out as soon as one transaction waits to be applied";
         let diagnostic = Diagnostic::error(BAD_VALUE, message)
             .at(object.span(&MAX_TRANSACTIONS_BEHIND), "")
-            .help("leave the key out for the default, 100");
+            .help("remove the key for the default, 100");
         object.push(diagnostic, context);
     }
     Some(most)
@@ -272,12 +268,12 @@ fn somebody_reads(object: &Object<'_, '_>, cluster: &Cluster, context: &mut Cont
     }
     let left = match online {
         0 => "no server is online".to_owned(),
-        1 => "its only server online is the writer".to_owned(),
-        n => format!("all its {n} servers online are writers"),
+        1 => "the only online server is the writer".to_owned(),
+        n => format!("all {n} online servers are writers"),
     };
-    let diagnostic = Diagnostic::warning(NOBODY_READS, format!("nobody answers reads: {left}"))
+    let diagnostic = Diagnostic::warning(NOBODY_READS, format!("no server answers reads: {left}"))
         .at(object.span(&WRITER_SERVES_READS), "")
-        .help("`writer_serves_reads: last_resort` lets the writer answer where nobody else can");
+        .help("with `writer_serves_reads: last_resort`, the writer answers when no other server can");
     object.push(diagnostic, context);
 }
 

@@ -14,36 +14,35 @@ use crate::tree::environment::Environment;
 use crate::tree::view::Field;
 
 object! {
-    pub(crate) mod pooling = "How backend connections are shared between sessions.";
+    pub(crate) mod pooling = "How sessions share server connections.";
     EXCEPTIONS: Map = map(
         "exceptions",
-        "Statements whose connection is shared in another way, by name.",
+        "Exceptions by name: statements after which connections are shared differently.",
         Shaped::Generated(&exception::FIELDS),
     )
         .defines("pooling.exceptions");
 }
 
 object! {
-    mod exception = "Statements whose connection is shared in another way.";
+    mod exception = "Statements after which connections are shared differently.";
     MATCH: Definition = MATCHED;
     MULTIPLEX: Word<Multiplex> = word(
         "multiplex",
-        "`never`: the connection stays with the session. `ignore_sysvar_reads`: reading `@@name` does not keep it. \
-         `default`: as the engine decides.",
+        "`never`: the connection stays with the session. `ignore_sysvar_reads`: a read of `@@name` does not keep it. `default`: the engine decides.",
     )
     .needed();
-    REASON: Text = filled("reason", "Why the engine's own choice is wrong here; required.").needed();
+    REASON: Text = filled("reason", "Why the engine's default is wrong here; required.").needed();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
 
 object! {
-    pub(crate) mod cache = "Reads whose results are kept; nothing but the time makes a result go.";
+    pub(crate) mod cache = "Reads whose results are cached. Only time removes a result from the cache.";
     MATCH: Definition = MATCHED;
-    TTL: Duration = duration("ttl", "How long a result is kept, such as 2s; at least 1ms.").needed()
+    TTL: Duration = duration("ttl", "How long a result is cached, such as 2s; at least 1ms.").needed()
         .page("At most 49d.");
     CACHE_EMPTY_RESULT: Or<Bool> = boolean(
         "cache_empty_result",
-        "Whether an empty result is kept; true where not given.",
+        "Whether an empty result is cached; true by default.",
     )
     .or(true);
     REASON: Text = reason();
@@ -51,12 +50,12 @@ object! {
 }
 
 object! {
-    pub(crate) mod mirror = "A mirror. Answers of the copy are thrown away.";
+    pub(crate) mod mirror = "A mirror. The results of the copy are discarded.";
     MATCH: Definition = MATCHED;
     TO: Part = part("to", &to::FIELDS).needed();
     PERCENT: Or<Count> = int(
         "percent",
-        "The share of statements that are copied, in percent; 100 where not given.",
+        "The share of statements that are copied, in percent; 100 by default.",
         1,
         100,
     )
@@ -70,7 +69,7 @@ object! {
     mod to = "Where the copy of each statement goes.";
     CLUSTER: Text = text("cluster", "The name of the cluster that the copy goes to.").needed()
         .refers(refers::CLUSTERS);
-    ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer where not given.").or(Role::Writer);
+    ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer by default.").or(Role::Writer);
 }
 
 const MATCHED: Declared<Definition> = defined("match", "Which statements; at least one condition.", "scope")
@@ -130,7 +129,7 @@ fn cache(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) 
     let ttl = object.get(&cache::TTL, context);
     let ttl_ms = ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
     if ttl.is_some() && ttl_ms.is_none() {
-        let message = "a result is kept for 1ms to 49d; leave the cache out to keep none";
+        let message = "a result is cached for 1ms to 49d; to cache nothing, remove the cache";
         object.error(BAD_VALUE, message, object.span(&cache::TTL), context);
     }
     let cache_empty_result = object.get(&cache::CACHE_EMPTY_RESULT, context);
@@ -190,7 +189,7 @@ fn matches(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>
         object.push(
             Diagnostic::error(MISSING_KEY, message)
                 .at(object.key_span(&MATCHED), "")
-                .help("for every statement of everyone, write `users: [\"*\"]`"),
+                .help("to match every statement of every user, write `users: [\"*\"]`"),
             context,
         );
     }

@@ -16,11 +16,10 @@ use crate::tree::environment::Environment;
 use crate::tree::view::Field;
 
 object! {
-    pub(crate) mod proxysql = "Variables of ProxySQL by name, and what is no variable.";
+    pub(crate) mod proxysql = "Variables of ProxySQL by name, and settings that are not variables.";
     REFUSER: Or<WordOr<Admin>> = word_or(
         "refuser",
-        "Who refuses executions of prepared statements, because ProxySQL 2.7 ends when a rule answers one with an \
-         error: its own admin port (`admin`), which does not tell the client why, or `shardwright refuse`, which does.",
+        "Who refuses executions of prepared statements: the admin port of ProxySQL (`admin`), which does not tell the client the reason, or `shardwright refuse`, which does. Rules cannot: ProxySQL 2.7 crashes when a rule answers an execution with an error.",
         &service::FIELDS,
     )
     .or(Admin);
@@ -31,7 +30,7 @@ object! {
     HOST: Text = filled("host", "Where ProxySQL reaches `shardwright refuse`.").needed().examples(r#"["127.0.0.1"]"#);
     PORT: Int<u16> = int(
         "port",
-        "The TCP port of the first reason; each further reason has the next.",
+        "The TCP port of the first reason; each further reason gets the next port.",
         1,
         65_535,
     )
@@ -81,7 +80,8 @@ pub(super) fn engine_settings(section: Option<Field<'_>>, context: &mut Context<
             let candidates = EngineFamily::words().into_iter();
             if let Some(diagnostic) = names::unknown("engine", name, candidates, engine.key.span, context) {
                 context.report.push(
-                    diagnostic.note("settings are for every version of an engine: `proxysql` or `bundled`"),
+                    diagnostic
+                        .note("settings are for all versions of an engine: write `proxysql` or `bundled`"),
                 );
             }
             continue;
@@ -111,10 +111,10 @@ fn variables(object: &Object<'_, '_>, family: EngineFamily, context: &mut Contex
         if family == EngineFamily::ProxySql && name == proxysql::REFUSER.name() {
             refuser = read_refuser(object, context).unwrap_or_default();
         } else if family == EngineFamily::Bundled {
-            let message = format!("the bundled engine has no variable `{name}`, nor any other");
+            let message = format!("the bundled engine has no variables: remove `{name}`");
             object.error(NO_SUCH_VARIABLE, message, field.key.span, context);
         } else if let Some(Kept { why, instead }) = kept(name) {
-            let diagnostic = Diagnostic::error(KEPT_VARIABLE, format!("`{name}` is not set here: {why}"))
+            let diagnostic = Diagnostic::error(KEPT_VARIABLE, format!("`{name}` cannot be set here: {why}"))
                 .at(field.key.span, "")
                 .help(instead);
             object.push(diagnostic, context);

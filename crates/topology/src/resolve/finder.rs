@@ -15,7 +15,7 @@ use crate::tree::view::{Field, View};
 const MAX_FINDERS: usize = 32;
 
 object! {
-    pub(crate) mod finder = "A place where keys are found.";
+    pub(crate) mod finder = "A place where the key can be.";
     COMMENT: Part = part("comment", &comment::FIELDS);
     SCHEMA: Template = template("schema", "The name of the session's schema.").examples(r#"["tenant_$(key:03)"]"#)
         .refers(refers::SCHEMAS);
@@ -26,7 +26,7 @@ object! {
 
 object! {
     mod comment = "A comment such as `/* tenant=17 */`.";
-    NAME: Text = filled("name", "The word before `=`, where not the key's name.");
+    NAME: Text = filled("name", "The word before `=`, if it is not the key's name.");
     EXACT: Text = text("exact", "The whole comment, such as `$(key:03)`.").examples(r#"["$(key:03)"]"#);
     FORMAT: Word<CommentFormat> = word("format", "How values are written; `sqlcommenter` decodes percent signs.");
 }
@@ -36,7 +36,7 @@ object! {
     NAME: Text = filled("name", "The name of the column, such as `tenant_id`.").needed().examples(r#"["tenant_id"]"#);
     IN_SHARDS: Or<Word<InShards>> = word(
         "in_shards",
-        "Whether tables of shards have the column; where `absent`, the predicate is taken out.",
+        "Whether the shards' tables have the column; with `absent`, the predicate is removed.",
     )
     .or(InShards::Present);
 }
@@ -95,7 +95,7 @@ fn finder<'a>(
     let mut given = finder::FIELDS.fields.iter().filter(|kind| item.has(**kind));
     match (given.next(), given.next()) {
         (_, Some(second)) => {
-            let message = "a finder looks in one place: write each as an item of its own";
+            let message = "a finder searches one place: write each one as a separate item";
             item.error(NOT_TOGETHER, message, item.key_span(*second), context);
             None
         }
@@ -132,7 +132,8 @@ fn comment(item: &Object<'_, '_>, key: &Key, context: &mut Context<'_>) -> Optio
         for other in others {
             if comment.has(other) {
                 let name = other.name();
-                let message = format!("`exact` is the whole comment, so `{name}` has no meaning beside it");
+                let message =
+                    format!("`{name}` has no effect beside `exact`, which describes the whole comment");
                 comment.error(NOT_TOGETHER, message, comment.key_span(other), context);
             }
         }
@@ -206,7 +207,7 @@ fn template(
 fn column(map: MapKey<'_>, item: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Finder> {
     let column = item.part(&COLUMN, context)?;
     if !map.has_logical_schema {
-        let message = "a key in a column needs a `logical_schema`: only its tables have the column";
+        let message = "a column finder needs a `logical_schema`: only its tables have the column";
         item.error(MISSING_KEY, message, item.key_span(&COLUMN), context);
     }
     column.require_all(&column::FIELDS, context);

@@ -27,10 +27,10 @@ object! {
     )
     .needed();
     ALLOW: Custom = custom("allow", allow::FIELDS.says, allow_schema)
-        .absent("needed unless `disabled`");
+        .absent("required unless `disabled`");
     SCHEMAS: Texts = texts(
         "schemas",
-        "Session schemas beside those that the topology gives to the user.",
+        "Session schemas in addition to those that the topology gives the user.",
         "a list of schemas",
     )
         .refers(refers::SCHEMAS);
@@ -38,12 +38,12 @@ object! {
 }
 
 object! {
-    pub(crate) mod allow = "Statements that pass; all others are told or refused.";
+    pub(crate) mod allow = "Statements that pass; all others are logged or refused.";
     FILE: Text = filled(
         "file",
         "A file below `allow/`: a digest such as 0x4D7DCFF87DD1A927 or an example statement in each line.",
     )
-        .page("The path is below the project's directory, such as `allow/app.txt`; `#` begins a note.");
+        .page("The path is relative to the project, such as `allow/app.txt`; `#` starts a comment.");
     DIGESTS: Texts = texts(
         "digests",
         "Digests of statements that pass, such as `0x4D7DCFF87DD1A927`.",
@@ -74,7 +74,7 @@ fn one(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) ->
     if !defined.users.contains_key(&object.name) {
         let users = defined.users.keys().map(|name| &**name);
         let diagnostic = names::unknown("user", &object.name, users, object.key, context)
-            .map(|told| told.note("an object of `firewall` has the name of the user that it is about"));
+            .map(|told| told.note("an entry of `firewall` must have the name of a user"));
         object.push(diagnostic, context);
         user_is_known = false;
     }
@@ -95,7 +95,7 @@ fn one(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) ->
     }
     if allow.len() > MAX_ALLOWED {
         let message = format!(
-            "{} statements are allowed here, {MAX_ALLOWED} are the most",
+            "{} statements are allowed here; the maximum is {MAX_ALLOWED}",
             allow.len()
         );
         object.error(BAD_VALUE, message, object.key_span(&ALLOW), context);

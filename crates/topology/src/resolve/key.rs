@@ -11,27 +11,27 @@ use crate::model::{HashFunction, Key, KeyKind, KeyRange, MAX_MODULO, Placement};
 use crate::tree::context::Context;
 
 object! {
-    pub(crate) mod key = "What shards are found by.";
+    pub(crate) mod key = "The key by which statements are placed on shards.";
     NAME: Text = filled("name", "The name of the key, which is the word before `=` in comments.")
         .needed()
         .examples(r#"["tenant"]"#)
-        .page("Errors call it so.");
+        .page("Error messages use it.");
     TYPE: Word<KeyKind> = word("type", "How values compare: exactly, or as integers (017 is 17).").needed()
         .page("Integers have 64 bits; text is UTF-8.");
     DOMAIN: Custom = custom(
         "domain",
-        "All values that exist, such as `1..200`; keys without a shard are errors then.",
+        "All values that exist, such as `1..200`; each of them must then have a shard.",
         ranges,
     )
     .examples(r#"["1..200"]"#)
     .page("Integers only.");
-    MODULO: Count = int("modulo", "The divisor of which shards take remainders.", 1, MAX_MODULO).examples("[100]")
-        .page("Shards have `remainders` of the key instead of `keys`. The remainder of a negative key is not negative.");
+    MODULO: Count = int("modulo", "The divisor. Each shard takes some of the remainders.", 1, MAX_MODULO).examples("[100]")
+        .page("Shards then have `remainders` instead of `keys`. The remainder of a negative key is not negative.");
     HASH: Word<HashFunction> = word(
         "hash",
-        "The hash of the key that is divided: XXH64 with seed 0 over the canonical text.",
+        "The hash of the key that is divided by `modulo`: XXH64 with seed 0 over the canonical text.",
     )
-        .page("The text is UTF-8, of integers the decimal.");
+        .page("The text is UTF-8; an integer is written in decimal.");
 }
 
 fn ranges(says: &str) -> Value {
@@ -61,7 +61,7 @@ pub(super) fn key(part: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ke
             return None;
         }
         (Some(_), None) if !part.has(&MODULO) => {
-            let message = "missing key `modulo`: a hash is divided among shards";
+            let message = "missing key `modulo`: it divides the hash among the shards";
             part.error(MISSING_KEY, message, part.key_span(&HASH), context);
             return None;
         }
@@ -70,7 +70,7 @@ pub(super) fn key(part: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ke
     };
     let domain = domain(part, kind, context);
     if placement != Placement::Value && part.has(&DOMAIN) {
-        let message = "`domain` is for keys that are placed by value; all remainders are known anyway";
+        let message = "`domain` has no effect with `modulo`: all remainders are known";
         part.error(NOT_TOGETHER, message, part.key_span(&DOMAIN), context);
     }
     Some(Key {
@@ -86,7 +86,7 @@ fn domain(part: &Object<'_, '_>, kind: KeyKind, context: &mut Context<'_>) -> Ve
         return Vec::new();
     };
     if kind == KeyKind::Text {
-        let message = "a domain is a range, which needs a key of type integer";
+        let message = "`domain` is a range of integers: it needs a key of type integer";
         part.error(NOT_TOGETHER, message, field.key.span, context);
         return Vec::new();
     }

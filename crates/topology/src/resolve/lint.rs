@@ -28,7 +28,7 @@ object! {
     pub(crate) mod lint = "Which findings of the linter count, and the team's own rules.";
     SELECT: Texts = texts(
         "select",
-        "Codes that count, or beginnings of codes such as `SW2`; all where not given.",
+        "Codes that count, or beginnings of codes such as `SW2`; all by default.",
         "a list of codes",
     )
     .examples(r#"[["SW2", "SW301"]]"#)
@@ -38,14 +38,14 @@ object! {
         .page("It wins over `select`.");
     REQUIRE_REASON: Or<Bool> = boolean(
         "require_reason",
-        "Whether a suppression needs a reason; true where not given.",
+        "Whether a suppression needs a reason; true by default.",
     )
     .or(LintSettings::REQUIRE_REASON);
     SEVERITY: Map = by_code()
         .absent("as they are");
     PATHS: List = list(
         "paths",
-        "What differs for some files; the last that fits counts.",
+        "Other settings for some files; the last match counts.",
         "a list of paths",
         Shaped::Object(&path::FIELDS),
     );
@@ -58,7 +58,7 @@ object! {
 }
 
 object! {
-    mod path = "What differs for the files of a path.";
+    mod path = "Other settings for the files of a path.";
     PATH: Text = filled("path", "Paths below the project's directory; `*` stands for any characters.").needed();
     SELECT: Texts = texts("select", "Codes that count here, in place of the project's.", "a list of codes");
     IGNORE: Texts = texts("ignore", "Codes that do not count here, beside the project's.", "a list of codes");
@@ -66,42 +66,42 @@ object! {
 }
 
 object! {
-    mod rule = "A rule about things of a compiled configuration.";
-    FOR: Word<TeamItems> = word("for", "What the rule is about, one by one.").needed();
-    WHERE: Custom = custom("where", "Which of them: all that satisfy these conditions.", condition_schema);
-    REQUIRE: Custom = custom("require", "Conditions that those must satisfy, every one.", condition_schema).needed();
-    MESSAGE: Text = filled("message", "What is said of one that does not.").needed();
+    mod rule = "A rule about objects of a compiled configuration.";
+    FOR: Word<TeamItems> = word("for", "The objects that the rule checks.").needed();
+    WHERE: Custom = custom("where", "Limits the rule to objects that satisfy all these conditions.", condition_schema);
+    REQUIRE: Custom = custom("require", "Conditions that each of these objects must satisfy.", condition_schema).needed();
+    MESSAGE: Text = filled("message", "The message for an object that does not.").needed();
     HELP: Text = filled("help", "What to do about it.");
-    SEVERITY: Word<Severity> = word("severity", "How grave it is; a warning when absent.");
+    SEVERITY: Word<Severity> = word("severity", "The severity; a warning when absent.");
     TESTS: List = list(
         "tests",
-        "Items with what the rule says of them.",
+        "Example items with the expected result.",
         "a list of tests",
         Shaped::Object(&test::FIELDS),
     );
 }
 
 object! {
-    mod field_test = "Tests that must all hold of the field.";
+    mod field_test = "Tests that the field must all pass.";
     IS: Custom = custom("is", "The field is one of these values.", values_schema);
     NOT: Custom = custom("not", "The field is none of these values.", values_schema);
-    LIKE: Texts = text_or_list("like", "Globs, one of which the text must fit.");
-    AT_LEAST: Whole = whole("at_least", "The least number that it may be.");
-    AT_MOST: Whole = whole("at_most", "The greatest number that it may be.");
+    LIKE: Texts = text_or_list("like", "Globs; the text must match one of them.");
+    AT_LEAST: Whole = whole("at_least", "The smallest number that is allowed.");
+    AT_MOST: Whole = whole("at_most", "The greatest number that is allowed.");
     PRESENT: Bool = boolean("present", "Whether the field must have a value.");
 }
 
 object! {
-    mod test = "An item with what the rule says of it.";
+    mod test = "An example item with the expected result.";
     ITEM: Custom = custom("item", "Fields of the item; those that are absent have no value.", item_schema).needed();
-    PASSES: Bool = boolean("passes", "Whether the rule says nothing of it.").needed();
+    PASSES: Bool = boolean("passes", "Whether the rule accepts it.").needed();
 }
 
 /// The severity of one code, whatever the code is.
-static SEVERITY_OF_CODE: Declared<Word<Severity>> = word("*", "How grave these findings are.");
+static SEVERITY_OF_CODE: Declared<Word<Severity>> = word("*", "The severity of these findings.");
 
 const fn by_code() -> Declared<Map> {
-    let says = "How grave findings are, by code or its beginning; the longest beginning counts.";
+    let says = "The severity of findings, by code or its beginning; the longest beginning counts.";
     map("severity", says, Shaped::Custom(|| SEVERITY_OF_CODE.schema()))
 }
 
@@ -109,14 +109,14 @@ fn condition_schema(says: &str) -> Value {
     json!({
         "description": says,
         "type": "object",
-        EXPECTS: "fields with values, lists of values, or {not: VALUE} and its kin",
+        EXPECTS: "fields with values, lists of values, or tests such as {not: VALUE}",
         "additionalProperties": {
             "description": "A value, a list of values, or tests.",
             "if": { "type": "object" },
             "then": field_test::FIELDS.schema(),
             "else": {
                 "type": ["string", "integer", "boolean", "array"],
-                EXPECTS: "a value, a list of values, or {not: VALUE} and its kin",
+                EXPECTS: "a value, a list of values, or tests such as {not: VALUE}",
                 "items": value_schema(),
             },
         },
@@ -178,7 +178,9 @@ fn codes(object: &Object<'_, '_>, field: &Declared<Texts>, context: &mut Context
         if is_code(&text) {
             codes.push(text);
         } else {
-            let message = format!("`{text}` begins no code: codes are written like SW2 or SW201");
+            let message = format!(
+                "no code begins with `{text}`: write a code such as SW201, or its beginning, such as SW2"
+            );
             object.error(BAD_VALUE, message, span, context);
         }
     }
@@ -202,7 +204,9 @@ fn severities(
     for field in part.view.fields() {
         let code = &field.key.text;
         if !is_code(code) {
-            let message = format!("`{code}` begins no code: codes are written like SW2 or SW201");
+            let message = format!(
+                "no code begins with `{code}`: write a code such as SW201, or its beginning, such as SW2"
+            );
             part.error(BAD_VALUE, message, field.key.span, context);
         } else if let Some(severity) = SEVERITY_OF_CODE.kind.read(&field, &part, context) {
             severities.push((context.intern(code), severity));
@@ -243,7 +247,7 @@ fn rule(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<TeamRule> 
     if required.is_empty() && object.has(&rule::REQUIRE) {
         object.error(
             MISSING_KEY,
-            "`require` says nothing",
+            "`require` has no condition",
             object.key_span(&rule::REQUIRE),
             context,
         );

@@ -15,10 +15,10 @@ use crate::tree::view::Field;
 
 object! {
     pub(crate) mod listener = "A port that clients connect to.";
-    PORT: Int<u16> = int("port", "TCP port; each listener has one of its own.", 1, 65_535).needed();
+    PORT: Int<u16> = int("port", "The TCP port; each listener needs a different one.", 1, 65_535).needed();
     ADDRESS: Or<Text> = filled(
         "address",
-        "The address to bind; 0.0.0.0, which is all of IPv4, where not given.",
+        "The address to bind; 0.0.0.0, which is all of IPv4, by default.",
     )
     .or("0.0.0.0")
     .page("An IP address.");
@@ -54,7 +54,7 @@ fn listener(
     if address.parse::<IpAddr>().is_err() {
         let diagnostic = Diagnostic::error(BAD_VALUE, format!("expected an IP address, found `{address}`"))
             .at(object.span(&listener::ADDRESS), "")
-            .help("the port stands in `port`");
+            .help("write the port under `port`");
         object.push(diagnostic, context);
     }
     let port = port?;

@@ -61,7 +61,7 @@ object! {
         .defines("users");
     SHARD_MAPS: Map = map(
         "shard_maps",
-        "How keys are found in statements, and where each shard is.",
+        "Where statements carry their keys, and where each shard is.",
         Shaped::Generated(&shard_map::shard_map::FIELDS),
     )
         .defines("shard_maps");
@@ -86,13 +86,13 @@ object! {
     POOLING: Part = part("pooling", &effects::pooling::FIELDS);
     CACHES: Map = map(
         "caches",
-        "Statements whose results are kept for a while.",
+        "Reads whose results are cached for some time.",
         Shaped::Generated(&effects::cache::FIELDS),
     )
         .defines("caches");
     MIRRORS: Map = map(
         "mirrors",
-        "Statements of which a copy is sent to a second place.",
+        "Statements that are also copied to a second cluster.",
         Shaped::Generated(&effects::mirror::FIELDS),
     )
         .defines("mirrors");

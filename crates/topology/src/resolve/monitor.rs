@@ -12,7 +12,7 @@ use crate::tree::view::Field;
 
 object! {
     pub(crate) mod account =
-        "The account with which engines watch servers. It needs no more than to log in, and to read replication status.";
+        "The account that engines use to monitor servers. It only needs to log in and to read replication status.";
     USER: Text = filled("user", "Its name on the servers.").needed();
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md), without `previous`.");
@@ -38,7 +38,7 @@ pub(super) fn monitor(section: Option<Field<'_>>, context: &mut Context<'_>) -> 
         .as_ref()
         .is_some_and(|password| password.previous.is_some())
     {
-        let message = "the monitor logs in with one password: `previous` is for accounts of clients";
+        let message = "the monitor has only one password: `previous` is for accounts of clients";
         object.error(NOT_TOGETHER, message, object.span(&account::PASSWORD), context);
     }
     Some(Monitor {

@@ -19,45 +19,44 @@ use crate::tree::view::Field;
 object! {
     pub(crate) mod shard_move = "A shard that moves.";
     FROM: Text = text("from", "The cluster that holds it now.").needed()
-        .page("The map has to say the same.")
+        .page("The map must name the same cluster.")
         .refers(refers::CLUSTERS);
     TO: Text = text("to", "The cluster that will hold it.").needed()
-        .page("It is another one.")
+        .page("Not the same as `from`.")
         .refers(refers::CLUSTERS);
     MAX_FENCE: Or<Duration> = duration(
         "max_fence",
-        "How long writes of its keys may be fenced before the move is given up; 10s where not given.",
+        "How long writes to its keys may be blocked (fenced) before the move is aborted; 10s by default.",
     )
     .or(10_000);
     OPEN_TRANSACTIONS: Part = part("open_transactions", &open_transactions::FIELDS).or_defaults();
     READY: Part = part("ready", &ready::FIELDS).needed();
-    REASON: Text = text("reason", "Why, such as a change number.");
+    REASON: Text = text("reason", "The reason, such as a change number.");
 }
 
 object! {
-    mod open_transactions = "What becomes of transactions that are open when the fence goes up.";
+    mod open_transactions = "What happens to transactions that are open when the fence begins.";
     WAIT: Or<Duration> = duration(
         "wait",
-        "How long they may go on; 5s where not given. Less than `max_fence`.",
+        "How long they may continue; 5s by default. Less than `max_fence`.",
     )
     .or(5_000);
     THEN: Or<Word<OpenTransactions>> = word(
         "then",
-        "What happens to those that are still open: the move is given up (`abort`; where not given), or they are \
-         ended (`kill`).",
+        "What happens after that: the move is aborted (`abort`; by default), or the open transactions are killed (`kill`).",
     )
     .or(OpenTransactions::Abort);
 }
 
 object! {
-    mod ready = "What says that the copy is complete.";
+    mod ready = "The check that the copy is complete.";
     COMMAND: Texts = texts(
         "command",
-        "A program with its arguments, which exits with 0 when it is; no shell is involved.",
+        "A program with its arguments. It exits with 0 when the copy is complete. No shell is involved.",
         "a list of texts",
     )
     .needed();
-    TIMEOUT: Or<Duration> = duration("timeout", "How long it may take; 60s where not given.").or(60_000);
+    TIMEOUT: Or<Duration> = duration("timeout", "How long it may take; 60s by default.").or(60_000);
 }
 
 pub(super) fn moves(
@@ -172,21 +171,18 @@ fn check_clusters(
         object.push(diagnostic, context);
     };
     if from == to {
-        return refuse(&TO, format!("`{}` is on {} already", object.name, name(to)), "");
+        return refuse(&TO, format!("`{}` is already on {}", object.name, name(to)), "");
     }
     match shard.cluster {
         None => refuse(
             &FROM,
-            format!(
-                "`{}` has a schema and no cluster: it is where its users are",
-                object.name
-            ),
+            format!("`{}` cannot move: it has a schema and no cluster", object.name),
             "",
         ),
         Some(now) if now == to => refuse(
             &TO,
-            format!("`{}` is on {} already", object.name, name(to)),
-            "the map still names the old cluster while a shard moves; remove a move that has been made",
+            format!("`{}` is already on {}", object.name, name(to)),
+            "while a shard moves, the map names the old cluster; remove a move that is complete",
         ),
         Some(now) if now != from => refuse(
             &FROM,
@@ -204,7 +200,7 @@ fn times(object: &Object<'_, '_>, context: &mut Context<'_>) -> (u64, u64, OpenT
     let then = within(open.as_ref(), &open_transactions::THEN, context);
     if wait_ms >= max_fence_ms {
         let message = format!(
-            "transactions may be waited for {wait_ms} ms, but the move is given up after {max_fence_ms} ms"
+            "the wait for open transactions ({wait_ms} ms) must be shorter than `max_fence` ({max_fence_ms} ms)"
         );
         let span = match &open {
             Some(open) if open.has(&WAIT) => open.span(&WAIT),
@@ -226,13 +222,13 @@ fn ready(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Vec<Arc<str>>, 
     };
     let command = part.list(&ready::COMMAND, context);
     if command.first().is_none_or(|program| program.is_empty()) {
-        let message = "`ready` needs a command: nothing else says that the copy is complete";
+        let message = "`ready` needs a command that checks whether the copy is complete";
         part.error(MISSING_KEY, message, part.span(&ready::COMMAND), context);
     }
     if timeout == 0 {
         part.error(
             BAD_VALUE,
-            "the command needs some time",
+            "the timeout must be more than 0",
             part.span(&ready::TIMEOUT),
             context,
         );

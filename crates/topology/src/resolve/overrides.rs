@@ -20,7 +20,7 @@ object! {
         .refers(refers::CLUSTERS);
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.")
         .refers(refers::SCHEMAS);
-    REASON: Text = filled("reason", "Why it is there, such as the number of a change.").needed();
+    REASON: Text = filled("reason", "The reason, such as a change number.").needed();
 }
 
 struct Override {

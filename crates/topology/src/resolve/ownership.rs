@@ -25,7 +25,7 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
             continue;
         }
         let message = format!(
-            "`manage.clusters` leaves {} to others, and its {} hostgroup{} not written",
+            "`manage.clusters` leaves {} to others, but its {} hostgroup{} not given",
             cluster.name,
             missing.join(", "),
             if missing.len() == 1 { " is" } else { "s are" }
@@ -34,7 +34,7 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
         let diagnostic = Diagnostic::error(OF_OTHERS, message)
             .at(context.origins.span(cluster.origin), "")
             .help(format!(
-                "write the numbers that the proxy has: `hostgroups: {{{}}}`, or add {} to `manage.clusters`",
+                "write the numbers that the proxy uses: `hostgroups: {{{}}}`, or add {} to `manage.clusters`",
                 pins.join(", "),
                 cluster.name
             ));

@@ -106,7 +106,7 @@ fn check_overlaps(claims: &[Claim], shards: &[Shard], context: &mut Context<'_>)
 /// Says how many overlaps were not reported one by one.
 fn report_more_overlaps(found: usize, shard: Option<u32>, shards: &[Shard], context: &mut Context<'_>) {
     if let (Some(more), Some(shard)) = (found.checked_sub(MAX_REPORTED).filter(|more| *more > 0), shard) {
-        let message = format!("{more} more keys or ranges are those of a shard before them");
+        let message = format!("{more} more keys or ranges also belong to an earlier shard");
         let here = keys_span(&shards[shard as usize], context);
         let diagnostic = Diagnostic::error(KEY_OVERLAP, message).at(here, "");
         context.report.push_at_cell(diagnostic);

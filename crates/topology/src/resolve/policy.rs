@@ -19,13 +19,13 @@ use crate::tree::context::Context;
 use crate::tree::view::{Field, View};
 
 object! {
-    pub(crate) mod policy = "Which statements may leave the writer: only what is provably a read ever does.";
+    pub(crate) mod policy = "Which statements may leave the writer. Only provable reads ever do.";
     APPLIES_TO: Definition = applies_to();
     READS: Part = part("reads", &reads::FIELDS).needed();
     WRITER_HINT: Part = part("writer_hint", &writer_hint::FIELDS);
     AFTER_WRITE: Or<Duration> = duration(
         "after_write",
-        "For how long a session reads its own writes from the writer.",
+        "How long a session reads from the writer after it has written.",
     )
     .or(0);
     CONSISTENCY: Or<Word<Consistency>> = word(
@@ -35,7 +35,7 @@ object! {
     .or(Consistency::Eventual);
     ALLOW_ON_READERS: WordList<ReadClass> = words(
         "allow_on_readers",
-        "Classes of statements that count as reads although they are not provably so; needs a reason.",
+        "Classes of statements that may go to readers although they are not provable reads; needs a reason.",
         "a list of classes",
     );
     REASON: Text = reason();
@@ -44,9 +44,9 @@ object! {
 
 object! {
     mod reads = "Which reads go to readers: one of `all`, `only`, `except`.";
-    ALL: Custom = custom("all", "Every statement that is provably a read.", is_true);
-    ONLY: List = list("only", "Reads that any of these match.", "a list of matches", Shaped::Definition("scope"));
-    EXCEPT: List = list("except", "Reads that none of these match.", "a list of matches", Shaped::Definition("scope"));
+    ALL: Custom = custom("all", "Every statement that is a provable read.", is_true);
+    ONLY: List = list("only", "Reads that match one of these.", "a list of matches", Shaped::Definition("scope"));
+    EXCEPT: List = list("except", "Reads that match none of these.", "a list of matches", Shaped::Definition("scope"));
 }
 
 object! {
@@ -56,7 +56,7 @@ object! {
 
 object! {
     mod comment = "A comment such as `/* primary */`.";
-    NAME: Text = filled("name", "The word in the comment; a bare word means word=1.").needed()
+    NAME: Text = filled("name", "The word in the comment. The word alone means word=1.").needed()
         .page("`/* primary */` is `/* primary=1 */`.");
 }
 
@@ -68,7 +68,7 @@ fn is_true(says: &str) -> Value {
 pub(super) const fn applies_to() -> Declared<Definition> {
     defined(
         "applies_to",
-        "Whose statements it is about; all where not given.",
+        "Which statements it is for; all by default.",
         "scope",
     )
     .page("See [match](match.md).")
@@ -76,12 +76,11 @@ pub(super) const fn applies_to() -> Declared<Definition> {
 }
 
 pub(super) const fn reason() -> Declared<Text> {
-    filled("reason", "Why it is so, such as the number of a change.")
+    filled("reason", "The reason, such as a change number.")
 }
 
 pub(super) const fn on_unsupported() -> Declared<Or<Word<OnUnsupported>>> {
-    let says =
-        "What to do for a listed engine that cannot do this: an error, the nearest thing it can, or nothing.";
+    let says = "What happens for a listed engine that cannot do this: an error, the nearest thing that it can do, or nothing.";
     word("on_unsupported", says).or(OnUnsupported::Error)
 }
 

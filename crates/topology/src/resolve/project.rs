@@ -27,12 +27,12 @@ object! {
     VERSION: Custom = version().needed();
     PROJECT: Text = filled(
         "project",
-        "The name of the project. A target remembers it, and another project's plan is refused.",
+        "The name of the project. A target stores it and refuses plans of other projects.",
     )
         .page("See [Owners](#owners).");
     ENGINES: List = list(
         "engines",
-        "Engines that must be served rightly; every problem names those that cannot.",
+        "Engines that the project must work on; a problem names the engines that it is about.",
         "a list of engines",
         Shaped::Custom(engines::engine_schema),
     )
@@ -46,7 +46,7 @@ object! {
         .absent("everything");
     UNMANAGED: Or<Word<Unmanaged>> = word(
         "unmanaged",
-        "What becomes of rows of a live system that are not ours.",
+        "What happens to rows of a live system that are not ours.",
     )
     .or(Unmanaged::Keep);
     TARGETS: Map = map(
@@ -63,7 +63,7 @@ object! {
     );
     GATES: Map = map(
         "gates",
-        "Measures that may not exceed a limit between waves.",
+        "Measurements with the limits that they may not exceed between waves.",
         Shaped::Custom(rollout::gate_schema),
     );
     STATE: Part = part("state", &state::FIELDS).or_defaults();
@@ -80,20 +80,19 @@ object! {
 }
 
 object! {
-    mod ids = "Numbers that may be used, such as 1000-2999.";
+    mod ids = "Ranges of numbers to use, such as 1000-2999.";
     HOSTGROUPS: Or<IdRange> = id_range("hostgroups", "Numbers that hostgroups may have, both ends included.")
         .or(Ids::of(&IdRanges::DEFAULT.hostgroups))
-        .page("They go to clusters that pin none.");
+        .page("Clusters without `hostgroups` get them.");
     RULES: Or<IdRange> = id_range("rules", "Numbers that query rules may have, both ends included.")
         .or(Ids::of(&IdRanges::DEFAULT.rules));
     FLAGS: Or<IdRange> = id_range("flags", "Numbers that flags may have, both ends included.")
         .or(Ids::of(&IdRanges::DEFAULT.flags))
-        .page("Flags join chains of rules.");
+        .page("Flags connect chains of rules.");
 }
 
 object! {
-    mod manage = "What of a live system is ours; everything where not given. A part that is left out is what the project \
-                  itself writes.";
+    mod manage = "Which rows of a live system are ours; everything by default. For a key that is left out, ours is what the project itself writes.";
     QUERY_RULES: IdRange = id_range("query_rules", "Numbers of the query rules that are ours, both ends included.");
     USERS: Custom = custom("users", "Names of users that are ours, globs allowed; or `all`.", all_or_names)
         .refers(refers::USERS);
@@ -106,16 +105,16 @@ object! {
     DIR: Or<Text> = filled("dir", "A directory for the state, relative to the project.").or(StateSettings::DIR);
     MYSQL: Text = text("mysql", "A MySQL database for the state, by its address.")
         .page("Not supported yet.");
-    ETCD: Text = text("etcd", "A cluster of etcd for the state, by its address.")
+    ETCD: Text = text("etcd", "An etcd cluster for the state, by its address.")
         .page("Not supported yet.");
 }
 
 object! {
-    mod safety = "What an apply may not exceed without approval.";
+    mod safety = "Limits that an apply may not exceed without approval.";
     DELETES: Part = part("deletes", &deletes::FIELDS);
     TRAFFIC_MOVED: Custom = custom(
         "traffic_moved",
-        "Largest share of traffic that one apply moves, such as 2%.",
+        "The largest share of traffic that one apply may move, such as 2%.",
         percentage,
     )
     .examples(r#"["2%"]"#)
@@ -124,11 +123,11 @@ object! {
         .examples(r#"[["users.*", "clusters.pay"]]"#)
         .page("`*` stands for any text.")
         .refers(refers::ADDRESS);
-    PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan may be applied.")
+    PLAN_EXPIRY: Duration = duration("plan_expiry", "How long a saved plan can be applied.")
         .absent("`6h`");
     UNREACHABLE: Or<Word<Unreachable>> = word(
         "unreachable",
-        "What happens when a target cannot be reached: the apply fails, or leaves it out.",
+        "What happens when a target cannot be reached: the apply fails, or skips it.",
     )
     .or(Unreachable::Fail);
 }
@@ -237,7 +236,7 @@ fn manage(object: &Object<'_, '_>, ids: &IdRanges, context: &mut Context<'_>) ->
         && !(ours.contains(ids.rules.start()) && ours.contains(ids.rules.end()))
     {
         let message = format!(
-            "rules get numbers of {}-{}, and `manage.query_rules` leaves some of those to others",
+            "rules get numbers from {}-{}, but `manage.query_rules` leaves some of those to others",
             ids.rules.start(),
             ids.rules.end()
         );

@@ -19,7 +19,7 @@ use crate::units;
 
 object! {
     pub(crate) mod block = "Rules in written order.";
-    AT: Or<WordOr<BlockPlace>> = word_or("at", "Where the block stands; before_all where not given.", &anchor::FIELDS)
+    AT: Or<WordOr<BlockPlace>> = word_or("at", "The position of the block; before_all by default.", &anchor::FIELDS)
         .or(BlockPlace::BeforeAll);
     RULES: List = list(
         holders::RULES,
@@ -31,24 +31,24 @@ object! {
 }
 
 object! {
-    mod anchor = "The object that the block stands beside.";
-    BEFORE: Text = filled("before", "In front of the rules of the object at this address.")
+    mod anchor = "The object before or after which the block is placed.";
+    BEFORE: Text = filled("before", "Before the rules of the object at this address.")
         .refers(refers::RULES);
-    AFTER: Text = filled("after", "Behind the rules of the object at this address.")
+    AFTER: Text = filled("after", "After the rules of the object at this address.")
         .refers(refers::RULES);
 }
 
 object! {
-    pub(crate) mod rule = "A rule; columns that are not given keep the engine's default, but `active` is 1.";
-    RULE_ID: Count = int("rule_id", "A number that must be kept.", 1, 2_147_483_647)
-        .page("Greater than that of the rule before it.");
-    ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 where not given.").or(true);
+    pub(crate) mod rule = "A rule. Columns that are not given have the engine's default; `active` is 1.";
+    RULE_ID: Count = int("rule_id", "The number of the rule, if it must have a certain one.", 1, 2_147_483_647)
+        .page("It must be greater than that of the rule before it.");
+    ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 by default.").or(true);
     USERNAME: Column = column("username", "The user that the session logged in as.")
         .page("Exact.")
         .refers(refers::USERS);
     SCHEMANAME: Column = column("schemaname", "The schema that the session is in.")
         .page("Exact.");
-    FLAG_IN: Or<Count> = id("flagIN", "The flag of the chain that the rule is part of; 0 where not given.").or(0);
+    FLAG_IN: Or<Count> = id("flagIN", "The flag of the chain that the rule is part of; 0 by default.").or(0);
     CLIENT_ADDR: Column = column("client_addr", "The client's address, or a prefix that ends with `%`.")
         .examples(r#"["10.0.%"]"#);
     PROXY_ADDR: Column = column("proxy_addr", "The address that the client connected to.");
@@ -56,57 +56,57 @@ object! {
     DIGEST: Column = column("digest", "The digest hash, such as \"0x4D7DCFF87DD1A927\".");
     MATCH_DIGEST: Column = column("match_digest", "A regular expression over the digest text.").examples(r#"["^DROP "]"#);
     MATCH_PATTERN: Column = column("match_pattern", "A regular expression over the statement.");
-    NEGATE_MATCH_PATTERN: Or<Bit> = bit("negate_match_pattern", "Whether both expressions must fail instead.")
+    NEGATE_MATCH_PATTERN: Or<Bit> = bit("negate_match_pattern", "Whether both expressions are negated: neither may match.")
         .or(false);
     RE_MODIFIERS: Or<Word<Modifiers>> = word(
         "re_modifiers",
-        "How the expressions match; CASELESS where not given.",
+        "How the expressions match; CASELESS by default.",
     )
     .or(Modifiers { caseless: true, global: false });
-    FLAG_OUT: Column = column("flagOUT", "The flag that evaluation goes on with.");
+    FLAG_OUT: Column = column("flagOUT", "The flag of the chain in which evaluation continues.");
     REPLACE_PATTERN: Column = column("replace_pattern", "What replaces the match of `match_pattern`.");
     DESTINATION_HOSTGROUP: Column = column(
         "destination_hostgroup",
         "A hostgroup by number; `cluster` and `role` name one.",
     );
     CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
-        .page("It takes the place of `destination_hostgroup`.")
+        .page("It replaces `destination_hostgroup`.")
         .refers(refers::CLUSTERS);
-    ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer where not given.")
+    ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer by default.")
         .or_when(Role::Writer, When::Has(&CLUSTER));
     CACHE_TTL: Column = column(
         "cache_ttl",
         "How long the result stays in the query cache, in milliseconds.",
     );
     CACHE_EMPTY_RESULT: Column = column("cache_empty_result", "Whether empty results are cached.");
-    CACHE_TIMEOUT: Column = column("cache_timeout", "A column that the engine keeps and does not use.")
+    CACHE_TIMEOUT: Column = column("cache_timeout", "A column that the engine stores and does not use.")
         .page("A note says so.");
-    RECONNECT: Column = column("reconnect", "A column that the engine keeps and does not use.")
+    RECONNECT: Column = column("reconnect", "A column that the engine stores and does not use.")
         .page("A note says so.");
-    TIMEOUT: Column = column("timeout", "Time after which the statement is ended, in milliseconds.");
+    TIMEOUT: Column = column("timeout", "Time after which the statement is killed, in milliseconds.");
     RETRIES: Column = column("retries", "How often it is tried again.");
     DELAY: Column = column("delay", "Time that the statement waits before it is sent, in milliseconds.");
     NEXT_QUERY_FLAG_IN: Column = column(
         "next_query_flagIN",
-        "The flag that the session's later statements begin with.",
+        "The flag at which the session's later statements start.",
     );
-    MIRROR_FLAG_OUT: Column = column("mirror_flagOUT", "The flag that the mirrored statement begins with.");
+    MIRROR_FLAG_OUT: Column = column("mirror_flagOUT", "The flag at which the mirrored statement starts.");
     MIRROR_HOSTGROUP: Column = column("mirror_hostgroup", "The hostgroup that the mirrored statement goes to.");
-    ERROR_MSG: Column = column("error_msg", "Refuses it with this text.")
+    ERROR_MSG: Column = column("error_msg", "Refuses the statement with this text.")
         .examples(r#"["DROP goes through change management"]"#);
-    OK_MSG: Column = column("OK_msg", "Answers OK with this text.");
-    STICKY_CONN: Column = column("sticky_conn", "A column that the engine keeps and does not use.")
+    OK_MSG: Column = column("OK_msg", "Answers the statement with OK and this text.");
+    STICKY_CONN: Column = column("sticky_conn", "A column that the engine stores and does not use.")
         .page("A note says so.");
-    MULTIPLEX: Column = column("multiplex", "0 off, 1 on, 2 not switched off by this statement.")
+    MULTIPLEX: Column = column("multiplex", "0: off, 1: on, 2: this statement does not switch it off.")
         .page("See [pooling](pooling.md).");
     GTID_FROM_HOSTGROUP: Column = column(
         "gtid_from_hostgroup",
-        "The hostgroup whose last GTID of the session must have arrived.",
+        "The server must have the session's last GTID from this hostgroup.",
     );
     LOG: Column = column("log", "Whether it is written to the event log.");
-    APPLY: Or<Bit> = bit("apply", "Whether evaluation ends here; 0 where not given.").or(false);
-    ATTRIBUTES: Column = column("attributes", "JSON: `{\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}` draws a flag.");
-    COMMENT: Column = column("comment", "Free text, which the engine keeps beside the rule.");
+    APPLY: Or<Bit> = bit("apply", "Whether evaluation ends here; 0 by default.").or(false);
+    ATTRIBUTES: Column = column("attributes", "JSON: `{\"flagOUTs\": [{\"id\": 1, \"weight\": 9}]}` draws a flag by weight.");
+    COMMENT: Column = column("comment", "Free text, which the engine stores with the rule.");
 }
 
 /// Addresses that are compared for a "did you mean".
@@ -167,13 +167,13 @@ fn move_beside(blocks: &mut [RuleBlock], anchored: &[Anchored], context: &mut Co
 fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Anchored> {
     let at = object.inside(&block::AT)?;
     if at.has(&BEFORE) && at.has(&AFTER) {
-        let message = "a block stands before or after one object";
+        let message = "`at` cannot have both `before` and `after`";
         at.error(NOT_TOGETHER, message, at.key_span(&AFTER), context);
         return None;
     }
     if !at.has(&BEFORE) && !at.has(&AFTER) {
-        let message = "a block stands before or after an object";
-        let help = "write {before: ADDRESS} or {after: ADDRESS}, or leave `at` out: before_all";
+        let message = "`at` needs `before` or `after`";
+        let help = "write {before: ADDRESS} or {after: ADDRESS}, or remove `at` for before_all";
         let diagnostic = Diagnostic::error(MISSING_KEY, message).at(at.key, "").help(help);
         at.push(diagnostic, context);
         return None;
@@ -199,7 +199,7 @@ fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ancho
         .iter()
         .any(|section| address.starts_with(section))
     {
-        let message = format!("no rules are made for `{address}`");
+        let message = format!("`{address}` has no rules");
         let help = "name a shard map, a policy, a throttle or another block, such as shard_maps.tenants";
         at.push(
             Diagnostic::error(BAD_VALUE, message).at(span, "").help(help),
@@ -216,7 +216,7 @@ fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ancho
 }
 
 fn report_unknown(address: &str, span: Span, context: &mut Context<'_>) {
-    let message = format!("nothing has the address `{address}`");
+    let message = format!("no object has the address `{address}`");
     let diagnostic = Diagnostic::error(UNKNOWN_REFERENCE, message).at(span, "");
     let candidates: Vec<String> = if context.take_comparisons(MAX_COMPARED) {
         context
@@ -353,7 +353,7 @@ impl RowSource for Written<'_, '_, '_, '_> {
 
 fn check(object: &Object<'_, '_>, context: &mut Context<'_>) {
     if object.has(&rule::CLUSTER) && object.has(&rule::DESTINATION_HOSTGROUP) {
-        let message = "`cluster` and `destination_hostgroup` both say where the statement goes";
+        let message = "`cluster` and `destination_hostgroup` both set the destination: keep one of them";
         object.error(
             NOT_TOGETHER,
             message,
@@ -366,7 +366,7 @@ fn check(object: &Object<'_, '_>, context: &mut Context<'_>) {
         object.error(NOT_TOGETHER, message, object.key_span(&rule::ROLE), context);
     }
     if object.has(&rule::REPLACE_PATTERN) && !object.has(&rule::MATCH_PATTERN) {
-        let message = "`replace_pattern` replaces what `match_pattern` matches, and there is none";
+        let message = "`replace_pattern` needs `match_pattern`: it replaces what that matches";
         object.error(
             NOT_TOGETHER,
             message,

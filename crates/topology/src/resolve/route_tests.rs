@@ -44,28 +44,28 @@ object! {
 }
 
 object! {
-    pub(crate) mod test = "One statement with what must become of it, or a script of one session.";
+    pub(crate) mod test = "One statement with its expected result, or a script of one session.";
     FOR_EACH: Definition = for_each();
     SESSION: Definition = defined("session", "", "session")
-        .page("Who sends it.")
+        .page("The session that sends it.")
         .absent("the file's");
     ENGINES: Texts = texts(
         "engines",
-        "Engines that the test is for; every one that the project lists when absent.",
+        "Engines that the test is for; every listed one when absent.",
         "a list of engines",
     )
         .absent("every listed one");
     QUERY: Text = text("query", "The statement that the session sends.")
         .page("Blanks at its end do not count.");
     EXPECT: Definition = defined("expect", "", "expect")
-        .page("What must become of it.");
+        .page("The expected result.");
     SCRIPT: List = list(
         "script",
         "Statements that one session sends, in this order.",
         "a list of statements",
         Shaped::Object(&step::FIELDS),
     )
-        .page("It stands in place of `query` and `expect`.");
+        .page("It replaces `query` and `expect`.");
 }
 
 object! {
@@ -73,35 +73,35 @@ object! {
     QUERY: Text = test::QUERY;
     PREPARE: Text = filled(
         "prepare",
-        "The name that the statement is prepared under (COM_STMT_PREPARE); absent where it is sent as text.",
+        "The name under which the statement is prepared (COM_STMT_PREPARE); without it, the statement is sent as text.",
     )
-        .page("The name again: another statement in its place.");
+        .page("A later step with the same name replaces it.");
     EXECUTE: Text = filled(
         "execute",
-        "In place of a statement: the name of one that a step before prepared (COM_STMT_EXECUTE).",
+        "Instead of `query`: the name of a statement that an earlier step prepared (COM_STMT_EXECUTE).",
     )
-        .page("The step before is of the same login.");
+        .page("The earlier step must have the same login.");
     VALUES: List = list(
         "values",
-        "The values of an execution's parameters. No engine routes by them; they are counted.",
+        "The values of the parameters. They are only counted: no engine routes by them.",
         "a list of values",
         Shaped::Custom(parameter_schema),
     )
         .absent("as many as there are");
     EXPECT: Definition = test::EXPECT;
     SESSION: Definition = test::SESSION;
-    AFTER: Duration = duration("after", "Time since the statement before it; 0ms when absent.");
+    AFTER: Duration = duration("after", "Time since the previous statement; 0ms when absent.");
 }
 
 object! {
     pub(crate) mod session =
-        "Who sends the statement, and from where. What is absent is taken from the test around it, then from the file.";
+        "Who sends the statement, and from where. What is absent comes from the test that contains it, then from the file.";
     USER: Text = filled("user", "The user who logged in; may be absent where there is one user.")
         .refers(refers::USERS);
     SCHEMA: Text = text("schema", "The session's schema; the user's when absent.")
         .refers(refers::SCHEMAS);
     CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
-    LISTENER: Text = filled("listener", "The listener that the session came in through, by name.")
+    LISTENER: Text = filled("listener", "The name of the listener that the client connected to.")
         .refers(refers::LISTENERS);
 }
 

@@ -15,7 +15,7 @@ use crate::tree::context::Context;
 use crate::units;
 
 object! {
-    pub(crate) mod scope = "Which statements: keys must all hold, lists are alternatives.";
+    pub(crate) mod scope = "Which statements. All keys must match. A list matches when one of its items does.";
     USERS: Texts = texts(
         "users",
         "Names of users; globs are allowed.",
@@ -26,7 +26,7 @@ object! {
     .refers(refers::USERS);
     EXCEPT_USERS: Texts = USERS.except("except_users");
     SCHEMAS: Texts = texts("schemas", "Names of session schemas; globs are allowed.", "a list of names")
-        .page("The qualifiers of tables do not count.")
+        .page("Schemas in table names do not count.")
         .refers(refers::SCHEMAS);
     EXCEPT_SCHEMAS: Texts = SCHEMAS.except("except_schemas");
     CLUSTERS: Texts = texts(
@@ -35,11 +35,11 @@ object! {
         "a list of names",
     )
     .examples(r#"[["shard-*"]]"#)
-    .page("Where the statement has been placed; before any placement, the user's cluster.")
+    .page("The cluster that the statement is placed on. Before it is placed, that is the user's cluster.")
     .refers(refers::CLUSTERS);
     EXCEPT_CLUSTERS: Texts = CLUSTERS.except("except_clusters");
     LISTENERS: Texts = texts("listeners", "Names of listeners; globs are allowed.", "a list of names")
-        .page("The [listener](listeners.md) that the session came in through.")
+        .page("The [listener](listeners.md) that the client connected to.")
         .refers(refers::LISTENERS);
     EXCEPT_LISTENERS: Texts = LISTENERS.except("except_listeners");
     CLIENT_ADDR: Texts = text_or_list(
@@ -47,7 +47,7 @@ object! {
         "Addresses of clients, or prefixes that end with `%`.",
     )
     .examples(r#"["10.0.%"]"#)
-    .page("It compares exactly, or the prefix.");
+    .page("An address must be equal; with `%`, it must begin with the prefix.");
     EXCEPT_CLIENT_ADDR: Texts = CLIENT_ADDR.except("except_client_addr");
     STATEMENTS: WordList<StatementKind> = words(
         "statements",
@@ -56,12 +56,12 @@ object! {
     )
         .page("All are listed below.");
     EXCEPT_STATEMENTS: WordList<StatementKind> = STATEMENTS.except("except_statements");
-    TABLES: Texts = texts("tables", "Names of tables that it names; globs are allowed.", "a list of names")
+    TABLES: Texts = texts("tables", "Names of tables in the statement; globs are allowed.", "a list of names")
         .page("`table` or `schema.table`; one is enough.");
     EXCEPT_TABLES: Texts = TABLES.except("except_tables");
     FUNCTIONS: Texts = texts(
         "functions",
-        "Names of SQL functions that it calls, without case.",
+        "Names of SQL functions that the statement calls; case-insensitive.",
         "a list of names",
     )
     .examples(r#"[["GET_LOCK", "RELEASE_LOCK"]]"#)
@@ -72,10 +72,10 @@ object! {
         "Regular expressions over the digest text.",
     )
     .examples(r#"["^SELECT .* FROM (products|reviews)"]"#)
-    .page("Without case; it searches, so anchor it yourself.");
+    .page("Case-insensitive. A match anywhere counts; anchor the expression if you need to.");
     EXCEPT_MATCH_DIGEST: Texts = MATCH_DIGEST.except("except_match_digest");
     MATCH_PATTERN: Texts = text_or_list("match_pattern", "Regular expressions over the statement.")
-        .page("Without case; it searches, and a rewritten statement is searched as it is sent.");
+        .page("Case-insensitive. A match anywhere counts. A rewritten statement is searched as it is sent.");
     EXCEPT_MATCH_PATTERN: Texts = MATCH_PATTERN.except("except_match_pattern");
     DIGEST: Texts = texts(
         "digest",
@@ -218,7 +218,12 @@ fn listener_ports(object: &Object<'_, '_>, defined: &Defined, context: &mut Cont
             .into_iter()
             .find(|field| object.has(*field))
             .unwrap_or(&LISTENERS);
-        object.error(BAD_VALUE, "no listener is left", object.span(field), context);
+        object.error(
+            BAD_VALUE,
+            "`except_listeners` leaves no listener",
+            object.span(field),
+            context,
+        );
     }
     ports
 }

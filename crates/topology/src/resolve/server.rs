@@ -21,53 +21,49 @@ object! {
         r#"["db1.internal", "10.0.0.7"]"#,
     )
         .page("Without a port.");
-    PORT: Or<Int<u16>> = int("port", "TCP port; 3306 where not given.", 1, 65_535).or(3306);
+    PORT: Or<Int<u16>> = int("port", "TCP port; 3306 by default.", 1, 65_535).or(3306);
     WEIGHT: Or<Count> = weight(
         "weight",
-        "Share of writes among several writers; 1 where not given. Only their ratio counts.",
+        "Share of writes among several writers; 1 by default. Only their ratio counts.",
     )
     .or(1);
     READ_WEIGHT: Count = weight(
         "read_weight",
-        "Share of reads among readers; `weight` where not given. Only their ratio counts: 1 and 100 are one read in 101 \
-         and a hundred in 101. Who writes is up to `writer_preference`.",
+        "Share of reads among readers; `weight` by default. Only their ratio counts: with 1 and 100, the servers get 1 and 100 of 101 reads. `writer_preference` decides who writes.",
     )
     .examples("[1, 100]")
     .absent("`weight`");
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
-        "Most connections that one proxy opens to it, per hostgroup; 1000 where not given.",
+        "The maximum number of connections that one proxy opens to it, per hostgroup; 1000 by default.",
     )
     .or(1_000)
     .examples("[400]")
     .page("At least 1.");
     SERVER_MAX_CONNECTIONS: Count = count(
         "server_max_connections",
-        "The server's own `max_connections`. Where it is given, what all proxies together may open to it is compared \
-         with it.",
+        "The server's own `max_connections`. If it is given, it is compared with what all proxies together may open.",
     )
     .examples("[2000]")
-    .page("What does not fit is a finding (SW704).")
+    .page("Too many connections are a finding (SW704).")
     .absent("not compared");
     MAX_REPLICATION_LAG: Duration = duration(
         "max_replication_lag",
-        "A replica further behind than this takes no reads, such as `5s`. Type replication only; no limit where not \
-         given.",
+        "A replica that is further behind than this gets no reads, such as `5s`. Type replication only; no limit by default.",
     )
         .absent("no limit");
     STATE: Or<Word<ServerState>> = word(
         "state",
-        "Whether it takes traffic: `online` (where not given), `draining` (what runs may end, nothing new starts), \
-         `offline` (nothing).",
+        "Whether it gets traffic: `online` (by default), `draining` (running work may finish, nothing new starts), `offline` (none).",
     )
     .or(ServerState::Online);
     UNTIL: Text = text(
         "until",
-        "Until when the state is meant, such as `2027-01-10T06:00:00Z` (RFC 3339); past it, a finding.",
+        "When the state is planned to end, such as `2027-01-10T06:00:00Z` (RFC 3339). After that time it is a finding.",
     )
     .examples(r#"["2027-01-10T06:00:00Z"]"#)
-    .page("The finding is SW316.");
-    REASON: Text = text("reason", "Why it is in that state, such as a change number.").examples(r#"["CHG-77"]"#);
+    .page("It is SW316.");
+    REASON: Text = text("reason", "The reason for the state, such as a change number.").examples(r#"["CHG-77"]"#);
 }
 
 /// Shares are relative: nobody needs more than the largest weight of ProxySQL.
@@ -95,7 +91,7 @@ pub(super) fn servers(
                 let message = "`max_replication_lag` is for clusters of type replication";
                 let diagnostic = Diagnostic::error(NOT_TOGETHER, message)
                     .at(object.key_span(&MAX_REPLICATION_LAG), "")
-                    .help("galera and group_replication have `max_transactions_behind`, beside `servers`");
+                    .help("for galera and group_replication, set `max_transactions_behind` of the cluster");
                 object.push(diagnostic, context);
             }
             let endpoint = (server.host.to_ascii_lowercase(), server.port);
@@ -128,7 +124,7 @@ pub(super) fn host(
     if let Some((_, port)) = host.rsplit_once(':')
         && host.matches(':').count() == 1
     {
-        let diagnostic = Diagnostic::error(BAD_VALUE, "a host does not hold its port")
+        let diagnostic = Diagnostic::error(BAD_VALUE, "`host` contains a port")
             .at(object.span(field), "")
             .help(format!("write `port: {port}` beside it"));
         object.push(diagnostic, context);
@@ -173,9 +169,9 @@ fn server_max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) ->
 
 fn some(most: u32, object: &Object<'_, '_>, field: &dyn AnyField, context: &mut Context<'_>) -> Option<u32> {
     if most == 0 {
-        let diagnostic = Diagnostic::error(BAD_VALUE, "with 0 connections the server takes no statements")
+        let diagnostic = Diagnostic::error(BAD_VALUE, "with 0 connections the server gets no statements")
             .at(object.span(field), "")
-            .help("`state: offline` takes it out");
+            .help("to take it out, write `state: offline`");
         object.push(diagnostic, context);
         return None;
     }
@@ -185,9 +181,12 @@ fn some(most: u32, object: &Object<'_, '_>, field: &dyn AnyField, context: &mut 
 fn lag(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u64> {
     let most = object.get(&MAX_REPLICATION_LAG, context)?;
     if most == 0 {
-        let diagnostic = Diagnostic::error(BAD_VALUE, "no replica is always 0 behind")
-            .at(object.span(&MAX_REPLICATION_LAG), "")
-            .help("leave the key out for no limit");
+        let diagnostic = Diagnostic::error(
+            BAD_VALUE,
+            "a limit of 0 takes out every replica: none is always 0 behind",
+        )
+        .at(object.span(&MAX_REPLICATION_LAG), "")
+        .help("remove the key for no limit");
         object.push(diagnostic, context);
         return None;
     }
@@ -204,7 +203,7 @@ fn expiry(object: &Object<'_, '_>, server: &Server, context: &mut Context<'_>) {
     };
     let word = match server.state {
         ServerState::Online => {
-            let message = "`until` is about a `state` other than online, and there is none";
+            let message = "`until` needs a `state` other than online";
             return object.error(NOT_TOGETHER, message, object.key_span(&UNTIL), context);
         }
         ServerState::Draining => "draining",
@@ -217,7 +216,7 @@ fn expiry(object: &Object<'_, '_>, server: &Server, context: &mut Context<'_>) {
         );
         let diagnostic = Diagnostic::warning(STATE_EXPIRED, message)
             .at(span, "")
-            .help("put the server back, or give it a later time");
+            .help("put the server back online, or set a later time");
         object.push(diagnostic, context);
     }
 }

@@ -36,7 +36,7 @@ object! {
     CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
         .refers(refers::CLUSTERS);
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)
-        .page("It takes the place of `logical_schema` in its statements.")
+        .page("It replaces `logical_schema` in statements.")
         .refers(refers::SCHEMAS);
 }
 
@@ -177,7 +177,7 @@ fn text_key(object: &Object<'_, '_>, node: &Node, context: &mut Context<'_>) -> 
     let is_range = node.as_text().is_some() && !node.is_quoted() && key_range(&text).is_some();
     if is_range {
         let message = format!("`{text}` is a range, which needs a key of type integer");
-        let help = format!("for this very text, put it in quotes: \"{text}\"");
+        let help = format!("if you mean this text, put it in quotes: \"{text}\"");
         let diagnostic = Diagnostic::error(BAD_VALUE, message).at(node.span, "");
         object.push(diagnostic.help(help), context);
         return None;

@@ -21,9 +21,9 @@ use crate::tree::context::Context;
 use crate::tree::view::Field;
 
 object! {
-    pub(crate) mod shard_map = "How a key is found in statements, and where each shard is.";
+    pub(crate) mod shard_map = "Where statements carry the key, and where each shard is.";
     APPLIES_TO: Definition = applies_to();
-    LOGICAL_SCHEMA: Text = filled("logical_schema", "The schema that clients name and shards replace.")
+    LOGICAL_SCHEMA: Text = filled("logical_schema", "The schema that clients write and that shards replace with their own.")
         .examples(r#"["world"]"#)
         .page("See [Placement](#placement).")
         .refers(refers::SCHEMAS);
@@ -31,7 +31,7 @@ object! {
         .page("See [The key](#the-key).");
     KEY_FROM: List = list(
         "key_from",
-        "Where keys are found; all that yield one must yield the same.",
+        "Where to look for the key. If several finders find one, it must be the same.",
         "a list of finders",
         Shaped::Object(&finder::finder::FIELDS),
     )
@@ -42,7 +42,7 @@ object! {
         "What happens when finders disagree: the statement is refused, or the first finder counts.",
     )
     .or(Conflict::Reject)
-    .page("The first is that of `key_from`.");
+    .page("The first in the order of `key_from`.");
     SHARDS: Map = map(
         holders::SHARDS,
         "The shards by name: which keys each has, and where it is.",
@@ -56,50 +56,48 @@ object! {
         .refers(refers::MAP_ADDRESS);
     UNQUALIFIED: Or<Word<Unqualified>> = word(
         "unqualified",
-        "What becomes of tables that are named without a schema: refused, qualified with the shard's schema (bundled), or \
-         left to the schema of the session.",
+        "What happens to table names without a schema: they are refused, qualified with the shard's schema (bundled), or left to the schema of the session.",
     )
     .or_when(Unqualified::Reject, When::Has(&LOGICAL_SCHEMA));
     TABLES: Part = part("tables", &tables::FIELDS)
         .page("See views under [Finders](#finders).");
     OVERRIDES: Map = map(
         holders::OVERRIDES,
-        "Shards of generators that are placed differently.",
+        "Generated shards that are placed differently.",
         Shaped::Generated(&overrides::placed::FIELDS),
     )
-        .page("Each has a `reason`.")
+        .page("Each needs a `reason`.")
         .keys(refers::SHARDS);
     MISSING_KEY: Part = part("missing_key", &missing_key::FIELDS).or_defaults()
         .page("See [Without a key](#without-a-key).");
     UNKNOWN_KEY: Or<WordOr<UnknownKey>> = word_or(
         "unknown_key",
-        "What becomes of statements with a key of no shard: refused, or sent to a cluster.",
+        "What happens to statements with a key of no shard: they are refused, or sent to a cluster.",
         &sent_to::FIELDS,
     )
     .or(UnknownKey::Reject);
     RULE_LAYOUT: Or<Word<RuleLayout>> = word(
         "rule_layout",
-        "How its rules are laid out; `auto` weighs the layouts and takes the cheapest.",
+        "The layout of its rules; `auto` compares the costs and takes the cheapest.",
     )
     .or(RuleLayout::Auto);
 }
 
 object! {
-    mod tables = "What is known of tables of the logical schema: a key in a column is only believed of base tables. Of \
-                  tables that are not stated, the bundled proxy asks their server.";
-    BASE: Texts = texts("base", "Names of base tables, which are not asked for.", "a list of tables");
+    mod tables = "Which tables of the logical schema are base tables and which are views. A key in a column counts only for base tables. For tables that are not listed, the bundled proxy asks the server.";
+    BASE: Texts = texts("base", "Base tables; the server is not asked about them.", "a list of tables");
     VIEWS: Map = map(
         "views",
-        "Views that hand the key column on as it is, with the tables that they stand on.",
+        "Views that pass the key column on unchanged, each with the tables that it reads.",
         Shaped::Custom(view_schema),
     );
 }
 
 object! {
-    mod missing_key = "What becomes of statements without a key.";
+    mod missing_key = "What happens to statements without a key.";
     STATEMENTS: Or<WordOr<MissingAction>> = word_or(
         "statements",
-        "Statements that are not about the session: refused, left to what follows, or sent to a cluster.",
+        "All statements except session setup and BEGIN: refused, left to the next section, or sent to a cluster.",
         &sent_to::FIELDS,
     )
     .or(MissingKey::DEFAULT.statements);
@@ -111,8 +109,7 @@ object! {
     .or(MissingKey::DEFAULT.session_setup);
     BEGIN: Or<Word<MissingBegin>> = word(
         "begin",
-        "The start of a transaction: refused without a key, opened where its first keyed statement goes (bundled), or \
-         left to what follows.",
+        "BEGIN and START TRANSACTION without a key: refused, opened where the first statement with a key goes (bundled), or left to the next section.",
     )
     .or(MissingKey::DEFAULT.begin)
     .page("Put the key on BEGIN.");
@@ -125,7 +122,7 @@ object! {
 }
 
 fn view_schema() -> Value {
-    shapes::texts("The tables that the view stands on.", "a list of tables")
+    shapes::texts("The tables that the view reads.", "a list of tables")
 }
 
 /// A map whose `otherwise` is still a name.
@@ -258,7 +255,7 @@ fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Contex
         .find(|shard| shard.cluster.is_none() && shard.schema.is_some());
     if let Some(shard) = by_schema_only.filter(|_| !object.has(&LOGICAL_SCHEMA)) {
         let message = format!(
-            "the shard `{}` is placed by schema only, and the map names no `logical_schema` that it takes the place of",
+            "the shard `{}` has a schema and no cluster, so the map needs the `logical_schema` that the schema replaces",
             shard.name
         );
         let diagnostic = Diagnostic::error(NOT_PLACED, message)
@@ -288,10 +285,10 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
         let view = &*field.key.text;
         let below = views.texts_of(&field, context);
         if below.is_empty() {
-            let message = format!("the view `{view}` stands on no table");
+            let message = format!("the view `{view}` names no table that it reads");
             views.error(BAD_VALUE, message, field.key.span, context);
         } else if stated.base.contains(view) {
-            let message = format!("`{view}` is stated as a base table and as a view");
+            let message = format!("`{view}` is listed both as a base table and as a view");
             views.error(NOT_TOGETHER, message, field.key.span, context);
         } else {
             let below = below.into_iter().map(|(_, table)| table);

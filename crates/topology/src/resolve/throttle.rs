@@ -25,7 +25,7 @@ object! {
     pub(crate) mod throttle = "Slows statements.";
     APPLIES_TO: Definition = applies_to();
     SIGNAL: Part = part("signal", &signal::FIELDS)
-        .page("One of the signals below.")
+        .page("One of the signals in the next table.")
         .absent("always on");
     DELAY: Custom = custom(
         "delay",
@@ -36,34 +36,34 @@ object! {
     .page("A duration, or a range of them: `{from, to}`.");
     MAX_CONCURRENT: Count = int(
         "max_concurrent",
-        "Most of these statements at once on one cluster.",
+        "The maximum number of these statements at the same time on one cluster.",
         1,
         1_000_000,
     )
     .examples("[16]")
     .absent("no limit");
-    HOLD: Or<Duration> = duration("hold", "How long it stays started or stopped at least.")
+    HOLD: Or<Duration> = duration("hold", "The minimum time that it stays started or stopped.")
         .or_when(0, When::Has(&SIGNAL));
     ON_UNKNOWN: Or<Word<OnUnknown>> = word(
         "on_unknown",
-        "What happens while the signal is not known: it stays as it is, or statements pass.",
+        "What happens while the signal is unknown: the throttle keeps its state, or statements pass.",
     )
     .or_when(OnUnknown::Hold, When::Has(&SIGNAL));
     UNTIL: Text = text("until", "When it ends for good, such as `2027-01-10T06:00:00Z`; needs a `reason`.")
-        .page("RFC 3339. Past it nothing is slowed, and a warning says so.")
+        .page("RFC 3339. After that, nothing is slowed, and a warning says so.")
         .absent("for good");
     REASON: Text = reason();
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
 
 object! {
-    mod range = "Regulated between both.";
+    mod range = "A range that the signal regulates.";
     FROM: Duration = duration("from", "The delay when the signal starts.").needed();
-    TO: Duration = duration("to", "The greatest delay, which the signal may rise to.").needed();
+    TO: Duration = duration("to", "The greatest delay.").needed();
 }
 
 object! {
-    mod signal = "What starts and stops it; always on where not given.";
+    mod signal = "What starts and stops it; always on by default.";
     REPLICATION_LAG: Part = part("replication_lag", &replication_lag::FIELDS);
     THREADS_RUNNING: Part = part("threads_running", &threads_running::FIELDS);
     STATUS: Part = part("status", &status::FIELDS);
@@ -153,12 +153,12 @@ fn throttle(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_
         for field in of_signals {
             if object.has(field) {
                 let name = field.name();
-                let message = format!("`{name}` is about a `signal`, and there is none");
+                let message = format!("`{name}` needs a `signal`");
                 object.error(NOT_TOGETHER, message, object.key_span(field), context);
             }
         }
         if matches!(delay, Some(Delay::Range { .. })) {
-            let message = "a range of delays is regulated by a `signal`, and there is none";
+            let message = "a range of delays needs a `signal` that regulates it";
             object.error(NOT_TOGETHER, message, object.key_span(&DELAY), context);
         }
     }
@@ -200,7 +200,7 @@ fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str
         let message = format!("the throttle ended at {text}: it slows nothing");
         let diagnostic = Diagnostic::warning(THROTTLE_ENDED, message)
             .at(object.span(&UNTIL), "")
-            .help("delete it, or give it a later end");
+            .help("delete it, or set a later end");
         object.push(diagnostic, context);
     }
     (until, reason, ended)

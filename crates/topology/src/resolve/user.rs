@@ -16,30 +16,30 @@ object! {
     pub(crate) mod user = "An account that clients log in with.";
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
-    CLUSTER: Text = text("cluster", "Where statements go that nothing else places.").needed()
+    CLUSTER: Text = text("cluster", "The cluster for statements that nothing else places.").needed()
         .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word(
         "role",
-        "Which servers of that cluster: its writer (where not given), or its readers, for accounts that only read.",
+        "Which servers of that cluster: its writer (by default), or its readers, for accounts that only read.",
     )
     .or(Role::Writer);
-    SCHEMA: Text = text("schema", "The schema of sessions that name none.")
+    SCHEMA: Text = text("schema", "The schema of sessions that do not choose one.")
         .refers(refers::SCHEMAS);
     MAX_CONNECTIONS: Or<Count> = count(
         "max_connections",
-        "Most sessions of one proxy; 10000 where not given.",
+        "The maximum number of sessions on one proxy; 10000 by default.",
     )
     .or(10_000)
     .examples("[2000]")
     .page("At least 1.");
     TRANSACTION_PERSISTENT: Or<Bool> = boolean(
         "transaction_persistent",
-        "Whether statements of a transaction stay where it began; true where not given.",
+        "Whether all statements of a transaction go where it began; true by default.",
     )
     .or(true);
     ANNOTATIONS: Or<Word<Annotations>> = word(
         "annotations",
-        "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` where not given.",
+        "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` by default.",
     )
     .or(Annotations::Deny);
 }
@@ -59,9 +59,9 @@ object! {
         "a list of texts",
     )
     .examples(r#"[["vault", "read", "app"]]"#)
-    .page("Its output is the value, less one line break at its end. It has ten seconds in the proxy and thirty in commands.");
+    .page("Its output is the value, without one line break at its end. It may take ten seconds in the proxy and thirty in commands.");
     PREVIOUS: Custom = custom("previous", "The old secret that stays valid.", previous)
-        .page("It stands beside one of these while the password is being replaced. No engine accepts two passwords yet, which is a warning: the old one ends with the apply.");
+        .page("Write it beside one of the others while you replace the password. No engine accepts two passwords yet: a warning says that the old one ends with the apply.");
 }
 
 /// A reference has one of these.
@@ -133,7 +133,7 @@ fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
         let message = "with 0 connections nobody can log in";
         let diagnostic = Diagnostic::error(BAD_VALUE, message)
             .at(object.span(field), "")
-            .help("leave the key out for the default, 10000");
+            .help("remove the key for the default, 10000");
         object.push(diagnostic, context);
     }
     most
@@ -150,7 +150,7 @@ pub(super) fn secret(
     let previous = reference.and_then(|reference| secret_source(&reference, &PREVIOUS, context));
     if previous.as_ref() == Some(&source) {
         let reference = object.part(field, context)?;
-        let message = "`previous` names the same secret as the reference that it stands beside";
+        let message = "`previous` names the same secret as the reference beside it";
         reference.error(NOT_TOGETHER, message, reference.key_span(&PREVIOUS), context);
     }
     Some(Secret { source, previous })
@@ -204,7 +204,7 @@ fn literal(object: &Object<'_, '_>, field: &Field<'_>, context: &mut Context<'_>
     };
     let diagnostic = Diagnostic::warning(LITERAL_SECRET, "the secret is written in the clear")
         .at(field.key.span, "")
-        .help("refer to it: {env: NAME}, {file: PATH} or {command: [PROGRAM, …]}");
+        .help("write a reference: {env: NAME}, {file: PATH} or {command: [PROGRAM, …]}");
     object.push(diagnostic, context);
     Some(SecretSource::Literal(PlainText::new(text)))
 }

@@ -55,7 +55,7 @@ pub(super) fn render(schema: &mut Value) {
 /// The description with the default, which not every editor shows.
 fn with_default(parts: &Map<String, Value>) -> Option<Value> {
     let (text, default) = (parts.get("description")?.as_str()?, parts.get("default")?);
-    let is_told = ["where not given", "when absent"]
+    let is_told = ["by default", "when absent"]
         .iter()
         .any(|said| text.contains(said));
     if is_told || parts.contains_key(WHERE) {
@@ -64,5 +64,5 @@ fn with_default(parts: &Map<String, Value>) -> Option<Value> {
     let value = default
         .as_str()
         .map_or_else(|| default.to_string(), ToOwned::to_owned);
-    Some(json!(format!("{text} Where not given: `{value}`.")))
+    Some(json!(format!("{text} Default: `{value}`.")))
 }

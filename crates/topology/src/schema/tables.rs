@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- fields:";
 const FILES: [&str; 3] = ["project", "tests", "environment"];
 const MARK: &str = " -->\n";
 const END: &str = "<!-- end -->";
-const HEAD: &str = "| field | what it says | where not given |\n|---|---|---|\n";
+const HEAD: &str = "| field | meaning | default |\n|---|---|---|\n";
 /// Keys of an object that are listed beside the words in whose place it stands.
 const MAX_KEYS: usize = 3;
 /// What every duration says of its unit in the schema.
@@ -145,10 +145,10 @@ fn is_bounded(property: &Value) -> bool {
 /// A sentence without what it says of the default, which has a column of its own.
 fn without_default(sentence: &str) -> String {
     let mut text = sentence.to_owned();
-    while let Some(at) = text.find(" where not given") {
-        let end = at + " where not given".len();
+    while let Some(at) = text.find(" by default") {
+        let end = at + " by default".len();
         let start = text[..at].rfind([';', '(']).map_or(0, |start| start + 1);
-        // `(where not given)` goes with its brackets, `; 1 where not given` with its semicolon.
+        // `(by default)` goes with its brackets, `; 1 by default` with its semicolon.
         let (start, end) = match text[..start].ends_with('(') && text[end..].starts_with(')') {
             true => (start - 1, end + 1),
             false => (start.saturating_sub(1), end),
@@ -156,15 +156,14 @@ fn without_default(sentence: &str) -> String {
         let before = text[..start].trim_end().to_owned();
         text = format!("{before}{}", &text[end..]);
     }
-    text.replace("; where not given", "")
-        .replace(" (where not given)", "")
+    text.replace("; by default", "").replace(" (by default)", "")
 }
 
 /// What holds where the field is not given.
 fn absent(property: &Value) -> String {
     let words = property.get(ABSENT).and_then(Value::as_str);
     if property.get(NEEDED).is_some() {
-        return "needed".to_owned();
+        return "required".to_owned();
     }
     let default = property.get("default").filter(|default| !default.is_object());
     let Some(default) = default else {

@@ -132,9 +132,10 @@ impl<'s> Context<'s> {
             self.items_left = left;
             return true;
         }
-        let message = format!("the lists of a project have {MAX_ITEMS} items in all, generators expanded");
+        let message =
+            format!("the lists of the project have more than {MAX_ITEMS} items, with generators expanded");
         self.report
-            .push(Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit"));
+            .push(Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one exceeds the limit"));
         false
     }
 
@@ -245,7 +246,9 @@ impl<'s> Context<'s> {
             match self.bytes_left.checked_sub(owned.len()) {
                 Some(left) => self.bytes_left = left,
                 None => {
-                    let message = format!("templates may expand to {MAX_EXPANDED_BYTES} bytes in all");
+                    let message = format!(
+                        "the templates of the project expand to more than {MAX_EXPANDED_BYTES} bytes"
+                    );
                     self.report
                         .push(Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, ""));
                     return None;
@@ -278,8 +281,8 @@ impl<'s> Context<'s> {
 
 /// The problem of a generator that goes past [`MAX_INSTANCES`].
 fn too_many(span: Span) -> Diagnostic {
-    let message = format!("generators may make {MAX_INSTANCES} objects in all");
-    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one goes past the limit")
+    let message = format!("the generators of the project make more than {MAX_INSTANCES} objects");
+    Diagnostic::error(TOO_MANY_INSTANCES, message).at(span, "this one exceeds the limit")
 }
 
 /// Where a part of a key's text stands; the whole key where it was not written letter by letter.

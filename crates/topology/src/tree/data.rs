@@ -159,7 +159,7 @@ impl Reader<'_> {
             let ranges = cell_ranges(text, bom + from);
             let whole = ranges[0].start..ranges[ranges.len() - 1].end;
             if ranges.len() != record.len() {
-                return self.error(whole, "the cells of this row cannot be told apart".to_owned());
+                return self.error(whole, "this row cannot be split into cells".to_owned());
             }
             if self.table.columns.is_empty() {
                 self.header(&record, &ranges);
@@ -179,7 +179,7 @@ impl Reader<'_> {
                 .filter(|_| self.table.rows() < MAX_ROWS)
             else {
                 let message = format!(
-                    "a data file has {MAX_ROWS} rows at most, and all of a project {MAX_CELLS} cells"
+                    "too many rows: a data file can have {MAX_ROWS} rows, and all data files of a project {MAX_CELLS} cells"
                 );
                 return self.error(whole, message);
             };
@@ -193,7 +193,7 @@ impl Reader<'_> {
         if self.table.columns.is_empty() {
             self.error(
                 0..0,
-                "a data file begins with a header: the names of its columns".to_owned(),
+                "the data file has no header: its first row must name the columns".to_owned(),
             );
         }
     }
@@ -210,7 +210,7 @@ impl Reader<'_> {
             self.table.header.push((offset(range.start), offset(range.end)));
         }
         if names.len() > MAX_COLUMNS {
-            let message = format!("a data file has {MAX_COLUMNS} columns at most");
+            let message = format!("the data file has more than {MAX_COLUMNS} columns");
             self.error(ranges[MAX_COLUMNS].clone(), message);
         }
     }
@@ -293,7 +293,10 @@ mod tests {
     #[test]
     fn what_is_no_table_is_said() {
         for (text, expect) in [
-            ("", "a data file begins with a header: the names of its columns"),
+            (
+                "",
+                "the data file has no header: its first row must name the columns",
+            ),
             ("a,a\n", "two columns are named `a`"),
             ("a,\n", "a column has no name"),
             ("a,b\n1\n", "this row has 1 cells, and the header has 2"),

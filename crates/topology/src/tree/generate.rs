@@ -153,7 +153,7 @@ impl Combinations {
                 .zip(&row)
                 .all(|(sets, wanted)| wanted.as_ref().is_none_or(|wanted| sets.contains(wanted)));
             if !hits {
-                let message = "leaves out a value that is not among those of `for_each`";
+                let message = "`except` names a value that `for_each` does not have";
                 context
                     .report
                     .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(node.span, "")));
@@ -165,8 +165,9 @@ impl Combinations {
                 }
                 None if self.except_partly.len() < MAX_OPEN_EXCEPTIONS => self.except_partly.push(row),
                 None => {
-                    let message =
-                        format!("more than {MAX_OPEN_EXCEPTIONS} combinations leave a variable open");
+                    let message = format!(
+                        "more than {MAX_OPEN_EXCEPTIONS} combinations of `except` do not name every variable"
+                    );
                     context
                         .report
                         .push(outer.mark(Diagnostic::error(BAD_GENERATOR, message).at(node.span, "")));
@@ -200,7 +201,7 @@ impl Combinations {
                 .iter()
                 .position(|variable| *variable.name == *entry.key.text)
             else {
-                let message = format!("`{}` is no variable of this `for_each`", entry.key.text);
+                let message = format!("`{}` is not a variable of this `for_each`", entry.key.text);
                 let diagnostic = Diagnostic::error(BAD_GENERATOR, message).at(entry.key.span, "");
                 context.report.push(outer.mark(diagnostic));
                 return None;
@@ -295,7 +296,7 @@ fn variable(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -
         let why = if !plain {
             "is not a variable: use letters, digits and `_`"
         } else if outer.has(name) {
-            "is already a variable of the generator around this one"
+            "is already a variable of the enclosing generator"
         } else {
             "is reserved"
         };
@@ -325,7 +326,7 @@ fn variable(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -
 fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> Option<Values> {
     let missing = |what: &str, at: Span, context: &mut Context<'_>| {
         let message = format!(
-            "missing key `{what}`: instances from data are written {{from: {{csv: FILE, column: NAME}}}}"
+            "missing key `{what}`: to read instances from data, write {{from: {{csv: FILE, column: NAME}}}}"
         );
         context
             .report
@@ -356,7 +357,7 @@ fn column(field: &Field<'_>, outer: &Environment, context: &mut Context<'_>) -> 
         Some(table) => table.clone()?,
         None => {
             let message =
-                "the path of a data file uses `$(var.NAME)` only: files are read before generators run";
+                "the path of a data file can only use `$(var.NAME)`: files are read before generators run";
             bad_values(context, outer, path.span, message.to_owned());
             return None;
         }
@@ -415,7 +416,8 @@ fn list(items: &[Node], outer: &Environment, context: &mut Context<'_>) -> Optio
             .as_text()
             .is_some_and(|text| !item.is_quoted() && looks_like_range(text));
         if looks_like_range {
-            let message = "a list holds single values; a range stands alone, as in {n: 1..200}".to_owned();
+            let message =
+                "a list cannot contain a range; write the range alone, as in {n: 1..200}".to_owned();
             bad_values(context, outer, item.span, message);
             return None;
         }

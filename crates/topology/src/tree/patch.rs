@@ -61,7 +61,7 @@ impl Patch {
     /// Adds one address of these steps; what is wrong with it is reported.
     pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Reporter) {
         if let Some(for_each) = shape.at(steps).and_then(|shape| generator(&shape, &entry.value)) {
-            let message = "an address is one object: `for_each` cannot make others of it";
+            let message = "a patch changes one object: it cannot have a `for_each`";
             report.push(Diagnostic::error(BAD_ADDRESS, message).at(for_each.key.span, ""));
             return;
         }

@@ -115,10 +115,10 @@ impl Checker {
             .map_or(node.span, |entry| entry.key.span);
         let diagnostic = Diagnostic::error(UNKNOWN_KEY, format!("unknown key `{key}`")).at(span, "");
         if key == "except" && candidates.contains(&"for_each") {
-            return diagnostic.help("it stands inside `for_each`: {n: 1..200, except: [113]}");
+            return diagnostic.help("write it inside `for_each`: {n: 1..200, except: [113]}");
         }
         if key == "ranges" && candidates.contains(&"remainders") {
-            return diagnostic.help("ranges stand among the keys: keys: [1..200]");
+            return diagnostic.help("write ranges under `keys`: keys: [1..200]");
         }
         match did_you_mean(key, candidates.iter().copied()) {
             Some(near) => diagnostic.did_you_mean(Some(near)),
@@ -145,7 +145,7 @@ impl Checker {
         let takes_text = expected == "text";
         match node.raw() {
             Some(raw) if takes_text && !raw.is_empty() && !node.is_null() => {
-                diagnostic.help(format!("if text is meant, put it in quotes: \"{raw}\""))
+                diagnostic.help(format!("if you mean text, put it in quotes: \"{raw}\""))
             }
             _ => diagnostic,
         }

@@ -39,10 +39,10 @@ impl<'g> Given<'g> {
 
 object! {
     pub(crate) mod declared = "A value that an environment or `--var` may set.";
-    TYPE: Or<Word<Type>> = word("type", "What values it takes; text where not given.").or(Type::Text)
+    TYPE: Or<Word<Type>> = word("type", "What values it takes; text by default.").or(Type::Text)
         .page("Arithmetic needs an integer.");
     DEFAULT: Custom = custom("default", "Its value where none is given.", value_schema)
-        .absent("none: somebody must give a value");
+        .absent("none: an environment or `--var` must give a value");
     DESCRIPTION: Text = text("description", "What the variable is for.");
 }
 

@@ -233,7 +233,7 @@ fn merge_group<'a>(group: &[(&'a Key, &'a Node)], report: &mut Reporter) -> Fiel
                 Diagnostic::error(DEFINED_TWICE, format!("`{}` is defined twice", key.text))
                     .at(other_key.span, "defined here again")
                     .also(key.span, "first defined here")
-                    .help("maps merge over files, but each value is given once: delete one of them"),
+                    .help("a value can be set only once in all files: delete one of them"),
             );
         }
     }

@@ -261,6 +261,6 @@ fn data_files_stand_below_the_directory_of_the_project() {
     {
         std::os::unix::fs::symlink(&secret, directory.path().join("link.csv")).expect("it can be made");
         let told = shown(&users("link.csv"));
-        assert!(told.contains("leads out of the project's directory"), "{told}");
+        assert!(told.contains("is outside the project's directory"), "{told}");
     }
 }

@@ -126,7 +126,7 @@ fn defaults_and_examples_are_values_of_their_field() {
 /// Where nothing written means that nothing is asked for, or something that other fields say.
 const NO_DEFAULT: [&str; 6] = [
     "all",
-    "all that are left",
+    "all remaining targets",
     "everything",
     "no limit",
     "always on",
@@ -141,9 +141,9 @@ fn defaults_that_are_described_are_printed() {
             let text = text.unwrap_or_default();
             let none = NO_DEFAULT
                 .iter()
-                .any(|none| text.contains(&format!("{none} where not given")));
+                .any(|none| text.contains(&format!("{none} by default")));
             assert!(
-                !text.contains("where not given") || none || said[0].get("default").is_some(),
+                !text.contains("by default") || none || said[0].get("default").is_some(),
                 "{path} has a default that `validate --show resolved` does not print: {text}"
             );
         });

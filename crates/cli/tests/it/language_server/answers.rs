@@ -95,7 +95,7 @@ fn what_may_be_typed_is_offered() {
 fn hovering_tells_what_a_key_is_for() {
     let (_environment, mut editor) = session();
     insta::assert_snapshot!(hover(&mut editor, MAPS, MAPS_TEXT, "key_from"), @"
-    **key_from**: Where keys are found; all that yield one must yield the same.
+    **key_from**: Where to look for the key. If several finders find one, it must be the same.
 
     Takes a list of finders.
     ");
@@ -327,7 +327,7 @@ route_tests:
     topology/maps.yaml 4:2-4:9 customers
     ");
     insta::assert_snapshot!(hover(&mut editor, TESTS, text, "expect"), @"
-    **expect**: What must become of the statement; everything that is written must hold.
+    **expect**: The expected result. Everything that is written must hold.
 
     Takes a mapping.
     ");

@@ -18,7 +18,7 @@ object! {
     ENGINE: Word<EngineName> = word("engine", "The name of the engine, with its version.").needed();
     REGEX: Word<RegexEngine> = word(
         "regex",
-        "The dialect of its regular expressions, as its variables set it.",
+        "The dialect of its regular expressions, as set in its variables.",
     )
         .absent("the engine's");
     ITERATIONS: Count = int(

@@ -18,14 +18,14 @@ use crate::units;
 
 object! {
     pub(crate) mod target = "A proxy.";
-    ENGINE: Word<EngineName> = word("engine", "The engine that it runs; one of `engines`.").needed();
+    ENGINE: Word<EngineName> = word("engine", "The engine that it runs; it must be listed in `engines`.").needed();
     ADMIN: Text = filled("admin", "The `host:port` of its admin interface, such as `127.0.0.1:6032`.")
         .needed()
         .examples(r#"["127.0.0.1:6032"]"#);
     USER: Text = filled("user", "The name of the admin account.").needed();
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md).");
-    LABELS: Map = map("labels", "Labels by which waves select it, such as `{zone: a}`.", LABEL)
+    LABELS: Map = map("labels", "Labels that waves select it by, such as `{zone: a}`.", LABEL)
         .examples(r#"[{"zone": "a"}]"#);
 }
 
@@ -34,13 +34,13 @@ object! {
     NAME: Text = filled("name", "The name of the wave.").needed();
     SELECT: Map = map(
         "select",
-        "Labels that targets of the wave must have; all that are left where not given.",
+        "Labels that targets of the wave must have; all remaining targets by default.",
         LABEL,
     )
-        .absent("all that are left");
-    MAX: Count = count("max", "The most targets of the wave; no limit where not given.")
+        .absent("all remaining targets");
+    MAX: Count = count("max", "The maximum number of targets in the wave; no limit by default.")
         .absent("no limit");
-    PARALLEL: Count = count("parallel", "The most targets that are changed at once.").examples("[8]");
+    PARALLEL: Count = count("parallel", "The maximum number of targets that are changed at the same time.").examples("[8]");
     BAKE: Duration = duration("bake", "How long the wave is watched before the next one begins.");
 }
 

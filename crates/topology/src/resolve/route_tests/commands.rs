@@ -37,7 +37,7 @@ impl Prepared {
             if object.has(&VALUES) {
                 let diagnostic = Diagnostic::error(MISSING_KEY, "`values` without `execute`")
                     .at(object.key_span(&VALUES), "")
-                    .help("a preparation holds `?` in their place");
+                    .help("PREPARE has `?` in their place");
                 object.push(diagnostic, context);
             }
             object.require(&QUERY, context);

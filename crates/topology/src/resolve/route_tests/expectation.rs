@@ -16,7 +16,7 @@ use crate::resolve::object::Object;
 use crate::tree::context::Context;
 
 object! {
-    pub(crate) mod expect = "What must become of the statement; everything that is written must hold.";
+    pub(crate) mod expect = "The expected result. Everything that is written must hold.";
     OUTCOME: Word<ExpectedOutcome> = word("outcome", "What happens to the statement.")
         .page("`route`: it is sent to a server; `reject`: the client gets an error; `answer`: the proxy answers.");
     CLUSTER: Text = filled("cluster", "The cluster that it is sent to.").examples(r#"["shard-001"]"#)
@@ -24,7 +24,7 @@ object! {
     ROLE: Word<Role> = word("role", "The role of the servers that it is sent to.");
     SHARD: Texts = text_or_list(
         "shard",
-        "The shard that places it, such as tenants/t017; where maps compose, all of a list.",
+        "The shard that places it, such as tenants/t017; a list where several maps place it.",
     )
     .examples(r#"["tenants/t017"]"#)
     .refers(refers::SHARD);
@@ -32,24 +32,24 @@ object! {
     QUERY: Text = text("query", "The text that is sent.");
     BACKEND_SCHEMA: Text = text("backend_schema", "The schema that the server's session is in.")
         .page("It may differ from the client's.");
-    ERROR: Text = filled("error", "A part of the refusal's text, such as SW351.").examples(r#"["SW351"]"#);
+    ERROR: Text = filled("error", "A part of the error message, such as SW351.").examples(r#"["SW351"]"#);
     ANSWER: Text = text("answer", "The text that the proxy answers with.");
-    DELAY: Duration = duration("delay", "How long the statement is held back.")
+    DELAY: Duration = duration("delay", "How long the statement is delayed.")
         .page("`0ms`: not at all.");
     RULE: Text = filled(
         "rule",
-        "The address of an object, one of whose rules matches: query_rules.legacy, shard_maps.tenants.",
+        "The address of an object with a rule that matches: query_rules.legacy, shard_maps.tenants.",
     )
     .examples(r#"["query_rules.legacy"]"#)
     .page("A rule of the object, or of one inside it.")
     .refers(refers::RULES);
-    CACHE_TTL: Duration = duration("cache_ttl", "How long its answer is kept.")
+    CACHE_TTL: Duration = duration("cache_ttl", "How long its result is cached.")
         .page("`0ms`: not at all.");
-    MIRROR: Text = filled("mirror", "The cluster that a copy is sent to.")
+    MIRROR: Text = filled("mirror", "The cluster that gets a copy.")
         .refers(refers::CLUSTERS);
     MULTIPLEX: Custom = custom(
         "multiplex",
-        "Whether it may share a server connection, by a rule's say: 0 never, 1 always, 2 in spite of its variables.",
+        "Whether it may share a server connection, as rules set it: 0 never, 1 always, 2 in spite of its variables.",
         |says| json!({ "description": says, "enum": [0, 1, 2], EXPECTS: "0, 1 or 2" }),
     );
 }
@@ -75,7 +75,7 @@ impl Reader<'_> {
     ) -> Option<Expectation> {
         let object = step.part(&EXPECT, context)?;
         if object.view.fields().is_empty() {
-            object.error(MISSING_KEY, "`expect` says nothing", object.key, context);
+            object.error(MISSING_KEY, "`expect` has no expectation", object.key, context);
         }
         let expectation = Expectation {
             outcome: object.get(&OUTCOME, context),

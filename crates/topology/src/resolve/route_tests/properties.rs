@@ -17,30 +17,30 @@ object! {
     FOR_EACH: Definition = test::FOR_EACH;
     ENGINES: Texts = texts(
         "engines",
-        "Engines that the property is for; every one that the project lists when absent.",
+        "Engines that the property is for; every listed one when absent.",
         "a list of engines",
     )
         .absent("every listed one");
     FOR_ALL: Part = part("for_all", &domain::FIELDS)
-        .absent("needed, or `for_all_pairs`");
+        .absent("required, or `for_all_pairs`");
     FOR_ALL_PAIRS: Part = part("for_all_pairs", &domain::FIELDS)
-        .says("Statements of which pairs; the pairs are those of the shards of `map`.");
+        .says("Pairs of statements; each pair is for two shards of `map`.");
     EXPECT: Custom = custom(
         "expect",
-        "What must hold of each statement; of pairs, `disjoint`: those of two shards never meet in one place.",
+        "What must hold for each statement. For pairs, `disjoint`: statements of two shards never go to the same place.",
         claim_schema,
     )
     .needed()
-    .page("As for tests, but for `query`, `error`, `answer` and `rule`.");
+    .page("As for tests, without `query`, `error`, `answer` and `rule`.");
 }
 
 object! {
-    mod domain = "Which statements it is about; every one that is absent is no limit.";
+    mod domain = "Which statements it is for. A key that is absent sets no limit.";
     USERS: Texts = text_or_list("users", "Names of users who send the statements.")
         .refers(refers::USERS);
     SCHEMAS: Texts = text_or_list("schemas", "Names of schemas that the sessions are in.")
         .refers(refers::SCHEMAS);
-    STATEMENTS: Texts = text_or_list("statements", "Kinds of statements that it is about, such as insert.");
+    STATEMENTS: Texts = text_or_list("statements", "Classes of statements, such as insert.");
     MAP: Text = filled("map", "The shard map that places the statements.")
         .refers(refers::SHARD_MAPS);
 }
@@ -80,7 +80,7 @@ impl Reader<'_> {
         };
         let claim = if of_pairs {
             if domain.map.is_none() {
-                let message = "pairs of what? `for_all_pairs` needs a `map`";
+                let message = "`for_all_pairs` needs a `map`";
                 object.error(MISSING_KEY, message, object.key_span(field), context);
             }
             object.read(&property::EXPECT, &Word::<Disjoint>::ANY, context)?;
@@ -89,7 +89,7 @@ impl Reader<'_> {
             .field(&property::EXPECT)
             .is_some_and(|field| !field.value.is_map())
         {
-            let message = "`disjoint` is expected of pairs: write `for_all_pairs`";
+            let message = "`disjoint` is for pairs: write `for_all_pairs`";
             object.error(NOT_TOGETHER, message, object.span(&property::EXPECT), context);
             return None;
         } else {

@@ -49,17 +49,17 @@ const HEARTBEAT: &str = "heartbeat";
 pub(super) fn check(object: &Object<'_, '_>, signal: &Signal, scope: &Scope, context: &mut Context<'_>) {
     let (why, help) = match &signal.source {
         SignalSource::Status(name) if only_grows(name) => (
-            format!("{name} only grows: once above `start_above` it is never below `stop_below` again"),
+            format!("{name} only grows: after it exceeds `start_above`, it never falls below `stop_below`"),
             "measure what rises and falls, such as Innodb_row_lock_current_waits",
         ),
         SignalSource::Status(name) if same(name, "Threads_connected") => (
-            "statements that wait inside transactions keep their connections, so Threads_connected does not fall"
+            "statements that wait in a transaction keep their connections, so Threads_connected does not fall"
                 .to_owned(),
             "measure `threads_running`",
         ),
         SignalSource::ReplicationLag if names_heartbeat(scope) => (
-            "it also slows the heartbeat by which lag is measured: the longer the delay, the greater the lag".to_owned(),
-            "leave the heartbeat out: `except_tables` or a user of its own",
+            "it also slows the heartbeat that measures lag: the longer the delay, the greater the lag".to_owned(),
+            "exclude the heartbeat: use `except_tables` or a separate user",
         ),
         _ => return,
     };

@@ -75,7 +75,7 @@ impl Check<'_> {
             let message = format!("the patch of `{}` changes nothing", target.address);
             let diagnostic = Diagnostic::error(IDLE_PATCH, message)
                 .at(patch.key().span, "")
-                .also(base.span(), "this is there already")
+                .also(base.span(), "this is already the value")
                 .help("delete the patch");
             self.report.push(target.environment.mark(diagnostic));
         }
@@ -112,7 +112,7 @@ impl Check<'_> {
             let diagnostic = match near {
                 Some(near) => diagnostic.did_you_mean(Some(near)),
                 None => diagnostic.help(format!(
-                    "a patch changes objects that are there; to add one, set `{}` as a whole",
+                    "a patch changes existing objects; to add one, set `{}` as a whole",
                     target.address
                 )),
             };

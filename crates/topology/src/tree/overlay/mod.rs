@@ -21,16 +21,16 @@ object! {
     pub(crate) mod environment =
         "What one environment changes: values of variables, and patches of the topology and the project file.";
     VERSION: Custom = version();
-    VARIABLES: Map = map("variables", "Values of the variables that the topology declares.", Shaped::Custom(|| {
+    VARIABLES: Map = map("variables", "Values for variables that the topology declares.", Shaped::Custom(|| {
         value_schema("The value of the variable in this environment.")
     }))
         .page("See [variables](variables.md); `--var` is stronger.");
     PATCH: Custom = custom(
         "patch",
-        "The value at an address, such as `clusters.pay.servers.pxc3.state: draining`.",
+        "New values by address, such as `clusters.pay.servers.pxc3.state: draining`.",
         patch_schema,
     )
-        .page("It is of the topology or of the project file.")
+        .page("An address of the topology or of the project file.")
         .keys(refers::ADDRESS);
 }
 
@@ -40,7 +40,7 @@ fn patch_schema(says: &str) -> Value {
         "type": "object",
         EXPECTS: "a mapping of addresses to values",
         "additionalProperties": {
-            "description": "What is set at this address, as a whole.",
+            "description": "The whole new value at this address.",
         },
     })
 }
@@ -103,9 +103,9 @@ fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
     } else if steps.iter().any(|step| step.is_empty()) {
         Some("has an empty step")
     } else if address.text.contains('[') {
-        Some("goes into a list, and a list is set as a whole")
+        Some("points into a list: set the whole list")
     } else if address.text.contains("$(") {
-        Some("holds a `$( … )`: name the object that the generator made")
+        Some("contains a `$( … )`: write the name of the generated object")
     } else {
         None
     };
@@ -114,21 +114,21 @@ fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
         report.push(
             Diagnostic::error(BAD_ADDRESS, message)
                 .at(address.span, "")
-                .help("an address is made of names and keys: clusters.pay.servers.pxc3.state"),
+                .help("write names and keys, separated by dots: clusters.pay.servers.pxc3.state"),
         );
         return None;
     }
     let section = steps[0];
     if section == environment::VARIABLES.name() {
         report.push(
-            Diagnostic::error(BAD_ADDRESS, "variables are not patched")
+            Diagnostic::error(BAD_ADDRESS, "a patch cannot set variables")
                 .at(address.span, "")
-                .help("values of variables stand under `variables`: {region: us}"),
+                .help("set values of variables under `variables`: {region: us}"),
         );
         return None;
     }
     if section == environment::VERSION.name() || section == ENVIRONMENTS {
-        let message = format!("`{section}` is the same in all environments");
+        let message = format!("a patch cannot set `{section}`: it is the same in all environments");
         report.push(Diagnostic::error(BAD_ADDRESS, message).at(address.span, ""));
         return None;
     }
@@ -171,7 +171,7 @@ pub(crate) fn choose<'d>(
             report.push(
                 Diagnostic::error(UNKNOWN_ENVIRONMENT, message)
                     .at(*span, "")
-                    .help("write one; `version: 1` alone is an environment that changes nothing"),
+                    .help("create it; for an environment without changes, write only `version: 1`"),
             );
         }
     }
