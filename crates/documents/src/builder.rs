@@ -150,7 +150,7 @@ impl<'text> Builder<'text> {
             return ControlFlow::Continue(());
         }
         let diagnostic = Diagnostic::error(SEVERAL_DOCUMENTS, "a file holds one YAML document")
-            .at(at, "a second one starts here and is not read")
+            .at(at, "a second document starts here and is not read")
             .help("put it in a file of its own");
         self.stop_at(diagnostic);
         ControlFlow::Break(())
@@ -265,7 +265,7 @@ impl<'text> Builder<'text> {
 
     fn unknown_tag(&mut self, tag: &Tag, at: Span) {
         let message = format!("tag `{}` does not fit this value", tag.original());
-        let help = "leave the tag out; quotes make any word text";
+        let help = "remove the tag; to make any word text, put it in quotes";
         self.problems
             .push(Diagnostic::error(NOT_IN_LANGUAGE, message).at(at, "").help(help));
     }
@@ -364,11 +364,11 @@ impl<'text> Builder<'text> {
 
     fn refuse_copies(&mut self, at: Span) -> ControlFlow<()> {
         let message = format!(
-            "anchors and aliases stand for more than {MAX_ALIASED_NODES} values or {MAX_ALIASED_BYTES} bytes of text"
+            "anchors and aliases expand to more than {MAX_ALIASED_NODES} values or {MAX_ALIASED_BYTES} bytes of text"
         );
         let diagnostic = Diagnostic::error(TOO_LARGE, message)
             .at(at, NOT_READ)
-            .help("a generator (`for_each`) writes many alike objects once");
+            .help("to write many similar objects once, use a generator (`for_each`)");
         self.stop_at(diagnostic);
         ControlFlow::Break(())
     }

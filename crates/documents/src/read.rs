@@ -161,7 +161,7 @@ const fn advice(kind: &ErrorKind) -> Option<&'static str> {
             Some("text that holds `: ` must be in quotes, and a nested mapping starts on its own line")
         }
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
-            Some("a line of a mapping is `key: value`, with a space behind the colon")
+            Some("a line of a mapping is `key: value`, with a space after the colon")
         }
         E::UnexpectedCharacter { .. } => Some("text that starts with this character must be in quotes"),
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => Some("is a closing quote missing above?"),

@@ -128,7 +128,7 @@ fn word_instead_of_a_pair() {
     2 │ clusters
       │ ━
       │
-      ├ help: a line of a mapping is `key: value`, with a space behind the colon
+      ├ help: a line of a mapping is `key: value`, with a space after the colon
       ╰ more: shardwright explain SW101
     "#);
 }
@@ -278,13 +278,13 @@ fn alias_bomb() {
         bomb.push_str(&format!("a{level}: &a{level} [{}]\n", alias.repeat(10)));
     }
     insta::assert_snapshot!(shown(bomb), @r#"
-    error[SW104]: anchors and aliases stand for more than 200000 values or 16777216 bytes of text
+    error[SW104]: anchors and aliases expand to more than 200000 values or 16777216 bytes of text
       ╭▸ topology/shop.yaml:5:9
       │
     5 │ a4: &a4 [*a3, *a3, *a3, *a3, *a3, *a3, *a3, *a3, *a3, *a3, ]
       │         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ the rest of the file is not read
       │
-      ├ help: a generator (`for_each`) writes many alike objects once
+      ├ help: to write many similar objects once, use a generator (`for_each`)
       ╰ more: shardwright explain SW104
     "#);
 }
@@ -293,13 +293,13 @@ fn alias_bomb() {
 fn alias_bomb_of_text() {
     let bomb = format!("a: &a {}\nb: [{}]\n", "x".repeat(1_000_000), "*a, ".repeat(1_000));
     insta::assert_snapshot!(shown(bomb), @r#"
-    error[SW104]: anchors and aliases stand for more than 200000 values or 16777216 bytes of text
+    error[SW104]: anchors and aliases expand to more than 200000 values or 16777216 bytes of text
       ╭▸ topology/shop.yaml:2:65
       │
     2 │ b: [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a,…
       │                                                                 ━━ the rest of the file is not read
       │
-      ├ help: a generator (`for_each`) writes many alike objects once
+      ├ help: to write many similar objects once, use a generator (`for_each`)
       ╰ more: shardwright explain SW104
     "#);
 }
@@ -335,7 +335,7 @@ fn several_documents() {
       ╭▸ topology/shop.yaml:2:1
       │
     2 │ ---
-      │ ━━━ a second one starts here and is not read
+      │ ━━━ a second document starts here and is not read
       │
       ├ help: put it in a file of its own
       ╰ more: shardwright explain SW105
@@ -351,7 +351,7 @@ fn unknown_tag() {
     1 │ password: !secret app
       │           ━━━━━━━
       │
-      ├ help: leave the tag out; quotes make any word text
+      ├ help: remove the tag; to make any word text, put it in quotes
       ╰ more: shardwright explain SW106
 
     error[SW106]: tag `!!int` does not fit this value
@@ -360,7 +360,7 @@ fn unknown_tag() {
     2 │ n: !!int x
       │    ━━━━━
       │
-      ├ help: leave the tag out; quotes make any word text
+      ├ help: remove the tag; to make any word text, put it in quotes
       ╰ more: shardwright explain SW106
 
     error[SW106]: tag `!!map` does not fit this value
@@ -369,7 +369,7 @@ fn unknown_tag() {
     3 │ l: !!map [a]
       │    ━━━━━
       │
-      ├ help: leave the tag out; quotes make any word text
+      ├ help: remove the tag; to make any word text, put it in quotes
       ╰ more: shardwright explain SW106
     "#);
 }
