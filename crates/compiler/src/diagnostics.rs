@@ -152,7 +152,7 @@ impl<'a> Diagnostics<'a> {
         } = lacking;
         if choice == OnUnsupported::Error {
             let cannot = match who {
-                SupportedBy::Nobody => format!("{engine} cannot {what}, and neither can another engine yet"),
+                SupportedBy::Nobody => format!("no engine can {what} yet"),
                 SupportedBy::Bundled => format!("{engine} cannot {what}; bundled can"),
                 SupportedBy::Proxysql => format!("{engine} cannot {what}; proxysql-2.7 can"),
             };

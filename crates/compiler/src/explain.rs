@@ -149,7 +149,7 @@ impl Compiled {
                     format!(", where a rule for each schema costs {:.0} ns", flat.mean_cost_ns)
                 });
                 format!(
-                    "{engine} looks the session's schema up in a table, behind all rules: one look-up for any number{flat}"
+                    "{engine} looks the session's schema up in a table, after all rules: one look-up for any number{flat}"
                 )
             }
             (layout, [chosen, others @ ..]) => match others
@@ -158,7 +158,7 @@ impl Compiled {
             {
                 Some(next) if next.mean_cost_ns < chosen.mean_cost_ns && chosen.name == KEPT => {
                     format!(
-                        "live systems have this tree, and the lock keeps it; {} would cost {:.0} ns: compile --reshape lays it out",
+                        "the lock keeps this tree because live systems have it; {} would cost {:.0} ns: compile --reshape builds it",
                         next.name, next.mean_cost_ns
                     )
                 }
@@ -169,7 +169,7 @@ impl Compiled {
                     )
                 }
                 Some(next) => format!(
-                    "{} costs least by the prices of {engine}: {:.0} ns, the next one ({}) {:.0} ns",
+                    "{} costs least on {engine}: {:.0} ns; the next one ({}) costs {:.0} ns",
                     chosen.name, chosen.mean_cost_ns, next.name, next.mean_cost_ns
                 ),
                 None => format!("{} is the only layout", chosen.name),

@@ -152,8 +152,7 @@ pub(crate) fn plan(
     };
     let unguarded = |user: &User| user.annotations_allowed && section.scope.users.contains(&user.name);
     if step.missing.statements != MissingAction::Reject && program.users.iter().any(unguarded) {
-        let what = "rules see a statement up to its first NUL byte: behind one a key is not found, and missing_key says what \
-                    happens";
+        let what = "rules see a statement only up to its first NUL byte: a key after it is not found, and missing_key decides";
         report.difference(section.origin, "missing_key", what);
     }
     let memory = Memory::of(section, planning, report.engine);

@@ -49,10 +49,7 @@ pub(crate) fn with_blocks<'p>(
         });
         if waiting.len() == before {
             for block in waiting {
-                let message = format!(
-                    "nothing of {} has rules at the place that `at` names",
-                    report.engine
-                );
+                let message = format!("on {}, the object that `at` names has no rules", report.engine);
                 report.error(BLOCK_POSITION, block.origin, "at", message);
             }
             break;

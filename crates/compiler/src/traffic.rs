@@ -165,7 +165,7 @@ impl Columns {
             let text = cell(at)?.trim();
             text.parse::<u64>().map_err(|_| {
                 format!(
-                    "{what} `{}` is no number from 0 on",
+                    "{what} `{}` is not a whole number",
                     shardwright_diagnostics::shortened(text, 40)
                 )
             })
@@ -281,7 +281,7 @@ mod tests {
                 "key,count\n1,2\n3\n4,-1\n",
                 vec![
                     (3, "the row has 1 columns, too few"),
-                    (4, "the count `-1` is no number from 0 on"),
+                    (4, "the count `-1` is not a whole number"),
                 ],
             ),
             (

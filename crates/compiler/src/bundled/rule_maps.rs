@@ -46,7 +46,7 @@ pub(crate) fn plans(
             .map(|(_, other)| format!("{} stands in rules for the same users", other.address))
             .or_else(|| {
                 blocks_behind(program, at)
-                    .then(|| "raw rules behind it would be needed twice, and have one id each".to_owned())
+                    .then(|| "raw rules after it would be needed twice, but each has only one id".to_owned())
             })
             .or_else(|| linked(program, &section.step))
             .or_else(|| kept_on_writer(program, &section.step))
@@ -54,8 +54,7 @@ pub(crate) fn plans(
             .or_else(|| first_error(&scratch.problems));
         match reason {
             Some(reason) if !is_wrong(&scratch.problems) => {
-                let what =
-                    format!("`rule_layout` is not followed and keys are looked up by dispatch: {reason}");
+                let what = format!("`rule_layout` is ignored, and dispatch looks the keys up: {reason}");
                 report.difference(section.origin, "rule_layout", what);
                 plans.push(MapPlan::default());
             }
@@ -112,7 +111,7 @@ fn kept_on_writer(program: &Program, step: &MapStep) -> Option<String> {
         Some((name, &policy.address))
     })?;
     Some(format!(
-        "rules cannot keep statements on the writer of {name}, whose reads {policy} sends to readers"
+        "{policy} sends reads of {name} to readers, and rules cannot keep statements on its writer"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of statements without a key.
+//! What happens to statements without a key.
 
 use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin};

@@ -68,8 +68,7 @@ fn report_autocommit_off(program: &Program, section: &Section<RoleStep>, report:
             .any(|map| map.step.finders.iter().any(in_comments));
     if has_comments {
         let message = format!(
-            "on {}, a prepared SELECT behind a comment opens its transaction on the reader under autocommit=0, and \
-             writes follow it there: leave autocommit on and send BEGIN, or put the comment behind SELECT",
+            "on {}, a prepared SELECT after a comment opens its transaction on the reader under autocommit=0, and writes follow it there: leave autocommit on and send BEGIN, or put the comment after SELECT",
             report.engine
         );
         report.add(Severity::Warning, DIFFERENCE, section.origin, "reads", message);

@@ -64,7 +64,7 @@ impl SplitCost {
 
 fn reason(here: &SplitCost, there: &SplitCost, engine: EngineId) -> String {
     let costs = format!(
-        "{}: with as many reads as writes it costs {:.0} ns by the prices of {engine}, {} would cost {:.0} ns",
+        "{}: with as many reads as writes it costs {:.0} ns on {engine}, {} would cost {:.0} ns",
         here.name, here.mean_cost_ns, there.name, there.mean_cost_ns
     );
     if here.mean_cost_ns <= there.mean_cost_ns {

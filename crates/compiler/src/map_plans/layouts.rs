@@ -40,7 +40,7 @@ impl EntryWeights {
         let count = entries.len() as f64;
         if hits.is_some() && total <= 0.0 && count > 0.0 {
             let message = format!(
-                "the traffic has no key of shard map {}: its keys count alike",
+                "the traffic has no key of shard map {}: all its keys get the same weight",
                 section.step.map
             );
             report.add(Severity::Warning, NO_TRAFFIC, section.origin, "", message);

@@ -36,7 +36,7 @@ impl Sequence {
                     .written
                     .expect("only written ids are out of order");
                 let message = format!(
-                    "rule_id {id} stands behind {} in the order of evaluation, so it must be greater than that rule's id",
+                    "rule_id {id} comes after {} in the order of evaluation, so it must be greater than that rule's id",
                     self.rules[before].address
                 );
                 report.error(NUMBERS, origin, "rule_id", message);
@@ -44,7 +44,7 @@ impl Sequence {
             }
             Err(SequenceError::Exhausted { needed, available }) => {
                 let message = format!(
-                    "ids.rules {}-{} has room for {available} of {needed} rules of {engine} that stand together, {} too few",
+                    "ids.rules {}-{} has {available} numbers for {needed} rules of {engine} that must be consecutive, {} too few",
                     range.first,
                     range.last,
                     needed.saturating_sub(available)

@@ -191,7 +191,7 @@ fn mirror(
 ) -> Option<Section<Effect>> {
     let lacking = only_proxysql(
         mirror.origin,
-        "send statements to a second place",
+        "send copies of statements to a second cluster",
         "no copy is sent",
     );
     if !engine_has(mirror.on_unsupported, lacking, report) {
@@ -200,8 +200,7 @@ fn mirror(
     report.difference(
         mirror.origin,
         "",
-        "executions of prepared statements are not copied, and a copy that finds no free place in the mirror queue is \
-         dropped",
+        "executions of prepared statements are not copied, and a copy is dropped when the mirror queue is full",
     );
     Some(Section {
         origin: mirror.origin,
@@ -224,7 +223,7 @@ fn pooling(exception: &model::PoolingException, report: &mut Diagnostics<'_>) ->
             return None;
         }
         (EngineId::Bundled, Multiplex::Default) => {
-            let what = "a connection that `never` has kept stays with its session until the session ends";
+            let what = "after `never`, a connection stays with its session until the session ends";
             report.difference(origin, "multiplex", what);
             return None;
         }

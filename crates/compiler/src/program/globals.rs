@@ -38,7 +38,7 @@ fn listeners(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Listener>
                 "a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port"
             }
             EngineId::Proxysql27 | EngineId::Proxysql30 => {
-                "ports are opened when ProxySQL starts: a change of them waits for a restart"
+                "ports are opened at start: a change takes effect after a restart"
             }
         };
         report.difference(first.origin, "", what);
@@ -63,7 +63,7 @@ fn monitor(topology: &Topology, report: &mut Diagnostics<'_>) -> Option<Monitor>
         report.difference(
             monitor.origin,
             "",
-            "servers are not watched yet: the account is not used",
+            "servers are not monitored yet: the account is not used",
         );
     }
     Some(Monitor {
@@ -86,7 +86,7 @@ fn variables(topology: &Topology, report: &mut Diagnostics<'_>) -> BTreeMap<Stri
     {
         for (name, value) in &settings.values {
             if SET_ONCE.contains(&&**name) {
-                let what = format!("{name} is read when ProxySQL starts: a change waits for a restart");
+                let what = format!("{name} is read at start: a change takes effect after a restart");
                 report.difference(settings.origin, name, what);
             }
             variables.insert(name.to_string(), value.to_string());

@@ -50,7 +50,7 @@ fn row(
     let unused = RULE_COLUMNS.iter().filter(|column| column.part == Part::Unused);
     for column in unused.filter(|column| column.get(written).is_some()) {
         let name = column.name();
-        let message = format!("`{name}` is kept and has no effect");
+        let message = format!("`{name}` is stored and has no effect");
         report.difference(raw.origin, name, message);
     }
     only_proxysql(raw, report);

@@ -16,7 +16,7 @@ pub(super) fn scope(
 ) -> Scope {
     let kinds = statements(scope);
     if kinds.is_empty() && !scope.statements.is_empty() {
-        let message = "`except_statements` leaves none of `statements`, so nothing is meant";
+        let message = "`except_statements` excludes all of `statements`, so no statement matches";
         report.error(
             EMPTY_SCOPE,
             origin,

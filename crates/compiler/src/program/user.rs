@@ -11,7 +11,7 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
     let password = password(&user.password.source, user.origin, report);
     if user.password.previous.is_some() {
         let message = format!(
-            "{} accepts one password; the previous one stops being valid with this apply",
+            "{} accepts only one password: the previous one is invalid after this apply",
             report.engine
         );
         report.add(

@@ -34,8 +34,7 @@ pub(crate) fn report_silent_refusals(
     let diagnostic = Diagnostic::new(Severity::Info, SILENT_REFUSAL, message)
         .note(format!("one of the reasons: {}", first.reason))
         .help(
-            "run `shardwright refuse` beside ProxySQL and name it: \
-             engine_settings: {proxysql: {refuser: {host: 127.0.0.1, port: 6100}}}",
+            "run `shardwright refuse` beside ProxySQL and configure it: engine_settings: {proxysql: {refuser: {host: 127.0.0.1, port: 6100}}}",
         );
     report.problems.push(match topology.refuser().1 {
         Some(settings) => report.located(settings, "refuser", diagnostic),

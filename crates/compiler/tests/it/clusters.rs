@@ -139,8 +139,8 @@ fn f4_read_weights_that_contradict_the_preference_are_said() {
         "n23: {host: 192.168.4.23, read_weight: 5}",
     );
     insta::assert_snapshot!(told(&topology, EngineId::Proxysql27), @"
-    warning SW322: on proxysql-2.7, n23 takes more reads than its read weight says: one weight ranks writers and shares reads, and it must stay above the one of n233, which is less wanted as a writer
-    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort; once another server has become the writer, it keeps its full share of reads
+    warning SW322: on proxysql-2.7, n23 takes more reads than its read weight says: one weight ranks writers and shares reads, and it must stay above that of n233, which is less preferred as a writer
+    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort; after another server becomes the writer, it keeps its full share of reads
     ");
     insta::assert_snapshot!(table(&proxysql(&topology).configuration, Table::Servers), @"
     hostgroup_id=100 192.168.4.22 ONLINE weight=10002 max_replication_lag=0 use_ssl=0
@@ -155,7 +155,7 @@ fn f4_read_weights_that_contradict_the_preference_are_said() {
 fn f5_roles_by_a_scheduler_are_left_alone() {
     let compiled = proxysql(&pxc("roles_by: external"));
     assert_eq!(table(&compiled.configuration, Table::GaleraHostgroups), "");
-    insta::assert_snapshot!(told(&pxc("roles_by: external").replace("failback: automatic", ""), EngineId::Proxysql27), @"info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort; once another server has become the writer, it keeps its full share of reads");
+    insta::assert_snapshot!(told(&pxc("roles_by: external").replace("failback: automatic", ""), EngineId::Proxysql27), @"info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort; after another server becomes the writer, it keeps its full share of reads");
 }
 
 /// The monitor of Galera hostgroups would set OFFLINE_SOFT back to ONLINE: a server that is out has no row, and the next
@@ -170,7 +170,7 @@ fn a_server_that_is_out_of_galera_has_no_row() {
     hostgroup_id=101 192.168.4.23 ONLINE weight=1 max_replication_lag=0 use_ssl=0
     ");
     insta::assert_snapshot!(told(&topology, EngineId::Proxysql27), @"
-    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort; once another server has become the writer, it keeps its full share of reads
+    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort; after another server becomes the writer, it keeps its full share of reads
     info SW322: on proxysql-2.7, transactions that are open on a draining server are cut: it is left out of mysql_servers, because the monitor of Galera hostgroups sets OFFLINE_SOFT back to ONLINE; pxc_maint_mode on the server itself (Percona XtraDB Cluster) lets them end first
     ");
     let bundled = compiled_for_bundled(&topology);
@@ -213,9 +213,9 @@ fn what_the_bundled_engine_cannot_follow_is_said() {
     let topology = pxc("tls: preferred");
     insta::assert_snapshot!(told(&topology, EngineId::Bundled), @"
     warning SW321: bundled does not follow the state of a galera cluster yet: writes go to n22 until the next apply; proxysql-2.7 follows it
-    warning SW321: bundled does not fail over or back by itself yet
-    warning SW321: bundled does not know yet how far behind a server is: reads may be answered by one that is further behind; proxysql-2.7 takes it out
-    warning SW321: bundled speaks no TLS towards servers yet: connections are plain; proxysql-2.7 does
+    warning SW321: bundled does not fail over or fail back by itself yet
+    warning SW321: bundled does not measure yet how far behind a server is: a server that is further behind may answer reads; proxysql-2.7 takes it out
+    warning SW321: bundled has no TLS to servers yet: connections are plain; proxysql-2.7 has it
     ");
     let topology = "
 clusters:
@@ -225,12 +225,12 @@ clusters:
     servers: {a: {host: a.db}, b: {host: b.db, max_replication_lag: 5s}}
 ";
     insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
-    error SW320: bundled speaks no TLS towards servers yet; proxysql-2.7 does
-    warning SW321: bundled does not measure replication lag yet: reads may be answered by a replica that is further behind; proxysql-2.7 takes it out
+    error SW320: bundled has no TLS to servers yet; proxysql-2.7 has it
+    warning SW321: bundled does not measure replication lag yet: a replica that is further behind may answer reads; proxysql-2.7 takes it out
     ");
     insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
-    error SW320: proxysql-2.7 verifies no certificates of servers, and neither can another engine yet
-    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort
+    error SW320: no engine verifies certificates of servers yet
+    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort
     ");
 }
 
@@ -275,7 +275,7 @@ clusters:
 ";
     insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
     warning SW322: on proxysql-2.7, the writer may answer reads too: mysql-monitor_writer_is_also_reader is one switch for all clusters of type replication, and others let their writer serve reads
-    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it stands among the readers at the lowest weight, because there is no last resort
+    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort
     ");
 }
 
@@ -324,12 +324,12 @@ engine_settings:
     SAVE MYSQL USERS TO DISK;
     ");
     insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
-    info SW322: on proxysql-2.7, ports are opened when ProxySQL starts: a change of them waits for a restart
-    info SW322: on proxysql-2.7, mysql-threads is read when ProxySQL starts: a change waits for a restart
+    info SW322: on proxysql-2.7, ports are opened at start: a change takes effect after a restart
+    info SW322: on proxysql-2.7, mysql-threads is read at start: a change takes effect after a restart
     ");
     insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
     info SW322: on bundled, a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port
-    info SW322: on bundled, servers are not watched yet: the account is not used
+    info SW322: on bundled, servers are not monitored yet: the account is not used
     ");
     insta::assert_snapshot!(script(""), @"
     SET mysql-query_processor_iterations='0';

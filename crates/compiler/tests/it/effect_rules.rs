@@ -262,14 +262,14 @@ firewall: {app: {mode: protecting, allow: {statements: [SELECT 1]}}}
     let report = BOTH.map(|engine| format!("{engine}\n{}", told(topology, engine, Severity::Error)));
     insta::assert_snapshot!(report.join("\n"), @r"
     bundled
-    SW320: bundled cannot regulate a delay by a signal, and neither can another engine yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
-    SW320: bundled cannot limit how many statements run at once, and neither can another engine yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
+    SW320: no engine can regulate a delay by a signal yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
+    SW320: no engine can limit how many statements run at once yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
     SW320: bundled cannot keep results; proxysql-2.7 can; `on_unsupported: skip` accepts that every statement goes to a server
-    SW320: bundled cannot send statements to a second place; proxysql-2.7 can; `on_unsupported: skip` accepts that no copy is sent
+    SW320: bundled cannot send copies of statements to a second cluster; proxysql-2.7 can; `on_unsupported: skip` accepts that no copy is sent
     SW320: bundled cannot limit the statements of a user; proxysql-2.7 can; `on_unsupported: skip` accepts that this user may send every statement
     proxysql-2.7
-    SW320: proxysql-2.7 cannot regulate a delay by a signal, and neither can another engine yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
-    SW320: proxysql-2.7 cannot limit how many statements run at once, and neither can another engine yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
+    SW320: no engine can regulate a delay by a signal yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
+    SW320: no engine can limit how many statements run at once yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
     SW320: proxysql-2.7 cannot select statements by the tables that they name; bundled can; `on_unsupported: approximate` or `skip` accepts that it has no effect
     ");
     let approximate = r#"

@@ -288,7 +288,7 @@ fn ten_thousand_overlapping_ranges_are_told_in_few_words() {
     13: SW301: the shards `s0` and `s1` both have the key `1..100000`
     14: SW301: the shards `s1` and `s2` both have the key `2..100001`
     ");
-    insta::assert_snapshot!(told.last().expect("something is told"), @"10011: SW301: 9899 more keys or ranges are those of a shard before them");
+    insta::assert_snapshot!(told.last().expect("something is told"), @"10011: SW301: 9899 more keys or ranges also belong to an earlier shard");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn exhausted_ranges_say_by_how_much() {
     SW323: ids.hostgroups 10-19 has 10 numbers, 31 too few for the hostgroups of this topology
     SW323: ids.hostgroups 10-19 has 10 numbers, 6 too few for the hostgroups that refuse executions on proxysql-2.7
     SW323: ids.flags 20-21 has 2 numbers, 21 too few for the chains of proxysql-2.7
-    SW323: ids.rules 100-109 has room for 10 of 101 rules of proxysql-2.7 that stand together, 91 too few
+    SW323: ids.rules 100-109 has 10 numbers for 101 rules of proxysql-2.7 that must be consecutive, 91 too few
     ");
 }
 
@@ -101,7 +101,7 @@ fn pins_win_and_clashes_are_told() {
     build.clusters_mut()[0].hostgroups.writer = Some(1500);
     build.clusters_mut()[1].hostgroups.writer = Some(1500);
     let compiled = again(&build.finish(), EngineId::Bundled, &Lock::default());
-    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"SW324: hostgroup 1500 of hostgroups.shard-001.writer is also another hostgroup's number");
+    insta::assert_snapshot!(problems(&compiled, Severity::Error).join("\n"), @"SW324: hostgroup number 1500 of hostgroups.shard-001.writer is also the number of another hostgroup");
 }
 
 /// Rules by id.
@@ -332,7 +332,7 @@ fn reshaping_lays_out_again() {
     keys.extend((1_000..1_300).map(|key| (key, 1)));
     let kept = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &before.lock);
     let reason = kept.explain("shard_maps.tenants").and_then(|map| map.reason);
-    assert!(reason.is_some_and(|reason| reason.starts_with("live systems have this tree")));
+    assert!(reason.is_some_and(|reason| reason.starts_with("the lock keeps this tree")));
     let options = Options {
         reshape: true,
         ..Options::default()

@@ -216,14 +216,14 @@ fn schema_maps_take_the_layout_that_costs_least() {
     insta::assert_snapshot!(told, @r"
     flat 16 ns
     fast_routing 44 ns
-    flat costs least by the prices of proxysql-2.7: 16 ns, the next one (fast_routing) 44 ns
+    flat costs least on proxysql-2.7: 16 ns; the next one (fast_routing) costs 44 ns
     ");
     let (layout, told, costly) = schemas(300, "auto", OTHERS);
     assert_eq!((layout, costly.len()), ("fast_routing", 0));
     insta::assert_snapshot!(told, @r"
     fast_routing 44 ns
     flat 677 ns
-    proxysql-2.7 looks the session's schema up in a table, behind all rules: one look-up for any number, where a rule for each schema costs 677 ns
+    proxysql-2.7 looks the session's schema up in a table, after all rules: one look-up for any number, where a rule for each schema costs 677 ns
     ");
     let (layout, told, costly) = schemas(300, "flat", OTHERS);
     assert_eq!(layout, "flat");
@@ -486,12 +486,12 @@ fn a_layout_that_the_bundled_engine_does_not_follow_is_told_with_the_reason() {
     ];
     let told = cases.map(|(before, map, behind)| not_followed(before, map, behind));
     insta::assert_snapshot!(told.join("\n"), @r"
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules find a key as dispatch does in comments only
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules do not see which schemas a statement names
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules cannot place by the remainder of a key
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: raw rules behind it would be needed twice, and have one id each
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: `otherwise` joins it with shard_maps.two, and rules do not compare what two maps find
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: `otherwise` joins it with shard_maps.one, and rules do not compare what two maps find
-    SW322: on bundled, `rule_layout` is not followed and keys are looked up by dispatch: rules cannot keep statements on the writer of c, whose reads read_write_policies.p sends to readers
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: rules find a key as dispatch does in comments only
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: rules do not see which schemas a statement names
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: rules cannot place by the remainder of a key
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: raw rules after it would be needed twice, but each has only one id
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: `otherwise` joins it with shard_maps.two, and rules do not compare what two maps find
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: `otherwise` joins it with shard_maps.one, and rules do not compare what two maps find
+    SW322: on bundled, `rule_layout` is ignored, and dispatch looks the keys up: read_write_policies.p sends reads of c to readers, and rules cannot keep statements on its writer
     ");
 }

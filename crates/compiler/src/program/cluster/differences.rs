@@ -52,17 +52,15 @@ impl Differences {
             (_, WriterServesReads::LastResort) => {
                 let after = match cluster.kind {
                     ClusterKind::Replication { .. } => "",
-                    _ => "; once another server has become the writer, it keeps its full share of reads",
+                    _ => "; after another server becomes the writer, it keeps its full share of reads",
                 };
                 let what = format!(
-                    "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it stands among the readers at \
-                     the lowest weight, because there is no last resort{after}"
+                    "the writer answers about one in {READER_WEIGHT_FACTOR} reads per reader: it is one of the readers, with the lowest weight, because there is no last resort{after}"
                 );
                 report.difference(cluster.origin, "writer_serves_reads", what);
             }
             (ClusterKind::Galera, WriterServesReads::Always) if reads_are_weighted(cluster) => {
-                let what = "once another server has become the writer, it keeps its own share of reads, and the first one \
-                            comes back with the share of a reader: Galera hostgroups keep one weight per server";
+                let what = "after another server becomes the writer, it keeps its own share of reads, and the first writer returns with the share of a reader: Galera hostgroups have one weight per server";
                 report.difference(cluster.origin, "writer_serves_reads", what);
             }
             (ClusterKind::Replication { .. }, WriterServesReads::Never)
@@ -93,25 +91,24 @@ fn tls(cluster: &Cluster, report: &mut Diagnostics<'_>) {
         (EngineId::Bundled, Tls::Preferred) => (
             Severity::Warning,
             APPROXIMATED,
-            "bundled speaks no TLS towards servers yet: connections are plain; proxysql-2.7 does".to_owned(),
+            "bundled has no TLS to servers yet: connections are plain; proxysql-2.7 has it".to_owned(),
         ),
         (EngineId::Bundled, Tls::Required | Tls::Verify) => (
             Severity::Error,
             UNSUPPORTED,
-            "bundled speaks no TLS towards servers yet; proxysql-2.7 does".to_owned(),
+            "bundled has no TLS to servers yet; proxysql-2.7 has it".to_owned(),
         ),
         (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Required) => (
             Severity::Warning,
             DIFFERENCE,
             format!(
-                "on {engine}, a server that offers no TLS is connected to in plain; let the servers require it \
-                 (require_secure_transport)"
+                "{engine} connects without TLS to a server that offers none; set require_secure_transport on the servers"
             ),
         ),
         (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Verify) => (
             Severity::Error,
             UNSUPPORTED,
-            format!("{engine} verifies no certificates of servers, and neither can another engine yet"),
+            "no engine verifies certificates of servers yet".to_owned(),
         ),
     };
     report.add(severity, code, cluster.origin, "tls", message);
@@ -136,15 +133,14 @@ fn without_monitor(cluster: &Cluster, report: &mut Diagnostics<'_>) {
         without(cluster.origin, "type", message);
     }
     if cluster.failback == Failback::Automatic {
-        let message = "bundled does not fail over or back by itself yet".to_owned();
+        let message = "bundled does not fail over or fail back by itself yet".to_owned();
         without(cluster.origin, "failback", message);
     }
     // That the state of the cluster is not followed says the same of the default.
     let default = (cluster.kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
     if cluster.max_transactions_behind != default && cluster.max_transactions_behind != Some(0) {
         let message =
-            "bundled does not know yet how far behind a server is: reads may be answered by one that is \
-                       further behind; proxysql-2.7 takes it out"
+            "bundled does not measure yet how far behind a server is: a server that is further behind may answer reads; proxysql-2.7 takes it out"
                 .to_owned();
         without(cluster.origin, "max_transactions_behind", message);
     }
@@ -154,8 +150,7 @@ fn without_monitor(cluster: &Cluster, report: &mut Diagnostics<'_>) {
         .find(|server| server.max_replication_lag_ms.is_some());
     if let Some(server) = limited {
         let message =
-            "bundled does not measure replication lag yet: reads may be answered by a replica that is \
-                       further behind; proxysql-2.7 takes it out"
+            "bundled does not measure replication lag yet: a replica that is further behind may answer reads; proxysql-2.7 takes it out"
                 .to_owned();
         without(server.origin, "max_replication_lag", message);
     }
@@ -177,8 +172,7 @@ fn lag(cluster: &Cluster, report: &mut Diagnostics<'_>) {
         let seconds = limit.div_ceil(1000);
         if seconds >= LARGEST_LAG_S {
             let message = format!(
-                "{} would never take out a replica whose replication has stopped: the limit must be below \
-                 {LARGEST_LAG_S} s, which is the most that a stopped replica counts as",
+                "{} would never take out a replica whose replication has stopped: it counts as at most {LARGEST_LAG_S} s behind, so the limit must be lower",
                 report.engine
             );
             report.error(UNSUPPORTED, server.origin, field, message);
@@ -196,8 +190,7 @@ fn election(cluster: &Cluster, report: &mut Diagnostics<'_>) {
         ClusterKind::Galera => {
             if cluster.failback == Failback::Manual {
                 let message = format!(
-                    "on {engine}, the most wanted writer takes over as soon as it is back: `failback: automatic` says so; \
-                     `roles_by: external` leaves roles to a scheduler"
+                    "on {engine}, the preferred writer takes over as soon as it is back: write `failback: automatic`, or `roles_by: external` to leave roles to a scheduler"
                 );
                 report.add(Severity::Warning, DIFFERENCE, cluster.origin, "failback", message);
             }

@@ -91,7 +91,8 @@ pub(super) fn numbers(
                 && !probe.take(id)
             {
                 let field = format!("hostgroups.{}", purpose.word());
-                let message = format!("hostgroup {id} of {name} is also another hostgroup's number");
+                let message =
+                    format!("hostgroup number {id} of {name} is also the number of another hostgroup");
                 report.error(NUMBERS, cluster.origin, &field, message);
             }
             names.push((Wanted { name, at, purpose }, pin));

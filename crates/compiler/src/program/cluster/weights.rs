@@ -79,7 +79,7 @@ impl Weights {
 fn not_kept(server: &Server, next: Option<&Server>, report: &mut Diagnostics<'_>) {
     let because = match next {
         Some(next) => format!(
-            "it must stay above the one of {}, which is less wanted as a writer",
+            "it must stay above that of {}, which is less preferred as a writer",
             next.name
         ),
         None => "a server of weight 0 could not write either".to_owned(),
