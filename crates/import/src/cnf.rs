@@ -56,7 +56,7 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
     for setting in &parsed.settings {
         if seen.contains(&setting.name.as_str()) {
             let what = format!(
-                "{} stands twice, which ends the reading of the file",
+                "{} is set twice: the engine stops reading the file here",
                 setting.name
             );
             reader
@@ -92,7 +92,7 @@ impl Reader<'_> {
             "mysql_variables" => self.variables("mysql", setting),
             "admin_variables" => self.variables("admin", setting),
             _ if ELSEWHERE.contains(&name) || is_elsewhere(name) => {
-                let what = format!("{name} says nothing about where statements go");
+                let what = format!("{name} does not affect routing");
                 self.problems
                     .push(Diagnostic::info(IGNORED, what).at(setting.name_span, ""));
             }
@@ -101,7 +101,7 @@ impl Reader<'_> {
                 self.problems.push(
                     Diagnostic::error(UNKNOWN, what)
                         .at(setting.name_span, "")
-                        .help("write the rows over the admin port, and SAVE them TO DISK"),
+                        .help("write the rows through the admin port, and SAVE them TO DISK"),
                 );
             }
             _ => {
@@ -111,7 +111,7 @@ impl Reader<'_> {
                 self.problems.push(
                     Diagnostic::warning(
                         UNKNOWN,
-                        format!("unknown setting `{name}`, which the engine passes over"),
+                        format!("unknown setting `{name}`: the engine ignores it"),
                     )
                     .at(setting.name_span, "")
                     .did_you_mean(did_you_mean(name, known)),
@@ -232,9 +232,9 @@ impl Reader<'_> {
                 self.problems.push(
                     Diagnostic::warning(
                         MISREAD,
-                        format!("the engine does not read `{}`: it takes {wanted}", column.name),
+                        format!("the engine does not read `{}`: it expects {wanted}", column.name),
                     )
-                    .at(setting.span, "the default holds instead"),
+                    .at(setting.span, "the default applies instead"),
                 );
                 Ok(None)
             }

@@ -87,7 +87,7 @@ impl Script<'_> {
                     format!("not a statement of a rule set: {}", shortened(&word)),
                 )
                 .at(span, "")
-                .help("INSERT, REPLACE, UPDATE, DELETE and SET are run; LOAD and SAVE are passed over"),
+                .help("INSERT, REPLACE, UPDATE, DELETE and SET are run; LOAD and SAVE are ignored"),
             );
         }
     }
@@ -103,14 +103,17 @@ impl Script<'_> {
         if forward {
             self.ignored(
                 statement,
-                "LOAD and SAVE are not run: the tables are taken for what runs",
+                "LOAD and SAVE are not run: the tables count as the running configuration",
             );
         } else {
             let span = self.span(statement);
             self.problems.push(
-                Diagnostic::warning(UNKNOWN, "rows that the file does not tell replace those before")
-                    .at(span, "")
-                    .note("what the tables held before this statement is still taken for what runs"),
+                Diagnostic::warning(
+                    UNKNOWN,
+                    "this replaces the rows by others that the file does not contain",
+                )
+                .at(span, "")
+                .note("the rows from before this statement still count as the running configuration"),
             );
         }
     }
@@ -203,11 +206,7 @@ impl Script<'_> {
         // What it holds may be a secret, and nothing of it is shown but its name.
         if is_elsewhere(bare) {
             self.problems.push(
-                Diagnostic::info(
-                    IGNORED,
-                    format!("table {bare} says nothing about where statements go"),
-                )
-                .at(span, ""),
+                Diagnostic::info(IGNORED, format!("table {bare} does not affect routing")).at(span, ""),
             );
             return;
         }
@@ -324,12 +323,12 @@ impl Script<'_> {
         let assignment = text[3..].trim();
         let span = self.span(statement);
         let Some((name, value)) = assignment.split_once('=') else {
-            self.ignored(statement, "SET of a session says nothing about routing");
+            self.ignored(statement, "SET of a session does not affect routing");
             return;
         };
         let name = name.trim().trim_matches('`').trim_end_matches(':');
         if !name.starts_with("mysql-") && !name.starts_with("admin-") {
-            self.ignored(statement, "SET of a session says nothing about routing");
+            self.ignored(statement, "SET of a session does not affect routing");
             return;
         }
         let value = value.trim();
@@ -366,7 +365,7 @@ impl Script<'_> {
                 ),
             )
             .at(span, "")
-            .help("fill the placeholders in, and analyse what the engine is given"),
+            .help("fill in the placeholders, and analyse the file that the engine gets"),
         );
     }
 

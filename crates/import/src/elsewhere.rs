@@ -1,6 +1,6 @@
 //! Tables of ProxySQL that say nothing about routing; the others are [`TABLES`](shardwright_rules::tables::TABLES).
 
-/// Whether the engine has a table of this name that says nothing about where statements go.
+/// Whether the engine has a table of this name that does not affect routing.
 pub(crate) fn is_elsewhere(name: &str) -> bool {
     ELSEWHERE.iter().any(|known| known.eq_ignore_ascii_case(name))
         || name.to_ascii_lowercase().starts_with("pgsql_")

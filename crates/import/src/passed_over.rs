@@ -22,10 +22,7 @@ pub(crate) fn counted(problems: &Problems) -> Problems {
         [] => {}
         [one] => kept.push((*one).clone()),
         [first, ..] => {
-            let message = format!(
-                "{} parts of the file say nothing about where statements go",
-                passed.len()
-            );
+            let message = format!("{} parts of the file do not affect routing", passed.len());
             let mut all = Diagnostic::info(IGNORED, message);
             if let Some(label) = &first.primary {
                 all = all.at(label.span, "the first of them");

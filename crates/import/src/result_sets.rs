@@ -115,7 +115,10 @@ fn insert(
 ) -> Result<usize, String> {
     let last = columns.iter().map(|(at, _)| *at).max().unwrap_or(0);
     if cells.len() <= last {
-        return Err(format!("it has {} columns, and its head names more", cells.len()));
+        return Err(format!(
+            "it has {} columns, and its header names more",
+            cells.len()
+        ));
     }
     let values: Vec<Option<String>> = columns
         .iter()

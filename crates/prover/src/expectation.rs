@@ -33,7 +33,7 @@ pub struct Expected<'t> {
     pub rule: Option<&'t str>,
     /// How long its answer is kept, in milliseconds.
     pub cache_ttl_ms: Option<u64>,
-    /// The cluster that a copy is sent to.
+    /// The cluster that gets a copy.
     pub mirror: Option<&'t str>,
     /// The `multiplex` of the rules.
     pub multiplex: Option<u8>,

@@ -179,7 +179,7 @@ pub fn decide_position(set: &RuleSet<'_>, flag: u32, to: usize, goal: Goal) -> A
     }
     let paths = paths::leading_to(set, flag, to);
     let mut takers = BTreeSet::new();
-    let mut undecided = (!paths.complete).then(|| "the number of ways that lead to it".to_owned());
+    let mut undecided = (!paths.complete).then(|| "the number of paths to it".to_owned());
     for path in &paths.paths {
         match ask(set, path, goal) {
             Answer::Witness(example) => return Answer::Witness(example),

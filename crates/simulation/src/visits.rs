@@ -188,13 +188,13 @@ fn refused(column: &str, error: &PatternError) -> String {
     if error.kind == ErrorKind::Invalid {
         format!("{column} never matches: {error}")
     } else {
-        format!("{column} is taken for one that does not match: {error}")
+        format!("{column} counts as no match: {error}")
     }
 }
 
 fn given_up(column: &str, pattern: &Result<Pattern, PatternError>, text: &[u8]) -> Option<String> {
     let pattern = pattern.as_ref().ok()?;
-    let why = || format!("{column} is taken for one that does not match: the search was given up");
+    let why = || format!("{column} counts as no match: the search was given up");
     pattern.finds(text).is_none().then(why)
 }
 

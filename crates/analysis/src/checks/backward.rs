@@ -30,8 +30,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             let named = rules_named(&set.ids(chain));
             let verb = if chain.len() == 1 { "stands" } else { "stand" };
             let message = format!(
-                "rule {id} jumps back to flag {flag}, and query_processor_iterations is 0: {named} {verb} before it and \
-                 will not be asked"
+                "rule {id} jumps back to flag {flag}, but query_processor_iterations is 0: {named} {verb} before it and will not be evaluated"
             );
             let mut positions = vec![position];
             positions.extend(chain.iter().copied().filter(|&rule| context.reach.is_dead(rule)));

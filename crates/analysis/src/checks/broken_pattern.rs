@@ -57,7 +57,7 @@ fn finding(context: &CheckContext<'_, '_>, broken: &BrokenPattern<'_>) -> Findin
             error.message
         );
         return new(Severity::Warning, Proof::Possible, message)
-            .help("write the pattern without what is named, so that its rule can be analysed and run");
+            .help("remove that part of the pattern, so that the rule can be analysed and run");
     }
     let engine = if re2 { "RE2" } else { "PCRE" };
     let effect = if negated {
@@ -66,12 +66,12 @@ fn finding(context: &CheckContext<'_, '_>, broken: &BrokenPattern<'_>) -> Findin
         "so the rule never matches"
     };
     let message = format!(
-        "{column}{written} of rule {id} does not compile with {engine}: engines accept it without a word, {effect}"
+        "{column}{written} of rule {id} does not compile with {engine}: the engine accepts it silently, {effect}"
     );
     let help = if in_pcre {
-        "write it without what only PCRE has, or set the engine's regex to pcre"
+        "remove what only PCRE supports, or set the engine's regex to pcre"
     } else {
-        "put the pattern right; a literal `(`, `[`, `*`, `+` or `?` needs a backslash"
+        "correct the pattern; a literal `(`, `[`, `*`, `+` or `?` needs a backslash"
     };
     new(Severity::Error, Proof::Proved, message).help(help)
 }

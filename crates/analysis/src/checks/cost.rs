@@ -39,7 +39,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         return;
     };
     let message = format!(
-        "one statement asks {evaluations} patterns, more than {BUDGET}: each costs the engine about {} ns",
+        "one statement is compared with {evaluations} patterns, more than {BUDGET}: each costs the engine about {} ns",
         set.configuration
             .engine
             .profile()
@@ -48,7 +48,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
     );
     let last: Vec<usize> = set.rule_count().checked_sub(1).into_iter().collect();
     let finding = Finding::new(MANY_EVALUATIONS, Severity::Info, Proof::Witnessed, message)
-        .about(set, &last, "behind all the others")
+        .about(set, &last, "after all the others")
         .shown_by(set, &example);
     findings
         .push(finding.help("lay the rules out as a tree of chains (flagOUT), as shard maps are compiled"));

@@ -26,8 +26,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let flags: Vec<String> = cycle.iter().map(u32::to_string).collect();
         let work = (u64::from(iterations) + 1) * set.rule_count() as u64;
         let message = format!(
-            "flags {} jump to each other in a circle: a statement in it is restarted {}, up to {work} rules are \
-             looked at, and then whatever comes next decides",
+            "flags {} jump to each other in a circle: a statement in it restarts {}, up to {work} rules are evaluated, and then the next rule that matches decides",
             flags.join(", "),
             restarts.times(0)
         );
@@ -39,6 +38,6 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         if let Some(example) = restarts.example {
             finding = finding.shown_by(set, &example);
         }
-        findings.push(finding.help("let one jump of the circle apply, or lead out of it"));
+        findings.push(finding.help("set `apply: 1` on one of the rules, or let it jump out of the circle"));
     }
 }

@@ -23,15 +23,15 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
                 row.destination_hostgroup.is_some() || row.error_msg.is_some() || row.ok_msg.is_some()
             });
             let (severity, outcome) = if decided {
-                (Severity::Warning, "what this rule decided stands")
+                (Severity::Warning, "the decision of this rule stays")
             } else {
                 (
                     Severity::Error,
-                    "the statement goes on with what earlier rules decided, or to the user's default",
+                    "the statement goes where earlier rules sent it, or to the user's default",
                 )
             };
             let message =
-                format!("rule {id} jumps to flag {flag}, where no rule and no fast routing is: {outcome}");
+                format!("rule {id} jumps to flag {flag}, which has no rules and no fast routing: {outcome}");
             let proof = if context.reach.example(position).is_some() {
                 Proof::Witnessed
             } else {
@@ -45,15 +45,12 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             if let Some(example) = context.reach.example(position) {
                 finding = finding.shown_by(set, example);
             }
-            findings.push(
-                finding.help("write the flag of a chain, or `apply: 1` where the evaluation is meant to end"),
-            );
+            findings.push(finding.help("write the flag of a chain, or `apply: 1` to end the evaluation"));
         }
         let next = set.row(position).and_then(|row| row.next_query_flag_in);
         if let Some(flag) = next.filter(|&flag| is_nowhere(context, flag)) {
             let message = format!(
-                "rule {id} sends the session's next statements to flag {flag}, where no rule and no fast routing is: \
-                 no rule is asked about them"
+                "rule {id} sends the session's next statements to flag {flag}, which has no rules and no fast routing: no rule is evaluated for them"
             );
             let finding = Finding::new(DANGLING_JUMP, Severity::Error, Proof::Proved, message).about(
                 set,

@@ -38,14 +38,14 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let named = rules_named(&set.ids(chain));
         let verb = if chain.len() == 1 { "is" } else { "are" };
         let message =
-            format!("the chain of flag {flag} is never entered: {why}, and {named} {verb} never asked");
+            format!("the chain of flag {flag} is never entered: {why}, and {named} {verb} never evaluated");
         let mut finding = Finding::new(DEAD_CHAIN, Severity::Warning, Proof::Proved, message).about(
             set,
             chain,
             "never entered",
         );
         finding.help = Some(match near_flag(context, flag) {
-            Some(near) => format!("a rule jumps to flag {near}, where no rule is: is {flag} meant?"),
+            Some(near) => format!("a rule jumps to flag {near}, which has no rules: did you mean {flag}?"),
             None => "jump to the chain, or remove it".to_owned(),
         });
         findings.push(finding);

@@ -43,16 +43,16 @@ pub(crate) fn settings(context: &CheckContext<'_, '_>, findings: &mut Vec<Findin
     let rules = reading(true);
     if let Some((name, value)) = changed.filter(|_| !rules.is_empty()) {
         let message = format!(
-            "{name} is {value}, so digests can have other hashes than those that rule {} was written for",
+            "{name} is {value}, so digests can have other hashes than rule {} was written for",
             set.id(rules[0])
         );
         let finding = Finding::new(DIGEST_OPTIONS, Severity::Warning, Proof::Possible, message).about(
             set,
             &rules,
-            "asks for a hash",
+            "matches a hash",
         );
         findings.push(
-            finding.help("take the hashes from an engine with the same settings, or use `match_digest`"),
+            finding.help("copy the hashes from an engine with the same settings, or use `match_digest`"),
         );
     }
 }
@@ -73,8 +73,7 @@ pub(crate) fn limits(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>
             continue;
         }
         let message = format!(
-            "{name} is {limit}, which the engine reads as {read_as}: a list of literals in a statement can end the engine \
-             for every client (signal 11)"
+            "{name} is {limit}, which the engine reads as {read_as}: a list of literals in a statement can crash the engine for every client (signal 11)"
         );
         let finding = Finding::new(
             DIGEST_LIMIT_ENDS_ENGINE,
@@ -110,8 +109,7 @@ pub(crate) fn literals(context: &CheckContext<'_, '_>, findings: &mut Vec<Findin
             continue;
         }
         let message = format!(
-            "rule {} searches digests for `{}`, of which a digest shows `{}`: literals are `?` there and comments are \
-             gone, but for executable ones (`/*! … */`)",
+            "rule {} searches digests for `{}`, but a digest contains `{}`: literals become `?`, and comments are removed, except executable ones (`/*! … */`)",
             set.id(position),
             String::from_utf8_lossy(&sample),
             String::from_utf8_lossy(&digest)
@@ -119,9 +117,9 @@ pub(crate) fn literals(context: &CheckContext<'_, '_>, findings: &mut Vec<Findin
         let finding = Finding::new(LITERAL_IN_DIGEST, Severity::Warning, Proof::Possible, message).about(
             set,
             &[position],
-            "no usual digest shows this",
+            "no usual digest contains this",
         );
-        findings.push(finding.help("search the statement: `match_pattern`"));
+        findings.push(finding.help("use `match_pattern` to search the statement"));
     }
 }
 
@@ -156,8 +154,7 @@ pub(crate) fn original(context: &CheckContext<'_, '_>, findings: &mut Vec<Findin
         });
         if let Some(other) = waiting {
             let message = format!(
-                "rule {} asks the digest for what rule {} writes, and digests are those of the client's text: it does \
-                 not match what was rewritten",
+                "rule {} searches the digest for what rule {} writes, but the digest is made from the client's text: it does not match the rewritten text",
                 set.id(other),
                 set.id(position)
             );

@@ -42,7 +42,7 @@ const MISPLACED: [Misplaced; 5] = [
         has: |effects| effects.retries.is_some_and(|retries| retries > 0),
         says: |row| row.retries.is_some_and(|retries| retries > 0),
         what: "lets the engine send a write again after a lost connection: it may run twice",
-        help: "give retries to reads only",
+        help: "set retries only for reads",
     },
     Misplaced {
         code: CACHE_UNSAFE,
@@ -56,8 +56,8 @@ const MISPLACED: [Misplaced; 5] = [
         ],
         has: |effects| effects.cache_ttl_ms.is_some_and(|ttl| ttl > 0),
         says: |row| row.cache_ttl_ms.is_some_and(|ttl| ttl > 0),
-        what: "answers from the cache what must be asked each time",
-        help: "cache statements that are named one by one",
+        what: "answers from the cache what must be fresh each time",
+        help: "cache only statements that you list one by one",
     },
     Misplaced {
         code: MIRRORED_WRITE,
@@ -75,7 +75,7 @@ const MISPLACED: [Misplaced; 5] = [
         has: |effects| effects.multiplex == Some(2),
         says: |row| row.multiplex == Some(2),
         what: "shares the connection of a statement that uses a user variable: other clients read and change it",
-        help: "except only reads of `@@` variables",
+        help: "limit the exception to reads of `@@` variables",
     },
 ];
 
@@ -126,30 +126,28 @@ const COLUMNS: [Column; 4] = [
         code: MULTIPLEX_ONE,
         severity: Severity::Warning,
         is_set: |row| row.multiplex == Some(1),
-        what: "has `multiplex: 1`, which takes back what a rule has set and nothing else: temporary tables, locks and user \
-               variables still keep the connection",
+        what: "has `multiplex: 1`, which only undoes what a rule has set: temporary tables, locks and user variables still keep the connection",
         help: "remove it",
     },
     Column {
         code: TIMEOUT_ZERO,
         severity: Severity::Warning,
         is_set: |row| row.timeout_ms == Some(0),
-        what: "has `timeout: 0`, which means mysql-default_query_timeout and not that there is none",
+        what: "has `timeout: 0`, which means mysql-default_query_timeout, not an unlimited time",
         help: "write a long time",
     },
     Column {
         code: INERT_COLUMN,
         severity: Severity::Info,
         is_set: |row| row.cache_timeout_ms.is_some() || row.reconnect.is_some() || row.sticky_conn.is_some(),
-        what: "sets `cache_timeout`, `reconnect` or `sticky_conn`, which the engine keeps and never reads",
+        what: "sets `cache_timeout`, `reconnect` or `sticky_conn`, which the engine stores and never reads",
         help: "remove the column",
     },
     Column {
         code: NO_GTID,
         severity: Severity::Warning,
         is_set: |row| row.gtid_from_hostgroup.is_some(),
-        what: "waits for a GTID (`gtid_from_hostgroup`), and no server of this configuration has a gtid_port: once the \
-               session has seen a GTID, no server is good enough",
+        what: "waits for a GTID (`gtid_from_hostgroup`), but no server of this configuration has a gtid_port: after the session has seen a GTID, no server qualifies",
         help: "read from the writer after a write, by a read/write policy with `after_write`",
     },
 ];

@@ -96,9 +96,12 @@ fn differs_at_execution(set: &RuleSet<'_>) -> bool {
 /// What becomes of the engine, human-readable, and how sure that is.
 fn becomes(fate: RefusedExecution) -> (&'static str, Proof) {
     match fate {
-        RefusedExecution::EndsEngine => ("ends the engine for every client (signal 11)", Proof::Witnessed),
+        RefusedExecution::EndsEngine => (
+            "crashes the engine for every client (signal 11)",
+            Proof::Witnessed,
+        ),
         RefusedExecution::Answered | RefusedExecution::Unknown => (
-            "ended ProxySQL 2.7 for every client (signal 11), and may end this version",
+            "crashed ProxySQL 2.7 for every client (signal 11), and may crash this version",
             Proof::Possible,
         ),
     }
@@ -163,7 +166,7 @@ fn by_a_load(set: &RuleSet<'_>, rules: &[usize], fate: RefusedExecution) -> Opti
     }
     let (end, _) = becomes(fate);
     let message = format!(
-        "loading {} while clients hold prepared statements that match: the next EXECUTE of one {end}",
+        "do not load {} while clients hold prepared statements that match: the next EXECUTE of one {end}",
         rules_named(&set.ids(rules))
     );
     let mut finding = Finding::new(EXECUTION_REFUSED, Severity::Info, Proof::Possible, message).about(
@@ -172,9 +175,9 @@ fn by_a_load(set: &RuleSet<'_>, rules: &[usize], fate: RefusedExecution) -> Opti
         "refuses or answers",
     );
     if differs_at_execution(set) {
-        finding = finding.note("no script was found by which a client comes to it without such a load");
+        finding = finding.note("no script was found that gets there without such a load");
     } else {
-        finding = finding.note("without such a load PREPARE is refused already, which is safe");
+        finding = finding.note("without such a load, the rule already refuses PREPARE, which is safe");
     }
     Some(finding.help("load such rules when no client holds prepared statements, or refuse by a hostgroup"))
 }
@@ -378,8 +381,7 @@ pub(crate) fn locked(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>
             .shown_by(set, &trial.example)
             .note("PREPARE the read, `SET @a=1`, EXECUTE: error 9006, then signal 11");
         findings.push(finding.help(format!(
-            "set {LOCK}=0 where clients prepare statements, and know that user variables then get lost between \
-             hostgroups"
+            "set {LOCK}=0 where clients prepare statements, but user variables are then lost between hostgroups"
         )));
         return;
     }
@@ -396,8 +398,7 @@ pub(crate) fn without_rules(context: &CheckContext<'_, '_>, findings: &mut Vec<F
     let limit = limit.and_then(|value| value.parse::<u64>().ok());
     if let Some(limit) = limit.filter(|&limit| limit < USUAL_LARGEST_PACKET) {
         let message = format!(
-            "{LARGEST_PACKET} is {limit}: an EXECUTE with larger values is answered with error 1153 and ends the engine for \
-             every client (signal 11)"
+            "{LARGEST_PACKET} is {limit}: an EXECUTE with larger values gets error 1153 and crashes the engine for every client (signal 11)"
         );
         let finding = Finding::new(
             EXECUTION_WITHOUT_RULES,
@@ -406,15 +407,14 @@ pub(crate) fn without_rules(context: &CheckContext<'_, '_>, findings: &mut Vec<F
             message,
         );
         findings.push(finding.help(format!(
-            "let it be {USUAL_LARGEST_PACKET} or more, and at least what the servers take"
+            "set it to {USUAL_LARGEST_PACKET} or more, and to at least what the servers accept"
         )));
     }
     let named = schemas(set);
     let (Some(written), true) = (set.written().next(), named.len() > MOST_WITHOUT_SCHEMAS) else {
         return;
     };
-    let message = "sessions change between schemas: after USE, an EXECUTE of what was prepared before is prepared again \
-                   without end, where it meets a server connection that does not know it"
+    let message = "sessions change schemas: after USE, an EXECUTE of an earlier prepared statement is prepared again endlessly if its server connection does not have it"
         .to_owned();
     let finding = Finding::new(EXECUTION_WITHOUT_RULES, Severity::Info, Proof::Possible, message).about(
         set,
@@ -424,6 +424,6 @@ pub(crate) fn without_rules(context: &CheckContext<'_, '_>, findings: &mut Vec<F
     findings.push(
         finding
             .note("PREPARE in one schema, USE another, EXECUTE while other sessions hold the server connections: error 1461 after max_prepared_stmt_count")
-            .help("let applications prepare again after USE, or qualify names and stay in one schema"),
+            .help("change applications to prepare again after USE, or to qualify names and stay in one schema"),
     );
 }

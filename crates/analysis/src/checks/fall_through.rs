@@ -94,7 +94,7 @@ fn finding(context: &CheckContext<'_, '_>, flag: u32, on_main_line: bool, exampl
         format!("a statement that no rule places goes to {goes}")
     } else {
         format!(
-            "a statement that jumped to flag {flag} and matches no rule there goes to {goes}: it does not come back"
+            "a statement that jumped to flag {flag} and matches no rule there goes to {goes}: it does not return to the earlier chain"
         )
     };
     let last = set.chain(flag).last().map_or(&[][..], std::slice::from_ref);
@@ -110,7 +110,7 @@ fn finding(context: &CheckContext<'_, '_>, flag: u32, on_main_line: bool, exampl
 }
 
 fn undecided(set: &RuleSet<'_>, flag: u32, reason: &str) -> Finding {
-    let message = format!("it is not decided whether a statement can leave flag {flag} without being placed");
+    let message = format!("it is undecided whether a statement can leave flag {flag} without being placed");
     let last = set.chain(flag).last().map_or(&[][..], std::slice::from_ref);
     Finding::new(FALL_THROUGH, Severity::Info, Proof::Possible, message)
         .about(set, last, "the chain ends here")

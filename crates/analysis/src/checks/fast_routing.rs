@@ -26,15 +26,14 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
     let Some(example) = skipped(context) else { return };
     let id = set.id(last);
     let message = format!(
-        "rule {id} is the last and has apply: {} then asks none of the {rows} rows of fast routing, whether the rule \
-         matches or not",
+        "rule {id} is the last and has apply: {} then uses none of the {rows} rows of fast routing, whether the rule matches or not",
         configuration.engine
     );
     let finding = Finding::new(FAST_ROUTING_SKIPPED, Severity::Error, Proof::Witnessed, message)
         .about(set, &[last], "switches fast routing off")
         .shown_by(set, &example);
     findings.push(finding.help(format!(
-        "add a rule without apply and without effect behind rule {id}"
+        "add a rule without apply and without effect after rule {id}"
     )));
 }
 

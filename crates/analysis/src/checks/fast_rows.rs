@@ -27,18 +27,17 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             findings.extend(catch_all(set, flag, set.rule_count()).map(|taker| {
                 let id = set.id(taker);
                 let message = format!(
-                    "rule {id} takes every statement of flag {flag}, and fast routing is for what no rule ends: its rows \
-                     at that flag are never found"
+                    "rule {id} takes every statement of flag {flag}, but fast routing only gets statements that no rule ends: its rows at that flag are never used"
                 );
                 Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)
                     .about(set, &[taker], "takes every statement")
-                    .at(&first.address, format!("behind rule {id}"))
+                    .at(&first.address, format!("after rule {id}"))
                     .help(format!("remove rule {id}, or what makes it end the evaluation"))
             }));
             continue;
         }
         let message = format!(
-            "fast routing of schema {} is for flag {flag}, at which no statement ends: the row is never found",
+            "fast routing of schema {} is for flag {flag}, at which no statement ends: the row is never used",
             first.schemaname
         );
         let finding = Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)

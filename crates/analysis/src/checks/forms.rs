@@ -129,7 +129,7 @@ fn variants(set: &RuleSet<'_>, rule: usize, text: &[u8]) -> Vec<(&'static str, V
         variants.extend(in_place_of_blank(b"\n").map(|text| ("a line break in it", text)));
     }
     if pattern.ends_with('$') && !pattern.ends_with("\\$") {
-        variants.push(("a semicolon behind it", [text, b";"].concat()));
+        variants.push(("a semicolon after it", [text, b";"].concat()));
     }
     // Whoever refuses means every way to write a statement; whoever places may know how the application writes it.
     if row.error_msg.is_some() {
@@ -137,7 +137,7 @@ fn variants(set: &RuleSet<'_>, rule: usize, text: &[u8]) -> Vec<(&'static str, V
             variants.extend(in_place_of_blank(b"  ").map(|text| ("two blanks between its words", text)));
             variants.extend(in_place_of_blank(b"/**/").map(|text| ("a comment between its words", text)));
         }
-        variants.push(("its first word in other letters", other_case(text)));
+        variants.push(("its first word in another case", other_case(text)));
         let optional: [(&[u8], &[u8]); 3] = [
             (b"TRUNCATE TABLE ", b"TRUNCATE "),
             (b"INSERT INTO ", b"INSERT "),
@@ -200,8 +200,7 @@ pub(crate) fn as_written(context: &CheckContext<'_, '_>, findings: &mut Vec<Find
         let text = row.match_digest.as_deref().unwrap_or_default();
         if has_placeholder(text) {
             let message = format!(
-                "match_digest of rule {id} has an unescaped `?`, which makes what stands before it optional and does not \
-                 stand for a literal"
+                "match_digest of rule {id} has an unescaped `?`, which makes the item before it optional and does not match the `?` of a literal"
             );
             let finding = Finding::new(
                 QUANTIFIER_MEANT_LITERALLY,

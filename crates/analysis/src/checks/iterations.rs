@@ -37,7 +37,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         {
             let id = set.id(position);
             let message = format!(
-                "rule {id} is only asked behind {needed} restarts, and query_processor_iterations is {iterations}"
+                "rule {id} is evaluated only after {needed} restarts, but query_processor_iterations is {iterations}"
             );
             let finding = Finding::new(TOO_FEW_ITERATIONS, Severity::Error, Proof::Proved, message).about(
                 set,

@@ -14,7 +14,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             let (severity, what) = if set.rewrites(position) {
                 (
                     Severity::Error,
-                    "and replaces one match only: without restarts it is not asked again",
+                    "and replaces one match only: without restarts it is not evaluated again",
                 )
             } else {
                 (Severity::Warning, "which changes nothing without restarts")

@@ -95,11 +95,11 @@ fn in_literal(context: &CheckContext<'_, '_>, key: &Keyed<'_>) -> Option<Finding
     let text = [b"SELECT '", key.hint().as_slice(), b"' FROM t"].concat();
     placed(context, key, &text).then(|| {
         let message = format!(
-            "rule {} takes a hint from a string literal as well: data of a client decides where its statement goes",
+            "rule {} also finds its hint in string literals: a client's data can decide where its statement goes",
             context.set.id(key.position)
         );
         let finding = Finding::new(KEY_IN_LITERAL, Severity::Warning, Proof::Witnessed, message);
-        shown(context, key, finding, text).help("anchor the hint at the beginning of the statement, or place by a shard map")
+        shown(context, key, finding, text).help("anchor the hint at the start of the statement, or use a shard map")
     })
 }
 
@@ -134,7 +134,7 @@ fn not_prepared(context: &CheckContext<'_, '_>, keys: &[Keyed<'_>]) -> Option<Fi
             "prepared, it is {}",
             String::from_utf8_lossy(&without_literals(&first.sample))
         ));
-    Some(finding.help("carry the key in a comment, or in the session's schema or user"))
+    Some(finding.help("put the key in a comment, or in the session's schema or user"))
 }
 
 fn open(context: &CheckContext<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
@@ -149,12 +149,12 @@ fn open(context: &CheckContext<'_, '_>, key: &Keyed<'_>) -> Option<Finding> {
     };
     (ends_in_digit && placed(context, key, &text)).then(|| {
         let message = format!(
-            "the key of rule {} has no end: a longer number that begins with it goes the same way",
+            "the pattern of rule {} does not end its key: a longer number that begins with it goes to the same place",
             context.set.id(key.position)
         );
         let finding = Finding::new(OPEN_KEY, Severity::Warning, Proof::Witnessed, message);
         shown(context, key, finding, text)
-            .help("end the pattern with `\\b`, or with what stands behind the key")
+            .help("end the pattern with `\\b`, or with what comes after the key")
     })
 }
 
@@ -181,8 +181,7 @@ fn two(context: &CheckContext<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Fi
                 continue;
             };
             let message = format!(
-                "a statement with the keys of rules {} and {} goes where rule {} sends it: nobody says that it belongs \
-                 to two shards",
+                "a statement with the keys of rules {} and {} goes where rule {} sends it: nothing reports that it belongs to two shards",
                 context.set.id(first.position),
                 context.set.id(second.position),
                 context.set.id(taker.position)
@@ -190,7 +189,7 @@ fn two(context: &CheckContext<'_, '_>, keys: &[Keyed<'_>], findings: &mut Vec<Fi
             let finding = Finding::new(TWO_KEYS, Severity::Info, Proof::Witnessed, message);
             findings.push(
                 shown(context, taker, finding, text)
-                    .help("refuse statements with two keys in a rule before, as compiled shard maps do"),
+                    .help("refuse statements with two keys in an earlier rule, as compiled shard maps do"),
             );
             return;
         }

@@ -30,7 +30,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         };
         let (id, later) = (set.id(position), set.id(overwriter));
         let message = format!(
-            "rule {id} places on hostgroup {hostgroup} without apply, and rule {later} always places its statements anew"
+            "rule {id} places on hostgroup {hostgroup} without apply, and rule {later} always places its statements again"
         );
         let finding = Finding::new(OVERWRITTEN, Severity::Error, Proof::Proved, message)
             .about(

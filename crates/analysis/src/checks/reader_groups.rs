@@ -37,7 +37,7 @@ pub(crate) fn empty(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let why = if matches!(cluster.kind, ClusterKind::Galera(_)) {
             "every node of the Galera cluster that could write is kept out of it"
         } else if !online.is_empty() && online.iter().all(|member| member.max_replication_lag_s > 0) {
-            "every reader has a lag limit, and nobody is left when all are behind"
+            "every reader has a lag limit, and none is left when all are behind"
         } else {
             continue;
         };
@@ -88,7 +88,7 @@ pub(crate) fn lag(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
         }
         if limit > 0 && new_server && !asks_replica_status {
             let message = format!(
-                "the lag of {}:{} is asked for with SHOW SLAVE STATUS, which servers from 8.4 on no longer know",
+                "the lag of {}:{} is read with SHOW SLAVE STATUS, which servers do not have from 8.4 on",
                 member.host, member.port
             );
             let finding = Finding::new(SLAVE_STATUS, Severity::Warning, Proof::Possible, message)

@@ -95,8 +95,7 @@ fn away_from_writes(context: &CheckContext<'_, '_>, said: &mut BTreeSet<usize>, 
             continue;
         }
         let message = format!(
-            "rule {} sends a read that takes locks to hostgroup {there}, with the plain reads, and writes go to hostgroup \
-             {writes}: if these are other servers, the lock keeps nobody out",
+            "rule {} sends a read that takes locks to hostgroup {there}, with the plain reads, and writes go to hostgroup {writes}: if these are other servers, the lock protects nothing",
             set.id(rule)
         );
         let finding = Finding::new(WRITE_ON_READER, Severity::Warning, Proof::Witnessed, message)

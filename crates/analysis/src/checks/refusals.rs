@@ -50,7 +50,7 @@ pub(crate) fn sticking(context: &CheckContext<'_, '_>, findings: &mut Vec<Findin
         let finding = Finding::new(EMPTY_REFUSAL, Severity::Warning, Proof::Proved, message).about(
             set,
             &[position],
-            "refuses without a word",
+            "refuses without a message",
         );
         findings.push(finding.help("write a message, or remove the column"));
     }
@@ -81,7 +81,7 @@ pub(crate) fn special(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding
             continue;
         }
         let message = format!(
-            "rule {} refuses or answers what the engine handles before or beside rules: it is not kept from doing so",
+            "rule {} refuses or answers what the engine handles itself: the rule does not prevent that",
             set.id(rule)
         );
         let finding = Finding::new(SPECIAL_STATEMENT, Severity::Warning, Proof::Witnessed, message)

@@ -110,8 +110,8 @@ impl Rewrite<'_, '_, '_> {
                     || at.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b'.'))
         });
         qualifies.then(|| {
-            let what = "writes what it captured as the name of a schema or table: whatever a client sends there is \
-                        asked for";
+            let what =
+                "uses captured text as the name of a schema or table: the client chooses which one is read";
             self.finding(CAPTURE_AS_IDENTIFIER, Severity::Warning, Proof::Proved, what)
                 .help("write one rule for each value that is allowed, or place by a shard map")
         })
@@ -124,11 +124,10 @@ impl Rewrite<'_, '_, '_> {
         }
         let open = self.pattern.open_groups();
         let lost = open.into_iter().find(|group| !named.contains(group))?;
-        let what =
-            format!("drops what group {lost} of its pattern matched: conditions that stand there are lost");
+        let what = format!("drops what group {lost} of its pattern matched: conditions in it are lost");
         Some(
             self.finding(PREDICATE_LOST, Severity::Error, Proof::Proved, &what)
-                .help(format!("write `\\{lost}` into the replacement, or match less")),
+                .help(format!("write `\\{lost}` in the replacement, or match less")),
         )
     }
 
@@ -166,7 +165,7 @@ impl Rewrite<'_, '_, '_> {
         } else {
             (
                 Severity::Warning,
-                "has `$1` or `\\g<…>` in its replacement, which engines write as it stands",
+                "has `$1` or `\\g<…>` in its replacement, which engines write unchanged",
             )
         };
         let proof = if nothing { Proof::Witnessed } else { Proof::Proved };
@@ -204,7 +203,7 @@ impl Rewrite<'_, '_, '_> {
         Some(
             self.finding(LITERAL_REWRITTEN, Severity::Warning, Proof::Witnessed, what)
                 .shown_by(set, &Example { session, text })
-                .help("match what stands before and behind the name as well, or place by a shard map, which rewrites names only"),
+                .help("also match what comes before and after the name, or use a shard map, which rewrites only names"),
         )
     }
 
@@ -225,12 +224,11 @@ impl Rewrite<'_, '_, '_> {
             return None;
         };
         again.rewritten.as_ref()?;
-        let what = "rewrites its own result once more: after a restart, or behind a second proxy with the same rules, the \
-                    text is changed again";
+        let what = "rewrites its own result again: after a restart, or in a second proxy with the same rules, the text changes again";
         Some(
             self.finding(NOT_IDEMPOTENT, Severity::Warning, Proof::Witnessed, what)
                 .shown_by(set, example)
-                .help("let the pattern not match what the replacement writes"),
+                .help("change the pattern so that it does not match what the replacement writes"),
         )
     }
 

@@ -39,8 +39,6 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         if let Some(example) = restarts.example {
             finding = finding.shown_by(set, &example);
         }
-        findings.push(
-            finding.help("remove `flagOUT`, or use the GLOBAL modifier where every match is to be replaced"),
-        );
+        findings.push(finding.help("remove `flagOUT`, or use the GLOBAL modifier to replace every match"));
     }
 }

@@ -42,8 +42,7 @@ pub(crate) fn annotations(context: &CheckContext<'_, '_>, findings: &mut Vec<Fin
             continue;
         }
         let message = format!(
-            "rules keep users apart, and any client leaves its hostgroup {mine} by a comment: annotations override what \
-             rule {} decided",
+            "rules keep users apart, but any client can leave its hostgroup {mine} with a comment: annotations override what rule {} decided",
             set.id(position)
         );
         let example = Example {
@@ -54,9 +53,8 @@ pub(crate) fn annotations(context: &CheckContext<'_, '_>, findings: &mut Vec<Fin
             .about(set, &[position], "a comment overrides this")
             .shown_by(set, &example);
         findings.push(
-            finding.help(
-                "refuse statements whose first comment holds an annotation, in a rule before all others",
-            ),
+            finding
+                .help("add a first rule that refuses statements whose first comment contains an annotation"),
         );
         return;
     }
@@ -84,8 +82,7 @@ pub(crate) fn no_way_back(context: &CheckContext<'_, '_>, findings: &mut Vec<Fin
             continue;
         }
         let message = format!(
-            "rule {} sets `next_query_flagIN: {flag}`, and no rule there sets another: the session begins at flag {flag} \
-             until it ends, also when a pool hands it on",
+            "rule {} sets `next_query_flagIN: {flag}`, and no rule at that flag sets another: every later statement of the session starts at flag {flag}, also when a pool gives the session to another client",
             set.id(position)
         );
         let finding = Finding::new(NO_WAY_BACK, Severity::Warning, Proof::Proved, message).about(
@@ -93,7 +90,7 @@ pub(crate) fn no_way_back(context: &CheckContext<'_, '_>, findings: &mut Vec<Fin
             &[position],
             "no way back",
         );
-        findings.push(finding.help(format!("let a rule of flag {flag} set `next_query_flagIN: 0`")));
+        findings.push(finding.help(format!("set `next_query_flagIN: 0` in a rule of flag {flag}")));
     }
 }
 
@@ -107,7 +104,7 @@ pub(crate) fn conditions(context: &CheckContext<'_, '_>, findings: &mut Vec<Find
             Some(address) if address.contains('/') => Some((
                 Severity::Error,
                 format!(
-                    "client_addr `{address}` of rule {id} is compared as text: networks are not understood, and it never matches"
+                    "client_addr `{address}` of rule {id} is compared as text: networks do not work, and it never matches"
                 ),
             )),
             Some(address) if address.starts_with('%') => Some((
@@ -136,8 +133,7 @@ pub(crate) fn conditions(context: &CheckContext<'_, '_>, findings: &mut Vec<Find
                 (Some(port), _) => format!("proxy_port {port}"),
                 (None, proxy) => format!("proxy_addr {}", proxy.unwrap_or_default()),
             };
-            let message =
-                format!("rule {id} asks for {what}, and no listener is configured so: it never matches");
+            let message = format!("rule {id} requires {what}, which no listener has: it never matches");
             let finding = Finding::new(NO_LISTENER, Severity::Warning, Proof::Proved, message).about(
                 set,
                 &[position],
@@ -165,7 +161,7 @@ fn schemas(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     });
     let Some((trial, rule)) = trial else { return };
     let message = format!(
-        "rule {} goes by the schema of the session: a statement that names another schema goes the same way",
+        "rule {} matches the schema of the session: a statement that names another schema goes to the same place",
         set.id(rule)
     );
     let finding = Finding::new(SESSION_SCHEMA_ONLY, Severity::Info, Proof::Witnessed, message)

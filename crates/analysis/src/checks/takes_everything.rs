@@ -17,7 +17,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let named = rules_named(&set.ids(&dead));
         let verb = if dead.len() == 1 { "is" } else { "are" };
         let message = format!(
-            "rule {id} has no condition and takes every statement: {named} behind it {verb} never asked"
+            "rule {id} has no condition and takes every statement: {named} after it {verb} never evaluated"
         );
         let mut positions = vec![taker];
         positions.extend(dead);

@@ -17,7 +17,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
     positions.sort_unstable();
     let (total, count) = (set.rule_count(), positions.len());
     let message = format!(
-        "it is not decided whether {count} of {total} rules can match; the others can, or are reported"
+        "reachability is undecided for {count} of {total} rules; the others can match, or are reported"
     );
     let mut finding = Finding::new(UNDECIDED, Severity::Info, Proof::Possible, message).about(
         set,

@@ -32,7 +32,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             ("are", "they match")
         };
         let message = format!(
-            "{} {verb} for user `{user}`, who is not among the users: {them} nothing",
+            "{} {verb} for user `{user}`, who does not exist: {them} nothing",
             rules_named(&set.ids(&positions))
         );
         let finding = Finding::new(UNKNOWN_USER, Severity::Warning, Proof::Proved, message).about(

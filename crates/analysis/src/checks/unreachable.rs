@@ -90,7 +90,7 @@ fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) ->
     );
     if redundant {
         return finding.help(format!(
-            "remove rule {id}: what takes its statements does the same"
+            "remove rule {id}: the rules that take its statements do the same"
         ));
     }
     if let Some((example, taker)) = taken_example(set, position, takers) {
@@ -99,7 +99,7 @@ fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) ->
             .note(format!("rule {} takes this statement", set.id(taker)));
     }
     finding.help(format!(
-        "move rule {id} before {named}, or narrow what stands before it"
+        "move rule {id} before {named}, or narrow the rules before it"
     ))
 }
 

@@ -84,8 +84,8 @@ rules:
     assert_eq!(
         circle("^(SELECT|UPDATE)").as_deref(),
         Some(
-            "flags 0, 5, 6 jump to each other in a circle: a statement in it is restarted 3 times, up to 20 rules are \
-             looked at, and then whatever comes next decides"
+            "flags 0, 5, 6 jump to each other in a circle: a statement in it restarts 3 times, up to 20 rules are \
+             evaluated, and then the next rule that matches decides"
         )
     );
 }

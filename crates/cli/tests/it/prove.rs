@@ -76,7 +76,7 @@ fn what_is_not_modelled_is_undecided() {
     insta::assert_snapshot!(output.stdout, @r"
     undecided: neither proved nor refuted
     undecided because of
-      off.sql: mysql-query_digests is false: digests are others than those that are analysed
+      off.sql: mysql-query_digests is false: the engine's digests differ from those that are analysed
     ");
 }
 
@@ -167,7 +167,7 @@ fn one_rule_set_on_two_versions_of_an_engine() {
         undecided.stderr
     );
     assert!(
-        undecided.stdout.contains("read at another time"),
+        undecided.stdout.contains("are not read after the rules"),
         "{}",
         undecided.stdout
     );

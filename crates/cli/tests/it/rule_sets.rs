@@ -74,7 +74,7 @@ fn lint_of_a_dump_points_at_its_lines() {
       ├ help:    put a rule before it that keeps such statements on the writer, or use a read/write policy, which sends only provable reads to readers
       ╰ more:    shardwright explain SW401
 
-    warning[SW244]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: to prepare a read, set a user variable and execute the read ends the engine for every client (signal 11)
+    warning[SW244]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: to prepare a read, set a user variable and execute the read crashes the engine for every client (signal 11)
       ╭▸ rules.sql:5:3
       │
     5 │   (10, 1, '^SELECT', 2, 1),
@@ -82,7 +82,7 @@ fn lint_of_a_dump_points_at_its_lines() {
       │
       ├ example: user=app schema=shop  SELECT a FROM t WHERE id=1
       ├ note:    PREPARE the read, `SET @a=1`, EXECUTE: error 9006, then signal 11
-      ├ help:    set mysql-set_query_lock_on_hostgroup=0 where clients prepare statements, and know that user variables then get lost between hostgroups
+      ├ help:    set mysql-set_query_lock_on_hostgroup=0 where clients prepare statements, but user variables are then lost between hostgroups
       ╰ more:    shardwright explain SW244
 
     info[SW406]: rule 10 sends reads to hostgroup 2, and `SET @a=1` goes to hostgroup 1: a session that has set a user variable is locked to 1, and its reads fail with error 9006
@@ -99,15 +99,15 @@ fn lint_of_a_dump_points_at_its_lines() {
       ╭▸ rules.sql:6:3
       │
     6 │   (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
-      │   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ behind rule 10
+      │   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ after rule 10
       │
       ├ example: user=app schema=shop  SELECTFOR UPDATE
       ├ note:    rule 10 takes this statement
-      ├ help:    move rule 20 before rule 10, or narrow what stands before it
+      ├ help:    move rule 20 before rule 10, or narrow the rules before it
       ├ claim:   proved
       ╰ more:    shardwright explain SW201
 
-    info[SW164]: LOAD and SAVE are not run: the tables are taken for what runs
+    info[SW164]: LOAD and SAVE are not run: the tables count as the running configuration
       ╭▸ rules.sql:7:1
       │
     7 │ LOAD MYSQL QUERY RULES TO RUNTIME;

@@ -171,7 +171,7 @@ impl Parser {
         };
         let mut span = self.span(&range);
         if depth >= MAX_DEPTH {
-            self.fault("values are in each other too deep", &range);
+            self.fault("values are nested too deep", &range);
             return None;
         }
         let value = match kind {

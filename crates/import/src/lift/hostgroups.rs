@@ -129,7 +129,7 @@ fn replication(lift: &mut Lift<'_>, row: &Row, variables: &Variables, clusters: 
                 Severity::Info,
                 MISREAD,
                 row,
-                format!("check_type {check} is taken for read_only"),
+                format!("check_type {check} is read as read_only"),
             );
             ReadOnlyCheck::ReadOnly
         }
@@ -171,7 +171,7 @@ fn group(lift: &mut Lift<'_>, table: &str, row: &Row, galera: bool, clusters: &m
         also => {
             if galera && also == Some(0) {
                 let what = format!(
-                    "writer_is_also_reader 0 of writer hostgroup {writer} is taken for 2: with 0, servers that could write and do not are no readers either"
+                    "writer_is_also_reader 0 of writer hostgroup {writer} is read as 2: with 0, servers that could write and do not would not be readers either"
                 );
                 lift.say(Severity::Info, MISREAD, row, what);
             }
@@ -226,7 +226,7 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
             "OFFLINE_SOFT" => MemberStatus::Draining,
             "OFFLINE_HARD" => MemberStatus::Offline,
             "SHUNNED" => {
-                let what = format!("{host}:{port} is SHUNNED by the file: it is never taken back by itself");
+                let what = format!("{host}:{port} is SHUNNED in the file: it does not come back by itself");
                 lift.say(Severity::Warning, MISREAD, &row, what);
                 MemberStatus::Offline
             }

@@ -129,8 +129,7 @@ fn modifiers(lift: &mut Lift<'_>, row: &Row, id: u32) -> Modifiers {
             word if word.starts_with("CASELESS") => modifiers.caseless = true,
             word if word.starts_with("GLOBAL") => modifiers.global = true,
             _ => {
-                let what =
-                    format!("the engine passes over a part of the re_modifiers of rule {id}: `{word}`");
+                let what = format!("the engine ignores a part of the re_modifiers of rule {id}: `{word}`");
                 lift.say(Severity::Warning, MISREAD, row, what);
             }
         }
@@ -163,7 +162,7 @@ fn choices(lift: &mut Lift<'_>, row: &Row, id: u32) -> Vec<FlagOutChoice> {
         match (number("id"), number("weight")) {
             (Some(id), Some(weight)) => choices.push(FlagOutChoice { id, weight }),
             _ => {
-                let what = format!("the engine passes over an entry of the flagOUTs of rule {id}");
+                let what = format!("the engine ignores an entry of the flagOUTs of rule {id}");
                 lift.say(Severity::Warning, MISREAD, row, what);
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
     for row in lift.rows("mysql_users") {
         let name = text(&row, "username").unwrap_or_default();
         if !lift.flag(&row, "active") || !lift.flag(&row, "frontend") {
-            lift.ignored(&row, format!("no client can log in as user {name} by this row"));
+            lift.ignored(&row, format!("no client can log in as user {name} with this row"));
             continue;
         }
         let profile = lift.configuration.engine.profile();
@@ -38,7 +38,7 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
     if lift.flag(row, "fast_forward") {
         lift.unmodelled(
             row,
-            format!("user {name} has fast_forward: no rule is asked for its statements"),
+            format!("user {name} has fast_forward: no rule is evaluated for its statements"),
         );
     }
     if lift.flag(row, "use_ssl") {

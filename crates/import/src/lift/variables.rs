@@ -107,7 +107,7 @@ impl Variables {
             if !usual.is(&value) {
                 lift.unmodelled(
                     &row,
-                    format!("{name} is {value}: digests are others than those that are analysed"),
+                    format!("{name} is {value}: the engine's digests differ from those that are analysed"),
                 );
             }
         }
@@ -121,7 +121,7 @@ impl Variables {
         };
         if let Some((value, row)) = self.rows.get(name).filter(|(value, _)| value != "2") {
             let what = format!(
-                "{name} is {value}: annotations in comments are read at another time than behind the rules"
+                "{name} is {value}: annotations in comments are not read after the rules, as the analysis assumes"
             );
             lift.unmodelled(row, what);
         }

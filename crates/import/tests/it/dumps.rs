@@ -82,7 +82,7 @@ fn what_does_not_matter_is_one_line() {
     );
     assert_eq!(
         said(&file, &sources),
-        ["info[SW164] rules.sql:1:1: 6 parts of the file say nothing about where statements go"]
+        ["info[SW164] rules.sql:1:1: 6 parts of the file do not affect routing"]
     );
     let notes = &file.problems.sorted()[0].notes;
     assert!(
@@ -171,7 +171,7 @@ fn rows_that_are_none() {
         said(&file, &sources),
         [
             "error[SW161] rules.tsv:3:1: the engine refuses the row: UNIQUE constraint failed: mysql_query_rules.rule_id",
-            "error[SW161] rules.tsv:4:1: the engine refuses the row: it has 2 columns, and its head names more",
+            "error[SW161] rules.tsv:4:1: the engine refuses the row: it has 2 columns, and its header names more",
             "error[SW161] rules.tsv:5:1: the engine refuses the row: CHECK constraint failed: apply IN (0, 1)",
         ]
     );
@@ -231,7 +231,7 @@ COMMIT;
     );
     assert_eq!(
         said(&file, &sources),
-        ["info[SW164] dump.sql:1:1: 5 parts of the file say nothing about where statements go"]
+        ["info[SW164] dump.sql:1:1: 5 parts of the file do not affect routing"]
     );
     assert_eq!(ids(&file), [1]);
     assert_eq!(file.configuration.settings.query_processor_iterations, 3);

@@ -74,7 +74,7 @@ LOAD MYSQL QUERY RULES TO RUNTIME; SAVE MYSQL QUERY RULES TO DISK;
     rules.sql:8:10 rule 15 in 0: {"match_pattern":"it's \\d\\","re_modifiers":{"caseless":true,"global":false},"replace_pattern":"\\1","error_msg":"don't"}
     rules.sql:9:81 rule 20 in 0: {"re_modifiers":{"caseless":true,"global":false},"comment":"replaced"}
     "#);
-    assert_snapshot!(said(&file, &sources), @"info[SW164] rules.sql:14:1: LOAD and SAVE are not run: the tables are taken for what runs");
+    assert_snapshot!(said(&file, &sources), @"info[SW164] rules.sql:14:1: LOAD and SAVE are not run: the tables count as the running configuration");
     assert_snapshot!(serde_json::to_string(&file.configuration.settings).unwrap(), @r#"{"query_processor_iterations":3,"regex":"re2"}"#);
 }
 
@@ -164,24 +164,24 @@ INSERT INTO mysql_query_rules (rule_id, active) VALUES (10, 1
     warning[SW163] rules.sql:4:87: the engine reads destination_hostgroup as 0: the value is no whole number
     error[SW161] rules.sql:5:1: the engine refuses the statement: UNIQUE constraint failed: mysql_query_rules.rule_id
     warning[SW166] rules.sql:6:69: the engine drops rule 5: its client_addr is no address and no prefix that ends in %
-    warning[SW163] rules.sql:7:82: the engine passes over a part of the re_modifiers of rule 6: `BOGUS`
-    warning[SW163] rules.sql:7:82: the engine passes over an entry of the flagOUTs of rule 6
+    warning[SW163] rules.sql:7:82: the engine ignores a part of the re_modifiers of rule 6: `BOGUS`
+    warning[SW163] rules.sql:7:82: the engine ignores an entry of the flagOUTs of rule 6
     error[SW161] rules.sql:8:1: the engine refuses the statement: CHECK constraint failed: delay >= 0
     error[SW163] rules.sql:9:91: next_query_flagIN is 3000000000, past 2147483647, the largest number that the engine reads
     warning[SW163] rules.sql:9:91: the engine reads mirror_flagOUT as not set: -1 is negative
     error[SW162] rules.sql:10:13: rows of table runtime_mysql_users are not read
-    info[SW164] rules.sql:11:18: 3 parts of the file say nothing about where statements go
+    info[SW164] rules.sql:11:18: 3 parts of the file do not affect routing
     error[SW160] rules.sql:13:1: not a statement of a rule set: ATTACH
-    warning[SW165] rules.sql:14:86: user app has fast_forward: no rule is asked for its statements
+    warning[SW165] rules.sql:14:86: user app has fast_forward: no rule is evaluated for its statements
     warning[SW166] rules.sql:14:111: the engine does not load user neg: default_hostgroup is -1
-    warning[SW165] rules.sql:15:1: mysql-query_digests is false: digests are others than those that are analysed
-    warning[SW162] rules.sql:17:1: rows that the file does not tell replace those before
+    warning[SW165] rules.sql:15:1: mysql-query_digests is false: the engine's digests differ from those that are analysed
+    warning[SW162] rules.sql:17:1: this replaces the rows by others that the file does not contain
     warning[SW166] rules.sql:18:69: the engine drops rule 9: its client_addr is no address and no prefix that ends in %
     error[SW161] rules.sql:19:1: the engine refuses the statement: incomplete input
     ");
     assert_snapshot!(file.unmodelled.join("\n"), @r"
-    mysql-query_digests is false: digests are others than those that are analysed
-    user app has fast_forward: no rule is asked for its statements
+    mysql-query_digests is false: the engine's digests differ from those that are analysed
+    user app has fast_forward: no rule is evaluated for its statements
     ");
 }
 
@@ -278,7 +278,7 @@ fn a_configuration_file() {
     proxysql.cnf:21:3 rule 1 in 0: {"match_digest":"^SELECT .* FOR UPDATE$","re_modifiers":{"caseless":true,"global":false},"destination_hostgroup":1,"apply":true}
     proxysql.cnf:22:3 rule 2 in 0: {"match_pattern":"\\d+ \\d \"x\"","re_modifiers":{"caseless":true,"global":false},"replace_pattern":"\\1","destination_hostgroup":2}
     "#);
-    assert_snapshot!(said(&file, &sources), @"info[SW164] proxysql.cnf:2:1: 3 parts of the file say nothing about where statements go");
+    assert_snapshot!(said(&file, &sources), @"info[SW164] proxysql.cnf:2:1: 3 parts of the file do not affect routing");
     let configuration = &file.configuration;
     let shown = [
         serde_json::to_string(&configuration.clusters).unwrap(),
@@ -327,8 +327,8 @@ scheduler = ( { id = 1 } )
 "#,
     );
     assert_snapshot!(said(&file, &sources), @r"
-    warning[SW163] proxysql.cnf:2:26: the engine does not read `apply`: it takes a number without quotes
-    warning[SW163] proxysql.cnf:2:40: the engine does not read `active`: it takes a number without quotes
+    warning[SW163] proxysql.cnf:2:26: the engine does not read `apply`: it expects a number without quotes
+    warning[SW163] proxysql.cnf:2:40: the engine does not read `active`: it expects a number without quotes
     warning[SW162] proxysql.cnf:2:46: the engine does not read `match_digets` from a file
     error[SW166] proxysql.cnf:3:3: the engine drops the entry: it has no rule_id
     error[SW166] proxysql.cnf:4:34: the engine drops the entry: `match_pattern` holds a quote, which ends its statement
@@ -336,10 +336,10 @@ scheduler = ( { id = 1 } )
     error[SW161] proxysql.cnf:5:18: `rule_id` stands twice
     error[SW161] proxysql.cnf:6:3: an entry of mysql_query_rules is a group: { ... }
     error[SW162] proxysql.cnf:8:1: the engine does not read mysql_query_rules_fast_routing from a file
-    warning[SW162] proxysql.cnf:9:1: unknown setting `mysql_user`, which the engine passes over
+    warning[SW162] proxysql.cnf:9:1: unknown setting `mysql_user`: the engine ignores it
     error[SW161] proxysql.cnf:10:19: mysql_variables is a group: { ... }
     error[SW161] proxysql.cnf:11:15: mysql_users is a list of groups: ( { ... }, ... )
-    info[SW164] proxysql.cnf:12:1: scheduler says nothing about where statements go
+    info[SW164] proxysql.cnf:12:1: scheduler does not affect routing
     ");
 }
 
@@ -400,7 +400,7 @@ mysql_galera_hostgroups = (
     assert_snapshot!(rules(&file, &sources), @r#"proxysql.cnf:2:3 rule 1 in 0: {"re_modifiers":{"caseless":true,"global":false},"flag_outs":[{"id":7,"weight":3}]}"#);
     assert_snapshot!(said(&file, &sources), @r"
     error[SW166] proxysql.cnf:3:31: the engine drops the entry: `attributes` holds a quote, which ends its statement
-    info[SW163] proxysql.cnf:6:3: writer_is_also_reader 0 of writer hostgroup 1 is taken for 2: with 0, servers that could write and do not are no readers either
+    info[SW163] proxysql.cnf:6:3: writer_is_also_reader 0 of writer hostgroup 1 is read as 2: with 0, servers that could write and do not would not be readers either
     warning[SW162] proxysql.cnf:6:101: the engine does not read `active` from a file
     ");
 }

@@ -137,7 +137,7 @@ impl<'c> Conditions<'c> {
             }
         }
         if !complete {
-            undecided.get_or_insert("the number of users that rules ask for".to_owned());
+            undecided.get_or_insert("the number of users that rules name".to_owned());
         }
         undecided.map_or_else(|| Answer::Empty(Vec::new()), Answer::Undecided)
     }

@@ -32,14 +32,14 @@ pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
         comparison.undecided.insert(construct.to_owned());
     };
     if listeners(both[0]) != listeners(both[1]) && both.iter().any(|one| asks_for_listener(one)) {
-        because("rules that ask for the listener, while the listeners differ");
+        because("rules that match the listener, while the listeners differ");
     }
     // A hostgroup that takes statements on one side and refuses them on the other is the same number in both states.
     if clash(both) || clash([both[1], both[0]]) {
         because("hostgroups that refuse on one side only");
     }
     if both[0].digests() != both[1].digests() && both.iter().any(|one| asks_for_digests(one)) {
-        because("rules that ask for digests, while the variables that shape digests differ");
+        because("rules that match digests, while the variables that shape digests differ");
     }
     if both[0].engine.is_proxysql() && both[1].engine.is_proxysql() {
         for name in DECIDING {

@@ -415,7 +415,7 @@ fn what_stands_around_the_rules_is_compared() {
   - {rule_id: 10, proxy_addr: 10.0.0.5, destination_hostgroup: 30, apply: 1}"#;
     assert_eq!(
         around(asks, listener),
-        "undecided: rules that ask for the listener, while the listeners differ"
+        "undecided: rules that match the listener, while the listeners differ"
     );
     assert_eq!(around(SPLIT, listener), "proved");
     let delay = |configuration: &mut Configuration| {

@@ -57,7 +57,7 @@ pub fn mutants(configuration: &Configuration, most: usize) -> Vec<Mutant> {
             Body::Engine(row) => change::of_row(configuration, position, row, &mut add),
             Body::Native { scope, step } => {
                 let name = rule.address.short();
-                add(Change::Drop(position), format!("{name} is gone"));
+                add(Change::Drop(position), format!("{name} is removed"));
                 native::of_step(configuration, &name, scope, step, &mut |change, what| {
                     add(Change::Step(position, change), what);
                 });
@@ -72,10 +72,7 @@ pub fn mutants(configuration: &Configuration, most: usize) -> Vec<Mutant> {
                 change: Change::Swap(position, other),
                 address: rule.address.clone(),
                 rule_ids: vec![rule.id, rules[other].id],
-                what: format!(
-                    "rules {} and {} stand the other way round",
-                    rule.id, rules[other].id
-                ),
+                what: format!("rules {} and {} are swapped", rule.id, rules[other].id),
             });
         }
     }

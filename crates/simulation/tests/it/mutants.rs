@@ -51,17 +51,17 @@ rules:
   - {rule_id: 20, match_digest: "^SELECT", destination_hostgroup: 11, apply: 1}"#,
     );
     insta::assert_snapshot!(lines.join("\n"), @r"
-    rule 10 is gone: different
+    rule 10 is removed: different
     rule 10 does not apply: different
     rule 10 has no condition match_digest: different
     match_digest of rule 10 matches anywhere: different
-    rule 10 sends to hostgroup 20 in place of 10: different
-    rules 10 and 20 stand the other way round: different
-    rule 20 is gone: different
+    rule 10 sends to hostgroup 20 instead of 10: different
+    rules 10 and 20 are swapped: different
+    rule 20 is removed: different
     rule 20 does not apply: equivalent
     rule 20 has no condition match_digest: different
     match_digest of rule 20 matches anywhere: different
-    rule 20 sends to hostgroup 20 in place of 11: different
+    rule 20 sends to hostgroup 20 instead of 11: different
     ");
 }
 
@@ -89,20 +89,20 @@ rules:
   - {rule_id: 3, native: no_multiplex}"#,
     );
     insta::assert_snapshot!(lines.join("\n"), @r"
-    query_rules.r.rules[1] is gone: different
+    query_rules.r.rules[1] is removed: different
     key 1 of m/one belongs to another shard: different
     m/one is on cluster b: different
     the range of m/two that begins at 2 begins one later: different
     m/two is on cluster a: different
-    shard map m treats statements without a key otherwise: different
-    shard map m treats SET and its kin without a key otherwise: different
-    shard map m treats BEGIN without a key otherwise: different
-    shard map m treats keys without a shard otherwise: unknown
-    rules 1 and 2 stand the other way round: unknown
-    query_rules.r.rules[2] is gone: different
+    shard map m treats statements without a key differently: different
+    shard map m treats session setup without a key differently: different
+    shard map m treats BEGIN without a key differently: different
+    shard map m treats keys without a shard differently: unknown
+    rules 1 and 2 are swapped: unknown
+    query_rules.r.rules[2] is removed: different
     query_rules.r.rules[2] delays for longer: different
-    rules 2 and 3 stand the other way round: equivalent
-    query_rules.r.rules[3] is gone: different
+    rules 2 and 3 are swapped: equivalent
+    query_rules.r.rules[3] is removed: different
     ");
 }
 

@@ -88,7 +88,7 @@ pub(super) fn of_row(
     add: &mut impl FnMut(Change, String),
 ) {
     let id = configuration.graph.rules[position].id;
-    add(Change::Drop(position), format!("rule {id} is gone"));
+    add(Change::Drop(position), format!("rule {id} is removed"));
     let apply = if row.apply { "does not apply" } else { "applies" };
     add(Change::FlipApply(position), format!("rule {id} {apply}"));
     for (condition, name) in Condition::ALL {
@@ -113,7 +113,7 @@ pub(super) fn of_row(
     {
         add(
             Change::Hostgroup(position, other),
-            format!("rule {id} sends to hostgroup {other} in place of {hostgroup}"),
+            format!("rule {id} sends to hostgroup {other} instead of {hostgroup}"),
         );
     }
 }
@@ -132,13 +132,13 @@ pub(super) fn of_fast_routing(configuration: &Configuration, found: &mut Vec<Mut
         };
         add(
             Change::DropRow(position),
-            format!("fast routing of {named} is gone"),
+            format!("fast routing of {named} is removed"),
         );
         if let Some(other) = another(configuration, row.hostgroup.0) {
             add(
                 Change::RowHostgroup(position, other),
                 format!(
-                    "fast routing of {named} leads to hostgroup {other} in place of {}",
+                    "fast routing of {named} goes to hostgroup {other} instead of {}",
                     row.hostgroup
                 ),
             );

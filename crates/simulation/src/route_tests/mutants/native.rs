@@ -109,11 +109,11 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
     if map.otherwise.is_none() {
         change(
             StepChange::Missing(other(&map.missing.statements)),
-            format!("{name} treats statements without a key otherwise"),
+            format!("{name} treats statements without a key differently"),
         );
         change(
             StepChange::Setup(other(&map.missing.session_setup)),
-            format!("{name} treats SET and its kin without a key otherwise"),
+            format!("{name} treats session setup without a key differently"),
         );
         let begin = match map.missing.begin {
             MissingBegin::Reject => MissingBegin::Allow,
@@ -121,7 +121,7 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
         };
         change(
             StepChange::Begin(begin),
-            format!("{name} treats BEGIN without a key otherwise"),
+            format!("{name} treats BEGIN without a key differently"),
         );
     }
     let unknown = match (&map.unknown, configuration.clusters.first()) {
@@ -132,7 +132,7 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
     if let Some(unknown) = unknown {
         change(
             StepChange::Unknown(unknown),
-            format!("{name} treats keys without a shard otherwise"),
+            format!("{name} treats keys without a shard differently"),
         );
     }
     if map.finders.len() > 1 {
@@ -142,7 +142,7 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
         };
         change(
             StepChange::Conflict(conflict),
-            format!("{name} settles keys that contradict each other otherwise"),
+            format!("{name} treats keys that contradict each other differently"),
         );
     }
 }
