@@ -87,7 +87,7 @@ impl Run<'_> {
             let generation = observed.generation;
             return (
                 Outcome::Unchanged,
-                format!("no changes: generation {generation} is what the plan wants"),
+                format!("no changes: generation {generation} already has what the plan wants"),
             );
         }
         self.send(change)
@@ -113,8 +113,7 @@ impl Run<'_> {
         (
             Outcome::Mixed,
             format!(
-                "no answer came {MAX_SENDS} times and the base is still live; \
-                 the change may yet arrive, observe again: {reason}"
+                "no answer came {MAX_SENDS} times and the base is still live; the change may still arrive, so observe again: {reason}"
             ),
         )
     }
@@ -143,7 +142,7 @@ impl Run<'_> {
                 Ok(Live::Base) => (Outcome::Restored, message),
                 Ok(Live::Desired) => (
                     Outcome::Applied,
-                    format!("the plan is live, although the target said: {message}"),
+                    format!("the plan is live, although the target reported: {message}"),
                 ),
                 Ok(Live::Other) => (Outcome::Mixed, message),
                 Err(unreadable) => unknown(&message, &unreadable),
@@ -173,7 +172,7 @@ impl Run<'_> {
         }
         if observed.generation > generation {
             let message = format!(
-                "generation {generation} was applied, and another change made it {} since",
+                "generation {generation} was applied, and another change has made it {} since",
                 observed.generation
             );
             return (Outcome::Contended, message);
@@ -241,20 +240,20 @@ fn moved(change: &Change<'_>, observed: &Observed) -> String {
 fn applied_without_answer(reason: &str) -> Ending {
     (
         Outcome::Applied,
-        format!("the plan is live; its answer did not come: {reason}"),
+        format!("the plan is live, but no answer came: {reason}"),
     )
 }
 
 fn superseded(reason: &str) -> Ending {
     (
         Outcome::Contended,
-        format!("another change is live; whether this one was in between is not known: {reason}"),
+        format!("another change is live; it is unknown whether this one was live in between: {reason}"),
     )
 }
 
 fn unknown(reason: &str, unreadable: &str) -> Ending {
     (
         Outcome::Mixed,
-        format!("what the target runs is not known: {reason}; then: {unreadable}"),
+        format!("it is unknown what the target runs: {reason}; then: {unreadable}"),
     )
 }

@@ -123,7 +123,7 @@ impl Plan {
         for target in &self.targets {
             let name = &target.name;
             if !names.insert(name) {
-                return tampered(format!("target {name} is there twice"));
+                return tampered(format!("target {name} appears twice"));
             }
             let desired = self.configurations.get(&target.desired);
             if desired.is_none_or(|desired| desired.engine != target.engine) {

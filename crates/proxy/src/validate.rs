@@ -60,11 +60,11 @@ pub(crate) fn parse(json: &str) -> Result<Configuration, Problem> {
     }
     let head: Head = match serde_json::from_str(json) {
         Ok(head) => head,
-        Err(error) => return problem(format!("it is no configuration: {error}")),
+        Err(error) => return problem(format!("it is not a configuration: {error}")),
     };
     if head.format != FORMAT_VERSION {
         return problem(format!(
-            "format {} is not spoken, only {FORMAT_VERSION} is",
+            "format {} is not supported, only {FORMAT_VERSION}",
             head.format
         ));
     }
@@ -75,7 +75,7 @@ pub(crate) fn parse(json: &str) -> Result<Configuration, Problem> {
             EngineId::Bundled
         ));
     }
-    serde_json::from_str(json).or_else(|error| problem(format!("it is no configuration: {error}")))
+    serde_json::from_str(json).or_else(|error| problem(format!("it is not a configuration: {error}")))
 }
 
 /// Everything wrong that can be seen without compiling patterns and resolving secrets.
@@ -126,7 +126,7 @@ impl<'a> Check<'a> {
         for pair in items.windows(2) {
             let (before, after) = (key(&pair[0]), key(&pair[1]));
             if before == after {
-                self.problem(address(&pair[1]), format!("{what} {after} is there twice"));
+                self.problem(address(&pair[1]), format!("{what} {after} appears twice"));
             } else if before > after {
                 self.problem(
                     address(&pair[1]),
@@ -156,7 +156,10 @@ impl<'a> Check<'a> {
             ("clusters", configuration.clusters.len(), MAX_HOSTGROUPS),
         ] {
             if len > limit {
-                self.problem("configuration", format!("{len} {what} are more than {limit}"));
+                self.problem(
+                    "configuration",
+                    format!("there are {len} {what}, more than the limit of {limit}"),
+                );
             }
         }
     }
@@ -207,13 +210,13 @@ impl<'a> Check<'a> {
         for member in &hostgroup.members {
             let address = &member.server;
             if member.host.is_empty() || member.host.len() > MAX_HOST || member.host.contains('\0') {
-                self.problem(address, "the host is empty or no host name");
+                self.problem(address, "the host is empty or not a host name");
             }
             if member.max_connections == 0 {
                 self.problem(address, "max_connections is 0: nothing could be sent to it");
             }
             if member.use_tls {
-                self.problem(address, "TLS towards servers is not spoken by this proxy");
+                self.problem(address, "this proxy does not support TLS to servers");
             }
             if member.tier > 1 {
                 self.problem(address, format!("tier {} is neither 0 nor 1", member.tier));

@@ -126,8 +126,7 @@ impl EngineProfile {
     /// What is wrong with a user of a reserved name.
     pub fn reserved_message(&self, user: &str, variable: &str) -> String {
         format!(
-            "user {user} has the name of a user of the admin port ({variable}): clients take its place, and operators \
-             cannot log in to the admin port any more"
+            "user {user} has the name of a user of the admin port ({variable}): it replaces that user, and operators can no longer log in to the admin port"
         )
     }
 

@@ -173,7 +173,7 @@ impl Target for BundledTarget {
         let statement = apply_statement(change.plan, &change.desired.to_json());
         if statement.len() >= MAX_PACKET_BYTES {
             let reason = format!(
-                "the configuration takes {} bytes, too many to be sent",
+                "the configuration has {} bytes, too many to send",
                 statement.len()
             );
             return Err(ApplyError::NotSent(self.error(&reason)));

@@ -196,7 +196,7 @@ fn a_target_that_has_moved_gets_nothing() {
 fn nothing_to_do() {
     let plan = plan_for(&["local"], &running(12, &bundled()), &bundled());
     let mut target = target(Vec::new());
-    assert_snapshot!(said(&apply(&plan, &mut target)), @"Unchanged (exit 0), 12 to 12: no changes: generation 12 is what the plan wants");
+    assert_snapshot!(said(&apply(&plan, &mut target)), @"Unchanged (exit 0), 12 to 12: no changes: generation 12 already has what the plan wants");
     assert_eq!(target.sent, 0);
 }
 
@@ -246,15 +246,15 @@ fn refusals() {
 
 #[test]
 fn a_lost_answer_is_looked_for() {
-    assert_snapshot!(ending(vec![Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live; its answer did not come: target local at 127.0.0.1:6032: connection reset");
-    assert_snapshot!(ending(vec![Event::LoseToAnother]), @"Contended (exit 5), 12 to 13: another change is live; whether this one was in between is not known: target local at 127.0.0.1:6032: connection reset");
+    assert_snapshot!(ending(vec![Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live, but no answer came: target local at 127.0.0.1:6032: connection reset");
+    assert_snapshot!(ending(vec![Event::LoseToAnother]), @"Contended (exit 5), 12 to 13: another change is live; it is unknown whether this one was live in between: target local at 127.0.0.1:6032: connection reset");
 }
 
 #[test]
 fn a_lost_request_is_sent_again() {
     assert_snapshot!(ending(vec![Event::Lose, Event::Apply]), @"Applied (exit 0), 12 to 13: generation 13 is live");
-    assert_snapshot!(ending(vec![Event::Lose, Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live; its answer did not come: target local at 127.0.0.1:6032: connection reset");
-    assert_snapshot!(ending(vec![Event::Lose, Event::Lose]), @"Mixed (exit 7), 12 to 12: no answer came 2 times and the base is still live; the change may yet arrive, observe again: target local at 127.0.0.1:6032: connection reset");
+    assert_snapshot!(ending(vec![Event::Lose, Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live, but no answer came: target local at 127.0.0.1:6032: connection reset");
+    assert_snapshot!(ending(vec![Event::Lose, Event::Lose]), @"Mixed (exit 7), 12 to 12: no answer came 2 times and the base is still live; the change may still arrive, so observe again: target local at 127.0.0.1:6032: connection reset");
     assert_snapshot!(ending(vec![Event::Lose, Event::Refuse(ApplyError::Contended("busy".into()))]), @"Contended (exit 5), 12 to 12: another change is being made: busy");
 }
 
@@ -262,16 +262,16 @@ fn a_lost_request_is_sent_again() {
 fn a_request_that_arrives_late_is_not_applied_twice() {
     let mut target = target(vec![Event::Delay]);
     let report = apply(&plan(), &mut target);
-    assert_snapshot!(said(&report), @"Applied (exit 0), 12 to 13: the plan is live; its answer did not come: the answer was lost");
+    assert_snapshot!(said(&report), @"Applied (exit 0), 12 to 13: the plan is live, but no answer came: the answer was lost");
     assert_eq!((target.sent, target.state.generation), (2, 13));
 }
 
 #[test]
 fn a_target_that_dies() {
     let dies = |event| ending(vec![Event::Die(Box::new(event))]);
-    assert_snapshot!(dies(Event::Lose), @"Mixed (exit 7), 12 to ?: what the target runs is not known: target local at 127.0.0.1:6032: connection reset; then: target local at 127.0.0.1:6032: connection refused");
+    assert_snapshot!(dies(Event::Lose), @"Mixed (exit 7), 12 to ?: it is unknown what the target runs: target local at 127.0.0.1:6032: connection reset; then: target local at 127.0.0.1:6032: connection refused");
     assert_snapshot!(dies(Event::Apply), @"Unverified (exit 1), 12 to ?: generation 13 was acknowledged but cannot be read back: target local at 127.0.0.1:6032: connection refused");
-    assert_snapshot!(dies(Event::Refuse(ApplyError::Failed("disk full".into()))), @"Mixed (exit 7), 12 to ?: what the target runs is not known: the target failed: disk full; then: target local at 127.0.0.1:6032: connection refused");
+    assert_snapshot!(dies(Event::Refuse(ApplyError::Failed("disk full".into()))), @"Mixed (exit 7), 12 to ?: it is unknown what the target runs: the target failed: disk full; then: target local at 127.0.0.1:6032: connection refused");
 }
 
 #[test]
@@ -287,6 +287,6 @@ fn a_target_that_does_not_do_what_it_says() {
     Problem { address: Some("throttles.purge"), reason: "is missing" }
     Problem { address: Some("query_rules.legacy.rules[0]"), reason: "is still there" }
     "#);
-    assert_snapshot!(ending(vec![Event::ApplyAndComplain]), @"Applied (exit 0), 12 to 13: the plan is live, although the target said: the target failed: cannot write the log");
-    assert_snapshot!(ending(vec![Event::ApplyThenAnother]), @"Contended (exit 5), 12 to 14: generation 13 was applied, and another change made it 14 since");
+    assert_snapshot!(ending(vec![Event::ApplyAndComplain]), @"Applied (exit 0), 12 to 13: the plan is live, although the target reported: the target failed: cannot write the log");
+    assert_snapshot!(ending(vec![Event::ApplyThenAnother]), @"Contended (exit 5), 12 to 14: generation 13 was applied, and another change has made it 14 since");
 }

@@ -130,7 +130,7 @@ impl Words<'_> {
         let trimmed = self.rest.trim_start();
         let mut rest = trimmed
             .strip_prefix('\'')
-            .ok_or_else(|| syntax("a string in single quotes is expected"))?;
+            .ok_or_else(|| syntax("expected a string in single quotes"))?;
         let mut value = String::new();
         loop {
             let (piece, after) = rest
@@ -155,7 +155,7 @@ impl Words<'_> {
         if rest.is_empty() || rest == ";" {
             Ok(Some(statement))
         } else {
-            Err(syntax("something stands behind the statement"))
+            Err(syntax("there is text after the statement"))
         }
     }
 }

@@ -35,8 +35,7 @@ impl Session {
             }
             if routed.requirements.asks {
                 return Err(CheckoutError::Refused(errors::UNKNOWN.with(
-                    "the proxy must ask the server what the statement's tables are, and its question would take the place \
-                     of the statement that this one asks about; ask in a statement without tables",
+                    "the proxy must first ask the server about the statement's tables, and then the result of the previous statement is lost; use a statement without tables",
                 )));
             }
             let asked = question(table);

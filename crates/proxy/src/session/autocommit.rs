@@ -24,15 +24,13 @@ impl Session {
         }
         if !self.pending.is_empty() && plan.is_about_transactions() {
             return Err(errors::UNKNOWN.with(
-                "BEGIN opens its transaction with the first statement that has a key, and this SET would change how: set \
-                 it before BEGIN, or after that statement, so that the proxy can tell which transaction it is about",
+                "the proxy cannot do this SET between BEGIN and the first statement with a key, which opens the transaction: set it before BEGIN, or after that statement",
             ));
         }
         let limit = self.worker.shared.limits.max_set_history;
         if plan.left == SetLeft::Replayable && !history.has_room(&plan.variables, limit) {
             return Err(errors::UNKNOWN.with(format_args!(
-                "the session has set more than {limit} different groups of variables; they could not be repeated on \
-                 further connections"
+                "the session has set more than {limit} different groups of variables; the proxy cannot repeat them on other connections"
             )));
         }
         Ok(Some(plan))

@@ -206,7 +206,7 @@ impl Checkout<'_> {
         };
         let limits = &self.worker.shared.limits;
         let deadline = Instant::now() + limits.checkout_timeout;
-        let mut reason = "it has no server that takes statements".to_owned();
+        let mut reason = "it has no server that accepts statements".to_owned();
         for attempt in 0..=group.members.len() {
             let random = self.worker.random();
             let picked = group.pick(random, false);

@@ -93,8 +93,7 @@ impl Diagnostics {
     pub(super) fn check(&self, requirements: &Requirements, is_pending: bool) -> Result<(), MysqlError> {
         if requirements.in_transaction && is_pending && !requirements.opens {
             return Err(errors::UNKNOWN.with(
-                "only the proxy knows of the transaction before its first statement that has a key; read \
-                 @@in_transaction after that statement",
+                "only the proxy knows the transaction before its first statement with a key; read @@in_transaction after that statement",
             ));
         }
         if requirements.asked.intersects(Holds::WARNINGS) && self.has_older_warnings() {
@@ -160,8 +159,7 @@ impl Diagnostics {
 /// The error for a question that cannot be answered.
 pub(super) fn unknown_counts() -> MysqlError {
     errors::UNKNOWN.with(
-        "the session's previous statement was answered elsewhere or by the proxy itself, so ROW_COUNT(), FOUND_ROWS() and \
-         warnings cannot be known here",
+        "another server or the proxy itself answered the session's previous statement, so ROW_COUNT(), FOUND_ROWS() and warnings are unknown here",
     )
 }
 

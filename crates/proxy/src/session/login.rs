@@ -237,7 +237,7 @@ pub(super) fn user_permit(worker: &Worker, user: &UserEntry) -> Result<Permit, M
 pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
     match charset_of_collation(u16::from(id)) {
         Some(charset) if !is_lexable(&charset) => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
-            "character set '{charset}' is not spoken: the proxy could not read statements in it"
+            "character set '{charset}' is not supported: the proxy cannot read statements in it"
         ))),
         Some(_) => Ok(id),
         // An id that nobody knows is what servers take for their default.

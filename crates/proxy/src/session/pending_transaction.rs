@@ -47,8 +47,7 @@ impl PendingTransaction {
         }
         if statement.shape().executable_comment {
             return Err(errors::UNKNOWN.with(
-                "what an executable comment adds to a transaction that only the proxy knows of depends on the server's \
-                 version: write it without the comment",
+                "the proxy does not support an executable comment before the transaction's first statement with a key: its meaning depends on the server's version; write it without the comment",
             ));
         }
         if let Some(end) = statement.transaction_end() {

@@ -49,7 +49,7 @@ impl SetPlan {
     fn of_comment(statement: &Statement<'_>) -> Result<Self, MysqlError> {
         let Some(inside) = inside_executable_comment(statement.text()) else {
             return Err(errors::PARSE.with(
-                "SET with an executable comment inside is not supported by the proxy: it could not know what is set",
+                "SET with an executable comment inside is not supported: the proxy cannot know what is set",
             ));
         };
         let mut plan = Self::of(inside, statement.mode())?;
@@ -173,12 +173,12 @@ impl SetPlan {
                 Some(after) if after == LexMode::default() => {}
                 Some(_) => {
                     return Err(errors::WRONG_VALUE_FOR_VAR.with(
-                        "sql_mode must not have ANSI_QUOTES or NO_BACKSLASH_ESCAPES: the proxy could not read statements",
+                        "sql_mode must not have ANSI_QUOTES or NO_BACKSLASH_ESCAPES: the proxy cannot read statements under them",
                     ));
                 }
                 None => {
                     return Err(errors::WRONG_VALUE_FOR_VAR.with(
-                        "sql_mode must be written out: the proxy must know that it has no ANSI_QUOTES and no NO_BACKSLASH_ESCAPES",
+                        "write sql_mode as a literal: the proxy must know that it has no ANSI_QUOTES and no NO_BACKSLASH_ESCAPES",
                     ));
                 }
             },
@@ -218,7 +218,7 @@ fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
     match name_of(charset) {
         Some(name) if is_lexable(&name) && set::charset_is_ascii_safe(charset) => Ok(name),
         _ => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
-            "character set '{}' is not spoken: the proxy could not read statements in it",
+            "character set '{}' is not supported: the proxy cannot read statements in it",
             String::from_utf8_lossy(&charset[..charset.len().min(64)])
         ))),
     }

@@ -28,7 +28,7 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
             "several statements in one query are not supported by the proxy; send them one by one",
         )),
         StatementClass::Other if sets_how_to_read(statement.text()) => Some(errors::PARSE.with(
-            "SET STATEMENT must not change sql_mode or the character set: the proxy could not read the statement",
+            "SET STATEMENT must not change sql_mode or the character set: the proxy cannot read the statement then",
         )),
         _ => None,
     }

@@ -111,7 +111,7 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
     };
     check(
         &|c| c.format = 9,
-        "configuration: format 9 is not spoken, only 1 is",
+        "configuration: format 9 is not supported, only 1",
     );
     check(
         &|c| c.engine = shardwright_rules::EngineId::Proxysql27,
@@ -138,7 +138,7 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
             let first = c.graph.rules[0].clone();
             c.graph.rules.push(first);
         },
-        "query_rules.test.rules[100]: rule 100 is there twice",
+        "query_rules.test.rules[100]: rule 100 appears twice",
     );
     check(
         &|c| {
@@ -158,7 +158,7 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
     );
     check(
         &|c| c.hostgroups[0].members[0].use_tls = true,
-        "clusters.a.servers.a1: TLS towards servers is not spoken by this proxy",
+        "clusters.a.servers.a1: this proxy does not support TLS to servers",
     );
     let message = refusal(apply_expecting(&mut admin, before.0, &before.1, "{"));
     assert!(

@@ -216,7 +216,7 @@ fn check(rule: &Rule, engine: &EngineRule) -> Result<(), EmitError> {
         ));
     }
     if matches!(engine.digest, Some(0 | u64::MAX)) {
-        return Err(row.error("digest", "is a value that ProxySQL takes for none"));
+        return Err(row.error("digest", "is a value that ProxySQL reads as no value"));
     }
     if engine.replace_pattern.is_some() && engine.match_pattern.is_none() {
         return Err(row.error("replace_pattern", "needs match_pattern"));

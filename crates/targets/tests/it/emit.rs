@@ -250,7 +250,7 @@ fn what_the_tables_cannot_hold_is_refused() {
     shard_maps.accounts.shards.a0001: flagIN is 2147483648, the most is 2147483647
     query_rules.legacy.rules[0]: replace_pattern needs match_pattern
     query_rules.legacy.rules[0]: client_addr is an address, or a prefix that ends in %, of at most 45 bytes
-    query_rules.legacy.rules[0]: digest is a value that ProxySQL takes for none
+    query_rules.legacy.rules[0]: digest is a value that ProxySQL reads as no value
     ");
 }
 
