@@ -33,7 +33,7 @@ pub fn file(prices: Prices, source: &str) -> String {
     } = prices;
     format!(
         "//! What ProxySQL's work on rules costs; `cargo xtask bench proxysql --write-prices` writes this file.\n\n\
-         use crate::profile::Prices;\n\n\
+         use crate::prices::Prices;\n\n\
          /// {source}\n\
          pub(crate) const PROXYSQL_PRICES: Prices = Prices {{\n    \
          pcre_evaluation_ns: {pcre_evaluation_ns:.1},\n    re2_evaluation_ns: {re2_evaluation_ns:.1},\n    \
