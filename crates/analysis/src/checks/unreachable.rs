@@ -86,7 +86,7 @@ fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) ->
     let mut finding = Finding::new(UNREACHABLE, severity, Proof::Proved, message).about(
         set,
         &[position],
-        format!("behind {named}"),
+        format!("after {named}"),
     );
     if redundant {
         return finding.help(format!(

@@ -162,7 +162,7 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
     );
     let message = refusal(apply_expecting(&mut admin, before.0, &before.1, "{"));
     assert!(
-        message.starts_with("INVALID: configuration: it is no configuration"),
+        message.starts_with("INVALID: configuration: it is not a configuration"),
         "{message}"
     );
 }
