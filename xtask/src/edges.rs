@@ -25,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("analysis", &["prover", "rules", "sql", "patterns", "diagnostics"]),
     ("simulation", &["prover", "rules", "routing", "sql", "patterns"]),
     ("import", &["topology", "rules", "sql", "diagnostics"]),
-    ("plan", &["rules", "diagnostics"]),
+    ("plan", &["rules", "vocabulary"]),
     ("secrets", &["rules"]),
     ("targets", &["plan", "rules", "secrets"]),
     ("wire", &[]),

@@ -189,14 +189,10 @@ fn moves(opened: &Opened) -> Vec<ShardMove> {
 /// What the analysis warns of travels with the plan.
 fn hazards(built: &Built) -> Vec<Hazard> {
     let findings = shardwright_analysis::analyse(&built.configuration);
-    let grave = |finding: &&Finding| finding.severity != shardwright_diagnostics::Severity::Info;
+    let grave = |finding: &&Finding| finding.severity != Severity::Info;
     let hazards = findings.iter().filter(grave).map(|finding| Hazard {
         code: finding.code.to_string(),
-        severity: match finding.severity {
-            shardwright_diagnostics::Severity::Error => Severity::Error,
-            shardwright_diagnostics::Severity::Warning => Severity::Warning,
-            shardwright_diagnostics::Severity::Info => Severity::Info,
-        },
+        severity: finding.severity,
         message: finding.message.clone(),
         address: finding.address.clone(),
     });

@@ -1,14 +1,14 @@
 //! A plan: plain data that can be saved, read, reviewed, refused when stale, and applied.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use shardwright_rules::{Address, Configuration, EngineId};
+use shardwright_vocabulary::{Severity, Words};
 
 use crate::digest::sha256_hex;
 use crate::{Action, Base, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
@@ -96,28 +96,6 @@ pub struct Meaning {
     pub summary: Option<String>,
 }
 
-/// How grave a hazard is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Worth a decision.
-    Warning,
-    /// Wrong.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        })
-    }
-}
-
 /// Something risky about the desired configuration, or something that the target cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -125,6 +103,7 @@ pub struct Hazard {
     /// The finding's code.
     pub code: String,
     /// How grave it is.
+    #[schemars(schema_with = "severity")]
     pub severity: Severity,
     /// What it is, human-readable.
     pub message: String,
@@ -132,6 +111,10 @@ pub struct Hazard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub address: Option<Address>,
+}
+
+fn severity(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": Severity::words()})
 }
 
 /// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.
