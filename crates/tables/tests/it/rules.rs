@@ -170,7 +170,7 @@ proptest! {
         texts in prop::collection::btree_map(prop::sample::select(&["username", "match_pattern", "error_msg"][..]), "[a-z']{1,5}", 0..3),
         numbers in prop::collection::btree_map(prop::sample::select(&["proxy_port", "flagOUT", "multiplex", "log", "apply"][..]), 0_u32..2, 0..5),
         digest in any::<Option<u64>>(),
-        modifiers in prop::sample::select(&Modifiers::WORDS[..]),
+        modifiers in prop::sample::select(Modifiers::WORDS),
         flag_outs in prop::collection::vec((any::<u32>(), any::<u32>()), 0..3),
     ) {
         let row = Row { numbers, texts };
