@@ -31,7 +31,7 @@ pub fn format(sources: &mut Sources, path: &str, bytes: &[u8]) -> (Option<String
     let (before, _) = read(&mut Sources::new(), "", text.as_bytes());
     let formatted = tree::parse(&text)
         .map(|root| print::document(&text, root.as_ref(), &before.comments))
-        .filter(|formatted| means_the_same((&text, &before), formatted));
+        .filter(|formatted| means_the_same(&text, &before, formatted));
     if formatted.is_none() {
         let place = document
             .root
@@ -54,7 +54,7 @@ fn unix_lines(text: &str) -> String {
 }
 
 /// Whether both texts hold the same values in the same order, and the same comments.
-fn means_the_same((text, before): (&str, &Document), formatted: &str) -> bool {
+fn means_the_same(text: &str, before: &Document, formatted: &str) -> bool {
     let mut sources = Sources::new();
     let (after, problems) = read(&mut sources, "", formatted.as_bytes());
     let comments = |document: &Document, text: &str| -> Vec<String> {

@@ -36,15 +36,13 @@ pub fn decide<'a>(
     let configuration = index.configuration();
     let profile = configuration.engine.profile();
     let engine = &profile.prepared;
-    let withheld = engine.withheld(statement.command());
     let of_engine = || {
         profile
             .default_schema
             .and_then(|_| configuration.default_schema(session.user))
     };
     let schema = session.schema.or_else(of_engine);
-    let digests = configuration.digests();
-    let mut evaluation = Evaluation::new((session, schema), user, (statement, digests), withheld, explain);
+    let mut evaluation = Evaluation::new(configuration, session, schema, user, statement, explain);
     let outcome = match before_rules(index, &evaluation) {
         Some(outcome) => outcome,
         None => match scan(index, &mut evaluation) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use shardwright_sql::DigestOptions;
 
 use crate::{
-    Address, AssumedTable, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User,
-    Withheld,
+    Address, AssumedTable, Configuration, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement,
+    Step, User, Withheld,
 };
 
 /// What is known so far about one statement.
@@ -67,20 +67,23 @@ pub(super) enum Next {
 }
 
 impl<'a> Evaluation<'a> {
+    /// Before the first rule. `schema` is the session's, or what the engine has in its place.
     pub(super) fn new(
-        (session, schema): (&'a SessionView<'a>, Option<&'a str>),
+        configuration: &Configuration,
+        session: &'a SessionView<'a>,
+        schema: Option<&'a str>,
         user: Option<&'a User>,
-        (statement, digests): (&'a Statement<'a>, Option<DigestOptions>),
-        withheld: Withheld,
+        statement: &'a Statement<'a>,
         explain: bool,
     ) -> Self {
+        let engine = &configuration.engine.profile().prepared;
         Self {
             session,
             schema,
             user,
             statement,
-            digests,
-            withheld,
+            digests: configuration.digests(),
+            withheld: engine.withheld(statement.command()),
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),
             hostgroup: None,

@@ -41,7 +41,7 @@ pub fn sql_within(configuration: &Configuration, ownership: &Ownership) -> Resul
     let variables = variables(configuration);
     let reset = reset(configuration, &ownership.resets);
     let mut out = String::new();
-    header(&mut out, configuration, ownership, (&rows, &of_others));
+    header(&mut out, configuration, ownership, &rows, &of_others);
     for note in variables.notes.iter().chain(&reset.notes) {
         comment(&mut out, note);
     }
@@ -114,7 +114,8 @@ fn header(
     out: &mut String,
     configuration: &Configuration,
     ownership: &Ownership,
-    (rows, of_others): (&[Row], &[Row]),
+    rows: &[Row],
+    of_others: &[Row],
 ) {
     let first = format!(
         "Configuration {} for {}.",
