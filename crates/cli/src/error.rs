@@ -57,10 +57,8 @@ impl CommandError {
 /// A file or directory that was named where a command reads the project of -C.
 pub(crate) fn takes_no_file(path: &str, command: &str) -> CommandError {
     let directory = if Path::new(path).is_dir() { path } else { "DIR" };
-    CommandError::usage(format!(
-        "{command} reads a project, which -C names, and not {path}"
-    ))
-    .hint(format!("shardwright -C {directory} {command}"))
+    CommandError::usage(format!("{command} does not take {path}: -C names the project"))
+        .hint(format!("shardwright -C {directory} {command}"))
 }
 
 /// A file that cannot be had.

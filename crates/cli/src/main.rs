@@ -73,7 +73,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     let path = std::path::Path::new(&argument);
     if error.kind() == ErrorKind::UnknownArgument && path.exists() {
         let directory = if path.is_dir() { argument.as_str() } else { "DIR" };
-        let tip = format!("commands read a project, which -C names: shardwright -C {directory} COMMAND");
+        let tip = format!("-C names the project: shardwright -C {directory} COMMAND");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return error;
     }

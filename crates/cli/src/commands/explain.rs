@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
 }
 
 fn unknown_kind(kind: &str) -> CommandError {
-    let error = CommandError::usage(format!("{kind}: is nothing that can be explained"));
+    let error = CommandError::usage(format!("cannot explain {kind}:"));
     match did_you_mean(kind, KINDS) {
         Some(near) => error.hint(format!("did you mean {near}:?")),
         None => error.hint(format!(

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if statements.len() > MAX_STATEMENTS {
         let count = statements.len();
         return Err(CommandError::usage(format!(
-            "the script has {count} statements, the most is {MAX_STATEMENTS}"
+            "the script has {count} statements; the limit is {MAX_STATEMENTS}"
         ))
         .hint("shardwright traffic diff reads logs"));
     }
@@ -101,8 +101,10 @@ fn user<'c>(configuration: &'c Configuration, wanted: Option<&'c str>) -> Result
             }),
         (None, [only]) => Ok(&only.name),
         (None, []) => Ok(""),
-        (None, _) => Err(CommandError::usage("which user's session?")
-            .hint(format!("--user, one of: {}", known.join(", ")))),
+        (None, _) => Err(
+            CommandError::usage("the topology has several users, and none is named")
+                .hint(format!("add --user with one of: {}", known.join(", "))),
+        ),
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, Command
     if let (Some(name), true) = (&args.name, chosen.is_empty()) {
         return Err(
             CommandError::usage(format!("no test and no property has `{name}` in its name"))
-                .hint("names are those of tests/**/*.yaml; upper and lower case differ"),
+                .hint("names come from tests/**/*.yaml and are case-sensitive"),
         );
     }
     let mut problems = opened.problems.clone();
@@ -209,7 +209,7 @@ fn run_on(
         ));
     } else if args.mutants {
         ui.status(&format!(
-            "{engine}: no mutants are tried, since not all tests hold as it is"
+            "{engine}: no mutants are tried, because some tests fail"
         ));
     }
     Ok(count)

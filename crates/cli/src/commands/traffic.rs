@@ -102,20 +102,20 @@ fn read(
         ReadError::Io(error) => unreadable(path, &error),
         error => CommandError::new(
             Exit::BadDocument,
-            format!("{} is no {}: {error}", path.display(), format.name()),
+            format!("{} is not a {}: {error}", path.display(), format.name()),
         ),
     })?;
     bar.finish_and_clear();
     if records == 0 {
         let path = path.display();
         let message = match unread.lines {
-            0 => format!("{path} holds no statement"),
+            0 => format!("{path} contains no statement"),
             lines => format!(
                 "{path} was read as a {}, and none of its {lines} lines is a statement",
                 format.name()
             ),
         };
-        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format says what it is"));
+        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format sets the format"));
     }
     ui.status(&format!(
         "{}: {}, {}",
@@ -253,7 +253,7 @@ impl Report {
             lines.extend(one.part.line(all, &format!("{} → {}", one.from, one.to), ui));
         }
         if let Some(part) = &self.altered {
-            section(&mut lines, "same place, sent otherwise", 1, ui);
+            section(&mut lines, "same destination, sent differently", 1, ui);
             lines.extend(part.line(all, "another text, schema or effect", ui));
         }
         section(&mut lines, "undecided", self.undecided.len(), ui);

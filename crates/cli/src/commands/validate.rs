@@ -34,10 +34,8 @@ pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, Com
 fn unshown(named: &str) -> CommandError {
     match std::path::Path::new(named).exists() {
         true => error::takes_no_file(named, "validate"),
-        false => CommandError::usage(format!(
-            "{named} is an address, and nothing says what to print of it"
-        ))
-        .hint("shardwright validate --show resolved ADDRESS prints it; -C DIR names the project"),
+        false => CommandError::usage(format!("the address {named} needs --show"))
+            .hint("shardwright validate --show resolved ADDRESS prints it; -C DIR names the project"),
     }
 }
 
@@ -64,7 +62,7 @@ fn show(
         return Ok(());
     }
     Err(
-        CommandError::usage(format!("nothing stands at {}", missed.join(", ")))
+        CommandError::usage(format!("there is no value at {}", missed.join(", ")))
             .hint("addresses look like clusters.pay or users.app.password"),
     )
 }

@@ -23,7 +23,7 @@ pub(super) fn format_text(
             .sorted()
             .first()
             .map_or_else(String::new, |problem| problem.message.clone());
-        return Err(Refusal::failed(format!("{path} is left as it is: {why}")));
+        return Err(Refusal::failed(format!("{path} is not formatted: {why}")));
     };
     // Lines that stay keep the places of cursors in them.
     let same = |(a, b): &(&str, &str)| a == b;

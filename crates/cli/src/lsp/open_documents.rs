@@ -83,7 +83,7 @@ impl OpenDocuments {
         }
         self.open.remove(path);
         Err(format!(
-            "{} is not followed any more: a text may have {MAX_TEXT_BYTES} bytes, and all that are open {MAX_OPEN_BYTES}",
+            "{} is too large and is ignored: a document may have {MAX_TEXT_BYTES} bytes, all open ones {MAX_OPEN_BYTES}",
             path.display()
         ))
     }

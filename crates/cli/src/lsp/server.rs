@@ -137,7 +137,7 @@ impl<W: Write> Server<W> {
             (Phase::New, Initialize::METHOD) => self.initialize(request),
             (Phase::New, _) => self.refuse(
                 request.id,
-                refusal(ErrorCode::ServerNotInitialized, "`initialize` comes first"),
+                refusal(ErrorCode::ServerNotInitialized, "`initialize` must come first"),
             ),
             (Phase::Running, Shutdown::METHOD) => {
                 self.phase = Phase::ShutDown;
@@ -145,7 +145,7 @@ impl<W: Write> Server<W> {
             }
             (Phase::ShutDown, _) | (Phase::Running, Initialize::METHOD) => self.refuse(
                 request.id,
-                refusal(ErrorCode::InvalidRequest, "it does not come at this time"),
+                refusal(ErrorCode::InvalidRequest, "this message is not allowed now"),
             ),
             (Phase::Running, _) => {
                 let id = request.id.clone();
@@ -276,7 +276,7 @@ fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal>
         DocumentSymbolRequest::METHOD => json(outline::outline(workspace, parsed(params)?)),
         _ => Err(Refusal {
             code: ErrorCode::MethodNotFound,
-            message: format!("{method} is not known here"),
+            message: format!("{method} is not supported"),
         }),
     }
 }
@@ -284,7 +284,7 @@ fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal>
 fn params<N: lsp_types::notification::Notification>(notification: Notification) -> Result<N::Params, String> {
     serde_json::from_value(notification.params).map_err(|error| {
         format!(
-            "{} has other parameters than the protocol says: {error}",
+            "the parameters of {} do not match the protocol: {error}",
             N::METHOD
         )
     })

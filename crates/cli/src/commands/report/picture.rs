@@ -50,7 +50,8 @@ pub(super) fn drawing(picture: &Picture) -> String {
         together.push("Chains that came from one object are one box.");
     }
     if hostgroups.values().any(|group| group.count > 1) {
-        together.push("Hostgroups of one kind are one box; <a href=\"#hostgroups\">the table</a> has each.");
+        together
+            .push("Hostgroups of one kind are one box; <a href=\"#hostgroups\">the table</a> lists each.");
     }
     let note = match together.is_empty() {
         true => String::new(),

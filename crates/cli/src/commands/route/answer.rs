@@ -16,7 +16,8 @@ use crate::ui::{Ui, printable};
 const MOST_SKIPPED: usize = 6;
 
 /// Why an answer is unsure that ends in a comment.
-const OPEN_COMMENT: &str = "the statement ends inside a comment, and the engine reads annotations from what its memory holds behind it";
+const OPEN_COMMENT: &str =
+    "the statement ends inside a comment, and the engine reads annotations from the memory after it";
 
 /// Characters of a rule's conditions; compiled patterns have thousands.
 const MOST_OF_WHY: usize = 160;
@@ -218,7 +219,7 @@ impl Answer {
         let mut lines = vec![self.headline(ui)];
         lines.extend(self.undecided.iter().map(|id| {
             format!(
-                "  undecided what rule {id} matches cannot be evaluated here; the engine may decide otherwise"
+                "  undecided what rule {id} matches cannot be evaluated here; the engine may decide differently"
             )
         }));
         lines.extend(self.assumed.iter().map(|what| format!("  assumed   {what}")));
@@ -232,7 +233,7 @@ impl Answer {
         lines.extend(
             self.assumed_base_tables
                 .iter()
-                .map(|table| format!("  assuming  {} is a base table, no view", printable(table))),
+                .map(|table| format!("  assuming  {} is a base table, not a view", printable(table))),
         );
         lines.extend(
             self.effects()
@@ -245,8 +246,8 @@ impl Answer {
         );
         lines.push(ui.faint(&counts));
         lines.push(match (self.decides().is_some(), &self.error) {
-            _ if self.is_own => "because the engine answers this itself, whatever rules say".to_owned(),
-            (false, None) => "because no rule matched: the user's cluster takes it".to_owned(),
+            _ if self.is_own => "because the engine answers this itself, regardless of rules".to_owned(),
+            (false, None) => "because no rule matched: it goes to the user's cluster".to_owned(),
             (false, Some(_)) => "because it is refused before any rule".to_owned(),
             (true, _) => "because".to_owned(),
         });

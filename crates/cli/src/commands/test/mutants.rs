@@ -38,7 +38,7 @@ pub(super) struct MutantCount {
 impl MutantCount {
     pub(super) fn summary(&self) -> String {
         format!(
-            "{} mutants: {} noticed, {} survived, {} perhaps, {} equivalent; score {} %",
+            "{} mutants: {} noticed, {} survived, {} undecided, {} equivalent; score {} %",
             self.tried, self.noticed, self.survived, self.unknown, self.equivalent, self.score
         )
     }
@@ -100,7 +100,7 @@ pub(super) fn run(
     count.score = (share * 10.0).floor() / 10.0;
     if let Some(wanted) = fail_under.filter(|wanted| count.score < *wanted) {
         problems.push(too_little(format!(
-            "the tests notice {} % of the mutants on {}, and {wanted} % are asked for",
+            "the tests notice {} % of the mutants on {}, less than --fail-under {wanted}",
             count.score,
             suite.engine.name()
         )));

@@ -124,7 +124,7 @@ fn refuted(
     if example.mismatches.is_empty() {
         diagnostic = diagnostic.at(
             origins.field(property.origin, "expect"),
-            "these two meet in one place",
+            "these two go to the same destination",
         );
     }
     for shown in &example.statements {
@@ -147,7 +147,7 @@ fn undecided(
 ) -> Diagnostic {
     let origins = &opened.project.origins;
     let message = format!(
-        "`{}` is not proved on {}: none of {checked} statements breaks it",
+        "`{}` is not proved on {}: none of {checked} statements refutes it",
         property.name,
         engine.name()
     );
