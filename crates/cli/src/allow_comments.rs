@@ -237,14 +237,14 @@ fn read(rest: &str, terms: &Terms<'_>) -> Result<(Vec<Code>, Option<Date>), Stri
     Ok((codes, until))
 }
 
-/// Whether nothing stands before a comment on its line.
+/// Whether a comment is the first thing on its line.
 fn stands_alone(text: &str, comment: Span) -> bool {
     let start = comment.start as usize;
     let (line, _) = line_around(text, start);
     text[line..start].trim().is_empty()
 }
 
-/// The line of YAML that a comment is about: its own, or the next that says something.
+/// The line of YAML that a comment is about: its own, or the next one with content.
 fn line_of(text: &str, comment: Span) -> (usize, usize) {
     match stands_alone(text, comment) {
         true => next_line(text, comment.end as usize),

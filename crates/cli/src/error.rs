@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::exit::Exit;
 
-/// A failure with its exit code, told once at the top.
+/// A failure with its exit code; `main` reports it once.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit: Exit,
@@ -61,7 +61,7 @@ pub(crate) fn takes_no_file(path: &str, command: &str) -> CommandError {
         .hint(format!("shardwright -C {directory} {command}"))
 }
 
-/// A file that cannot be had.
+/// A file that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
     CommandError::failed(format!("cannot read {}: {error}", path.display()))
 }

@@ -118,7 +118,7 @@ pub(crate) enum LockUse {
     Ignore,
 }
 
-/// Observes the targets and plans the way to what the project says.
+/// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
     opened: &Opened,
     live: &mut [Live],
@@ -167,7 +167,7 @@ fn of_another(target: &str, owner: Option<&str>, project: Option<&str>) -> Optio
     Some(format!("target {target} belongs to the project {owner}; {ours}"))
 }
 
-/// Shards on their way, as the files say.
+/// Shards that move, according to the files.
 fn moves(opened: &Opened) -> Vec<ShardMove> {
     let (topology, origins) = (&opened.project.topology, &opened.project.origins);
     let cluster = |id| topology.cluster(id).name.to_string();

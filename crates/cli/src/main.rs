@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Tells a failure; its exit.
+/// Reports a failure; its exit.
 fn failed(error: &CommandError, ui: &Ui) -> Exit {
     if !error.message.is_empty() {
         ui.message(&format!("error: {}", error.message));
@@ -92,7 +92,7 @@ fn usage(error: clap::Error) -> ExitCode {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    // A closed stream leaves nobody to tell.
+    // Nobody reads a closed stream.
     let _ = error.print();
     if answer && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         Exit::Done.into()

@@ -75,7 +75,7 @@ pub(crate) struct RuleSet {
     pub(crate) configuration: Arc<Configuration>,
     /// What keeps answers about it from being certain.
     pub(crate) unmodelled: Vec<String>,
-    /// What compiling it said.
+    /// The problems that compiling it reported.
     pub(crate) problems: Problems,
     places: Places,
 }
@@ -252,7 +252,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
     })
 }
 
-/// The bytes of a file, or why they cannot be had.
+/// The bytes of a file, or why they cannot be read.
 fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
     let unreadable = |error: std::io::Error| unreadable(Path::new(path), &error);
     let mut bytes = Vec::new();

@@ -102,7 +102,7 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
     ))
 }
 
-/// Asks a person; the absence of one is never a yes.
+/// Asks the user; without an answer nothing is applied.
 fn approve(ui: &Ui) -> Result<(), CommandError> {
     let refused = |message: &str| {
         CommandError::new(Exit::Refused, format!("{message}; nothing was changed"))

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
     Ok(Exit::Done)
 }
 
-/// Reads a file of `--traffic`; every line that cannot be read is told.
+/// Reads a file of `--traffic`; every line that cannot be read is reported.
 fn traffic(path: &Path) -> Result<Traffic, CommandError> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     Traffic::parse(&text).map_err(|errors| {

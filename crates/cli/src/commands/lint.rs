@@ -332,7 +332,7 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
     told(diagnostic, finding)
 }
 
-/// What a finding says wherever it stands.
+/// Adds the witness, notes and help of a finding.
 fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
     if let Some(witness) = finding.witness {
         diagnostic = diagnostic.witness(witness);

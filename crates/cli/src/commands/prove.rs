@@ -174,7 +174,7 @@ impl Claim {
     }
 }
 
-/// Executions go the way of their text, but where that is rewritten on the way.
+/// Executions are routed like their text, except where a rule rewrites it.
 fn besides(set: &RuleSet) -> Option<String> {
     let engine = &set.configuration.engine.profile().prepared;
     if !engine.at_execute.rewrite {

@@ -90,7 +90,7 @@ fn user<'c>(configuration: &'c Configuration, wanted: Option<&'c str>) -> Result
         .map(|user| user.name.as_str())
         .collect();
     match (wanted, configuration.users.as_slice()) {
-        // Rules alone are for whoever is named.
+        // A rule set without users accepts any name.
         (Some(name), []) => Ok(name),
         (Some(name), _) => configuration
             .user(name)
@@ -290,7 +290,7 @@ fn told(
     lines.join("\n") + "\n"
 }
 
-/// What of the session's state is not as at its beginning.
+/// The parts of the session's state that have changed since its beginning.
 fn state(sent: &Sent, configuration: &Configuration) -> Option<String> {
     let transaction = sent.transaction.map(|hostgroup| {
         let readers = configuration

@@ -215,7 +215,7 @@ fn run_on(
     Ok(count)
 }
 
-/// What the tests for an engine come to.
+/// The results of the tests for an engine.
 pub(crate) struct Covering<'c> {
     pub(crate) coverage: Coverage<'c>,
     pub(crate) cases: usize,
@@ -290,7 +290,7 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
     Ok(())
 }
 
-/// What people are told of one engine's run.
+/// Prints the results of one engine.
 fn told(count: &Count, ui: &Ui) {
     let engine = count.engine;
     let ended = if count.failed == 0 {

@@ -17,7 +17,7 @@ use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
 use crate::ui::{Ui, counted};
 
-/// How much of a log is looked at to tell what it is.
+/// How much of a log is read to detect its format.
 const BEGINNING: usize = 64 << 10;
 /// Lines of each sort that are shown.
 const MOST_SHOWN: usize = 20;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     })
 }
 
-/// The user whom a log that tells none can only mean.
+/// The user of a log without users, if there is only one.
 fn only_user(left: &RuleSet, right: &RuleSet) -> Option<String> {
     match (
         left.configuration.users.as_slice(),
@@ -131,7 +131,7 @@ fn read(
     Ok((unread, log))
 }
 
-/// What a file was taken for.
+/// A log, with its detected format.
 #[derive(Serialize)]
 struct Log {
     file: String,

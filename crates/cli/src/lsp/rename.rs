@@ -1,4 +1,4 @@
-//! New names: every place that means the object is changed with its definition, or nothing is.
+//! New names: every reference to the object is changed with its definition, or nothing is.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ struct Renaming<'a> {
 }
 
 impl<'a> Renaming<'a> {
-    /// The object that a name stands for, unless a generator named it.
+    /// The object that a name means, unless a generator named it.
     fn of(analysis: &'a Analysis, symbol: &Symbol) -> Result<Self, String> {
         if let Meaning::Glob { pattern, .. } = &symbol.meaning {
             return Err(format!(
@@ -112,7 +112,7 @@ impl<'a> Renaming<'a> {
         })
     }
 
-    /// The places that hold the name.
+    /// The spans that contain the name.
     fn spans(&self, new: &str) -> Result<BTreeSet<Span>, String> {
         self.check_name(new)?;
         let sources = &self.analysis.loaded.sources;
@@ -244,7 +244,7 @@ fn renamed(address: &str, new: &str) -> String {
     }
 }
 
-/// The name as it stands in the file: in quotes where it would be a number or another word of YAML.
+/// The name as it is written in the file: in quotes where it would be a number or another word of YAML.
 fn written(new: &str, span: Span, sources: &Sources) -> String {
     let before = sources
         .text(span.file)

@@ -1,4 +1,4 @@
-//! The order of messages: a reader thread queues them, this side answers each, and tells problems when none waits.
+//! The order of messages: a reader thread queues them, this side answers each, and publishes problems when none waits.
 
 use std::io::{self, BufRead, Write};
 
@@ -86,7 +86,7 @@ pub(super) fn serve(
 }
 
 impl<W: Write> Server<W> {
-    /// Tells the problems of one project that has changed; false where none has.
+    /// Publishes the problems of one project that has changed; false if none has.
     fn publish_next(&mut self) -> io::Result<bool> {
         let Some(publications) = self.workspace.next_publications() else {
             return Ok(false);
@@ -208,7 +208,7 @@ impl<W: Write> Server<W> {
         }
     }
 
-    /// Asks to be told when files change that are not open.
+    /// Asks the client to report changes of files that are not open.
     fn watch(&mut self) -> io::Result<()> {
         if !self.watches_files {
             return Ok(());

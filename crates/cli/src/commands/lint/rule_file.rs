@@ -23,7 +23,7 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         _ => return Err(CommandError::usage("lint of a file takes one --engine")),
     };
     let file = rule_set::rule_file(path, engine)?;
-    // What can be read is analysed, and what cannot stands at its line.
+    // What can be read is analysed; the rest is reported at its line.
     if file.problems.has_errors() && file.configuration.graph == RuleGraph::default() {
         project::report(&file.problems, &file.sources, ui)?;
         return Err(CommandError::shown(Exit::BadDocument));

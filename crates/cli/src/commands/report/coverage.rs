@@ -1,4 +1,4 @@
-//! What the route tests of the project come to, and what no test comes to.
+//! What the route tests of the project cover, and what they do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

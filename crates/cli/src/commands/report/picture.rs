@@ -1,4 +1,4 @@
-//! The rule graph drawn: chains in the columns in which statements reach them, and the places where they end at the right.
+//! The rule graph drawn: chains in the columns in which statements reach them, and the destinations at the right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ fn boxes(picture: &Picture, whole: bool, hostgroups: &BTreeMap<u32, Group>) -> G
             key(Node::Chain(chain.flag)),
             Drawn {
                 title: match chain.address.as_str() {
-                    // What every row of a file came from tells nothing.
+                    // An origin that all rows of a file share is no information.
                     "" | "mysql_query_rules" => format!("chain {}", chain.flag),
                     address => address.to_owned(),
                 },
@@ -144,7 +144,7 @@ fn boxes(picture: &Picture, whole: bool, hostgroups: &BTreeMap<u32, Group>) -> G
     graph
 }
 
-/// A chain stands one column behind the first that leads to it; places stand behind all chains.
+/// A chain is one column after the first that leads to it; destinations are after all chains.
 fn columns(graph: &mut Graph) {
     let mut depth: BTreeMap<String, usize> = BTreeMap::from([("c0".to_owned(), 0)]);
     let mut open = vec!["c0".to_owned()];
@@ -208,7 +208,7 @@ fn rows(graph: &mut Graph) {
     }
 }
 
-/// Puts boxes for which there is no room into one.
+/// Puts the boxes without room into one.
 fn fold(graph: &mut Graph, hidden: &BTreeSet<String>, column: usize) {
     let key = format!("more{column}");
     for hidden in hidden {

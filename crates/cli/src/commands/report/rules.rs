@@ -68,7 +68,7 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
     out
 }
 
-/// What a rule asks, and what it does.
+/// What a rule matches, and what it does.
 fn told(rule: &Rule) -> (String, String) {
     match &rule.body {
         Body::Engine(row) => (asks(row), does(row)),

@@ -1,4 +1,4 @@
-//! What `route` says about one statement, human-readable and for programs.
+//! The answer of `route` about one statement, human-readable and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
     #[serde(skip)]
     rewritten: bool,
     backend_schema: Option<String>,
-    /// Tables that were taken for base tables; the proxy asks their server.
+    /// Tables that are assumed to be base tables; the proxy asks their server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     assumed_base_tables: Vec<String>,
     delay_ms: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Answer {
     error: Option<Refused>,
     evaluations: u32,
     visits: u32,
-    /// Rules whose patterns could not be evaluated; the engine may decide otherwise.
+    /// Rules whose patterns could not be evaluated; the engine may decide differently.
     undecided: Vec<u32>,
     /// What is taken for granted about the session, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,13 +72,13 @@ struct Step {
     matched: bool,
     why: String,
     flag_out: Option<u32>,
-    /// It says nothing about the statement: every one that gets to the rule ends there.
+    /// It does not depend on the statement: every statement that reaches the rule ends there.
     #[serde(skip)]
     only_ends: bool,
 }
 
 impl Answer {
-    /// What became of `sql`, with its way through the rules.
+    /// The result of `sql`, with its path through the rules.
     pub(crate) fn new(set: &RuleSet, sql: &[u8], decision: &Decision, way: &[Visit]) -> Self {
         let mut answer = Self {
             outcome: "route",
@@ -161,7 +161,7 @@ impl Answer {
         }
     }
 
-    /// What happens to it besides, in words: `delayed`, `700 ms`.
+    /// Its other effects, in words: `delayed`, `700 ms`.
     pub(crate) fn effects(&self) -> Vec<(&'static str, String)> {
         let effects = &self.effects;
         let ms = |what, value: Option<u32>| value.filter(|ms| *ms > 0).map(|ms| (what, format!("{ms} ms")));
@@ -175,7 +175,7 @@ impl Answer {
         let said = [
             ms("delayed", effects.delay_ms),
             ms("cached", effects.cache_ttl_ms),
-            // It says how results are cached, and nothing where they are not.
+            // It sets how results are cached; empty means no caching.
             flag(
                 "if empty",
                 effects
@@ -196,7 +196,7 @@ impl Answer {
         said.into_iter().flatten().collect()
     }
 
-    /// The step that says why: the last one that does more than end.
+    /// The deciding step: the last one that does more than end.
     fn decides(&self) -> Option<&Step> {
         self.path
             .iter()

@@ -27,7 +27,7 @@ pub(super) struct MutantCount {
     noticed: usize,
     /// Those that route every statement as before, which is proved; they do not count.
     equivalent: usize,
-    /// Those that a statement shows to be different, and no test noticed.
+    /// Those that a statement shows to be different and no test noticed.
     survived: usize,
     /// Those that no test noticed, and of which it is not known whether they differ; they count as survivors.
     unknown: usize,
