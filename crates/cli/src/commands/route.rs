@@ -8,7 +8,7 @@ use std::io::Read;
 use serde::Serialize;
 use shardwright_prover::equivalence::alike;
 use shardwright_rules::{Configuration, SentAs, User};
-use shardwright_simulation::script::{self, Sent, Speaker};
+use shardwright_simulation::script::{self, ScriptSession, Sent};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
@@ -148,7 +148,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     {
         return Err(CommandError::usage(format!("no listener is named {name}")));
     }
-    let speaker = Speaker {
+    let session = ScriptSession {
         user: user(configuration, args.user.as_deref())?,
         schema: args.schema.as_deref(),
         client: args.client.as_deref(),
@@ -161,7 +161,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
         .collect();
     let texts: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();
     let commands = script::commands(&texts).map_err(|error| CommandError::usage(error.to_string()))?;
-    let sent = script::send(configuration, &speaker, &commands);
+    let sent = script::send(configuration, &session, &commands);
     Ok(sent
         .into_iter()
         .map(|sent| Answered {

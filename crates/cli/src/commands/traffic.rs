@@ -7,7 +7,7 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use shardwright_simulation::traffic::{
-    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, Share, Unread,
+    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, StatementGroup, Unread,
 };
 
 use crate::args::{Format, Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
@@ -175,7 +175,7 @@ struct Reason {
 }
 
 impl Part {
-    fn of(share: &Share) -> Self {
+    fn of(share: &StatementGroup) -> Self {
         Self {
             statements: share.statements,
             user: share.user.clone(),
