@@ -170,8 +170,8 @@ impl AllowComments {
                 .filter_map(|(code, used)| (!used && looked_for(*code)).then_some(code))
                 .collect();
             if let Some(until) = allowed_here.expired {
-                let message = format!("this was allowed until {until}");
-                let help = "put it right, or allow it until a later day";
+                let message = format!("this finding was allowed until {until}");
+                let help = "fix it, or allow it until a later day";
                 findings.push(
                     Diagnostic::warning(EXPIRED_ALLOW, message)
                         .at(comment, "")
@@ -179,7 +179,7 @@ impl AllowComments {
                 );
             } else if !unused.is_empty() {
                 let named: Vec<&str> = unused.iter().map(|code| code.as_str()).collect();
-                let message = format!("there is no {} here to allow", named.join(", "));
+                let message = format!("there is no {} here", named.join(", "));
                 let mut diagnostic = Diagnostic::warning(UNUSED_ALLOW, message).at(comment, "");
                 if unused.len() == allowed_here.codes.len() {
                     let edit = Edit {
@@ -204,7 +204,7 @@ fn read(rest: &str, terms: &Terms<'_>) -> Result<(Vec<Code>, Option<Date>), Stri
         .strip_prefix("allow")
         .filter(|rest| rest.starts_with(char::is_whitespace))
     else {
-        return Err("a comment for shardwright says `allow`".to_owned());
+        return Err("after `shardwright:` write `allow`".to_owned());
     };
     let (head, reason) = match rest.split_once(':') {
         Some((head, reason)) => (head, reason.trim()),
@@ -222,29 +222,29 @@ fn read(rest: &str, terms: &Terms<'_>) -> Result<(Vec<Code>, Option<Date>), Stri
         }
     }
     if codes.is_empty() {
-        return Err("it allows nothing: it names no code".to_owned());
+        return Err("the comment names no code".to_owned());
     }
     let until = until
         .map(|until| {
             until
                 .parse::<Date>()
-                .map_err(|_| format!("`{until}` is no day such as 2027-03-31"))
+                .map_err(|_| format!("`{until}` is not a date such as 2027-03-31"))
         })
         .transpose()?;
     if reason.is_empty() && terms.require_reason {
-        return Err("it gives no reason".to_owned());
+        return Err("the comment has no reason".to_owned());
     }
     Ok((codes, until))
 }
 
-/// Whether nothing stands before a comment on its line.
+/// Whether a comment is the first thing on its line.
 fn stands_alone(text: &str, comment: Span) -> bool {
     let start = comment.start as usize;
     let (line, _) = line_around(text, start);
     text[line..start].trim().is_empty()
 }
 
-/// The line of YAML that a comment is about: its own, or the next that says something.
+/// The line of YAML that a comment is about: its own, or the next one with content.
 fn line_of(text: &str, comment: Span) -> (usize, usize) {
     match stands_alone(text, comment) {
         true => next_line(text, comment.end as usize),

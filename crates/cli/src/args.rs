@@ -56,13 +56,13 @@ pub(crate) struct Global {
         value_name = "DIR"
     )]
     pub(crate) directory: PathBuf,
-    /// Lays an environment of the project over it: env/NAME.yaml
+    /// Uses an environment of the project: env/NAME.yaml
     #[arg(short = 'e', long = "env", global = true, value_name = "NAME")]
     pub(crate) environment: Option<String>,
     /// Sets a variable of the topology
     #[arg(long = "var", global = true, value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
-    /// How results are written
+    /// The output format
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) format: Format,
     /// When to use colour
@@ -74,7 +74,7 @@ pub(crate) struct Global {
     /// Annotates the lines of a change with the findings
     #[arg(long, global = true, value_enum, value_name = "SERVICE")]
     pub(crate) annotate: Option<Annotate>,
-    /// Shows notes about engines in full; without it their number
+    /// Shows the text of notes about engines, not only their number
     #[arg(long, global = true)]
     pub(crate) notes: bool,
     /// Only results and errors
@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Lsp(Lsp),
 }
 
-/// Shows it working: embedded servers, the bundled proxy, a plan, an apply, and a dozen statements
+/// Runs a demonstration: embedded servers, the bundled proxy, a plan, an apply, and a dozen statements
 ///
 /// Starts three SQLite-backed servers that speak the MySQL protocol and the bundled proxy, plans and applies
 /// examples/world, sends statements through the proxy, and shows for each the shard it reached, the text that was sent,
@@ -120,23 +120,23 @@ pub(crate) enum Command {
     after_help = "Examples:\n  shardwright demo\n  shardwright demo --keep     # then connect with the mysql command that it prints"
 )]
 pub(crate) struct Demo {
-    /// Leaves everything running and prints how to connect, until interrupted
+    /// Keeps everything running until interrupted, and prints how to connect
     #[arg(long)]
     pub(crate) keep: bool,
 }
 
 /// Writes a new project that validates and lints clean
 ///
-/// The template `start` is the smallest useful project, with comments that teach; the others are the examples of the
-/// documentation. Nothing that exists is overwritten.
+/// The template `start` is the smallest useful project, with explanations in comments. The other templates are the
+/// examples of the documentation. Existing files are never overwritten.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright init\n  shardwright init --list\n  shardwright init --template tenants shop"
 )]
 pub(crate) struct Init {
-    /// Where the project is written; the directory of -C when absent
+    /// The directory of the new project; default: the directory of -C
     pub(crate) target: Option<PathBuf>,
-    /// Which project
+    /// The template to use
     #[arg(long, default_value = "start", value_name = "NAME")]
     pub(crate) template: String,
     /// Lists the templates
@@ -144,40 +144,40 @@ pub(crate) struct Init {
     pub(crate) list: bool,
 }
 
-/// Writes the project's YAML files in one form: indentation, spacing and quotes
+/// Formats the project's YAML files: indentation, spacing and quotes
 ///
-/// Comments, blank lines and the order of everything stay; what a file means never changes. A file with syntax errors is
-/// left alone.
+/// Comments, blank lines and order stay, and the meaning of a file never changes. A file with syntax errors is not
+/// changed.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright fmt\n  shardwright fmt --check\n  shardwright fmt --diff topology/shop.yaml\n  \
     shardwright fmt - < topology/shop.yaml"
 )]
 pub(crate) struct Fmt {
-    /// Files and directories, or - for standard input; the project's own files when absent
+    /// Files and directories, or - for standard input; default: the project's own files
     pub(crate) paths: Vec<PathBuf>,
-    /// Writes nothing, lists what would change, and exits 2 when something would
+    /// Writes nothing, lists the files that would change, and exits 2 if there are any
     #[arg(long)]
     pub(crate) check: bool,
-    /// Writes nothing and shows what would change
+    /// Writes nothing and shows the changes
     #[arg(long)]
     pub(crate) diff: bool,
 }
 
 /// Checks syntax, schema and references of the project's files
 ///
-/// With --show resolved, prints the topology as it holds: generators run, variables replaced, the environment laid over
-/// it, defaults written out, and behind each value where it comes from. It is a topology file itself.
+/// --show resolved prints the resolved topology: generators and variables are expanded, the environment is applied, and
+/// defaults are filled in. Each value is followed by its origin. The output is a valid topology file.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright validate\n  shardwright -C examples/world validate --format json\n  \
     shardwright validate -e prod --show resolved\n  shardwright validate --show resolved clusters.pay users"
 )]
 pub(crate) struct Validate {
-    /// Prints what holds, with the origin of each value
+    /// Prints the resolved values, each with its origin
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) show: Option<Resolved>,
-    /// Addresses to print, with everything below them; all when absent
+    /// Addresses to print, with everything below them; default: all
     #[arg(value_name = "ADDRESS")]
     pub(crate) addresses: Vec<String>,
 }
@@ -202,31 +202,31 @@ pub(crate) enum Resolved {
 pub(crate) struct Lint {
     /// A rule set to analyse instead of the project: rules.sql or proxysql.cnf
     pub(crate) rules: Option<String>,
-    /// Engines to compile for; every one that the project lists when absent
+    /// Engines to compile for; default: every engine that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
     /// Codes or ranges of codes to report, such as SW2 or SW201
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub(crate) select: Vec<String>,
-    /// Codes or ranges of codes to leave out
+    /// Codes or ranges of codes to hide
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub(crate) ignore: Vec<String>,
-    /// The least severity that makes the command exit 3
+    /// The lowest severity that makes the command exit 3
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
-    /// Edit the files where that puts a finding right and is proved not to change where statements go
+    /// Applies the fixes that are proved not to change routing
     #[arg(long, conflicts_with = "rules")]
     pub(crate) fix: bool,
-    /// With --fix, also where routing changes; the changes are reported
+    /// With --fix, also applies fixes that change routing, and reports the changes
     #[arg(long, requires = "fix")]
     pub(crate) unsafe_fixes: bool,
-    /// Leave out the findings that this file holds
+    /// Hides the findings that this file lists
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Write the findings to the file of --baseline
+    /// Writes the findings to the file of --baseline
     #[arg(long, requires = "baseline")]
     pub(crate) update_baseline: bool,
-    /// The day that comments with `until` are compared with; today when absent
+    /// The date that `until` of allow comments is compared with; default: today
     #[arg(long, value_name = "DAY", value_parser = day)]
     pub(crate) today: Option<jiff::civil::Date>,
 }
@@ -245,10 +245,10 @@ pub(crate) enum FailOn {
 
 /// Explains a code, an address, a hostgroup, a rule, a server, a digest, an error
 ///
-/// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it was
-/// written, what it compiled to, and which layouts were weighed. hostgroup:, rule: and server: show what a number or
-/// host on a proxy is, the file and line that it comes from, and what goes there; digest: the rules about one kind of
-/// statement; error: what brings an error of the proxy about.
+/// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it is
+/// written, the rules that it compiles to, and the layouts that were compared. hostgroup:, rule: and server: show what a
+/// number or host on a proxy is, its file and line, and which statements go there. digest: shows the rules for one
+/// digest. error: shows the causes of an error of the proxy.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
@@ -259,7 +259,7 @@ pub(crate) enum FailOn {
 pub(crate) struct Explain {
     /// What to explain
     pub(crate) what: String,
-    /// The engine to compile for; the first that the project lists when absent, for numbers the first that knows them
+    /// The engine to compile for; default: the first that the project lists, for numbers the first that has them
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }
@@ -273,7 +273,7 @@ pub(crate) struct Explain {
     shardwright compile --engine proxysql-2.7 --emit cnf -o proxysql.cnf\n  shardwright compile --emit tree\n  shardwright compile --stats --format json\n  shardwright compile --check"
 )]
 pub(crate) struct Compile {
-    /// The engine to compile for; the first that the project lists when absent
+    /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
     /// What to write
@@ -291,11 +291,11 @@ pub(crate) struct Compile {
     /// Refuses to change shardwright.lock
     #[arg(long)]
     pub(crate) locked: bool,
-    /// How often keys are asked for: key,count lines, hit counters (rule_id, hits), or an export of
-    /// stats_mysql_query_digest; shapes new trees, and with --reshape all
+    /// How often keys are used: key,count lines, hit counters (rule_id, hits), or an export of
+    /// stats_mysql_query_digest; for the layout of new trees, with --reshape of all trees
     #[arg(long, value_name = "FILE")]
     pub(crate) traffic: Option<PathBuf>,
-    /// Lays the trees of shard maps out again; without it what live systems have stays
+    /// Lays out the trees of shard maps again; by default existing trees stay as they are
     #[arg(long, conflicts_with_all = ["check", "locked"])]
     pub(crate) reshape: bool,
 }
@@ -316,8 +316,8 @@ pub(crate) enum Emit {
 /// Runs the route tests and properties of tests/**/*.yaml, without a server
 ///
 /// Compiles for every engine that the project lists, and compares where statements go with what the tests expect.
-/// Properties are proved over the compiled rules, refuted by a statement, or reported as undecided. Exits 3 when something
-/// else becomes of a statement, or a property is refuted.
+/// Properties are proved over the compiled rules, refuted by a statement, or reported as undecided. Exits 3 when a
+/// statement does not go where a test expects, or a property is refuted.
 #[derive(Debug, ClapArgs)]
 #[command(
     group = clap::ArgGroup::new("measured").args(["coverage", "mutants"]).multiple(true),
@@ -327,19 +327,19 @@ pub(crate) enum Emit {
 pub(crate) struct Test {
     /// Only tests whose name contains this
     pub(crate) name: Option<String>,
-    /// Engines to compile for; every one that the project lists when absent
+    /// Engines to compile for; default: every engine that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
-    /// Report which rules, shards and branches no test reaches
+    /// Reports which rules, shards and branches no test reaches
     #[arg(long)]
     pub(crate) coverage: bool,
-    /// Break the compiled configuration in one place after another, and report what no test notices
+    /// Makes many small changes to the compiled configuration, and reports those that no test notices
     #[arg(long)]
     pub(crate) mutants: bool,
-    /// The least coverage, and share of mutants that are noticed, in percent
+    /// The lowest accepted coverage, and share of noticed mutants, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "measured")]
     pub(crate) fail_under: Option<f64>,
-    /// The most mutants for each engine
+    /// The largest number of mutants for each engine
     #[arg(long, value_name = "N", default_value_t = 500, requires = "mutants")]
     pub(crate) most: usize,
 }
@@ -352,7 +352,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Shows what differs between the project and its targets; exits 2 when something does
+/// Shows the differences between the project and its targets; exits 2 if there are any
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright diff\n  shardwright diff --target local --format json")]
 pub(crate) struct Diff {
@@ -371,7 +371,7 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     #[command(flatten)]
     pub(crate) ownership: Ownership,
-    /// Saves the plan
+    /// Saves the plan to a file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Exits 2 when there are changes
@@ -394,7 +394,7 @@ pub(crate) struct Show {
 
 /// Applies a saved plan, or plans, asks and applies
 ///
-/// A saved plan is applied exactly, or refused with exit 5 when the target has moved since. Without a plan and without
+/// A saved plan is applied exactly, or refused with exit 5 if the target has changed since. Without a plan and without
 /// a terminal, --auto-approve is needed.
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -420,7 +420,7 @@ pub(crate) struct Apply {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright schema topology > topology.v1.json")]
 pub(crate) struct Schema {
-    /// Which file's
+    /// The kind of file
     #[arg(value_enum, default_value_t)]
     pub(crate) document: Document,
 }

@@ -38,73 +38,74 @@ const REFUSALS: &[CodeDoc] = &[
     page(
         "SW351",
         "a statement has no shard key",
-        "The user's statements are placed by a shard map, and the statement has no key in any form that the map accepts.\n\n\
-         The refusal lists the forms. `missing_key` of the map says what happens to such statements: `statements`,\n\
-         `session_setup` and `begin` each have an answer of their own. Note that the `mysql` and `mariadb` command-line\n\
-         clients remove comments unless they are started with `--comments`.\n",
+        "A shard map routes this user's statements. The statement has no key in any form that the map accepts. The message\n\
+         lists the forms. `missing_key` of the map sets what happens to such statements, separately for `statements`,\n\
+         `session_setup` and `begin`.\n\n\
+         The `mysql` and `mariadb` command-line clients remove comments unless they are started with `--comments`.\n",
     ),
     page(
         "SW352",
         "no shard holds a statement's key",
-        "The statement has a key, and no shard of the map lists it. `unknown_key: {cluster: NAME}` sends such statements\n\
-         somewhere; the default refuses them.\n",
+        "The statement has a key, but no shard of the map lists it. `unknown_key: {cluster: NAME}` sends such statements to\n\
+         a cluster. By default they are refused.\n",
     ),
     page(
         "SW353",
         "a statement has more than one shard key",
-        "Two comments, or a comment and the session's schema or a predicate, name different keys. `conflict: first` takes\n\
-         the first finder's; the default refuses.\n",
+        "Two comments, or a comment and the session's schema or a predicate, name different keys. With\n\
+         `conflict: first` the key of the first finder counts. By default the statement is refused.\n",
     ),
     page(
         "SW354",
         "a statement cannot be placed on one shard",
-        "The map finds its key in a column, and the statement does not pin that column to values of one shard: there is an\n\
-         OR, a NOT, a subquery, a join that is not limited, or a list whose values are on several shards. Ask each shard for\n\
-         its own rows. A guess would be a wrong answer, so there is none.\n",
+        "The map finds its key in a column. The statement does not limit that column to values of one shard: it has an OR,\n\
+         a NOT, a subquery, a join without the key, or a list whose values are on several shards. Send one statement to\n\
+         each shard. The proxy does not guess, because a guess could return the wrong rows.\n",
     ),
     page(
         "SW355",
         "a statement names another shard's schema",
-        "The statement belongs to one shard and names a schema that belongs to another. On one server that would read the\n\
-         other shard's rows; on two it could not work at all.\n",
+        "The statement belongs to one shard and names a schema that belongs to another. On one server it would read the\n\
+         other shard's rows. On two servers it would fail.\n",
     ),
     page(
         "SW356",
         "a statement belongs elsewhere than the open transaction",
-        "A transaction runs on one server. Commit or roll back before speaking to another shard.\n",
+        "A transaction runs on one server. Commit or roll back before you use another shard.\n",
     ),
     page(
         "SW357",
         "an engine annotation from a user who is not allowed them",
-        "`/* hostgroup=5 */` and its kin override every rule. They are refused unless `users.NAME.annotations: allow`.\n",
+        "Annotations such as `/* hostgroup=5 */` override every rule. They are refused unless the user has\n\
+         `annotations: allow`.\n",
     ),
     page(
         "SW358",
         "tables without a schema, in the logical schema",
-        "The session is in the map's logical schema and the statement names tables without a schema. `unqualified: qualify`\n\
-         takes them to be of the logical schema; the default refuses.\n",
+        "The session is in the map's logical schema and the statement names tables without a schema. With\n\
+         `unqualified: qualify` they are tables of the logical schema. By default the statement is refused.\n",
     ),
     page(
         "SW359",
         "BEGIN without a shard key",
         "A transaction opens on one server, so BEGIN needs the key too: `/* tenant=17 */ BEGIN`. With\n\
-         `missing_key: {begin: first_statement}` the bundled engine opens it where the first statement with a key goes.\n",
+         `missing_key: {begin: first_statement}` the bundled engine opens it on the server of the first statement with a key.\n",
     ),
     page(
         "SW360",
         "a view where a column map needs a base table",
-        "The map finds its key in a column, and the statement names a view. A view may call another column by the key's\n\
-         name, or aggregate over rows of other keys, so `WHERE tenant=5` would not say where the rows are. Name the tables\n\
-         that the view stands on. If it hands the key column on as it is, state it: `tables: {views: {v_orders: [orders]}}`\n\
-         in the shard map. The bundled proxy asks the server what a table is on first use, and again after any change of\n\
-         tables that passes through it, after a new generation, and after 60 seconds.\n",
+        "The map finds its key in a column, and the statement names a view. A view can use the key's name for another\n\
+         column, or aggregate rows of other keys. Then `WHERE tenant=5` does not tell where the rows are. Name the base\n\
+         tables of the view instead. If the view returns the key column unchanged, declare it in the shard map:\n\
+         `tables: {views: {v_orders: [orders]}}`. The bundled proxy asks the server on first use whether a name is a view.\n\
+         It asks again after a change of tables that passes through it, after a new generation, and after 60 seconds.\n",
     ),
     page(
         "SW361",
         "a text that ends inside a literal or a comment",
-        "On ProxySQL, patterns see a statement up to its first NUL byte, and the engine reads annotations behind it. A text\n\
-         that seems to end inside a literal, a quoted name or a comment is refused. Write a NUL byte as `\\0`, which every\n\
-         driver's escaping does.\n",
+        "On ProxySQL, patterns see a statement only up to its first NUL byte, but the engine also reads annotations after\n\
+         it. A text that seems to end inside a literal, a quoted name or a comment is refused. Write a NUL byte as `\\0`, as\n\
+         drivers do when they escape values.\n",
     ),
 ];
 

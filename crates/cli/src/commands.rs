@@ -27,7 +27,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-/// Runs the command that was asked for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     let global = &args.global;
     match &args.command {

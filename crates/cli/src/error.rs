@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::exit::Exit;
 
-/// A failure with its exit code, told once at the top.
+/// A failure with its exit code; `main` reports it once.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit: Exit,
@@ -57,13 +57,11 @@ impl CommandError {
 /// A file or directory that was named where a command reads the project of -C.
 pub(crate) fn takes_no_file(path: &str, command: &str) -> CommandError {
     let directory = if Path::new(path).is_dir() { path } else { "DIR" };
-    CommandError::usage(format!(
-        "{command} reads a project, which -C names, and not {path}"
-    ))
-    .hint(format!("shardwright -C {directory} {command}"))
+    CommandError::usage(format!("{command} does not take {path}: -C names the project"))
+        .hint(format!("shardwright -C {directory} {command}"))
 }
 
-/// A file that cannot be had.
+/// A file that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
     CommandError::failed(format!("cannot read {}: {error}", path.display()))
 }

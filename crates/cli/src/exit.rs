@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     Stale,
     /// Refused by policy: threshold, protected object, missing approval.
     Refused,
-    /// Neither proved nor refuted where a proof was asked for.
+    /// A proof was requested, and the claim is neither proved nor refuted.
     Undecided,
     /// Findings at or above `--fail-on`; a test failed; a property refuted.
     Findings,

@@ -17,10 +17,10 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    // Errors of a temporary file name it; what was to be written is what people know.
+    // Errors of a temporary file name it; users know only the target.
     directory.metadata().map_err(failed)?;
     let mut file = tempfile::Builder::new()
-        // What the user's mask leaves of it, as for any new file.
+        // The user's umask applies, as for any new file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
         .map_err(|error| failed(error.kind().into()))?;

@@ -63,7 +63,7 @@ fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
         CommandError::new(
             Exit::BadProject,
             format!(
-                "target {}: admin address {} is no HOST:PORT",
+                "target {}: admin address {} is not HOST:PORT",
                 target.name, target.admin
             ),
         )
@@ -88,7 +88,7 @@ fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandEr
         model::SecretSource::File(path) => SecretReference::File(path.to_string()),
         model::SecretSource::Literal(_) => {
             let message = format!(
-                "target {}: the password is written out, and is not used",
+                "target {}: the password is plain text, and is not used",
                 target.name
             );
             return Err(CommandError::new(Exit::BadProject, message)
@@ -118,7 +118,7 @@ pub(crate) enum LockUse {
     Ignore,
 }
 
-/// Observes the targets and plans the way to what the project says.
+/// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
     opened: &Opened,
     live: &mut [Live],
@@ -150,7 +150,7 @@ pub(crate) fn plan(
     if foreign == Foreign::Refuse && !refused.is_empty() {
         let message = format!("refused; nothing was changed\n  {}", refused.join("\n  "));
         return Err(CommandError::new(Exit::Refused, message).hint(
-            "check the targets of shardwright.yaml; --take-over makes them this project's, and what they run is replaced",
+            "check the targets in shardwright.yaml; --take-over makes them this project's and replaces what they run",
         ));
     }
     let environment = opened.environment.clone();
@@ -167,7 +167,7 @@ fn of_another(target: &str, owner: Option<&str>, project: Option<&str>) -> Optio
     Some(format!("target {target} belongs to the project {owner}; {ours}"))
 }
 
-/// Shards on their way, as the files say.
+/// Shards that move, according to the files.
 fn moves(opened: &Opened) -> Vec<ShardMove> {
     let (topology, origins) = (&opened.project.topology, &opened.project.origins);
     let cluster = |id| topology.cluster(id).name.to_string();

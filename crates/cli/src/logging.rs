@@ -1,8 +1,8 @@
-//! What the runtime logs.
+//! The log of the runtime.
 
 use tracing_subscriber::EnvFilter;
 
-/// What the proxy notes goes to standard error; `SHARDWRIGHT_LOG=debug` asks for more.
+/// The log goes to standard error; `SHARDWRIGHT_LOG=debug` logs more.
 pub(crate) fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("SHARDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()

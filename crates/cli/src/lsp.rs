@@ -32,12 +32,12 @@ use shardwright_topology::Options;
 
 pub(crate) use server::End;
 
-/// Serves one editor on standard input and output until it says `exit` or goes away.
+/// Serves one editor on standard input and output until it sends `exit` or ends.
 ///
-/// `directory` is looked at as if the editor had opened it, if it holds a project.
+/// `directory` is read as if the editor had opened it, if it contains a project.
 ///
 /// # Errors
-/// When the stream is not one of the protocol, or cannot be written.
+/// When the stream does not follow the protocol, or cannot be written.
 pub(crate) fn serve(directory: PathBuf, options: Options) -> io::Result<End> {
     let input = BufReader::new(io::stdin());
     server::serve(input, io::stdout(), workspace::Workspace::new(directory, options))

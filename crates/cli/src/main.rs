@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Tells a failure; its exit.
+/// Reports a failure; its exit.
 fn failed(error: &CommandError, ui: &Ui) -> Exit {
     if !error.message.is_empty() {
         ui.message(&format!("error: {}", error.message));
@@ -73,7 +73,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     let path = std::path::Path::new(&argument);
     if error.kind() == ErrorKind::UnknownArgument && path.exists() {
         let directory = if path.is_dir() { argument.as_str() } else { "DIR" };
-        let tip = format!("commands read a project, which -C names: shardwright -C {directory} COMMAND");
+        let tip = format!("-C names the project: shardwright -C {directory} COMMAND");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return error;
     }
@@ -92,7 +92,7 @@ fn usage(error: clap::Error) -> ExitCode {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    // A closed stream leaves nobody to tell.
+    // Nobody reads a closed stream.
     let _ = error.print();
     if answer && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         Exit::Done.into()

@@ -66,7 +66,7 @@ pub(crate) fn ownership(file: &ProjectFile, lock: &Lock) -> Result<Ownership, Co
     let mut resets = BTreeMap::new();
     for (name, _) in lock.below(VARIABLES) {
         let default = default_value(name).ok_or_else(|| {
-            let message = format!("the lock file names {name}, which is no variable of ProxySQL 2.7");
+            let message = format!("the lock file names {name}, which is not a variable of ProxySQL 2.7");
             CommandError::new(Exit::BadDocument, message).hint("delete the line")
         })?;
         resets.insert(name.to_owned(), default.to_owned());
@@ -102,7 +102,7 @@ fn own_rules(file: &ProjectFile, lock: &Lock) -> Result<Vec<RangeInclusive<u32>>
     let mut ranges = vec![file.ids.rules.clone()];
     for (id, _) in lock.below(RULES) {
         let id: u32 = id.parse().map_err(|_| {
-            let message = format!("the lock file names a rule by {id}, which is no number");
+            let message = format!("the lock file names a rule by {id}, which is not a number");
             CommandError::new(Exit::BadDocument, message).hint("delete the line")
         })?;
         ranges.push(id..=id);

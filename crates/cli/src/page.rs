@@ -1,4 +1,4 @@
-//! Pages for people: what is around the parts of an HTML page that loads nothing, and how text gets into it.
+//! HTML pages that load nothing: the frame of a page, and how text is escaped.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use shardwright_diagnostics::Severity;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What is around the parts of a page.
+/// The frame of a page.
 pub(crate) struct Frame<'f> {
     pub(crate) title: &'f str,
     /// A line below the title, as HTML.

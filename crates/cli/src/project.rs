@@ -1,4 +1,4 @@
-//! From a project's directory to a compiled configuration; problems are shown once, on the way.
+//! From a project's directory to a compiled configuration; problems are shown once.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ use crate::files::replace_file;
 use crate::ownership;
 use crate::ui::{Ui, counted};
 
-/// The name of the lock file, beside the project file.
+/// The name of the lock file, next to the project file.
 const LOCK_FILE: &str = "shardwright.lock";
 
 /// The lock of the project, or of one of its environments, which have other objects and so other numbers.
@@ -39,7 +39,7 @@ pub(crate) struct Opened {
     pub(crate) documents: Documents,
     /// Warnings; errors end before this.
     pub(crate) problems: Problems,
-    /// The environment that is laid over the project.
+    /// The environment that is applied to the project.
     pub(crate) environment: Option<String>,
     lock: Lock,
     /// Every address of the project; filled when one is first looked up.
@@ -114,7 +114,7 @@ fn open_with(
     })
 }
 
-/// What is said beside the files: on the command line, and by the clock.
+/// The input besides the files: the command line and the clock.
 pub(crate) fn options(global: &Global) -> Result<Options, CommandError> {
     Ok(Options {
         variables: variables(&global.variables)?,
@@ -164,7 +164,7 @@ pub(crate) fn read_lock(directory: &Path, environment: Option<&str>) -> Result<L
     )
 }
 
-/// Shows problems to people, on standard error: notes as a number, and with `--notes` in full; with `--quiet` only errors.
+/// Shows problems on standard error: notes as a number, and with `--notes` in full; with `--quiet` only errors.
 pub(crate) fn show(problems: &Problems, sources: &Sources, ui: &Ui) {
     show_at_least(Severity::Info, problems, sources, ui);
 }
@@ -231,7 +231,7 @@ pub(crate) fn report(problems: &Problems, sources: &Sources, ui: &Ui) -> Result<
 
 impl Opened {
     /// Compiles for one engine, for a command that changes something; errors are shown and end it, warnings are shown.
-    /// `validate` tells the notes.
+    /// `validate` reports the notes.
     pub(crate) fn build(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
         self.build_and_show(engine, Severity::Warning, ui)
     }

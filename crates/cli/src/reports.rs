@@ -1,4 +1,4 @@
-//! `--report` and `--annotate`: what a run found, in files and annotations, also when it failed.
+//! `--report` and `--annotate`: the findings of a run in files and annotations, also if it fails.
 
 mod html;
 
@@ -11,8 +11,8 @@ use crate::codes;
 use crate::error::CommandError;
 use crate::files::replace_file;
 
-/// Writes every report file that was asked for; the first one that cannot be written is the error, the others are
-/// written all the same.
+/// Writes every requested report file; the first one that cannot be written is the error, the others are
+/// still written.
 pub(crate) fn write(files: &[ReportFile], report: &Report, command: &str) -> Result<(), CommandError> {
     if files.is_empty() {
         return Ok(());

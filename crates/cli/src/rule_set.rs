@@ -75,7 +75,7 @@ pub(crate) struct RuleSet {
     pub(crate) configuration: Arc<Configuration>,
     /// What keeps answers about it from being certain.
     pub(crate) unmodelled: Vec<String>,
-    /// What compiling it said.
+    /// The problems that compiling it reported.
     pub(crate) problems: Problems,
     places: Places,
 }
@@ -237,8 +237,11 @@ pub(crate) fn rule_file(path: &str, engine: EngineId) -> Result<RuleFile, Comman
 fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
     let bytes = read_limited(path, MAX_FILE_BYTES)?;
     let configuration: Configuration = serde_json::from_slice(&bytes).map_err(|error| {
-        CommandError::new(Exit::BadDocument, format!("{path} is no configuration: {error}"))
-            .hint("shardwright compile --emit json writes one")
+        CommandError::new(
+            Exit::BadDocument,
+            format!("{path} is not a configuration: {error}"),
+        )
+        .hint("shardwright compile --emit json writes one")
     })?;
     Ok(RuleSet {
         name,
@@ -249,7 +252,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
     })
 }
 
-/// The bytes of a file, or why they cannot be had.
+/// The bytes of a file, or why they cannot be read.
 fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
     let unreadable = |error: std::io::Error| unreadable(Path::new(path), &error);
     let mut bytes = Vec::new();
@@ -283,12 +286,12 @@ fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet
             problems: Problems::new(),
             places: Places::None,
         }),
-        Some(_) => Err(
-            CommandError::usage(format!("{path} leads to several configurations"))
-                .hint("choose with --engine"),
-        ),
+        Some(_) => {
+            Err(CommandError::usage(format!("{path} has several configurations"))
+                .hint("choose with --engine"))
+        }
         None => Err(CommandError::usage(format!(
-            "{path} leads to no configuration of that engine"
+            "{path} has no configuration for that engine"
         ))),
     }
 }
@@ -310,8 +313,8 @@ fn of_target(
     }
     let [target] = targets.as_mut_slice() else {
         return Err(
-            CommandError::usage(format!("{} targets could be meant by live", targets.len()))
-                .hint("name one: live:NAME"),
+            CommandError::usage(format!("`live` could mean {} targets", targets.len()))
+                .hint("write live:NAME"),
         );
     };
     let observed = target

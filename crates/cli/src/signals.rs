@@ -27,7 +27,7 @@ impl Signals {
     }
 
     fn of(with_hangup: bool) -> Result<Self, CommandError> {
-        let failed = |error: std::io::Error| CommandError::failed(format!("cannot take signals: {error}"));
+        let failed = |error: std::io::Error| CommandError::failed(format!("cannot receive signals: {error}"));
         let (sender, received) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -70,7 +70,7 @@ impl Signals {
     pub(crate) fn wait(&self) -> Result<&'static str, CommandError> {
         self.received
             .recv()
-            .map_err(|_| CommandError::internal("the thread that takes signals ended"))
+            .map_err(|_| CommandError::internal("the thread that receives signals ended"))
     }
 
     /// Waits for the next one for some time; whether it came.

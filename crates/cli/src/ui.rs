@@ -221,7 +221,7 @@ impl Ui {
     /// Writes to standard error, also with `--quiet`.
     pub(crate) fn message(&self, text: &str) {
         let mut err = io::stderr().lock();
-        // A closed standard error leaves nobody to tell.
+        // Nobody reads a closed standard error.
         let _ = writeln!(err, "{}", text.trim_end_matches('\n'));
     }
 

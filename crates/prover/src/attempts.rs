@@ -106,7 +106,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
         };
         for at in 0..self.frames.len() {
             let frame = &self.frames[at];
-            let session = frame.session.clone().bent_to(row, &self.set.mentioned);
+            let session = frame.session.clone().adapted_to(row, &self.set.session_values);
             let text = [&frame.before, own, &frame.behind].concat();
             self.note(&session, &text);
             if self.found[position].is_some() {
@@ -126,7 +126,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
         if entrance.is_none() && self.set.start_flags.contains(&flag) {
             session.flag = flag;
         }
-        let session = session.bent_to(row, &self.set.mentioned);
+        let session = session.adapted_to(row, &self.set.session_values);
         let before = entrance.map_or(&[][..], |example| &example.text);
         for at in 0..BLENDS {
             let text = blend(self.blends[at], before, own);

@@ -55,7 +55,7 @@ impl Example {
     /// What the witness has no place for: an address, a listener or a flag that matters.
     pub fn circumstances(&self, set: &RuleSet<'_>) -> Option<String> {
         let session = &self.session;
-        let (addresses, listeners) = set.mentioned.asks();
+        let (addresses, listeners) = set.session_values.asks();
         let mut parts = Vec::new();
         if addresses {
             parts.push(format!("from {}", session.client_addr));

@@ -36,6 +36,6 @@ pub use languages::{Domain, Languages, Lit, shortened};
 pub use question::{Goal, Question};
 pub use reach::{Reach, Verdict, catch_all, decide_position};
 pub use rule_set::{RuleSet, without_literals};
-pub use session::{Mentioned, Session, USUAL_CLIENT, USUAL_LISTENER, given};
+pub use session::{Session, SessionValues, USUAL_CLIENT, USUAL_LISTENER, given};
 pub use solver::{Answer, fallen_through, own_example};
 pub use structure::Structure;

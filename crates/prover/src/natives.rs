@@ -34,11 +34,11 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
         .collect();
     let texts = texts(set);
     for user in users {
-        let bent = schemas.iter().map(|schema| Session {
+        let adapted = schemas.iter().map(|schema| Session {
             schema: Some((*schema).to_owned()),
             ..user.clone()
         });
-        for mut session in std::iter::once(user.clone()).chain(bent) {
+        for mut session in std::iter::once(user.clone()).chain(adapted) {
             if let Some(address) = scope.client_addrs.first() {
                 session.client_addr = address.replace('%', "1");
             }

@@ -80,14 +80,14 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterExample {
     /// The statements, as the evaluator decides them.
-    pub statements: Vec<Shown>,
+    pub statements: Vec<DecidedStatement>,
     /// What does not hold; empty where two statements meet.
     pub mismatches: Vec<Mismatch>,
 }
 
 /// A statement of a session, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct DecidedStatement {
     /// Who sends it.
     pub user: String,
     /// The session's schema.
@@ -100,7 +100,7 @@ pub struct Shown {
 
 /// A statement of a session that is tried.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Trial {
+pub struct SessionStatement {
     /// Who sends it.
     pub user: String,
     /// The session's schema.
@@ -109,7 +109,7 @@ pub struct Trial {
     pub query: String,
 }
 
-impl Trial {
+impl SessionStatement {
     /// Its session, as the evaluator takes it.
     #[must_use]
     pub fn view(&self) -> SessionView<'_> {
@@ -151,7 +151,7 @@ impl<'c> Prover<'c> {
 
     /// Statements of every kind and user that are worth trying on this configuration.
     #[must_use]
-    pub fn trials(&self) -> Vec<Trial> {
+    pub fn candidates(&self) -> Vec<SessionStatement> {
         self.tried(&Domain::default(), &[])
     }
 

@@ -111,9 +111,9 @@ impl Question {
     }
 }
 
-/// A path either has a question or is refuted at once.
+/// What a path asks: a question for the solver, or an answer at once.
 #[derive(Debug)]
-pub(crate) enum Posed {
+pub(crate) enum PathQuestion {
     Question(Box<Question>),
     /// These rules take everything, or there is nothing to take.
     Empty(Vec<usize>),
@@ -129,7 +129,7 @@ struct Member {
 }
 
 /// The questions of a path: one, or one for each rule that may be the last to see the client's text.
-pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Posed> {
+pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<PathQuestion> {
     let (mut must, mut must_not, mut rewriters) = (Vec::new(), Vec::new(), Vec::new());
     for segment in &path.segments {
         for &position in set.chain(segment.flag) {
@@ -166,7 +166,7 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pos
             .collect()
     };
     if anywhere {
-        return vec![pose(
+        return vec![path_question(
             set,
             path,
             &members(&must, None, false),
@@ -174,7 +174,7 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pos
         )];
     }
     if rewriters.is_empty() && !jump_rewrites {
-        return vec![pose(
+        return vec![path_question(
             set,
             path,
             &members(&must, None, true),
@@ -184,7 +184,7 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pos
     if jump_rewrites || rewriters.len() > MOST_REWRITERS {
         let rewriting_jumps = must.iter().copied().filter(|&position| set.rewrites(position));
         let first = rewriters.iter().copied().chain(rewriting_jumps).min();
-        return vec![pose(
+        return vec![path_question(
             set,
             path,
             &members(&must, first, true),
@@ -192,7 +192,7 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pos
         )];
     }
     let avoided = [must_not.clone(), rewriters.clone()].concat();
-    let mut posed = vec![pose(
+    let mut questions = vec![path_question(
         set,
         path,
         &members(&must, None, true),
@@ -202,14 +202,14 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pos
         let mut with = must.clone();
         with.push(rewriter);
         let first = Some(rewriter);
-        posed.push(pose(
+        questions.push(path_question(
             set,
             path,
             &members(&with, first, true),
             &members(&must_not, first, true),
         ));
     }
-    posed
+    questions
 }
 
 /// Whether a match places the statement, where the goal is that nothing does.
@@ -221,19 +221,19 @@ fn places_statement(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
         })
 }
 
-fn pose(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]) -> Posed {
+fn path_question(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]) -> PathQuestion {
     let row = |member: &Member| set.row(member.position);
     let session = Session::meeting(
         set.configuration,
-        &set.mentioned,
+        &set.session_values,
         must.iter().filter_map(row),
         must_not.iter().filter_map(row),
     );
     let Some(mut session) = session else {
         return if set.mirrors {
-            Posed::Undecided("mirrored statements, whose sessions have no address".to_owned())
+            PathQuestion::Undecided("mirrored statements, whose sessions have no address".to_owned())
         } else {
-            Posed::Empty(Vec::new())
+            PathQuestion::Empty(Vec::new())
         };
     };
     let first = path.segments.first().map_or(0, |segment| segment.flag);
@@ -252,7 +252,7 @@ fn pose(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]
             continue;
         };
         if !question.require(condition, member.text_known) {
-            return Posed::Empty(Vec::new());
+            return PathQuestion::Empty(Vec::new());
         }
     }
     for member in must_not {
@@ -260,8 +260,8 @@ fn pose(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]
             continue;
         };
         if !question.exclude(condition, member.position, member.text_known) {
-            return Posed::Empty(vec![member.position]);
+            return PathQuestion::Empty(vec![member.position]);
         }
     }
-    Posed::Question(Box::new(question))
+    PathQuestion::Question(Box::new(question))
 }

@@ -6,7 +6,7 @@ use crate::attempts::{Attempts, shown_text};
 use crate::example::Example;
 use crate::natives;
 use crate::paths::{self, JumpPath};
-use crate::question::{self, Goal, Posed};
+use crate::question::{self, Goal, PathQuestion};
 use crate::rule_set::RuleSet;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
@@ -195,11 +195,11 @@ pub fn decide_position(set: &RuleSet<'_>, flag: u32, to: usize, goal: Goal) -> A
 fn ask(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Answer {
     let mut takers = BTreeSet::new();
     let mut undecided = None;
-    for posed in question::of_path(set, path, goal) {
-        let answer = match posed {
-            Posed::Empty(positions) => Answer::Empty(positions),
-            Posed::Undecided(reason) => Answer::Undecided(reason),
-            Posed::Question(question) => solver::solve(set, &question, goal),
+    for question in question::of_path(set, path, goal) {
+        let answer = match question {
+            PathQuestion::Empty(positions) => Answer::Empty(positions),
+            PathQuestion::Undecided(reason) => Answer::Undecided(reason),
+            PathQuestion::Question(question) => solver::solve(set, &question, goal),
         };
         match answer {
             Answer::Witness(example) => return Answer::Witness(example),

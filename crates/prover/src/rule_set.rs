@@ -15,7 +15,7 @@ use shardwright_sql::Digest;
 use crate::condition::{Condition, Side, Term};
 use crate::languages::{Domain, Languages};
 use crate::lookup::Lookup;
-use crate::session::{Mentioned, Session};
+use crate::session::{Session, SessionValues};
 
 /// Rules by position, and what follows from their order.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct RuleSet<'c> {
     /// Flags that a statement can begin at: 0, and what `next_query_flagIN` and `mirror_flagOUT` name.
     pub start_flags: BTreeSet<u32>,
     /// Values of sessions that rules ask for.
-    pub mentioned: Mentioned,
+    pub session_values: SessionValues,
     /// Copies of statements run through the rules in sessions without an address, which satisfy every condition on one.
     pub mirrors: bool,
     /// Flags at which fast routing has rows.
@@ -82,7 +82,7 @@ impl<'c> RuleSet<'c> {
                 start_flags.extend(row.mirror_flag_out);
             }
         }
-        let mentioned = Mentioned::by(conditions.iter().flatten().map(|condition| condition.row));
+        let session_values = SessionValues::of(conditions.iter().flatten().map(|condition| condition.row));
         let fast = &configuration.graph.fast_routing;
         Self {
             fast_flags: fast.iter().map(|row| row.flag_in).collect(),
@@ -102,7 +102,7 @@ impl<'c> RuleSet<'c> {
                 .iter()
                 .flatten()
                 .any(|condition| condition.row.mirror_flag_out.is_some()),
-            mentioned,
+            session_values,
             conditions,
         }
     }

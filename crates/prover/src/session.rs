@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// The same session with the row's conditions satisfied.
-    pub fn bent_to(mut self, row: &EngineRule, mentioned: &Mentioned) -> Self {
+    pub fn adapted_to(mut self, row: &EngineRule, session_values: &SessionValues) -> Self {
         if let Some(user) = given(&row.username) {
             self.user = user.to_owned();
         }
@@ -69,7 +69,7 @@ impl Session {
         if let Some(wanted) = given(&row.client_addr)
             && !address_matches(wanted, &self.client_addr)
         {
-            self.client_addr = mentioned.address_under(wanted);
+            self.client_addr = session_values.address_under(wanted);
         }
         if let Some(address) = given(&row.proxy_addr) {
             self.listener.0 = address.to_owned();
@@ -85,7 +85,7 @@ impl Session {
     /// the rows contradict each other.
     pub fn meeting<'r>(
         configuration: &Configuration,
-        mentioned: &Mentioned,
+        session_values: &SessionValues,
         must: impl Iterator<Item = &'r EngineRule> + Clone,
         avoided: impl Iterator<Item = &'r EngineRule> + Clone,
     ) -> Option<Self> {
@@ -94,7 +94,7 @@ impl Session {
         let user = wanted_user.map(str::to_owned).unwrap_or_else(|| {
             let known = configuration.users.iter().map(|user| user.name.as_str());
             let free = known.into_iter().find(|user| !avoided_users.contains(user));
-            free.map_or_else(|| mentioned.other_user.clone(), str::to_owned)
+            free.map_or_else(|| session_values.other_user.clone(), str::to_owned)
         });
         let mut session = Session::of_user(configuration, &user);
         let avoided_schemas: BTreeSet<&str> = avoided.filter_map(|row| given(&row.schemaname)).collect();
@@ -105,14 +105,14 @@ impl Session {
         {
             // Where the engine has a schema for sessions without one, none is not an empty place.
             let has_default = configuration.engine.profile().default_schema.is_some();
-            session.schema = has_default.then(|| mentioned.other_schema.clone());
+            session.schema = has_default.then(|| session_values.other_schema.clone());
         }
-        session.client_addr = mentioned.address_under("%");
-        session.listener = mentioned.other_listener.clone();
+        session.client_addr = session_values.address_under("%");
+        session.listener = session_values.other_listener.clone();
         let mut addresses: Vec<&str> = must.clone().filter_map(|row| given(&row.client_addr)).collect();
         addresses.sort_by_key(|wanted| (wanted.contains('%'), usize::MAX - wanted.len()));
         if let Some(narrowest) = addresses.first() {
-            session.client_addr = mentioned.address_under(narrowest);
+            session.client_addr = session_values.address_under(narrowest);
         }
         for row in must.clone() {
             let schema = given(&row.schemaname).map(str::to_owned);
@@ -141,7 +141,7 @@ fn address_matches(wanted: &str, actual: &str) -> bool {
 
 /// Values that rules ask for, and others that none does.
 #[derive(Debug)]
-pub struct Mentioned {
+pub struct SessionValues {
     addresses: BTreeSet<String>,
     other_user: String,
     other_schema: String,
@@ -150,9 +150,9 @@ pub struct Mentioned {
     listeners: bool,
 }
 
-impl Mentioned {
+impl SessionValues {
     /// The values that rows ask for.
-    pub(crate) fn by<'r>(rows: impl Iterator<Item = &'r EngineRule>) -> Self {
+    pub(crate) fn of<'r>(rows: impl Iterator<Item = &'r EngineRule>) -> Self {
         let (mut users, mut schemas, mut addresses) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let (mut proxies, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for row in rows {

@@ -461,10 +461,10 @@ fn all_at_once(target: &Target<'_>, question: &Question) -> Answer {
 /// A statement that satisfies the rule's own conditions, wherever it goes.
 pub fn own_example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
     let path = crate::paths::alone(set, position);
-    let posed = crate::question::of_path(set, &path, Goal::Match(position))
+    let path_question = crate::question::of_path(set, &path, Goal::Match(position))
         .into_iter()
         .next()?;
-    let crate::question::Posed::Question(question) = posed else {
+    let crate::question::PathQuestion::Question(question) = path_question else {
         return None;
     };
     let (digest, text) = (&question.digest, &question.text);

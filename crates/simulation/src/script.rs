@@ -16,7 +16,7 @@ pub use self::commands::{ScriptError, Scripted, commands};
 
 /// The session that sends a script, as it begins.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Speaker<'s> {
+pub struct ScriptSession<'s> {
     /// The user who logged in.
     pub user: &'s str,
     /// The schema; the user's when absent.
@@ -88,7 +88,7 @@ fn as_written(text: &[u8], is_first: bool) -> &[u8] {
 #[must_use]
 pub fn send(
     configuration: &Arc<Configuration>,
-    speaker: &Speaker<'_>,
+    start: &ScriptSession<'_>,
     commands: &[Scripted<'_>],
 ) -> Vec<Sent> {
     let evaluator = Evaluator::new(Arc::clone(configuration));
@@ -96,18 +96,18 @@ pub fn send(
     let mut sent = Vec::with_capacity(commands.len());
     for (at, scripted) in commands.iter().enumerate() {
         let step = Step {
-            user: speaker.user,
-            schema: speaker.schema.filter(|_| at == 0),
-            client: speaker.client,
-            listener: speaker.listener,
+            user: start.user,
+            schema: start.schema.filter(|_| at == 0),
+            client: start.client,
+            listener: start.listener,
             after_ms: 0,
             command: scripted.command(),
             query: scripted.query,
             expect: None,
         };
         session.turn_to(&step, configuration);
-        if at == 0 && speaker.flag != 0 {
-            session.start_at(speaker.flag);
+        if at == 0 && start.flag != 0 {
+            session.start_at(start.flag);
         }
         let text = session.text(&step);
         let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
@@ -180,11 +180,11 @@ mod tests {
                 "rules": [{"id": 1, "address": "r", "flag_in": 0, "body": rule}]}}))
         .unwrap();
         let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-        let speaker = Speaker {
+        let session = ScriptSession {
             user: "app",
-            ..Speaker::default()
+            ..ScriptSession::default()
         };
-        let sent = send(&Arc::new(configuration), &speaker, &commands(&texts).unwrap());
+        let sent = send(&Arc::new(configuration), &session, &commands(&texts).unwrap());
         sent.iter()
             .filter_map(|sent| match &sent.decision.outcome {
                 shardwright_rules::Outcome::Route(route) => Some(route.hostgroup.0),

@@ -85,7 +85,7 @@ impl Destination {
 
 /// Statements of one sort.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct StatementGroup {
     /// How many.
     pub statements: u64,
     /// The shortest of them.
@@ -94,7 +94,7 @@ pub struct Share {
     pub user: String,
 }
 
-impl Share {
+impl StatementGroup {
     fn add(&mut self, count: u64, user: &str, text: &[u8]) {
         if self.statements == 0 || text.len() < self.example.len() {
             text.clone_into(&mut self.example);
@@ -112,24 +112,24 @@ pub struct Moves {
     /// Those that go the same way.
     pub same: u64,
     /// Those that go to the same place with another text, schema or effect.
-    pub altered: Share,
+    pub altered: StatementGroup,
     /// Those that go elsewhere, by where they went and where they would go.
-    pub moved: BTreeMap<(Destination, Destination), Share>,
+    pub moved: BTreeMap<(Destination, Destination), StatementGroup>,
     /// Those of which the record does not tell, by the reason.
-    pub undecided: BTreeMap<String, Share>,
+    pub undecided: BTreeMap<String, StatementGroup>,
 }
 
 impl Moves {
     /// How many go elsewhere.
     #[must_use]
     pub fn moved_statements(&self) -> u64 {
-        self.moved.values().map(|share| share.statements).sum()
+        self.moved.values().map(|group| group.statements).sum()
     }
 
     /// How many are undecided.
     #[must_use]
     pub fn undecided_statements(&self) -> u64 {
-        self.undecided.values().map(|share| share.statements).sum()
+        self.undecided.values().map(|group| group.statements).sum()
     }
 }
 
@@ -190,7 +190,7 @@ impl Side {
 
 /// A user of the record, looked up once for all statements that follow each other.
 #[derive(Clone, Debug)]
-struct Speaker {
+struct Sender {
     user: Arc<str>,
     /// Whether each side has the user.
     known: [bool; 2],
@@ -202,7 +202,7 @@ struct Speaker {
 pub struct Comparison {
     sides: [Side; 2],
     assumed: Assumed,
-    speaker: Option<Speaker>,
+    sender: Option<Sender>,
     moves: Moves,
 }
 
@@ -216,7 +216,7 @@ impl Comparison {
         Self {
             sides: [Side::new(left, table), Side::new(right, changed)],
             assumed,
-            speaker: None,
+            sender: None,
             moves: Moves::default(),
         }
     }
@@ -230,68 +230,68 @@ impl Comparison {
     /// Counts a record.
     pub fn add(&mut self, record: &Record<'_>) {
         self.moves.statements = self.moves.statements.saturating_add(record.count);
-        let Some(speaker) = self.speaker_of(record) else {
+        let Some(sender) = self.sender_of(record) else {
             return self.undecided("the record does not tell the user: give --user", record, "");
         };
-        match (speaker.known, record.kind) {
-            ([true, true], Recorded::Statement | Recorded::Execution) => self.add_statement(record, &speaker),
-            ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &speaker, hash),
-            ([false, false], _) => self.undecided("neither side has the user", record, &speaker.user),
+        match (sender.known, record.kind) {
+            ([true, true], Recorded::Statement | Recorded::Execution) => self.add_statement(record, &sender),
+            ([true, true], Recorded::Digest(hash)) => self.add_digest(record, &sender, hash),
+            ([false, false], _) => self.undecided("neither side has the user", record, &sender.user),
             ([left, _], _) => {
-                let destination = self.destination_of(record, &speaker, usize::from(!left));
+                let destination = self.destination_of(record, &sender, usize::from(!left));
                 let destinations = match left {
                     true => (destination, Destination::NoLogin),
                     false => (Destination::NoLogin, destination),
                 };
-                let share = self.moves.moved.entry(destinations).or_default();
-                share.add(record.count, &speaker.user, record.text);
+                let group = self.moves.moved.entry(destinations).or_default();
+                group.add(record.count, &sender.user, record.text);
             }
         }
-        self.speaker = Some(speaker);
+        self.sender = Some(sender);
     }
 
     /// The user of a record; taken out for its time, so that counting can go on beside it.
-    fn speaker_of(&mut self, record: &Record<'_>) -> Option<Speaker> {
+    fn sender_of(&mut self, record: &Record<'_>) -> Option<Sender> {
         let user = record.user.or(self.assumed.user.as_deref())?;
-        let same = |speaker: &Speaker| *speaker.user == *user;
-        if let Some(speaker) = self.speaker.take_if(|speaker| same(speaker)) {
-            return Some(speaker);
+        let same = |sender: &Sender| *sender.user == *user;
+        if let Some(sender) = self.sender.take_if(|sender| same(sender)) {
+            return Some(sender);
         }
         let user: Arc<str> = Arc::from(user);
-        Some(Speaker {
+        Some(Sender {
             known: [0, 1].map(|side: usize| self.sides[side].knows(&user)),
             schemas: [0, 1].map(|side: usize| self.sides[side].own_schema(&user)),
             user,
         })
     }
 
-    fn session<'s>(&'s self, record: &Record<'s>, speaker: &'s Speaker, side: usize) -> SessionView<'s> {
-        let own = speaker.schemas[side].as_deref();
+    fn session<'s>(&'s self, record: &Record<'s>, sender: &'s Sender, side: usize) -> SessionView<'s> {
+        let own = sender.schemas[side].as_deref();
         SessionView {
-            user: &speaker.user,
+            user: &sender.user,
             schema: record.schema.or(self.assumed.schema.as_deref()).or(own),
             client_addr: record.client,
             ..SessionView::default()
         }
     }
 
-    fn destination_of(&self, record: &Record<'_>, speaker: &Speaker, side: usize) -> Destination {
+    fn destination_of(&self, record: &Record<'_>, sender: &Sender, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
-        let session = self.session(record, speaker, side);
+        let session = self.session(record, sender, side);
         Destination::of(&self.sides[side].dispatch(&session, &statement, record.kind))
     }
 
-    fn add_statement(&mut self, record: &Record<'_>, speaker: &Speaker) {
+    fn add_statement(&mut self, record: &Record<'_>, sender: &Sender) {
         // What the lexer knows of it serves both sides.
         let statement = Statement::new(record.text, LexMode::default());
         let decisions = [0, 1].map(|side: usize| {
-            let session = self.session(record, speaker, side);
+            let session = self.session(record, sender, side);
             self.sides[side].dispatch(&session, &statement, record.kind)
         });
-        self.count(record, &speaker.user, &decisions);
+        self.count(record, &sender.user, &decisions);
     }
 
-    fn add_digest(&mut self, record: &Record<'_>, speaker: &Speaker, hash: Option<u64>) {
+    fn add_digest(&mut self, record: &Record<'_>, sender: &Sender, hash: Option<u64>) {
         let statement = Statement::new(record.text, LexMode::default());
         // Where an engine makes no digests, no rule asks for one.
         let faithful = |table: &RoutingTable| match (hash, table.configuration().digests()) {
@@ -300,7 +300,7 @@ impl Comparison {
         };
         let mut reason = None;
         let decisions = [0, 1].map(|side: usize| {
-            let session = self.session(record, speaker, side);
+            let session = self.session(record, sender, side);
             let side = &self.sides[side];
             let decision = side.table.explain(&session, &statement);
             if reason.is_none() {
@@ -316,8 +316,8 @@ impl Comparison {
             decision.into()
         });
         match reason {
-            Some(reason) => self.undecided(&reason, record, &speaker.user),
-            None => self.count(record, &speaker.user, &decisions),
+            Some(reason) => self.undecided(&reason, record, &sender.user),
+            None => self.count(record, &sender.user, &decisions),
         }
     }
 
@@ -325,8 +325,8 @@ impl Comparison {
         let [left, right] = decisions;
         let places = (Destination::of(left), Destination::of(right));
         if places.0 != places.1 {
-            let share = self.moves.moved.entry(places).or_default();
-            return share.add(record.count, user, record.text);
+            let group = self.moves.moved.entry(places).or_default();
+            return group.add(record.count, user, record.text);
         }
         let sent_alike = match (&left.outcome, &right.outcome) {
             (Outcome::Route(a), Outcome::Route(b)) => {
@@ -343,10 +343,12 @@ impl Comparison {
 
     fn undecided(&mut self, reason: &str, record: &Record<'_>, user: &str) {
         if !self.moves.undecided.contains_key(reason) {
-            self.moves.undecided.insert(reason.to_owned(), Share::default());
+            self.moves
+                .undecided
+                .insert(reason.to_owned(), StatementGroup::default());
         }
-        if let Some(share) = self.moves.undecided.get_mut(reason) {
-            share.add(record.count, user, record.text);
+        if let Some(group) = self.moves.undecided.get_mut(reason) {
+            group.add(record.count, user, record.text);
         }
     }
 }

@@ -101,7 +101,7 @@ fn can_go_around(set: &RuleSet<'_>, jumps: &[usize]) -> bool {
 /// Whether a statement can match both rules, as far as is known.
 fn match_together(set: &RuleSet<'_>, one: usize, other: usize) -> bool {
     let rows = [one, other].into_iter().filter_map(|position| set.row(position));
-    let session = Session::meeting(set.configuration, &set.mentioned, rows, std::iter::empty());
+    let session = Session::meeting(set.configuration, &set.session_values, rows, std::iter::empty());
     let Some(session) = session else {
         return set.mirrors;
     };

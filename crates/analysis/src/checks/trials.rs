@@ -104,8 +104,8 @@ pub(crate) fn all(set: &RuleSet<'_>) -> Vec<Trial> {
         key != ([None, None, None, None], None) && asked.insert(key)
     });
     let first = usual.first();
-    let bent = rows.filter_map(|row| Some(first?.clone().bent_to(row, &set.mentioned)));
-    for session in usual.iter().cloned().chain(bent) {
+    let adapted = rows.filter_map(|row| Some(first?.clone().adapted_to(row, &set.session_values)));
+    for session in usual.iter().cloned().chain(adapted) {
         if seen.len() < MOST_SESSIONS && !seen.contains(&session) {
             seen.push(session);
         }

@@ -1,4 +1,4 @@
-//! The commands that ask about rule sets: where statements go, what differs, how rules hang together.
+//! The commands about rule sets: where statements go, what differs, how rules lead to each other.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 /// Shows where statements go, and why: the rules that matched, and those that did not
 ///
-/// Answers from the evaluator, without a server. Several statements, separated by semicolons, are those of one session:
-/// transactions, USE, SET autocommit and next_query_flagIN carry over. Without SQL, reads from standard input.
+/// Needs no server. Several statements, separated by semicolons, form one session: transactions, USE, SET autocommit and
+/// next_query_flagIN carry over. Without SQL, reads from standard input.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright route --user app \"/* tenant=17 */ SELECT * FROM orders\"\n  \
@@ -23,31 +23,31 @@ pub(crate) struct Route {
     /// A file with a script
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// A rule set to ask instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
+    /// A rule set to use instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
     #[arg(long, value_name = "RULES")]
     pub(crate) rules: Option<String>,
-    /// A second rule set, to report the differences: live, git:REV, plan:FILE, a file or a folder
+    /// A second rule set to compare with: live, git:REV, plan:FILE, a file or a folder
     #[arg(long, value_name = "RULES")]
     pub(crate) against: Option<String>,
-    /// The listener that the session came in through
+    /// The listener of the session
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
-    /// The chain that the first statement starts at, as next_query_flagIN would have it
+    /// The chain where the first statement starts, as if set by next_query_flagIN
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) flag: u32,
-    /// What the client program does to statements
+    /// How the client program changes statements
     #[arg(long, value_enum, default_value_t, value_name = "PROFILE")]
     pub(crate) client_profile: ClientProfile,
-    /// The user that the session logged in as; may be left out when there is one
+    /// The user of the session; optional if there is only one
     #[arg(long)]
     pub(crate) user: Option<String>,
-    /// The session's schema; the user's when absent
+    /// The session's schema; default: the user's schema
     #[arg(long)]
     pub(crate) schema: Option<String>,
     /// The client's address
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) client: Option<String>,
-    /// The engine to compile for; the first that the project lists when absent
+    /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }
@@ -78,9 +78,9 @@ pub(crate) enum ProveWhat {
 
 /// Whether two rule sets send every statement of every session the same way
 ///
-/// Exits 0 when that is proved, 3 with statements that go different ways, 8 when neither could be shown. A rule set is
+/// Exits 0 if this is proved, 3 if a statement refutes it, 8 if it is undecided. A rule set is
 /// rules.sql or proxysql.cnf, a folder with a project, git:REV (the project of -C as a revision has it), plan:FILE, live,
-/// or live:TARGET. With one rule set and two engines, compares what it means to them.
+/// or live:TARGET. With one rule set and two engines, compares its meaning on the two engines.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright prove equivalent git:HEAD .\n  \
     shardwright prove equivalent old.sql new.sql --format json\n  \
@@ -89,7 +89,7 @@ pub(crate) enum ProveWhat {
 pub(crate) struct Equivalent {
     /// A rule set
     pub(crate) a: String,
-    /// Another one; the same for two engines when absent
+    /// Another rule set; default: the same one, for two engines
     pub(crate) b: Option<String>,
     /// The engine of both, or of each
     #[arg(long, value_name = "ENGINE")]
@@ -125,16 +125,16 @@ pub(crate) struct TrafficDiff {
     pub(crate) a: String,
     /// The rule set that it would go through
     pub(crate) b: String,
-    /// What was recorded; repeatable
+    /// A file of recorded traffic; repeatable
     #[arg(long, required = true, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
-    /// What the log is
+    /// The format of the log
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub(crate) log_format: LogKind,
-    /// The user of statements for which the log has none
+    /// The user of statements whose user is not in the log
     #[arg(long)]
     pub(crate) user: Option<String>,
-    /// The schema of statements for which the log has none; the user's when absent
+    /// The schema of statements whose schema is not in the log; default: the user's schema
     #[arg(long)]
     pub(crate) schema: Option<String>,
     /// The engine of both
@@ -145,7 +145,7 @@ pub(crate) struct TrafficDiff {
 /// `--log-format`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogKind {
-    /// By its beginning
+    /// Detected from the beginning of the log
     #[default]
     Auto,
     /// Rows of stats_mysql_query_digest as CSV or TSV, with a line of column names
@@ -169,10 +169,10 @@ pub(crate) enum LogKind {
 pub(crate) struct Graph {
     /// A rule set instead of the project: rules.sql, proxysql.cnf, git:REV, plan:FILE, live
     pub(crate) rules: Option<String>,
-    /// How it is written; --format json is --emit json
+    /// The form of the graph; --format json means --emit json
     #[arg(long, value_enum, default_value_t)]
     pub(crate) emit: GraphForm,
-    /// The engine to compile for; the first that the project lists when absent
+    /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }
@@ -193,7 +193,7 @@ pub(crate) enum GraphForm {
 
 /// Writes one HTML page about a rule set: graph, costs, findings
 ///
-/// The page needs nothing else and no network: it can be sent, kept and opened anywhere.
+/// The page needs no network and no other file: it can be sent and opened anywhere.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright report -o report.html\n  shardwright report rules.sql -o report.html\n  \
@@ -205,7 +205,7 @@ pub(crate) struct Report {
     /// The file to write instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The engine to compile for; the first that the project lists when absent
+    /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 /// `--format`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Human-readable
+    /// Human-readable text
     #[default]
     Human,
     /// One JSON document

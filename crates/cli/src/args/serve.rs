@@ -15,25 +15,25 @@ use clap::Args as ClapArgs;
     shardwright proxy --listen 127.0.0.1:6033 --admin 127.0.0.1:6032 --data-dir ./data --admin-password-file admin.pw"
 )]
 pub(crate) struct Proxy {
-    /// Where clients connect
+    /// The address for clients
     #[arg(long, default_value = "127.0.0.1:6033", value_name = "ADDR")]
     pub(crate) listen: SocketAddr,
-    /// Where administrators connect
+    /// The address of the admin port
     #[arg(long, default_value = "127.0.0.1:6032", value_name = "ADDR")]
     pub(crate) admin: SocketAddr,
-    /// Where applied configurations are kept
+    /// The directory of applied configurations
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: PathBuf,
-    /// A file that holds the password of the user `admin`
+    /// A file with the password of the user `admin`
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_password_file: Option<PathBuf>,
-    /// Lets configurations name commands that print a password
+    /// Allows configurations to run commands that print a password
     #[arg(long)]
     pub(crate) allow_secret_commands: bool,
-    /// Worker threads; one for each core when absent
+    /// Worker threads; default: one for each core
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,
-    /// Refuses for ProxySQL as well, as `refuse` does for the project of -C
+    /// Also does what `refuse` does, for the project of -C
     #[arg(long)]
     pub(crate) refuse: bool,
 }
@@ -41,18 +41,18 @@ pub(crate) struct Proxy {
 /// Tells clients of ProxySQL why their prepared statements are refused
 ///
 /// ProxySQL ends when a rule answers the execution of a prepared statement with an error. The compiled rules send such an
-/// execution to a hostgroup whose server is this command: it answers every connection with the reason, and nothing else.
-/// Each reason has a port of its own, counted up from `engine_settings.proxysql.refuser.port`. Prints
+/// execution to a hostgroup whose server is this command. It answers every connection with the reason, and nothing else.
+/// Each reason has its own port, counted up from `engine_settings.proxysql.refuser.port`. Prints
 /// `ready listen=ADDR,…` once it serves. SIGHUP reads the project again; SIGTERM ends it.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright refuse -C /etc/shardwright\n  shardwright refuse -C DIR -e prod --listen 10.0.0.7"
 )]
 pub(crate) struct Refuse {
-    /// The engine that it refuses for; the first ProxySQL that the project lists when absent
+    /// The engine that it refuses for; default: the first ProxySQL that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
-    /// The address to listen on; the `host` of the project's refuser when absent
+    /// The address to listen on; default: the `host` of the project's refuser
     #[arg(long, value_name = "IP")]
     pub(crate) listen: Option<IpAddr>,
 }

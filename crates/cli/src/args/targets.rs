@@ -1,11 +1,11 @@
-//! Which targets, and whose.
+//! The targets of a command, and their owner.
 
 use clap::Args as ClapArgs;
 
 /// Which targets a command is about.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Selection {
-    /// Targets by name; every target of the project when absent
+    /// Targets by name; default: every target of the project
     #[arg(long = "target", value_name = "NAME")]
     pub(crate) targets: Vec<String>,
 }
@@ -22,9 +22,9 @@ pub(crate) enum Foreign {
 /// What is done about a target of another project.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Ownership {
-    /// Makes targets of another project this project's
+    /// Takes over targets that another project owns
     ///
-    /// What they run is replaced. A saved plan holds the change of owner, and applying it needs no flag.
+    /// Their configuration is replaced. A saved plan contains the change of owner, so applying it needs no flag.
     #[arg(long)]
     pub(crate) take_over: bool,
 }

@@ -50,7 +50,7 @@ fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
     let code =
         |text: &String| match text.split_once('=') {
             Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
-            _ => Err(CommandError::usage(format!("--allow {text} gives no reason"))
+            _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
                 .hint("write --allow CODE=REASON")),
         };
     allow.iter().map(code).collect()
@@ -82,7 +82,7 @@ fn in_environment_of(plan: &Plan, global: &Global) -> Result<Global, CommandErro
     let (wanted, planned) = (global.environment.as_deref(), plan.environment.as_deref());
     if wanted.is_some() && wanted != planned {
         let message = format!("the plan is for {}, not for {}", said(planned), said(wanted));
-        return Err(CommandError::usage(message).hint("leave out -e: a saved plan knows its environment"));
+        return Err(CommandError::usage(message).hint("omit -e: the saved plan contains its environment"));
     }
     Ok(Global {
         environment: plan.environment.clone(),
@@ -102,7 +102,7 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
     ))
 }
 
-/// Asks a person; the absence of one is never a yes.
+/// Asks the user; without an answer nothing is applied.
 fn approve(ui: &Ui) -> Result<(), CommandError> {
     let refused = |message: &str| {
         CommandError::new(Exit::Refused, format!("{message}; nothing was changed"))
@@ -110,18 +110,18 @@ fn approve(ui: &Ui) -> Result<(), CommandError> {
     };
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(refused(
-            "this change needs an approval, and there is no terminal to ask on",
+            "this change needs approval, but there is no terminal to ask on",
         ));
     }
     let mut err = io::stderr().lock();
-    write!(err, "Apply this? Only 'yes' is taken: ")
+    write!(err, "Apply this plan? Type 'yes' to confirm: ")
         .and_then(|()| err.flush())
         .map_err(CommandError::output)?;
     let mut answer = String::new();
     io::stdin()
         .lock()
         .read_line(&mut answer)
-        .map_err(|error| CommandError::failed(format!("no answer: {error}")))?;
+        .map_err(|error| CommandError::failed(format!("cannot read the answer: {error}")))?;
     if answer.trim() == "yes" {
         return Ok(());
     }

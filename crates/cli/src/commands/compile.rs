@@ -41,8 +41,7 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
         (Some(text), Some(path)) => replace_file(path, text.as_bytes())?,
         (Some(text), None) => ui.data(&text)?,
         (None, Some(_)) => {
-            return Err(CommandError::usage("-o needs to know what to write")
-                .hint("add --emit sql, cnf, json or tree"));
+            return Err(CommandError::usage("-o needs --emit").hint("write --emit sql, cnf, json or tree"));
         }
         (None, None) if args.stats => {}
         (None, None) => ui.status(&summary(&built.compiled.stats)),
@@ -53,7 +52,7 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
     Ok(Exit::Done)
 }
 
-/// Reads a file of `--traffic`; every line that cannot be read is told.
+/// Reads a file of `--traffic`; every line that cannot be read is reported.
 fn traffic(path: &Path) -> Result<Traffic, CommandError> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     Traffic::parse(&text).map_err(|errors| {
@@ -62,7 +61,7 @@ fn traffic(path: &Path) -> Result<Traffic, CommandError> {
             .map(|error| format!("{}:{}: {error}", path.display(), error.line))
             .collect();
         CommandError::new(Exit::BadDocument, lines.join("\n"))
-            .hint("--traffic reads key,count lines, hit counters, and exports of stats_mysql_query_digest")
+            .hint("--traffic accepts key,count lines, hit counters, and exports of stats_mysql_query_digest")
     })
 }
 
@@ -80,7 +79,7 @@ fn not_emitted(error: EmitError) -> CommandError {
     let is_step = matches!(error, EmitError::NativeStep { .. });
     let told = CommandError::new(Exit::BadDocument, error.to_string());
     if is_step {
-        told.hint("--engine proxysql-2.7 compiles to rows; the bundled engine's steps are not rows")
+        told.hint("use --engine proxysql-2.7: steps of the bundled engine cannot be written as rows")
     } else {
         told
     }
@@ -124,7 +123,10 @@ fn stats(stats: &Stats, ui: &Ui) -> Result<(), CommandError> {
         if let Some(uniform) = map.uniform {
             lines.push(format!(
                 "{:<57}{:>12.2}{:>20.2}{:>10.0}",
-                "  all keys alike", uniform.mean_evaluations, uniform.mean_visits, uniform.mean_cost_ns
+                "  all keys equally often",
+                uniform.mean_evaluations,
+                uniform.mean_visits,
+                uniform.mean_cost_ns
             ));
         }
     }

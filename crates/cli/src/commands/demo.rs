@@ -63,10 +63,10 @@ fn global(environment: &Environment) -> Global {
 fn keep(environment: &Environment, proxy: &ProxyProcess, ui: &Ui) -> Result<(), CommandError> {
     let password = environment.user_password();
     ui.data(&format!(
-        "\nIt stays up. Connect with any client, for example:\n\n  \
+        "\nThe proxy keeps running. Connect with any client, for example:\n\n  \
          mysql --protocol=tcp --comments -h {} -P {} -u geo -p{password} world\n  \
          mysql --protocol=tcp -h {} -P {} -u admin -p{}     # the admin port\n\n\
-         Press Ctrl-C to end it.\n",
+         Press Ctrl-C to stop it.\n",
         proxy.listen.ip(),
         proxy.listen.port(),
         proxy.admin.ip(),
@@ -124,6 +124,6 @@ impl Opened {
             let origin = self.origin(&step.address)?;
             Some(format!("{} at {origin} ({})", step.address, step.why))
         });
-        step.unwrap_or_else(|| "no rule; the user's cluster takes it".to_owned())
+        step.unwrap_or_else(|| "no rule; it goes to the user's cluster".to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! `explain`: whatever stands on the screen, and where it comes from.
+//! `explain`: what a code, name or number means, and where it comes from.
 
 mod address;
 mod digest;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::project::{self, Built, Opened};
 use crate::ui::Ui;
 
-/// What stands before the colon.
+/// The word before the colon.
 const KINDS: [&str; 5] = ["hostgroup", "rule", "server", "digest", "error"];
 
 pub(crate) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
 }
 
 fn unknown_kind(kind: &str) -> CommandError {
-    let error = CommandError::usage(format!("{kind}: is nothing that can be explained"));
+    let error = CommandError::usage(format!("cannot explain {kind}:"));
     match did_you_mean(kind, KINDS) {
         Some(near) => error.hint(format!("did you mean {near}:?")),
         None => error.hint(format!(

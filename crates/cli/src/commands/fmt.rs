@@ -23,7 +23,7 @@ const STANDARD_INPUT: &str = "-";
 
 /// A file that is not in its form.
 struct Change {
-    /// As people know it.
+    /// Its name for users.
     name: String,
     path: PathBuf,
     before: String,
@@ -83,10 +83,10 @@ impl Formatter {
     }
 }
 
-/// Standard input to standard output; what cannot be formatted comes out as it went in, for editors that pipe through.
+/// Standard input to standard output; text that cannot be formatted is printed unchanged, for editors that use it as a filter.
 fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
     if args.paths.len() > 1 {
-        return Err(CommandError::usage("standard input is formatted alone"));
+        return Err(CommandError::usage("- cannot be combined with files"));
     }
     let mut bytes = Vec::new();
     io::stdin()
@@ -183,7 +183,7 @@ fn collect(
     }
     if depth > MAX_DEPTH {
         return Err(CommandError::failed(format!(
-            "{name}: more than {MAX_DEPTH} directories inside each other"
+            "{name}: directories are nested more than {MAX_DEPTH} deep"
         )));
     }
     let entries = fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>);

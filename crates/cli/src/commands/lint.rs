@@ -101,7 +101,7 @@ fn check_codes(args: &Lint) -> Result<(), CommandError> {
         .find(|prefix| !is_known(prefix))
     {
         Some(unknown) => Err(CommandError::usage(format!("no code begins with {unknown}"))
-            .hint("codes look like SW201; SW2 stands for all that begin so")),
+            .hint("codes look like SW201; SW2 selects all codes that begin with it")),
         None => Ok(()),
     }
 }
@@ -118,13 +118,17 @@ fn conclude(
         if args.update_baseline {
             let baseline = Baseline::of(&problems, sources);
             baseline.write(path)?;
-            ui.status(&format!("{} findings are in {}", baseline.len(), path.display()));
+            ui.status(&format!(
+                "wrote {} findings to {}",
+                baseline.len(),
+                path.display()
+            ));
             return Ok(Exit::Done);
         }
         let (new, gone) = Baseline::read(path)?.new_ones(&problems, sources);
         if gone > 0 {
             ui.status(&format!(
-                "{gone} findings of {} are no more: --update-baseline",
+                "{gone} findings of {} no longer exist; --update-baseline removes them",
                 path.display()
             ));
         }
@@ -328,7 +332,7 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
     told(diagnostic, finding)
 }
 
-/// What a finding says wherever it stands.
+/// Adds the witness, notes and help of a finding.
 fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
     if let Some(witness) = finding.witness {
         diagnostic = diagnostic.witness(witness);

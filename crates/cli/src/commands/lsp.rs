@@ -15,7 +15,9 @@ pub(crate) fn run(global: &Global) -> Result<Exit, CommandError> {
     };
     match serve(global.directory.clone(), options) {
         Ok(End::Orderly) => Ok(Exit::Done),
-        Ok(End::Abrupt) => Err(CommandError::failed("the editor went away without `shutdown`")),
-        Err(error) => Err(CommandError::failed(format!("the editor's stream: {error}"))),
+        Ok(End::Abrupt) => Err(CommandError::failed("the editor ended without `shutdown`")),
+        Err(error) => Err(CommandError::failed(format!(
+            "cannot read or write the editor's stream: {error}"
+        ))),
     }
 }

@@ -44,13 +44,13 @@ fn sides(args: &Equivalent, global: &Global, ui: &Ui) -> Result<[RuleSet; 2], Co
         [] => (None, None),
         [one] => (Some(*one), Some(*one)),
         [first, second] => (Some(*first), Some(*second)),
-        _ => return Err(CommandError::usage("--engine can be given once or twice")),
+        _ => return Err(CommandError::usage("--engine can be given at most twice")),
     };
     let other = match &args.b {
         Some(other) => other,
         None if engines.len() == 2 => &args.a,
         None => {
-            return Err(CommandError::usage("what is it to be compared with?")
+            return Err(CommandError::usage("a second rule set is missing")
                 .hint("name a second rule set, or two engines with --engine"));
         }
     };
@@ -138,7 +138,7 @@ impl Claim {
                 ui.strong("proved")
             ),
             "refuted" => format!(
-                "{}: {} of the statements that go another way",
+                "{}: {} of the statements that go different ways",
                 ui.strong("refuted"),
                 self.witnesses.len()
             ),
@@ -165,12 +165,16 @@ impl Claim {
             lines.push("undecided because of".to_owned());
             lines.extend(self.undecided.iter().map(|construct| format!("  {construct}")));
         }
-        lines.extend(self.besides.iter().map(|besides| format!("not about {besides}")));
+        lines.extend(
+            self.besides
+                .iter()
+                .map(|besides| format!("not covered: {besides}")),
+        );
         lines.join("\n") + "\n"
     }
 }
 
-/// Executions go the way of their text, but where that is rewritten on the way.
+/// Executions are routed like their text, except where a rule rewrites it.
 fn besides(set: &RuleSet) -> Option<String> {
     let engine = &set.configuration.engine.profile().prepared;
     if !engine.at_execute.rewrite {

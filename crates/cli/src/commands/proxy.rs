@@ -26,8 +26,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
     options.allow_secret_commands = args.allow_secret_commands;
     options.workers = match args.workers {
         Some(workers) => Some(
-            NonZeroUsize::new(workers)
-                .ok_or_else(|| CommandError::usage("--workers 0 leaves nobody to work"))?,
+            NonZeroUsize::new(workers).ok_or_else(|| CommandError::usage("--workers must be at least 1"))?,
         ),
         None => None,
     };
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
             (signal, _) => break signal,
         }
     };
-    ui.status(&format!("{signal}: draining; again to stop at once"));
+    ui.status(&format!("{signal}: draining; a second signal stops at once"));
     drain(proxy, &signals);
     if let Some(refusing) = refusing {
         refusing.finish(ui);

@@ -74,7 +74,7 @@ impl Refusing {
                 if let Some(hint) = &error.hint {
                     ui.message(&format!("  = help: {hint}"));
                 }
-                ui.message(&format!("{HANGUP}: not reloaded; the refusals are as they were"));
+                ui.message(&format!("{HANGUP}: not reloaded; the previous refusals stay"));
             }
         }
     }
@@ -111,7 +111,7 @@ fn ports(
     let Refuser::Service { host, port } = opened.project.topology.refuser().0 else {
         return Err(CommandError::new(
             Exit::BadProject,
-            "the topology names no refuser: ProxySQL's own admin port refuses",
+            "the topology has no refuser: ProxySQL's own admin port refuses",
         )
         .hint(
             "write engine_settings: {proxysql: {refuser: {host: 127.0.0.1, port: 6100}}}, compile and apply",
@@ -170,10 +170,14 @@ fn local(host: &str, port: u16) -> Result<IpAddr, CommandError> {
     addresses
         .map(|address| address.ip())
         .find(is_local)
-        .ok_or_else(|| not_here(format!("the refuser's host {host} is no address of this machine")))
+        .ok_or_else(|| {
+            not_here(format!(
+                "the refuser's host {host} is not an address of this machine"
+            ))
+        })
 }
 
 fn not_here(message: String) -> CommandError {
     CommandError::failed(message)
-        .hint("--listen IP says where to listen; ProxySQL must reach it as that host")
+        .hint("--listen IP sets the address to listen on; ProxySQL must reach it at that host")
 }

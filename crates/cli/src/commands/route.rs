@@ -8,7 +8,7 @@ use std::io::Read;
 use serde::Serialize;
 use shardwright_prover::equivalence::alike;
 use shardwright_rules::{Configuration, SentAs, User};
-use shardwright_simulation::script::{self, Sent, Speaker};
+use shardwright_simulation::script::{self, ScriptSession, Sent};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if statements.len() > MAX_STATEMENTS {
         let count = statements.len();
         return Err(CommandError::usage(format!(
-            "the script has {count} statements, the most is {MAX_STATEMENTS}"
+            "the script has {count} statements; the limit is {MAX_STATEMENTS}"
         ))
         .hint("shardwright traffic diff reads logs"));
     }
@@ -90,7 +90,7 @@ fn user<'c>(configuration: &'c Configuration, wanted: Option<&'c str>) -> Result
         .map(|user| user.name.as_str())
         .collect();
     match (wanted, configuration.users.as_slice()) {
-        // Rules alone are for whoever is named.
+        // A rule set without users accepts any name.
         (Some(name), []) => Ok(name),
         (Some(name), _) => configuration
             .user(name)
@@ -101,8 +101,10 @@ fn user<'c>(configuration: &'c Configuration, wanted: Option<&'c str>) -> Result
             }),
         (None, [only]) => Ok(&only.name),
         (None, []) => Ok(""),
-        (None, _) => Err(CommandError::usage("which user's session?")
-            .hint(format!("--user, one of: {}", known.join(", ")))),
+        (None, _) => Err(
+            CommandError::usage("the topology has several users, and none is named")
+                .hint(format!("add --user with one of: {}", known.join(", "))),
+        ),
     }
 }
 
@@ -146,7 +148,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     {
         return Err(CommandError::usage(format!("no listener is named {name}")));
     }
-    let speaker = Speaker {
+    let session = ScriptSession {
         user: user(configuration, args.user.as_deref())?,
         schema: args.schema.as_deref(),
         client: args.client.as_deref(),
@@ -159,7 +161,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
         .collect();
     let texts: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();
     let commands = script::commands(&texts).map_err(|error| CommandError::usage(error.to_string()))?;
-    let sent = script::send(configuration, &speaker, &commands);
+    let sent = script::send(configuration, &session, &commands);
     Ok(sent
         .into_iter()
         .map(|sent| Answered {
@@ -288,7 +290,7 @@ fn told(
     lines.join("\n") + "\n"
 }
 
-/// What of the session's state is not as at its beginning.
+/// The parts of the session's state that have changed since its beginning.
 fn state(sent: &Sent, configuration: &Configuration) -> Option<String> {
     let transaction = sent.transaction.map(|hostgroup| {
         let readers = configuration

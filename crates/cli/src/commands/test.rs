@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, Command
     if let (Some(name), true) = (&args.name, chosen.is_empty()) {
         return Err(
             CommandError::usage(format!("no test and no property has `{name}` in its name"))
-                .hint("names are those of tests/**/*.yaml; upper and lower case differ"),
+                .hint("names come from tests/**/*.yaml and are case-sensitive"),
         );
     }
     let mut problems = opened.problems.clone();
@@ -209,13 +209,13 @@ fn run_on(
         ));
     } else if args.mutants {
         ui.status(&format!(
-            "{engine}: no mutants are tried, since not all tests hold as it is"
+            "{engine}: no mutants are tried, because some tests fail"
         ));
     }
     Ok(count)
 }
 
-/// What the tests for an engine come to.
+/// The results of the tests for an engine.
 pub(crate) struct Covering<'c> {
     pub(crate) coverage: Coverage<'c>,
     pub(crate) cases: usize,
@@ -290,7 +290,7 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
     Ok(())
 }
 
-/// What people are told of one engine's run.
+/// Prints the results of one engine.
 fn told(count: &Count, ui: &Ui) {
     let engine = count.engine;
     let ended = if count.failed == 0 {

@@ -7,7 +7,7 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use shardwright_simulation::traffic::{
-    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, Share, Unread,
+    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, StatementGroup, Unread,
 };
 
 use crate::args::{Format, Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
@@ -17,7 +17,7 @@ use crate::project;
 use crate::rule_set::{self, Reference, RuleSet};
 use crate::ui::{Ui, counted};
 
-/// How much of a log is looked at to tell what it is.
+/// How much of a log is read to detect its format.
 const BEGINNING: usize = 64 << 10;
 /// Lines of each sort that are shown.
 const MOST_SHOWN: usize = 20;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     })
 }
 
-/// The user whom a log that tells none can only mean.
+/// The user of a log without users, if there is only one.
 fn only_user(left: &RuleSet, right: &RuleSet) -> Option<String> {
     match (
         left.configuration.users.as_slice(),
@@ -102,20 +102,20 @@ fn read(
         ReadError::Io(error) => unreadable(path, &error),
         error => CommandError::new(
             Exit::BadDocument,
-            format!("{} is no {}: {error}", path.display(), format.name()),
+            format!("{} is not a {}: {error}", path.display(), format.name()),
         ),
     })?;
     bar.finish_and_clear();
     if records == 0 {
         let path = path.display();
         let message = match unread.lines {
-            0 => format!("{path} holds no statement"),
+            0 => format!("{path} contains no statement"),
             lines => format!(
                 "{path} was read as a {}, and none of its {lines} lines is a statement",
                 format.name()
             ),
         };
-        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format says what it is"));
+        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format sets the format"));
     }
     ui.status(&format!(
         "{}: {}, {}",
@@ -131,7 +131,7 @@ fn read(
     Ok((unread, log))
 }
 
-/// What a file was taken for.
+/// A log, with its detected format.
 #[derive(Serialize)]
 struct Log {
     file: String,
@@ -175,7 +175,7 @@ struct Reason {
 }
 
 impl Part {
-    fn of(share: &Share) -> Self {
+    fn of(share: &StatementGroup) -> Self {
         Self {
             statements: share.statements,
             user: share.user.clone(),
@@ -253,7 +253,7 @@ impl Report {
             lines.extend(one.part.line(all, &format!("{} → {}", one.from, one.to), ui));
         }
         if let Some(part) = &self.altered {
-            section(&mut lines, "same place, sent otherwise", 1, ui);
+            section(&mut lines, "same destination, sent differently", 1, ui);
             lines.extend(part.line(all, "another text, schema or effect", ui));
         }
         section(&mut lines, "undecided", self.undecided.len(), ui);

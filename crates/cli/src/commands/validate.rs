@@ -25,23 +25,21 @@ pub(crate) fn run(args: &Validate, global: &Global, ui: &Ui) -> Result<Exit, Com
         Some(what) => show(&opened, what, &args.addresses, &problems, ui)?,
         None => report(&opened, &problems, ui)?,
     }
-    // The process ends here: taking a million objects apart one by one would be most of what is left to do.
+    // The process ends here: dropping a million objects one by one would take most of the remaining time.
     std::mem::forget(opened);
     Ok(if failed { Exit::BadDocument } else { Exit::Done })
 }
 
-/// A name without `--show`: that of a file or a directory, or an address that is to be printed.
+/// A name without `--show`: a file, a directory, or an address to print.
 fn unshown(named: &str) -> CommandError {
     match std::path::Path::new(named).exists() {
         true => error::takes_no_file(named, "validate"),
-        false => CommandError::usage(format!(
-            "{named} is an address, and nothing says what to print of it"
-        ))
-        .hint("shardwright validate --show resolved ADDRESS prints it; -C DIR names the project"),
+        false => CommandError::usage(format!("the address {named} needs --show"))
+            .hint("shardwright validate --show resolved ADDRESS prints it; -C DIR names the project"),
     }
 }
 
-/// What holds is the result; problems are said beside it.
+/// The resolved values are the result; problems go to standard error.
 fn show(
     opened: &Opened,
     what: Resolved,
@@ -64,7 +62,7 @@ fn show(
         return Ok(());
     }
     Err(
-        CommandError::usage(format!("nothing stands at {}", missed.join(", ")))
+        CommandError::usage(format!("there is no value at {}", missed.join(", ")))
             .hint("addresses look like clusters.pay or users.app.password"),
     )
 }

@@ -48,7 +48,7 @@ pub(super) fn actions(
     Some(actions)
 }
 
-/// Puts the name that was meant in the place of the one that is there.
+/// Replaces the name by the one that was meant.
 fn meant(problem: &Diagnostic, sources: &Sources) -> Option<(String, Vec<Edit>)> {
     let meant = problem.meant.as_ref()?;
     let span = name(problem.primary.as_ref()?.span, sources)?;
@@ -59,7 +59,7 @@ fn meant(problem: &Diagnostic, sources: &Sources) -> Option<(String, Vec<Edit>)>
     Some((format!("Change to `{meant}`"), vec![edit]))
 }
 
-/// The name in a span: without the quotes or the `$(…)` around it. None where more stands there than a name.
+/// The name in a span: without the quotes or the `$(…)` around it. None if there is more than a name.
 fn name(span: Span, sources: &Sources) -> Option<Span> {
     let text = sources.slice(span);
     let inner = match text.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')')) {

@@ -28,7 +28,7 @@ pub(super) struct Analysis {
 }
 
 impl Analysis {
-    /// Resolves the project of a directory, with the texts of open documents in place of their files.
+    /// Resolves the project of a directory, with the texts of open documents instead of their files.
     pub(super) fn of(root: &Path, options: &Options, unsaved: &BTreeMap<String, String>) -> Self {
         // A session outlasts the time it began at.
         let options = Options {
@@ -73,7 +73,7 @@ impl Analysis {
             let Some(project) = &self.loaded.project else {
                 return Vec::new();
             };
-            // A lock that cannot be read is told by the commands that need its numbers.
+            // The commands that need the numbers of a lock report one that cannot be read.
             let lock = read_lock(&self.root, self.options.environment.as_deref())
                 .unwrap_or_else(|_| Lock::default());
             let engines = project.file.engines.iter();
@@ -89,7 +89,7 @@ impl Analysis {
         })
     }
 
-    /// The byte at a place of a file.
+    /// The byte at a position of a file.
     pub(super) fn offset(&self, file: FileId, position: Position, encoding: Encoding) -> u32 {
         let offset = self.lines[&file].offset(self.loaded.sources.text(file), position, encoding);
         u32::try_from(offset).unwrap_or(u32::MAX)

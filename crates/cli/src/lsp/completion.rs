@@ -197,7 +197,7 @@ impl Offer<'_> {
         }
     }
 
-    /// Names of a part of the object that a field stands in.
+    /// Names of a part of the object that contains a field.
     fn parts(&mut self, way: &[schema::Step<'_>], part: &str, insert: impl Fn(&str) -> String) {
         if let [schema::Step::Key(section), schema::Step::Key(object), _] = way
             && let Some(prefix) = self.inside(&format!("{section}."), object, part)

@@ -1,4 +1,4 @@
-//! What is being typed: the way to the place of the cursor in a text that is not whole yet.
+//! What is being typed: the path to the cursor in a text that is not complete yet.
 //!
 //! The word at the cursor is replaced by a mark, and the text is read; where that fails the mark is written as a key,
 //! or what is open before it is closed.
@@ -11,7 +11,7 @@ use shardwright_documents::{Node, Value, read};
 /// Stands for the word at the cursor; no user writes it.
 const MARK: &str = "cursor0shardwright0cursor";
 
-/// One step of the way to the cursor.
+/// One step of the path to the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Key(String),
@@ -21,27 +21,27 @@ pub(super) enum Step {
 /// What is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typing {
-    /// A key of the mapping that the way leads to, beside these.
+    /// A key of the mapping at the path, in addition to these.
     Key { present: Vec<String>, has_colon: bool },
-    /// The value that the way leads to.
+    /// The value at the path.
     Value { is_quoted: bool },
     /// A name in a `$( … )`.
     Template,
 }
 
-/// The place of the cursor.
+/// The position of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) way: Vec<Step>,
     pub(super) typing: Typing,
     /// The bytes of the word around the cursor.
     pub(super) word: Range<usize>,
-    /// Whether it stands between brackets.
+    /// Whether it is between brackets.
     pub(super) in_flow: bool,
 }
 
 impl Cursor {
-    /// The place of a byte in a text; none where nothing can be completed.
+    /// The position of a byte in a text; none where nothing can be completed.
     pub(super) fn at(text: &str, offset: usize) -> Option<Self> {
         let line_start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[offset..]
@@ -134,7 +134,7 @@ fn open_brackets(line: &str) -> Option<String> {
     Some(open)
 }
 
-/// The way to the mark: `Some(Some(keys))` where it is a key beside these, `Some(None)` where it is a value.
+/// The path to the mark: `Some(Some(keys))` where it is a key in addition to these, `Some(None)` where it is a value.
 fn find(node: &Node, way: &mut Vec<Step>) -> Option<Option<Vec<String>>> {
     match &node.value {
         Value::Mapping(mapping) => {

@@ -31,7 +31,7 @@ impl Analysis {
         )
     }
 
-    /// The problems of all files, each file by its address. What has no place stands at the project file's start.
+    /// The problems of all files, each file by its address. Problems without a span are at the start of the project file.
     pub(super) fn diagnostics(&self, documents: &OpenDocuments) -> BTreeMap<Url, Vec<Diagnostic>> {
         let problems = self.problems();
         let project_file = documents.url(&self.root, PROJECT_FILE);
@@ -95,7 +95,7 @@ impl Analysis {
     }
 }
 
-/// The message with what is said at its place and below it.
+/// The message with its label and notes.
 fn message(problem: &shardwright_diagnostics::Diagnostic) -> String {
     let mut message = problem.message.clone();
     if let Some(label) = problem.primary.as_ref().filter(|label| !label.text.is_empty()) {

@@ -23,9 +23,9 @@ pub(super) fn format_text(
             .sorted()
             .first()
             .map_or_else(String::new, |problem| problem.message.clone());
-        return Err(Refusal::failed(format!("{path} is left as it is: {why}")));
+        return Err(Refusal::failed(format!("{path} is not formatted: {why}")));
     };
-    // Lines that stay keep the places of cursors in them.
+    // Lines that stay keep the cursors in them.
     let same = |(a, b): &(&str, &str)| a == b;
     let kept = text
         .split_inclusive('\n')

@@ -58,7 +58,7 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
             } else {
                 ErrorCode::ParseError
             },
-            reason: format!("the message is not one of JSON-RPC: {error}"),
+            reason: format!("the message is not JSON-RPC: {error}"),
         },
     }))
 }

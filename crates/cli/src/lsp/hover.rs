@@ -1,4 +1,4 @@
-//! What is told of the key or name under the pointer.
+//! Hover: what is shown for the key or name under the pointer.
 
 use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 use shardwright_diagnostics::Span;
@@ -56,7 +56,7 @@ fn field(schema: &Schema, way: &[Step<'_>]) -> Option<String> {
     Some(format!("**{name}**: {}", description(&says)?))
 }
 
-/// What the schema says about a place, as Markdown.
+/// What the schema says about a position, as Markdown.
 pub(super) fn description(says: &Says<'_>) -> Option<String> {
     let mut text = says.description()?.to_owned();
     let words = says.words();

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::analysis::Analysis;
 use super::workspace::Workspace;
 
-/// Places that are told of one name.
+/// The most locations that are listed for one name.
 const MAX_PLACES: usize = 10_000;
 
-/// Where the objects that a name stands for are defined; for instances of a generator, its template.
+/// Where the objects that a name means are defined; for instances of a generator, its template.
 pub(super) fn definition(
     workspace: &mut Workspace,
     params: GotoDefinitionParams,
@@ -25,7 +25,7 @@ pub(super) fn definition(
     (!found.is_empty()).then_some(GotoDefinitionResponse::Array(found))
 }
 
-/// Where the objects that a name stands for are meant.
+/// Where the objects that a name means are used.
 pub(super) fn references(workspace: &mut Workspace, params: ReferenceParams) -> Option<Vec<Location>> {
     let (analysis, offset) = place(workspace, &params.text_document_position)?;
     let symbols = analysis.symbols();
@@ -63,7 +63,7 @@ fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &Workspace) 
         .collect()
 }
 
-/// The project of a place, and the place's file and byte in it.
+/// The project of a position, with its file and byte.
 pub(super) fn place(
     workspace: &mut Workspace,
     params: &TextDocumentPositionParams,

@@ -1,10 +1,10 @@
-//! From a byte of a file to the way that leads there through its tree.
+//! From a byte of a file to its path in the tree.
 
 use shardwright_documents::{Entry, Node, Value};
 
 use super::schema::Step;
 
-/// What stands at a byte.
+/// What is at a byte.
 #[derive(Clone, Copy)]
 pub(super) enum At<'a> {
     /// The key of an entry.
@@ -13,7 +13,7 @@ pub(super) enum At<'a> {
     Value(&'a Node),
 }
 
-/// The way to the key or value at a byte of a tree. The way to a key leads to its value.
+/// The path to the key or value at a byte of a tree. The path to a key leads to its value.
 pub(super) fn find(root: &Node, offset: u32) -> (Vec<Step<'_>>, At<'_>) {
     let mut way = Vec::new();
     let mut node = root;

@@ -1,4 +1,4 @@
-//! An object as its hover tells it: its address, what it resolved to, and its rules on each engine.
+//! An object as its hover shows it: its address, what it resolved to, and its rules on each engine.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const MAX_RULE_CHARACTERS: usize = 160;
 /// Servers and keys that are named of one object.
 const MAX_NAMED: usize = 5;
 
-/// The objects that a name stands for; none where nothing is defined by it.
+/// The objects that a name means; none if it defines nothing.
 pub(super) fn describe(analysis: &Analysis, symbol: &Symbol) -> Option<String> {
     let definitions = analysis.symbols().definitions(symbol);
     let definition = definitions.first()?;

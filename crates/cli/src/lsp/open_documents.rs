@@ -28,7 +28,7 @@ pub(super) struct OpenDocuments {
 }
 
 impl OpenDocuments {
-    /// Takes a text in place of its file.
+    /// Uses a text instead of its file.
     pub(super) fn open(&mut self, path: PathBuf, url: Url, version: i32, text: String) {
         self.open.insert(path, OpenText { url, version, text });
     }
@@ -69,7 +69,7 @@ impl OpenDocuments {
             .collect()
     }
 
-    /// Lets a text go that is too long to be followed, with what to tell the editor.
+    /// Drops a text that is too long, with the message for the editor.
     pub(super) fn check_size(&mut self, path: &Path) -> Result<(), String> {
         let length = |open: &OpenText| open.text.len();
         let all: usize = self.open.values().map(length).sum();
@@ -83,7 +83,7 @@ impl OpenDocuments {
         }
         self.open.remove(path);
         Err(format!(
-            "{} is not followed any more: a text may have {MAX_TEXT_BYTES} bytes, and all that are open {MAX_OPEN_BYTES}",
+            "{} is too large and is ignored: a document may have {MAX_TEXT_BYTES} bytes, all open ones {MAX_OPEN_BYTES}",
             path.display()
         ))
     }

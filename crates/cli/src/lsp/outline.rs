@@ -55,7 +55,7 @@ impl Outline<'_> {
     #[allow(deprecated, reason = "the protocol's type has the field")]
     fn symbol(&mut self, entry: &Entry, depth: usize) -> DocumentSymbol {
         let (key, value) = (entry.key.span, entry.value.span);
-        // A value behind an alias stands elsewhere.
+        // A value behind an alias is elsewhere.
         let whole = if value.file == key.file && value.start >= key.start {
             Span::new(key.file, key.start, value.end.max(key.end))
         } else {

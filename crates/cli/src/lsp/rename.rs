@@ -1,4 +1,4 @@
-//! New names: every place that means the object is changed with its definition, or nothing is.
+//! New names: every reference to the object is changed with its definition, or nothing is.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ struct Renaming<'a> {
 }
 
 impl<'a> Renaming<'a> {
-    /// The object that a name stands for, unless a generator named it.
+    /// The object that a name means, unless a generator named it.
     fn of(analysis: &'a Analysis, symbol: &Symbol) -> Result<Self, String> {
         if let Meaning::Glob { pattern, .. } = &symbol.meaning {
             return Err(format!(
@@ -82,12 +82,12 @@ impl<'a> Renaming<'a> {
         if let Some(unread) = loaded.documents.all().find(|document| !document.complete) {
             let path = loaded.sources.path(unread.file);
             return Err(format!(
-                "{path} cannot be read to its end: it may hold more places of this name"
+                "{path} cannot be read completely: it may use this name too"
             ));
         }
         let symbols = analysis.symbols();
         if !symbols.complete() {
-            return Err("the generators of this project make more names than are followed".to_owned());
+            return Err("the generators of this project make more names than rename can follow".to_owned());
         }
         let definitions = symbols.definitions(symbol);
         let Some(first) = definitions.first() else {
@@ -112,7 +112,7 @@ impl<'a> Renaming<'a> {
         })
     }
 
-    /// The places that hold the name.
+    /// The spans that contain the name.
     fn spans(&self, new: &str) -> Result<BTreeSet<Span>, String> {
         self.check_name(new)?;
         let sources = &self.analysis.loaded.sources;
@@ -134,7 +134,7 @@ impl<'a> Renaming<'a> {
                         .iter()
                         .all(|address| self.addresses.binary_search(address).is_ok()) =>
                 {
-                    return Err(format!("`{written}` at {} means other objects too", place()));
+                    return Err(format!("`{written}` at {} names other objects too", place()));
                 }
                 Meaning::Addresses(_) => {
                     spans.insert(reference.span);
@@ -180,7 +180,7 @@ impl<'a> Renaming<'a> {
         for (_, wanted) in wanted.filter(|(address, wanted)| ***address != **wanted) {
             if let Some(there) = taken.get(&*wanted) {
                 let place = self.analysis.loaded.sources.display(there.span);
-                return Err(format!("{wanted} is defined already, at {place}"));
+                return Err(format!("{wanted} is already defined, at {place}"));
             }
         }
         Ok(())
@@ -206,7 +206,7 @@ impl<'a> Renaming<'a> {
         match (taken, new) {
             (_, "key" | "var" | "except") => Err(format!("`{new}` is reserved")),
             (Some(taken), _) => Err(format!(
-                "`{new}` is a variable already, at {}",
+                "`{new}` is already a variable, at {}",
                 sources.display(taken.span)
             )),
             (None, _) => Ok(()),
@@ -244,7 +244,7 @@ fn renamed(address: &str, new: &str) -> String {
     }
 }
 
-/// The name as it stands in the file: in quotes where it would be a number or another word of YAML.
+/// The name as it is written in the file: in quotes where it would be a number or another word of YAML.
 fn written(new: &str, span: Span, sources: &Sources) -> String {
     let before = sources
         .text(span.file)

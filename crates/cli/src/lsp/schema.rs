@@ -1,4 +1,4 @@
-//! What the published schemas say about a place in a file.
+//! What the published schemas say about a position in a file.
 
 use serde_json::{Map, Value};
 use shardwright_topology::schema::{self, File};
@@ -8,7 +8,7 @@ use shardwright_topology::{ENVIRONMENT_DIRECTORY, PROJECT_FILE, TESTS_DIRECTORY}
 /// References and conditions inside each other; the schemas have a handful.
 const MAX_DEPTH: usize = 16;
 
-/// One step of the way to a value.
+/// One step of the path to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     /// The value of a key.
@@ -22,7 +22,7 @@ pub(super) struct Schema {
     root: Value,
 }
 
-/// Everything that a schema says about one place; more than one where it depends on the value's type.
+/// Everything that a schema says about one position; more than one where it depends on the value's type.
 pub(super) struct Says<'s> {
     parts: Vec<&'s Value>,
 }
@@ -85,7 +85,7 @@ impl Schema {
 }
 
 impl<'s> Says<'s> {
-    /// What the place is for, in the words next to it.
+    /// What the position is for, in the words next to it.
     pub(super) fn description(&self) -> Option<&'s str> {
         self.texts("description").next()
     }

@@ -1,4 +1,4 @@
-//! The order of messages: a reader thread queues them, this side answers each, and tells problems when none waits.
+//! The order of messages: a reader thread queues them, this side answers each, and publishes problems when none waits.
 
 use std::io::{self, BufRead, Write};
 
@@ -86,7 +86,7 @@ pub(super) fn serve(
 }
 
 impl<W: Write> Server<W> {
-    /// Tells the problems of one project that has changed; false where none has.
+    /// Publishes the problems of one project that has changed; false if none has.
     fn publish_next(&mut self) -> io::Result<bool> {
         let Some(publications) = self.workspace.next_publications() else {
             return Ok(false);
@@ -137,7 +137,7 @@ impl<W: Write> Server<W> {
             (Phase::New, Initialize::METHOD) => self.initialize(request),
             (Phase::New, _) => self.refuse(
                 request.id,
-                refusal(ErrorCode::ServerNotInitialized, "`initialize` comes first"),
+                refusal(ErrorCode::ServerNotInitialized, "`initialize` must come first"),
             ),
             (Phase::Running, Shutdown::METHOD) => {
                 self.phase = Phase::ShutDown;
@@ -145,7 +145,7 @@ impl<W: Write> Server<W> {
             }
             (Phase::ShutDown, _) | (Phase::Running, Initialize::METHOD) => self.refuse(
                 request.id,
-                refusal(ErrorCode::InvalidRequest, "it does not come at this time"),
+                refusal(ErrorCode::InvalidRequest, "this message is not allowed now"),
             ),
             (Phase::Running, _) => {
                 let id = request.id.clone();
@@ -208,7 +208,7 @@ impl<W: Write> Server<W> {
         }
     }
 
-    /// Asks to be told when files change that are not open.
+    /// Asks the client to report changes of files that are not open.
     fn watch(&mut self) -> io::Result<()> {
         if !self.watches_files {
             return Ok(());
@@ -276,7 +276,7 @@ fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal>
         DocumentSymbolRequest::METHOD => json(outline::outline(workspace, parsed(params)?)),
         _ => Err(Refusal {
             code: ErrorCode::MethodNotFound,
-            message: format!("{method} is not known here"),
+            message: format!("{method} is not supported"),
         }),
     }
 }
@@ -284,7 +284,7 @@ fn answer(workspace: &mut Workspace, request: Request) -> Result<Value, Refusal>
 fn params<N: lsp_types::notification::Notification>(notification: Notification) -> Result<N::Params, String> {
     serde_json::from_value(notification.params).map_err(|error| {
         format!(
-            "{} has other parameters than the protocol says: {error}",
+            "the parameters of {} do not match the protocol: {error}",
             N::METHOD
         )
     })

@@ -16,7 +16,7 @@ pub(super) struct Client {
     pub(super) encoding: Encoding,
     /// The folders that it has open.
     pub(super) folders: Vec<PathBuf>,
-    /// Whether it can be asked to tell of files that change.
+    /// Whether it can report changes of files.
     pub(super) watches_files: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Places in a text as editors count them: lines from 0, and characters in the units that were agreed on.
+//! Positions in a text as editors count them: lines from 0, and characters in the units that were agreed on.
 
 use lsp_types::{Position, PositionEncodingKind, Range};
 
@@ -36,8 +36,8 @@ impl Encoding {
         }
     }
 
-    /// The byte that stands so many units behind the start; the end of the text where it is shorter, and the start
-    /// of the character where the place is inside of one.
+    /// The byte that is so many units after the start; the end of the text where it is shorter, and the start
+    /// of the character where the position is inside of one.
     fn byte(self, text: &str, units: usize) -> usize {
         let mut seen = 0;
         for (at, letter) in text.char_indices() {
@@ -72,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// The place of a byte.
+    /// The position of a byte.
     pub(super) fn position(&self, text: &str, offset: usize, encoding: Encoding) -> Position {
         let mut offset = offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -83,7 +83,7 @@ impl Lines {
         Position::new(number(line), number(encoding.units(before)))
     }
 
-    /// The byte at a place; places past the end of a line or of the text count as that end.
+    /// The byte at a position; positions past the end of a line or of the text count as that end.
     pub(super) fn offset(&self, text: &str, position: Position, encoding: Encoding) -> usize {
         let line = position.line as usize;
         let Some(start) = self.starts.get(line) else {
@@ -106,7 +106,7 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Replaces a range of a text; everything where there is none.
+/// Replaces a range of a text; the whole text without one.
 pub(super) fn change(text: &mut String, range: Option<Range>, new: &str, encoding: Encoding) {
     let Some(range) = range else {
         new.clone_into(text);
@@ -183,7 +183,7 @@ mod tests {
                 while !text.is_char_boundary(start) {
                     start -= 1;
                 }
-                // The two bytes of a line end are one place.
+                // The two bytes of a line end are one position.
                 let inside = text[..start].ends_with('\r') && text[start..].starts_with('\n');
                 prop_assert_eq!(back, start - usize::from(inside));
             }

@@ -13,12 +13,12 @@ use super::open_documents::{OpenDocuments, path_of, relative};
 /// Projects that are looked at.
 const MAX_PROJECTS: usize = 64;
 
-/// A project and what the editor was told about it.
+/// A project and the problems that were published for it.
 #[derive(Default)]
 struct Project {
     /// None where its texts have changed since.
     analysis: Option<Rc<Analysis>>,
-    /// Whether its problems must be told again.
+    /// Whether its problems must be published again.
     is_stale: bool,
     published: BTreeMap<Url, Vec<Diagnostic>>,
 }
@@ -59,7 +59,7 @@ impl Workspace {
         }
     }
 
-    /// Takes a text in place of its file.
+    /// Uses a text instead of its file.
     pub(super) fn open(&mut self, url: Url, version: i32, text: String) -> Result<(), String> {
         let Some(path) = path_of(&url) else { return Ok(()) };
         self.documents.open(path.clone(), url, version, text);
@@ -123,7 +123,7 @@ impl Workspace {
         }
     }
 
-    /// The directory of the project that a file stands in.
+    /// The directory of the project that contains a file.
     fn root(&self, path: &Path) -> Option<PathBuf> {
         path.ancestors()
             .skip(1)
@@ -156,7 +156,7 @@ impl Workspace {
         Some(analysis)
     }
 
-    /// What must be told about one project that has changed; none where nothing has.
+    /// The problems to publish for one project that has changed; none if none has.
     pub(super) fn next_publications(&mut self) -> Option<Vec<Publication>> {
         let root = self
             .projects

@@ -24,7 +24,7 @@ struct Entry {
 /// Writes the files below `directory` of `revision` into a new directory.
 pub(super) fn checkout(directory: &Path, revision: &str) -> Result<TempDir, CommandError> {
     if revision.is_empty() || revision.starts_with('-') {
-        return Err(CommandError::usage(format!("`{revision}` is no revision")));
+        return Err(CommandError::usage(format!("`{revision}` is not a revision")));
     }
     let entries = entries(directory, revision)?;
     let target = tempfile::Builder::new()
@@ -95,7 +95,7 @@ fn entries(directory: &Path, revision: &str) -> Result<Vec<Entry>, CommandError>
     }
     if entries.len() > MAX_FILES || bytes > MAX_BYTES {
         return Err(CommandError::failed(format!(
-            "revision {revision} has {} files and {bytes} bytes, the most is {MAX_FILES} and {MAX_BYTES}",
+            "revision {revision} has {} files and {bytes} bytes; the limits are {MAX_FILES} and {MAX_BYTES}",
             entries.len()
         )));
     }

@@ -61,11 +61,11 @@ fn what_a_command_line_asks_for_and_nobody_has_is_64() {
     ];
     insta::assert_snapshot!(errors.concat(), @"
     error: no test and no property has `no such test` in its name
-      = help: names are those of tests/**/*.yaml; upper and lower case differ
+      = help: names come from tests/**/*.yaml and are case-sensitive
     error: no code begins with SW999
-      = help: codes look like SW201; SW2 stands for all that begin so
+      = help: codes look like SW201; SW2 selects all codes that begin with it
     error: no code begins with SW999
-      = help: codes look like SW201; SW2 stands for all that begin so
+      = help: codes look like SW201; SW2 selects all codes that begin with it
     ");
     assert!(said(&["test", "--fail-under", "90"]).contains("<--coverage|--mutants>"));
     let format = said(&["lint", "--format", "sarif"]);
@@ -245,24 +245,24 @@ fn a_file_where_a_project_is_meant_is_answered_with_what_to_write() {
         output.stderr
     };
     insta::assert_snapshot!(refused(&["validate", "topology/tenants.yaml"]), @r"
-    error: validate reads a project, which -C names, and not topology/tenants.yaml
+    error: validate does not take topology/tenants.yaml: -C names the project
       = help: shardwright -C DIR validate
     ");
     insta::assert_snapshot!(refused(&["validate", "topology"]), @r"
-    error: validate reads a project, which -C names, and not topology
+    error: validate does not take topology: -C names the project
       = help: shardwright -C topology validate
     ");
     insta::assert_snapshot!(refused(&["validate", "clusters.pay"]), @r"
-    error: clusters.pay is an address, and nothing says what to print of it
+    error: the address clusters.pay needs --show
       = help: shardwright validate --show resolved ADDRESS prints it; -C DIR names the project
     ");
     insta::assert_snapshot!(refused(&["explain", "topology/tenants.yaml"]), @r"
-    error: explain reads a project, which -C names, and not topology/tenants.yaml
+    error: explain does not take topology/tenants.yaml: -C names the project
       = help: shardwright -C DIR explain
     ");
     let stderr = refused(&["compile", "topology/tenants.yaml"]);
     assert!(
-        stderr.contains("commands read a project, which -C names: shardwright -C DIR COMMAND"),
+        stderr.contains("-C names the project: shardwright -C DIR COMMAND"),
         "{stderr}"
     );
 }

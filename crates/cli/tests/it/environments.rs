@@ -102,7 +102,7 @@ fn every_environment_plans_for_its_own_targets() {
     assert_eq!(refused.code(), Some(64), "{refused:?}");
     insta::assert_snapshot!(refused.stderr, @r"
     error: the plan is for the environment prod, not for the environment staging
-      = help: leave out -e: a saved plan knows its environment
+      = help: omit -e: the saved plan contains its environment
     ");
     let applied = project
         .run(["apply", "staging.plan", "--auto-approve", "--var", &port])

@@ -90,7 +90,7 @@ fn layouts_are_compared_without_what_stands_in_front_of_each() {
     let map = &stats["shard_maps"]["tenants"];
     let figure = |name: &str| map[name].as_f64().unwrap();
     let line = format!(
-        "with the rules in front of it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns\n",
+        "including the rules before it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns\n",
         figure("mean_evaluations"),
         figure("mean_visits"),
         figure("mean_cost_ns")
@@ -141,7 +141,7 @@ fn users() {
 fn digests() {
     let project = project();
     insta::assert_snapshot!(explain(&project, "digest:0x4d7dcff87dd1a927"));
-    assert!(explain(&project, "digest:1").contains("none; rules with patterns may take it"));
+    assert!(explain(&project, "digest:1").contains("none; rules with patterns may match it"));
 }
 
 #[test]

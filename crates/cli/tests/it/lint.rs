@@ -226,7 +226,7 @@ fn a_file_of_rules_is_graded_as_its_project_says() {
     environment.write("topology/shop.yaml", "clustres: {}\n").unwrap();
     let output = environment.run(["lint", "rules.sql"]).unwrap();
     assert!(output.stdout.contains("error[SW701]"), "{output}");
-    assert!(output.stderr.contains("is not used"), "{output}");
+    assert!(output.stderr.contains("settings are not used"), "{output}");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_baseline_leaves_out_what_was_there_before() {
         .unwrap()
         .success();
     assert!(
-        output.stderr.contains("1 findings of known.json are no more"),
+        output.stderr.contains("1 findings of known.json no longer exist"),
         "{output}"
     );
     environment.write("known.json", "{\"version\": 9}").unwrap();

@@ -81,7 +81,7 @@ fn too_little_coverage_exits_3_and_is_in_every_report() {
     for file in ["r.xml", "r.md"] {
         let report = environment.read(file).unwrap();
         assert!(
-            report.contains("no test places a statement on this shard"),
+            report.contains("no test sends a statement to this shard"),
             "{file}: {report}"
         );
     }

@@ -203,7 +203,7 @@ read_write_policies:
         "{drawing}"
     );
     // One row for the map, not one for each shard.
-    let coverage = &page[page.find("no test comes to").unwrap()..page.find("id=\"chains\"").unwrap()];
+    let coverage = &page[page.find("not reached by a test").unwrap()..page.find("id=\"chains\"").unwrap()];
     assert!(
         coverage.contains("<td>200 shards: bill, t002, t003")
             && coverage.contains(" and 188 more; parts of shard t001; "),

@@ -23,7 +23,7 @@ fn a_difference_is_shown_by_a_statement() {
         .unwrap();
     assert_eq!(output.code(), Some(3), "{}", output.stderr);
     insta::assert_snapshot!(output.stdout, @r"
-    refuted: 1 of the statements that go another way
+    refuted: 1 of the statements that go different ways
       user=app schema=shop  SELECT a FROM t WHERE id=1 FOR UPDATE
         rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
         fixed.sql  shop writer (hostgroup 1), by mysql_query_rules.20 (fixed.sql:6)
@@ -60,7 +60,7 @@ fn executions_that_a_rewrite_would_have_changed_are_no_part_of_the_answer() {
     assert_eq!(output.code(), Some(0), "{}", output.stderr);
     insta::assert_snapshot!(output.stdout, @r"
     proved: every statement of every session goes the same way
-    not about executions of prepared statements: proxysql-2.7 does not rewrite them, and rule 5 of rewriting.sql rewrites
+    not covered: executions of prepared statements: proxysql-2.7 does not rewrite them, and rule 5 of rewriting.sql rewrites
     ");
 }
 
@@ -200,19 +200,19 @@ fn differences_of_sessions_and_of_effects_are_told() {
             .stdout
     };
     insta::assert_snapshot!(prove("schema.sql"), @r"
-    refuted: 1 of the statements that go another way
+    refuted: 1 of the statements that go different ways
       user=app  SELECT 1
         rules.sql   shop reader (hostgroup 2) in schema shop, by mysql_query_rules.10 (rules.sql:5)
         schema.sql  shop reader (hostgroup 2) in schema zzz, by mysql_query_rules.10 (schema.sql:5)
     ");
     insta::assert_snapshot!(prove("delayed.sql"), @r"
-    refuted: 1 of the statements that go another way
+    refuted: 1 of the statements that go different ways
       user=app schema=shop  SELECT a FROM t WHERE id=1
         rules.sql    shop reader (hostgroup 2), without effects, by mysql_query_rules.10 (rules.sql:5)
         delayed.sql  shop reader (hostgroup 2), delayed 700 ms, by mysql_query_rules.10 (delayed.sql:5)
     ");
     insta::assert_snapshot!(prove("port.sql"), @r"
-    refuted: 1 of the statements that go another way
+    refuted: 1 of the statements that go different ways
       user=app schema=shop client=10.1.0.2 listener=0.0.0.0:6034  SELECT a FROM t WHERE id=1
         rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
         port.sql   shop writer (hostgroup 1), by mysql_query_rules.5 (port.sql:7)

@@ -42,7 +42,7 @@ fn a_project_without_a_refuser_is_left_to_the_admin_port() {
     for refuser in ["", "refuser: admin"] {
         let (code, said) = refusal(&project(refuser), &[]);
         assert_eq!(code, Some(78), "{said}");
-        assert!(said.starts_with("error: the topology names no refuser"), "{said}");
+        assert!(said.starts_with("error: the topology has no refuser"), "{said}");
         assert!(said.contains("help: write engine_settings"), "{said}");
     }
 }
@@ -64,8 +64,8 @@ fn it_listens_where_proxysql_looks_for_it_or_says_that_it_cannot() {
     let (code, said) = refusal(&environment, &[]);
     assert_eq!(code, Some(1), "{said}");
     insta::assert_snapshot!(said, @r"
-    error: the refuser's host 192.0.2.1 is no address of this machine
-      = help: --listen IP says where to listen; ProxySQL must reach it as that host
+    error: the refuser's host 192.0.2.1 is not an address of this machine
+      = help: --listen IP sets the address to listen on; ProxySQL must reach it at that host
     ");
     let (code, said) = refusal(&environment, &["--engine", "bundled"]);
     assert_eq!(code, Some(64), "{said}");

@@ -450,7 +450,7 @@ fn a_baseline_of_a_dump_leaves_out_what_was_there_before() {
     assert_eq!(code, Some(0), "{said}");
     insta::assert_snapshot!(said, @r"
     rules.sql: reachability decided for 2 of 2 rules
-    5 findings are in known.json
+    wrote 5 findings to known.json
     ");
     let (code, said) = lint(&["--fail-on", "info"]);
     assert_eq!(code, Some(0), "{said}");

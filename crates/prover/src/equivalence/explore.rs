@@ -72,7 +72,7 @@ pub(super) struct Explorer<'p, 'c> {
 
 /// Where both walks are.
 #[derive(Clone, Copy)]
-pub(super) struct Visit {
+pub(super) struct PositionPair {
     pub(super) nodes: [NodeId; 2],
     pub(super) states: [StateId; 2],
     pub(super) path: PathId,
@@ -126,7 +126,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             .each_ref()
             .map(|initial| self.states.id(initial.clone()));
         for (at, flag) in self.start_flags.clone().into_iter().enumerate() {
-            let first = Visit {
+            let first = PositionPair {
                 nodes: [roots[0][at], roots[1][at]],
                 states,
                 path: Paths::START,
@@ -141,7 +141,12 @@ impl<'p, 'c> Explorer<'p, 'c> {
         }
     }
 
-    fn explore_from(&mut self, first: Visit, exploration: &mut Exploration<'_>, comparison: &mut Comparison) {
+    fn explore_from(
+        &mut self,
+        first: PositionPair,
+        exploration: &mut Exploration<'_>,
+        comparison: &mut Comparison,
+    ) {
         let mut open = vec![first];
         let mut visits = MOST_VISITS;
         while let Some(visit) = open.pop() {
@@ -161,9 +166,9 @@ impl<'p, 'c> Explorer<'p, 'c> {
 
     fn visit(
         &mut self,
-        at: Visit,
+        at: PositionPair,
         exploration: &mut Exploration<'_>,
-        open: &mut Vec<Visit>,
+        open: &mut Vec<PositionPair>,
         comparison: &mut Comparison,
     ) {
         // Equal nodes decide alike, and equal states have said the same.
@@ -180,7 +185,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             {
                 // A step reads the state, so equal steps do the same only in equal states.
                 let state = self.states.behind_step(at.states[0], *a);
-                open.push(Visit {
+                open.push(PositionPair {
                     nodes: [*next, *other],
                     states: [state, state],
                     ..at
@@ -230,7 +235,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     /// Whether a row asks the same of both walks: its pattern over the statement reads the same text.
-    fn reads_alike(&self, row: RowId, at: Visit) -> bool {
+    fn reads_alike(&self, row: RowId, at: PositionPair) -> bool {
         !self.reads_text(row) || self.states.text(at.states[0]) == self.states.text(at.states[1])
     }
 
@@ -259,11 +264,11 @@ impl<'p, 'c> Explorer<'p, 'c> {
     /// Both walks ask the same rule.
     fn split_both(
         &mut self,
-        at: Visit,
+        at: PositionPair,
         row: RowId,
         matched: Vec<[NodeId; 2]>,
         failed: [NodeId; 2],
-        open: &mut Vec<Visit>,
+        open: &mut Vec<PositionPair>,
     ) {
         let text = self.text_read(row, at.states[0]);
         let known = self.asked_before(at, row, text);
@@ -275,7 +280,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
                     continue;
                 }
                 let path = self.extend(at.path, row, true, text, known);
-                open.push(Visit {
+                open.push(PositionPair {
                     nodes,
                     states,
                     path,
@@ -285,7 +290,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         }
         if known != Some(true) && !(failed[0] == failed[1] && at.states[0] == at.states[1]) {
             let path = self.extend(at.path, row, false, text, known);
-            open.push(Visit {
+            open.push(PositionPair {
                 nodes: failed,
                 path,
                 ..at
@@ -296,10 +301,10 @@ impl<'p, 'c> Explorer<'p, 'c> {
     /// One walk asks a rule while the other waits.
     fn split_one(
         &mut self,
-        at: Visit,
+        at: PositionPair,
         side: usize,
         node: &Node,
-        open: &mut Vec<Visit>,
+        open: &mut Vec<PositionPair>,
         comparison: &mut Comparison,
     ) {
         let (row, matched, failed) = match node {
@@ -313,7 +318,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             }
             Node::Stop(_) | Node::End(_) | Node::Step { .. } => return,
         };
-        let at = Visit { parted: true, ..at };
+        let at = PositionPair { parted: true, ..at };
         let text = self.text_read(row, at.states[side]);
         let known = self.asked_before(at, row, text);
         if let Some(matched) = matched.filter(|_| known != Some(false)) {
@@ -340,7 +345,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     /// Whether the path has asked the row of the same text, and what came out.
-    fn asked_before(&self, at: Visit, row: RowId, text: u64) -> Option<bool> {
+    fn asked_before(&self, at: PositionPair, row: RowId, text: u64) -> Option<bool> {
         // Side by side, the walks seldom ask a rule twice. If they do, the solver refutes the contradiction.
         if !at.parted {
             return None;
@@ -354,7 +359,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
     /// Whether a statement comes to the place; if `visible`, one that is routed differently, which is added.
     pub(super) fn ask(
         &mut self,
-        at: Visit,
+        at: PositionPair,
         extra: &ExtraConditions,
         visible: bool,
         exploration: &mut Exploration<'_>,
@@ -394,7 +399,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         &self.graph.chain_ends[end as usize]
     }
 
-    pub(super) fn outcomes(&self, at: Visit) -> [std::collections::BTreeMap<Field, u64>; 2] {
+    pub(super) fn outcomes(&self, at: PositionPair) -> [std::collections::BTreeMap<Field, u64>; 2] {
         at.states.map(|state| self.states.outcome(state))
     }
 }

@@ -12,7 +12,7 @@ use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
 use crate::question::Question;
-use crate::session::{Mentioned, Session, given};
+use crate::session::{Session, SessionValues, given};
 use crate::solver::{Answer, Target, solve_for};
 
 /// Users that are tried one by one where rules ask for users.
@@ -86,7 +86,7 @@ pub(super) struct PathQuestion<'q> {
 pub(super) struct Conditions<'c> {
     pub(super) languages: Languages,
     by_row: Vec<OnceCell<Condition<'c>>>,
-    mentioned: Mentioned,
+    session_values: SessionValues,
 }
 
 impl<'c> Conditions<'c> {
@@ -96,7 +96,7 @@ impl<'c> Conditions<'c> {
         Self {
             languages: Languages::new(),
             by_row: graph.row_positions.iter().map(|_| OnceCell::new()).collect(),
-            mentioned: Mentioned::by(engine_rows),
+            session_values: SessionValues::of(engine_rows),
         }
     }
 
@@ -193,7 +193,7 @@ impl<'c> Conditions<'c> {
             .chain(&asked.extra.must)
             .chain(std::iter::once(&of_user));
         let must_not = rows(false).chain(&asked.extra.must_not);
-        let session = Session::meeting(pair.configuration(0), &self.mentioned, must, must_not);
+        let session = Session::meeting(pair.configuration(0), &self.session_values, must, must_not);
         let Some(mut session) = session else {
             return Answer::Empty(Vec::new());
         };

@@ -42,8 +42,8 @@ fn try_all(pair: &Pair<'_, '_>, texts: &[Vec<u8>], schemas: &BTreeSet<String>, c
     let users = pair.configuration(0).users.iter().take(MOST_USERS);
     for user in users {
         let own = Session::of_user(pair.configuration(0), &user.name);
-        let bent = schemas.iter().map(|schema| Some(schema.clone()));
-        for schema in std::iter::once(own.schema.clone()).chain(bent) {
+        let adapted = schemas.iter().map(|schema| Some(schema.clone()));
+        for schema in std::iter::once(own.schema.clone()).chain(adapted) {
             let session = ComparedSession {
                 schemas: [schema.clone(), schema],
                 ..own.clone().into()

@@ -7,7 +7,7 @@ use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, 
 use super::outcome::PossibleOutcome;
 use super::outcomes::moves_on;
 use super::state::{Action, Schema};
-use super::{Claim, CounterExample, MapStep, Property, Prover, Shown, Trial};
+use super::{Claim, CounterExample, DecidedStatement, MapStep, Property, Prover, SessionStatement};
 use crate::expectation::{Expected, Mismatch, OutcomeKind};
 
 /// What of an expectation does not hold at an outcome; empty where it holds.
@@ -133,7 +133,7 @@ struct Placement {
 fn placement(
     configuration: &Configuration,
     maps: &[MapStep],
-    trial: &Trial,
+    candidate: &SessionStatement,
     decision: &Decision,
 ) -> Option<Placement> {
     let Outcome::Route(route) = &decision.outcome else {
@@ -150,7 +150,7 @@ fn placement(
         (Some(own), _) => own.to_string(),
         _ if route.rewritten.is_some() => return None,
         (None, Some(schema)) => schema.to_string(),
-        (None, None) => trial.schema.clone().unwrap_or_default(),
+        (None, None) => candidate.schema.clone().unwrap_or_default(),
     };
     let cluster = route
         .cluster
@@ -164,11 +164,15 @@ fn placement(
 
 impl Prover<'_> {
     /// The first of the statements that break the property, by the evaluator.
-    pub(super) fn refuted(&self, property: &Property<'_>, trials: &[Trial]) -> Option<CounterExample> {
+    pub(super) fn refuted(
+        &self,
+        property: &Property<'_>,
+        candidates: &[SessionStatement],
+    ) -> Option<CounterExample> {
         match &property.claim {
-            Claim::Each(expected) => trials.iter().find_map(|trial| {
-                let statement = Statement::new(trial.query.as_bytes(), Default::default());
-                let quick = self.table.explain(&trial.view(), &statement);
+            Claim::Each(expected) => candidates.iter().find_map(|candidate| {
+                let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+                let quick = self.table.explain(&candidate.view(), &statement);
                 // No property is about what the engine answers itself.
                 if matches!(quick.outcome, Outcome::Own { .. }) {
                     return None;
@@ -176,33 +180,33 @@ impl Prover<'_> {
                 if mismatches(self.configuration, expected, &quick).is_empty() {
                     return None;
                 }
-                let shown = self.shown(trial);
-                let mismatches = mismatches(self.configuration, expected, &shown.decision);
+                let decided = self.decided(candidate);
+                let mismatches = mismatches(self.configuration, expected, &decided.decision);
                 (!mismatches.is_empty()).then(|| CounterExample {
-                    statements: vec![shown],
+                    statements: vec![decided],
                     mismatches,
                 })
             }),
-            Claim::Disjoint => self.meeting(trials),
+            Claim::Disjoint => self.meeting(candidates),
         }
     }
 
     /// The first two statements of different shards that the evaluator sends to one schema of one cluster.
-    fn meeting(&self, trials: &[Trial]) -> Option<CounterExample> {
-        let mut there: HashMap<Location, (String, &Trial)> = HashMap::new();
-        for trial in trials {
-            let statement = Statement::new(trial.query.as_bytes(), Default::default());
-            let quick = self.table.explain(&trial.view(), &statement);
+    fn meeting(&self, candidates: &[SessionStatement]) -> Option<CounterExample> {
+        let mut there: HashMap<Location, (String, &SessionStatement)> = HashMap::new();
+        for candidate in candidates {
+            let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+            let quick = self.table.explain(&candidate.view(), &statement);
             let Some(Placement { shard, location }) =
-                placement(self.configuration, &self.maps, trial, &quick)
+                placement(self.configuration, &self.maps, candidate, &quick)
             else {
                 continue;
             };
             let Some((_, other)) = there.get(&location).filter(|(known, _)| *known != shard) else {
-                there.entry(location).or_insert((shard, trial));
+                there.entry(location).or_insert((shard, candidate));
                 continue;
             };
-            let statements = vec![self.shown(other), self.shown(trial)];
+            let statements = vec![self.decided(other), self.decided(candidate)];
             let confirmed = statements[1].decision.outcome == quick.outcome
                 && placement(self.configuration, &self.maps, other, &statements[0].decision)
                     .is_some_and(|placed| placed.location == location);
@@ -216,13 +220,13 @@ impl Prover<'_> {
         None
     }
 
-    fn shown(&self, trial: &Trial) -> Shown {
-        let statement = Statement::new(trial.query.as_bytes(), Default::default());
-        Shown {
-            user: trial.user.clone(),
-            schema: trial.schema.clone(),
-            query: trial.query.clone(),
-            decision: self.evaluator.decide(&trial.view(), &statement),
+    fn decided(&self, candidate: &SessionStatement) -> DecidedStatement {
+        let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+        DecidedStatement {
+            user: candidate.user.clone(),
+            schema: candidate.schema.clone(),
+            query: candidate.query.clone(),
+            decision: self.evaluator.decide(&candidate.view(), &statement),
         }
     }
 }

@@ -13,10 +13,10 @@ use super::outcome::PossibleOutcome;
 use super::outcomes::kinds;
 use super::starts::{Side, beginning};
 use super::state::Schema;
-use super::{Domain, Prover, Trial};
+use super::{Domain, Prover, SessionStatement};
 
 /// Statements that one property is tried on.
-const MOST_TRIALS: usize = 4_000;
+const MOST_CANDIDATES: usize = 4_000;
 /// Users, schemas, shards of a map and rules that they are made from.
 const MOST_USERS: usize = 16;
 const MOST_SCHEMAS: usize = 24;
@@ -71,7 +71,7 @@ impl Carrier {
 
 impl Prover<'_> {
     /// Statements of the domain; those for what is in doubt first.
-    pub(super) fn tried(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<Trial> {
+    pub(super) fn tried(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<SessionStatement> {
         let users = self.users(domain, doubtful);
         let schemas = self.schemas(domain, doubtful);
         let mut bodies: Vec<(Carrier, String)> = Vec::new();
@@ -89,7 +89,7 @@ impl Prover<'_> {
                 .into_iter()
                 .map(|text| (Carrier::default(), text)),
         );
-        let mut trials = Vec::new();
+        let mut candidates = Vec::new();
         let mut seen = BTreeSet::new();
         'all: for (carrier, query) in &bodies {
             let senders = match &carrier.user {
@@ -116,30 +116,30 @@ impl Prover<'_> {
                     None => schemas.iter().cloned().map(Some).collect(),
                 };
                 for schema in inside {
-                    if trials.len() == MOST_TRIALS {
+                    if candidates.len() == MOST_CANDIDATES {
                         break 'all;
                     }
-                    let trial = Trial {
+                    let candidate = SessionStatement {
                         user: user.clone(),
                         schema,
                         query: query.clone(),
                     };
-                    if seen.insert(trial.clone()) && self.is_in(domain, &trial) {
-                        trials.push(trial);
+                    if seen.insert(candidate.clone()) && self.is_in(domain, &candidate) {
+                        candidates.push(candidate);
                     }
                 }
             }
         }
-        trials
+        candidates
     }
 
     /// Whether a shard of the domain's map places the statement, where the domain has a map.
-    fn is_in(&self, domain: &Domain<'_>, trial: &Trial) -> bool {
+    fn is_in(&self, domain: &Domain<'_>, candidate: &SessionStatement) -> bool {
         let Some(map) = domain.map else {
             return true;
         };
-        let statement = Statement::new(trial.query.as_bytes(), Default::default());
-        let decision = self.table.explain(&trial.view(), &statement);
+        let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+        let decision = self.table.explain(&candidate.view(), &statement);
         let prefix = format!("shard_maps.{map}.shards.");
         shard_of(self.configuration, &decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
     }

@@ -16,7 +16,7 @@ use shardwright_rules::{
     Body, Configuration, EngineRule, Hostgroup, HostgroupId, NativeStep, Outcome, ReadSelection, Role,
     RoleStep, Rule, Scope, SentAs, Statement,
 };
-use shardwright_simulation::script::{Sent, Speaker, commands, send};
+use shardwright_simulation::script::{ScriptSession, Sent, commands, send};
 use shardwright_sql::StatementClass;
 use shardwright_testkit::text_rows;
 
@@ -338,12 +338,12 @@ fn check(
     script: &[&str],
 ) -> Result<(), TestCaseError> {
     let texts: Vec<&[u8]> = script.iter().map(|text| text.as_bytes()).collect();
-    let speaker = Speaker {
+    let session = ScriptSession {
         user: USER,
         schema: Some("sim"),
-        ..Speaker::default()
+        ..ScriptSession::default()
     };
-    let sent = send(configuration, &speaker, &commands(&texts).unwrap());
+    let sent = send(configuration, &session, &commands(&texts).unwrap());
     let mut client = Client {
         connection: proxy.connect(Some("sim")),
         prepared: BTreeMap::new(),

@@ -14,7 +14,7 @@ use shardwright_rules::{Address, Body, Configuration, MissingAction, NativeStep,
 
 use change::Change;
 use shardwright_prover::equivalence::{Equivalence, alike, equivalence};
-use shardwright_prover::properties::Trial;
+use shardwright_prover::properties::SessionStatement;
 
 /// A configuration with one thing changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Survivor {
     /// It routes every statement as before.
     Equivalent,
     /// A test with this statement would notice.
-    Different(Trial),
+    Different(SessionStatement),
     /// Neither is known.
     Unknown,
 }
@@ -131,29 +131,29 @@ impl Mutant {
         (!positions.iter().any(silent)).then_some(positions)
     }
 
-    /// What is known of a mutant that no test noticed; `trials` are tried first.
+    /// What is known of a mutant that no test noticed; `candidates` are tried first.
     #[must_use]
     pub fn survived(
         &self,
         [before, after]: [&Configuration; 2],
         [usual, changed]: [&RoutingTable; 2],
-        trials: &[Trial],
+        candidates: &[SessionStatement],
     ) -> Survivor {
         if before == after || self.change.is_idle(before) {
             return Survivor::Equivalent;
         }
-        let differs = |trial: &&Trial| {
-            let statement = Statement::new(trial.query.as_bytes(), Default::default());
-            let decided = |table: &RoutingTable| table.decide(&trial.view(), &statement).outcome;
+        let differs = |candidate: &&SessionStatement| {
+            let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+            let decided = |table: &RoutingTable| table.decide(&candidate.view(), &statement).outcome;
             !alike(&decided(usual), &decided(changed))
         };
-        if let Some(trial) = trials.iter().find(differs) {
-            return Survivor::Different(trial.clone());
+        if let Some(candidate) = candidates.iter().find(differs) {
+            return Survivor::Different(candidate.clone());
         }
         match equivalence(before, after) {
             Equivalence::Proved => Survivor::Equivalent,
             Equivalence::Refuted { differences, .. } => match differences.first() {
-                Some(difference) => Survivor::Different(Trial {
+                Some(difference) => Survivor::Different(SessionStatement {
                     user: difference.session.user.clone(),
                     // A mutant changes rules only: both sides have the same users.
                     schema: difference.session.schemas[0].clone(),

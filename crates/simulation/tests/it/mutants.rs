@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shardwright_prover::properties::{Prover, Trial, maps_of};
+use shardwright_prover::properties::{Prover, SessionStatement, maps_of};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, Evaluator, Statement};
 use shardwright_simulation::route_tests::mutants::{Survivor, mutants};
@@ -13,16 +13,16 @@ use shardwright_testkit::configuration;
 /// The mutants of some rules, each with what is known of it.
 fn survivors(yaml: &str) -> Vec<String> {
     let before = Arc::new(configuration(yaml));
-    let trials = Prover::new(&before, maps_of(&before)).trials();
+    let candidates = Prover::new(&before, maps_of(&before)).candidates();
     let table = RoutingTable::new(Arc::clone(&before));
     mutants(&before, usize::MAX)
         .iter()
         .map(|mutant| {
             let after = mutant.apply(&before);
             let changed = table.changed(Arc::clone(&after));
-            let known = match mutant.survived([&before, &after], [&table, &changed], &trials) {
+            let known = match mutant.survived([&before, &after], [&table, &changed], &candidates) {
                 Survivor::Equivalent => "equivalent".to_owned(),
-                Survivor::Different(trial) => differs(&before, &after, &trial),
+                Survivor::Different(candidate) => differs(&before, &after, &candidate),
                 Survivor::Unknown => "unknown".to_owned(),
             };
             format!("{}: {known}", mutant.what)
@@ -31,14 +31,14 @@ fn survivors(yaml: &str) -> Vec<String> {
 }
 
 /// What is called different must be.
-fn differs(before: &Arc<Configuration>, after: &Arc<Configuration>, trial: &Trial) -> String {
+fn differs(before: &Arc<Configuration>, after: &Arc<Configuration>, candidate: &SessionStatement) -> String {
     let [one, other] = [before, after].map(|configuration| {
-        let statement = Statement::new(trial.query.as_bytes(), Default::default());
+        let statement = Statement::new(candidate.query.as_bytes(), Default::default());
         Evaluator::new(Arc::clone(configuration))
-            .decide(&trial.view(), &statement)
+            .decide(&candidate.view(), &statement)
             .outcome
     });
-    assert_ne!(one, other, "{trial:?}");
+    assert_ne!(one, other, "{candidate:?}");
     "different".to_owned()
 }
 
@@ -150,11 +150,11 @@ proptest! {
             let Some(positions) = mutant.concerns(&before) else { continue };
             let changed = table.changed(mutant.apply(&before));
             for query in ["SELECT t", "UPDATE x", "t", "x", "S", "DELETE FROM t"] {
-                let trial = Trial { user: "app".into(), schema: Some("shop".into()), query: query.into() };
+                let candidate = SessionStatement { user: "app".into(), schema: Some("shop".into()), query: query.into() };
                 let statement = Statement::new(query.as_bytes(), Default::default());
-                let usual = table.decide(&trial.view(), &statement);
+                let usual = table.decide(&candidate.view(), &statement);
                 if !usual.hits.iter().any(|hit| positions.contains(&(*hit as usize))) {
-                    let other = table_outcome(&changed, &trial);
+                    let other = table_outcome(&changed, &candidate);
                     prop_assert_eq!(usual.outcome, other, "{}: {}", mutant.what, query);
                 }
             }
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-fn table_outcome(table: &RoutingTable, trial: &Trial) -> shardwright_rules::Outcome {
-    let statement = Statement::new(trial.query.as_bytes(), Default::default());
-    table.decide(&trial.view(), &statement).outcome
+fn table_outcome(table: &RoutingTable, candidate: &SessionStatement) -> shardwright_rules::Outcome {
+    let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+    table.decide(&candidate.view(), &statement).outcome
 }

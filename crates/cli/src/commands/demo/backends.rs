@@ -120,6 +120,6 @@ fn start(
 pub(super) fn random_password() -> Result<String, CommandError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| CommandError::failed(format!("no random numbers: {error}")))?;
+        .map_err(|error| CommandError::failed(format!("cannot get random numbers: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

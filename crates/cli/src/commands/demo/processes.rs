@@ -34,7 +34,7 @@ pub(super) struct Environment {
 impl Environment {
     pub(super) fn new(backends: &Backends) -> Result<Self, CommandError> {
         let failed =
-            |error: std::io::Error| CommandError::failed(format!("cannot lay out the example: {error}"));
+            |error: std::io::Error| CommandError::failed(format!("cannot write the example: {error}"));
         let directory = TempDir::with_prefix("shardwright-demo-").map_err(failed)?;
         for (path, content) in FILES {
             let path = directory.path().join(path);
@@ -150,7 +150,7 @@ fn ready(child: &mut Child) -> Result<(SocketAddr, SocketAddr), CommandError> {
     let mut said = String::new();
     for line in &mut lines {
         let line =
-            line.map_err(|error| CommandError::failed(format!("the proxy cannot be heard: {error}")))?;
+            line.map_err(|error| CommandError::failed(format!("cannot read the proxy's output: {error}")))?;
         if let Some(addresses) = addresses(&line) {
             // Nobody waits for this thread: it ends with the proxy's standard error.
             std::thread::spawn(move || {

@@ -13,12 +13,12 @@ use crate::ui::Ui;
 /// What each statement shows, the user whose session it is sent in, and the statement.
 const STATEMENTS: [(&str, &str, &str); 13] = [
     (
-        "a predicate places it, and no other predicate is lost",
+        "a predicate selects the shard, and the other predicates stay",
         "geo",
         "SELECT Name, Population FROM world.City WHERE Continent='Europe' AND CountryCode='ITA' ORDER BY Population DESC LIMIT 1",
     ),
     (
-        "a value with a blank is a value like any other",
+        "a key value can contain a space",
         "geo",
         "SELECT Name, Population FROM world.Country WHERE Continent = 'North America' ORDER BY Population DESC LIMIT 3",
     ),
@@ -28,13 +28,13 @@ const STATEMENTS: [(&str, &str, &str); 13] = [
         "SELECT `Name` FROM `Country` WHERE `Continent` IN ('Asia') AND Code LIKE 'J%' ORDER BY Name",
     ),
     (
-        "a comment places it; a join follows",
+        "a comment selects the shard of a join",
         "geo",
         "SELECT /* continent=Europe */ Code, City.Name, City.Population FROM world.Country JOIN world.City ON \
          world.City.CountryCode=world.Country.Code WHERE City.Population > 3000000 ORDER BY City.Population DESC LIMIT 4",
     ),
     (
-        "text that looks like a hint or like a schema is text",
+        "a hint or a schema inside a string is only text",
         "geo",
         "SELECT 'hello world.City /* continent=Asia */' AS greeting, Name FROM world.Country WHERE Continent='Africa' LIMIT 1",
     ),
@@ -49,7 +49,7 @@ const STATEMENTS: [(&str, &str, &str); 13] = [
         "INSERT INTO world.City (ID, Name, CountryCode, Population, Continent) VALUES (100001, 'Villa Nueva', 'ARG', 18000, 'South America')",
     ),
     (
-        "two shards cannot answer as one, so nobody guesses",
+        "a statement about two shards is refused",
         "geo",
         "SELECT Name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'",
     ),
@@ -60,7 +60,7 @@ const STATEMENTS: [(&str, &str, &str); 13] = [
         "SELECT Name FROM world.Country WHERE Continent='Atlantis'",
     ),
     (
-        "a key is a whole word",
+        "a key matches only as a whole word",
         "geo",
         "SELECT /* continent=Eurasia */ Name FROM world.Country",
     ),
@@ -131,14 +131,11 @@ pub(super) fn run(
                 all_right &= route.cluster.as_deref() == Some(*server) && answer.is_ok();
             }
             (Outcome::Route(route), None) => {
-                lines.push(format!(
-                    "reached no server, though {:?} was to take it",
-                    route.cluster
-                ));
+                lines.push(format!("reached no server, but {:?} was expected", route.cluster));
                 all_right = false;
             }
             (_, Some((server, _))) => {
-                lines.push(format!("reached {server}, though it was to be refused"));
+                lines.push(format!("reached {server}, but a refusal was expected"));
                 all_right = false;
             }
             (_, None) => all_right &= answer.is_err(),

@@ -34,8 +34,8 @@ pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
     }
     let explained = built.compiled.explain(address.as_str()).ok_or_else(|| {
         let place = opened.origin(&address).unwrap_or_default();
-        CommandError::usage(format!("{address}, at {place}, has no rules on {engine}")).hint(format!(
-            "shardwright validate --show resolved {address} prints what holds there"
+        CommandError::usage(format!("{address}, at {place}, has no rules for {engine}")).hint(format!(
+            "shardwright validate --show resolved {address} prints its resolved value"
         ))
     })?;
     if ui.format() == Format::Json {
@@ -93,7 +93,7 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
         && let Some(stats) = built.compiled.stats.shard_maps.get(map)
     {
         lines.push(format!(
-            "with the rules in front of it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns",
+            "including the rules before it, which every layout has: {:.2} evaluations, {:.2} visits, {:.0} ns",
             stats.mean_evaluations, stats.mean_visits, stats.mean_cost_ns
         ));
     }
@@ -104,7 +104,7 @@ fn text(opened: &Opened, built: &Built, explained: &Explanation, ui: &Ui) -> Str
 fn splits(compared: &Splits) -> Vec<String> {
     let head = format!(
         "{:<20}{:>12}{:>12}{:>12}{:>12}{:>12}{:>8}{:>8}",
-        "reads and writes", "evaluations", "visits", "cost ns", "of a read", "of a write", "rules", "chains"
+        "reads and writes", "evaluations", "visits", "cost ns", "per read", "per write", "rules", "chains"
     );
     let row = |split: &SplitCost| {
         format!(
@@ -141,14 +141,14 @@ fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
         [] => {}
         [one] => return Ok(Address::new(one.as_str())),
         [one, other, ..] => {
-            let error = CommandError::usage(format!("{} things have the name {what}", named.len()));
-            return Err(error.hint(format!("say which: {one}, or {other}")));
+            let error = CommandError::usage(format!("{} objects have the name {what}", named.len()));
+            return Err(error.hint(format!("write {one} or {other}")));
         }
     }
     if std::path::Path::new(what).exists() {
         return Err(takes_no_file(what, "explain"));
     }
-    let error = CommandError::usage(format!("nothing has the address {what}"));
+    let error = CommandError::usage(format!("no object has the address {what}"));
     Err(match did_you_mean(&long, known.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean {near}?")),
         None => error

@@ -13,7 +13,7 @@ pub(super) fn find(asked: &Asked<'_>, hash: &str) -> Result<Page, CommandError> 
         .or_else(|| hash.strip_prefix("0X"))
         .unwrap_or(hash);
     let digest = u64::from_str_radix(digits, 16).map_err(|_| {
-        CommandError::usage(format!("{hash} is no digest"))
+        CommandError::usage(format!("{hash} is not a digest"))
             .hint("a digest is up to 16 hexadecimal digits, such as 0x4D7DCFF87DD1A927")
     })?;
     let rules: Vec<&Rule> = asked
@@ -34,9 +34,9 @@ pub(super) fn find(asked: &Asked<'_>, hash: &str) -> Result<Page, CommandError> 
     });
     let about = "the hash of a statement without its values, as stats_mysql_query_digest counts it";
     Ok(Page::new(format!("digest 0x{digest:016X}"), about).group_or(
-        "rules about it alone",
+        "rules for this digest only",
         lines,
-        "none; rules with patterns may take it: shardwright route shows where a statement goes",
+        "none; rules with patterns may match it: shardwright route shows where a statement goes",
     ))
 }
 

@@ -33,7 +33,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError
         .group_or(
             "servers",
             servers,
-            "none in the topology: roles come from elsewhere",
+            "none in the topology: the role is assigned at run time",
         )
         .group_or(
             "what goes there",
@@ -87,7 +87,7 @@ fn sources(asked: &Asked<'_>, hostgroup: &Hostgroup) -> Vec<Line> {
         .iter()
         .filter(|user| user.default_hostgroup == hostgroup.id)
         .map(|user| {
-            let text = format!("{}: what nothing else places", user.address);
+            let text = format!("{}: statements that no rule routes", user.address);
             Line::at(asked.opened, &user.address, text)
         });
     let rules = configuration
@@ -137,7 +137,7 @@ fn by_rule(asked: &Asked<'_>, rule: &Rule, hostgroup: &Hostgroup) -> Vec<Line> {
             scope,
         } if hostgroup.role == Role::Reader && scope.clusters.contains(cluster) => {
             let text = format!(
-                "rule {} of {}: provable reads placed on this cluster",
+                "rule {} of {}: provable reads of this cluster",
                 rule.id, rule.address
             );
             vec![Line::at(asked.opened, &rule.address, text)]

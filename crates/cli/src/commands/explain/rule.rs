@@ -25,7 +25,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError
         .unwrap_or_default()
         + 1;
     let about = format!(
-        "{place} of {} in {}",
+        "number {place} of {} in {}",
         chain.len(),
         chain_name(asked, rule.flag_in)
     );
@@ -45,7 +45,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError
         .at(asked.opened, &rule.address)
         .group("what it does", [Line::text(tree::describe(compiled, rule))])
         .group("statements come from", into)
-        .group("and go on in", on))
+        .group("then evaluated in", on))
 }
 
 fn chain_name(asked: &Asked<'_>, flag: u32) -> String {

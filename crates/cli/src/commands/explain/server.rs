@@ -36,7 +36,7 @@ pub(super) fn find(asked: &Asked<'_>, wanted: &str) -> Result<Page, CommandError
                 .first()
                 .map_or("", |(hostgroup, _)| hostgroup.cluster.as_str())
         ),
-        several => format!("{several} servers of {} clusters are called so", clusters.len()),
+        several => format!("{several} servers of {} clusters have this name", clusters.len()),
     };
     let lines = found.iter().map(|(hostgroup, member)| {
         let text = format!(

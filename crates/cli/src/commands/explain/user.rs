@@ -12,7 +12,7 @@ pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Page {
     let home = configuration.hostgroup(user.default_hostgroup);
     let place = home.map(|home| format!("{}, {}", home.cluster, home.role));
     let mut facts = vec![format!(
-        "what nothing else places goes to hostgroup {} ({})",
+        "statements that no rule routes go to hostgroup {} ({})",
         user.default_hostgroup,
         place.unwrap_or_default()
     )];
@@ -27,7 +27,7 @@ pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Page {
     facts.push(format!("at most {} client connections", user.max_connections));
     facts.push(match user.transaction_persistent {
         true => "a transaction stays on the hostgroup where it began".to_owned(),
-        false => "statements of a transaction are routed one by one".to_owned(),
+        false => "each statement of a transaction is routed separately".to_owned(),
     });
     facts.push(match user.annotations_allowed {
         true => "engine annotations such as /* hostgroup=5 */ are obeyed".to_owned(),
@@ -47,11 +47,11 @@ pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Page {
     });
     Page::new(
         format!("user {}", user.name),
-        "clients log in as it, and the proxy to the servers",
+        "clients log in with it, and so does the proxy on the servers",
     )
     .at(asked.opened, &user.address)
     .group("facts", facts.into_iter().map(Line::text))
-    .group_or("its statements meet", about, "no rules")
+    .group_or("rules for its statements", about, "no rules")
 }
 
 /// Where a secret is; never what it is.

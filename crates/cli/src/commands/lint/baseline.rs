@@ -66,7 +66,7 @@ impl Baseline {
         let wrong = |why: String| {
             CommandError::new(
                 Exit::BadDocument,
-                format!("{} is no baseline: {why}", path.display()),
+                format!("{} is not a baseline: {why}", path.display()),
             )
         };
         let size = std::fs::metadata(path).map_err(cannot)?.len();
@@ -76,7 +76,7 @@ impl Baseline {
         let text = std::fs::read_to_string(path).map_err(cannot)?;
         let baseline: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if baseline.version != VERSION {
-            return Err(wrong(format!("it is of version {}", baseline.version)));
+            return Err(wrong(format!("its version is {}", baseline.version)));
         }
         Ok(baseline)
     }

@@ -258,13 +258,13 @@ fn difference(
 ) -> Result<Option<String>, String> {
     let loaded = read_project_with(&opened.directory, options, texts);
     let Some(project) = loaded.project else {
-        return Err("the project could not be read afterwards".to_owned());
+        return Err("the project cannot be read after the fix".to_owned());
     };
     for (engine, usual) in before {
         let after = opened.build_of(&project, *engine);
         if after.problems.has_errors() {
             return Err(format!(
-                "the project could not be compiled for {engine} afterwards"
+                "the project cannot be compiled for {engine} after the fix"
             ));
         }
         if **usual == *after.configuration {
@@ -277,11 +277,11 @@ fn difference(
                     let statement = String::from_utf8_lossy(&difference.statement);
                     format!(", such as `{statement}` of user {}", difference.session.user)
                 });
-                return Ok(Some(format!("statements go elsewhere on {engine}{shown}")));
+                return Ok(Some(format!("the fix changes routing on {engine}{shown}")));
             }
             Equivalence::Undecided { .. } => {
                 return Ok(Some(format!(
-                    "it is not proved that statements go as before on {engine}"
+                    "there is no proof that the fix keeps routing on {engine}"
                 )));
             }
         }

@@ -20,10 +20,10 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
     let engine = match args.engine.as_slice() {
         [] => EngineId::Proxysql27,
         [engine] => project::engine(engine)?,
-        _ => return Err(CommandError::usage("a file is analysed for one engine")),
+        _ => return Err(CommandError::usage("lint of a file takes one --engine")),
     };
     let file = rule_set::rule_file(path, engine)?;
-    // What can be read is analysed, and what cannot stands at its line.
+    // What can be read is analysed; the rest is reported at its line.
     if file.problems.has_errors() && file.configuration.graph == RuleGraph::default() {
         project::report(&file.problems, &file.sources, ui)?;
         return Err(CommandError::shown(Exit::BadDocument));
@@ -31,7 +31,9 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
     let (problems, decided) = findings(&file, path, args, &of_project(global, ui)?);
     ui.decided(decided);
     if file.problems.has_errors() {
-        ui.status(&format!("{path} is analysed without what could not be read"));
+        ui.status(&format!(
+            "{path} cannot be read completely; only the rest is analysed"
+        ));
     }
     conclude(problems, &file.sources, engine.name(), args, ui)
 }
@@ -64,7 +66,9 @@ pub(super) fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, Comma
     Ok(match loaded.project {
         Some(project) => project.file.lint,
         None => {
-            ui.status("`lint:` of the project is not used: the project has errors (shardwright validate)");
+            ui.status(
+                "the project's `lint:` settings are not used: the project has errors (shardwright validate)",
+            );
             LintSettings::default()
         }
     })

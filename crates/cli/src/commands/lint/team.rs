@@ -46,7 +46,7 @@ fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic
     }
     let said = |passes| if passes { "passes" } else { "does not pass" };
     let message = format!(
-        "test {} of lint rule {} does not hold: the item {}, and is said to be one that {}",
+        "test {} of lint rule {} does not hold: the item {}, the test says that it {}",
         test.index + 1,
         rule.name,
         said(passes),
@@ -56,7 +56,7 @@ fn wrong(rule: &TeamRule, test: &TeamTest, opened: &Opened) -> Option<Diagnostic
     let span = origins.field(rule.origin, &format!("tests[{}]", test.index));
     Some(
         Diagnostic::error(TEAM_TEST_WRONG, message)
-            .at(span, "this one")
+            .at(span, "this test")
             .address(origins.address(rule.origin)),
     )
 }

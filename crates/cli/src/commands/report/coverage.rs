@@ -1,4 +1,4 @@
-//! What the route tests of the project come to, and what no test comes to.
+//! What the route tests of the project cover, and what they do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -117,10 +117,10 @@ impl Missing<'_> {
 
 fn table(set: &RuleSet, missing: &BTreeMap<&str, Missing<'_>>) -> String {
     if missing.is_empty() {
-        return "<p class=\"empty\">The tests come to everything.</p>\n".to_owned();
+        return "<p class=\"empty\">The tests reach everything.</p>\n".to_owned();
     }
     let mut out = String::from(
-        "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>no test comes to</th><th>of</th></tr></thead><tbody>\n",
+        "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>not reached by a test</th><th>of</th></tr></thead><tbody>\n",
     );
     for (address, parts) in missing.iter().take(MAX_OBJECTS) {
         put(

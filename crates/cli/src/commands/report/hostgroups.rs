@@ -21,7 +21,7 @@ pub(super) struct Group {
 struct Named<'p> {
     id: u32,
     cluster: &'p str,
-    /// Empty where nothing says it.
+    /// Empty if it is unknown.
     role: &'p str,
     /// `hostgroup 1017`
     number: &'p str,

@@ -25,7 +25,7 @@ pub(super) fn page(set: &RuleSet, picture: &Picture, findings: &[&Diagnostic]) -
         section("graph", "Where statements go", &picture::drawing(picture)),
         section("findings", "Findings", &list_of_findings(set, findings)),
         covered.as_deref().map_or_else(String::new, |body| {
-            section("coverage", "What route tests come to", body)
+            section("coverage", "What route tests reach", body)
         }),
         section("chains", "Chains and what they cost", &chains(picture)),
         section("rules", "Rules", &rules::table(set, findings)),

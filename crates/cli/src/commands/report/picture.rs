@@ -1,4 +1,4 @@
-//! The rule graph drawn: chains in the columns in which statements reach them, and the places where they end at the right.
+//! The rule graph drawn: chains in the columns in which statements reach them, and the destinations at the right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,8 @@ pub(super) fn drawing(picture: &Picture) -> String {
         together.push("Chains that came from one object are one box.");
     }
     if hostgroups.values().any(|group| group.count > 1) {
-        together.push("Hostgroups of one kind are one box; <a href=\"#hostgroups\">the table</a> has each.");
+        together
+            .push("Hostgroups of one kind are one box; <a href=\"#hostgroups\">the table</a> lists each.");
     }
     let note = match together.is_empty() {
         true => String::new(),
@@ -86,7 +87,7 @@ fn boxes(picture: &Picture, whole: bool, hostgroups: &BTreeMap<u32, Group>) -> G
             key(Node::Chain(chain.flag)),
             Drawn {
                 title: match chain.address.as_str() {
-                    // What every row of a file came from tells nothing.
+                    // An origin that all rows of a file share is no information.
                     "" | "mysql_query_rules" => format!("chain {}", chain.flag),
                     address => address.to_owned(),
                 },
@@ -143,7 +144,7 @@ fn boxes(picture: &Picture, whole: bool, hostgroups: &BTreeMap<u32, Group>) -> G
     graph
 }
 
-/// A chain stands one column behind the first that leads to it; places stand behind all chains.
+/// A chain is one column after the first that leads to it; destinations are after all chains.
 fn columns(graph: &mut Graph) {
     let mut depth: BTreeMap<String, usize> = BTreeMap::from([("c0".to_owned(), 0)]);
     let mut open = vec!["c0".to_owned()];
@@ -207,7 +208,7 @@ fn rows(graph: &mut Graph) {
     }
 }
 
-/// Puts boxes for which there is no room into one.
+/// Puts the boxes without room into one.
 fn fold(graph: &mut Graph, hidden: &BTreeSet<String>, column: usize) {
     let key = format!("more{column}");
     for hidden in hidden {

@@ -24,8 +24,8 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
     let mut out = String::from(
         "<div class=\"bar\"><input id=\"search\" type=\"search\" placeholder=\"Search rules: a table, a user, a hostgroup…\" \
          aria-label=\"Search rules\"><span id=\"count\" class=\"quiet\"></span></div>\n\
-         <div class=\"wide\"><table id=\"rule-table\" class=\"sortable\"><thead><tr><th class=\"n\">rule</th><th class=\"n\">chain</th><th>asks</th>\
-         <th>does</th><th>from</th><th>found</th></tr></thead><tbody>\n",
+         <div class=\"wide\"><table id=\"rule-table\" class=\"sortable\"><thead><tr><th class=\"n\">rule</th><th class=\"n\">chain</th><th>matches</th>\
+         <th>does</th><th>from</th><th>findings</th></tr></thead><tbody>\n",
     );
     for rule in rules.iter().take(MAX_RULES) {
         let (asks, does) = told(rule);
@@ -68,7 +68,7 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
     out
 }
 
-/// What a rule asks, and what it does.
+/// What a rule matches, and what it does.
 fn told(rule: &Rule) -> (String, String) {
     match &rule.body {
         Body::Engine(row) => (asks(row), does(row)),
@@ -82,15 +82,15 @@ fn told(rule: &Rule) -> (String, String) {
             };
             let does = match step {
                 NativeStep::Map(map) => format!(
-                    "finds {} and places on one of {} shards of {}",
+                    "finds {} and selects one of {} shards of {}",
                     map.key,
                     map.shards.len(),
                     map.map
                 ),
                 NativeStep::Role(_) => "sends provable reads to readers".to_owned(),
                 NativeStep::Delay(delay) => format!("delays by {} ms", delay.delay_ms),
-                NativeStep::NoMultiplex => "keeps the connection with the session".to_owned(),
-                NativeStep::StopIfPlaced => "ends the evaluation of what was placed".to_owned(),
+                NativeStep::NoMultiplex => "keeps the connection for the session".to_owned(),
+                NativeStep::StopIfPlaced => "ends the evaluation of statements with a shard".to_owned(),
             };
             (users, does)
         }

@@ -1,4 +1,4 @@
-//! What `route` says about one statement, human-readable and for programs.
+//! The answer of `route` about one statement, human-readable and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ use crate::ui::{Ui, printable};
 const MOST_SKIPPED: usize = 6;
 
 /// Why an answer is unsure that ends in a comment.
-const OPEN_COMMENT: &str = "the statement ends inside a comment, and the engine reads annotations from what its memory holds behind it";
+const OPEN_COMMENT: &str =
+    "the statement ends inside a comment, and the engine reads annotations from the memory after it";
 
 /// Characters of a rule's conditions; compiled patterns have thousands.
 const MOST_OF_WHY: usize = 160;
@@ -33,7 +34,7 @@ pub(crate) struct Answer {
     #[serde(skip)]
     rewritten: bool,
     backend_schema: Option<String>,
-    /// Tables that were taken for base tables; the proxy asks their server.
+    /// Tables that are assumed to be base tables; the proxy asks their server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     assumed_base_tables: Vec<String>,
     delay_ms: u32,
@@ -42,7 +43,7 @@ pub(crate) struct Answer {
     error: Option<Refused>,
     evaluations: u32,
     visits: u32,
-    /// Rules whose patterns could not be evaluated; the engine may decide otherwise.
+    /// Rules whose patterns could not be evaluated; the engine may decide differently.
     undecided: Vec<u32>,
     /// What is taken for granted about the session, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,13 +72,13 @@ struct Step {
     matched: bool,
     why: String,
     flag_out: Option<u32>,
-    /// It says nothing about the statement: every one that gets to the rule ends there.
+    /// It does not depend on the statement: every statement that reaches the rule ends there.
     #[serde(skip)]
     only_ends: bool,
 }
 
 impl Answer {
-    /// What became of `sql`, with its way through the rules.
+    /// The result of `sql`, with its path through the rules.
     pub(crate) fn new(set: &RuleSet, sql: &[u8], decision: &Decision, way: &[Visit]) -> Self {
         let mut answer = Self {
             outcome: "route",
@@ -160,7 +161,7 @@ impl Answer {
         }
     }
 
-    /// What happens to it besides, in words: `delayed`, `700 ms`.
+    /// Its other effects, in words: `delayed`, `700 ms`.
     pub(crate) fn effects(&self) -> Vec<(&'static str, String)> {
         let effects = &self.effects;
         let ms = |what, value: Option<u32>| value.filter(|ms| *ms > 0).map(|ms| (what, format!("{ms} ms")));
@@ -174,7 +175,7 @@ impl Answer {
         let said = [
             ms("delayed", effects.delay_ms),
             ms("cached", effects.cache_ttl_ms),
-            // It says how results are cached, and nothing where they are not.
+            // It sets how results are cached; empty means no caching.
             flag(
                 "if empty",
                 effects
@@ -195,7 +196,7 @@ impl Answer {
         said.into_iter().flatten().collect()
     }
 
-    /// The step that says why: the last one that does more than end.
+    /// The deciding step: the last one that does more than end.
     fn decides(&self) -> Option<&Step> {
         self.path
             .iter()
@@ -218,7 +219,7 @@ impl Answer {
         let mut lines = vec![self.headline(ui)];
         lines.extend(self.undecided.iter().map(|id| {
             format!(
-                "  undecided what rule {id} matches cannot be evaluated here; the engine may decide otherwise"
+                "  undecided what rule {id} matches cannot be evaluated here; the engine may decide differently"
             )
         }));
         lines.extend(self.assumed.iter().map(|what| format!("  assumed   {what}")));
@@ -232,7 +233,7 @@ impl Answer {
         lines.extend(
             self.assumed_base_tables
                 .iter()
-                .map(|table| format!("  assuming  {} is a base table, no view", printable(table))),
+                .map(|table| format!("  assuming  {} is a base table, not a view", printable(table))),
         );
         lines.extend(
             self.effects()
@@ -245,8 +246,8 @@ impl Answer {
         );
         lines.push(ui.faint(&counts));
         lines.push(match (self.decides().is_some(), &self.error) {
-            _ if self.is_own => "because the engine answers this itself, whatever rules say".to_owned(),
-            (false, None) => "because no rule matched: the user's cluster takes it".to_owned(),
+            _ if self.is_own => "because the engine answers this itself, regardless of rules".to_owned(),
+            (false, None) => "because no rule matched: it goes to the user's cluster".to_owned(),
             (false, Some(_)) => "because it is refused before any rule".to_owned(),
             (true, _) => "because".to_owned(),
         });

@@ -42,7 +42,7 @@ impl Assumed {
             if let Some((id, row)) = taken {
                 assumed.decides = true;
                 assumed.lines.push(format!(
-                    "a client that rule {id} is for ({}); --client ADDRESS says which",
+                    "a client that rule {id} matches ({}); --client ADDRESS sets another",
                     row.client_addr.as_deref().unwrap_or_default()
                 ));
             }
@@ -50,7 +50,7 @@ impl Assumed {
         if args.listener.is_none() && rows().any(|row| names_listener(row)) {
             assumed
                 .lines
-                .push("no listener: rules for a port do not match; --listener NAME says which".to_owned());
+                .push("no listener: rules for a port do not match; --listener NAME sets one".to_owned());
         }
         let user = args.user.as_deref().unwrap_or_default();
         let own = configuration
@@ -62,9 +62,9 @@ impl Assumed {
             && sent.schema.as_deref() == Some(schema)
             && rows().any(|row| names_schema(row))
         {
-            assumed.lines.push(format!(
-                "the schema {schema}, which a session has that names none; --schema NAME says another"
-            ));
+            assumed
+                .lines
+                .push(format!("the default schema {schema}; --schema NAME sets another"));
         }
         assumed
     }

@@ -1,4 +1,4 @@
-//! `test --coverage`: which rules, shards and branches no test comes to (SW804), and the share that must be covered
+//! `test --coverage`: which rules, shards and branches no test reaches (SW804), and the share that must be covered
 //! (SW805).
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ pub(super) fn report(
             Part::Rule(id) => rules.entry(point.address.as_str()).or_default().push(id),
             Part::Shard => problems.push(uncovered(
                 point,
-                "no test places a statement on this shard",
+                "no test sends a statement to this shard",
                 engine,
                 opened,
             )),
@@ -91,7 +91,7 @@ pub(super) fn report(
     }
     if let Some(wanted) = fail_under.filter(|wanted| all.percent < *wanted) {
         let message = format!(
-            "the tests cover {} % on {}, and {wanted} % are asked for",
+            "the tests cover {} % on {}, less than --fail-under {wanted}",
             all.percent,
             engine.name()
         );
@@ -117,15 +117,15 @@ fn uncovered(point: &CoveragePoint, what: &str, engine: EngineId, opened: &Opene
 fn of_rules(address: &str, ids: &[u32], engine: EngineId, opened: &Opened) -> Diagnostic {
     let named: Vec<String> = ids.iter().take(MOST_RULES).map(u32::to_string).collect();
     let message = match ids {
-        [0, ..] => format!("no test comes to this row of fast routing ({})", engine.name()),
-        [one] => format!("no test comes to rule {one} ({})", engine.name()),
+        [0, ..] => format!("no test reaches this row of fast routing ({})", engine.name()),
+        [one] => format!("no test reaches rule {one} ({})", engine.name()),
         ids if ids.len() > MOST_RULES => format!(
-            "no test comes to rules {} and {} more ({})",
+            "no test reaches rules {} and {} more ({})",
             named.join(", "),
             ids.len() - MOST_RULES,
             engine.name()
         ),
-        _ => format!("no test comes to rules {} ({})", named.join(", "), engine.name()),
+        _ => format!("no test reaches rules {} ({})", named.join(", "), engine.name()),
     };
     let ids = ids.iter().copied().filter(|id| *id != 0);
     placed(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use shardwright_diagnostics::{Diagnostic, Problems, Proof, Witness};
-use shardwright_prover::properties::{Answer, Prover, Trial};
+use shardwright_prover::properties::{Answer, Prover, SessionStatement};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_simulation::route_tests::mutants::{Mutant, Survivor, mutants};
@@ -27,7 +27,7 @@ pub(super) struct MutantCount {
     noticed: usize,
     /// Those that route every statement as before, which is proved; they do not count.
     equivalent: usize,
-    /// Those that a statement shows to be different, and no test noticed.
+    /// Those that a statement shows to be different and no test noticed.
     survived: usize,
     /// Those that no test noticed, and of which it is not known whether they differ; they count as survivors.
     unknown: usize,
@@ -38,7 +38,7 @@ pub(super) struct MutantCount {
 impl MutantCount {
     pub(super) fn summary(&self) -> String {
         format!(
-            "{} mutants: {} noticed, {} survived, {} perhaps, {} equivalent; score {} %",
+            "{} mutants: {} noticed, {} survived, {} undecided, {} equivalent; score {} %",
             self.tried, self.noticed, self.survived, self.unknown, self.equivalent, self.score
         )
     }
@@ -64,7 +64,7 @@ pub(super) fn run(
     let table = RoutingTable::new(Arc::clone(suite.configuration));
     let hits = hits(&table, suite);
     let maps = maps(opened, suite.engine, suite.configuration);
-    let trials = Prover::new(suite.configuration, maps.clone()).trials();
+    let candidates = Prover::new(suite.configuration, maps.clone()).candidates();
     let all = mutants(suite.configuration, most);
     let mut count = MutantCount::default();
     let progress = ui.counter(format!("{}: mutant", suite.engine), all.len());
@@ -77,12 +77,16 @@ pub(super) fn run(
             count.noticed += 1;
             continue;
         }
-        match mutant.survived([suite.configuration, &changed], [&table, runner.table()], &trials) {
+        match mutant.survived(
+            [suite.configuration, &changed],
+            [&table, runner.table()],
+            &candidates,
+        ) {
             Survivor::Equivalent => count.equivalent += 1,
             _ if breaks_a_property(&changed, suite, &maps) => count.noticed += 1,
-            Survivor::Different(trial) => {
+            Survivor::Different(candidate) => {
                 count.survived += 1;
-                problems.push(survivor(mutant, Some(trial), suite.engine, opened));
+                problems.push(survivor(mutant, Some(candidate), suite.engine, opened));
             }
             Survivor::Unknown => {
                 count.unknown += 1;
@@ -100,7 +104,7 @@ pub(super) fn run(
     count.score = (share * 10.0).floor() / 10.0;
     if let Some(wanted) = fail_under.filter(|wanted| count.score < *wanted) {
         problems.push(too_little(format!(
-            "the tests notice {} % of the mutants on {}, and {wanted} % are asked for",
+            "the tests notice {} % of the mutants on {}, less than --fail-under {wanted}",
             count.score,
             suite.engine.name()
         )));
@@ -155,11 +159,16 @@ fn breaks_a_property(changed: &Arc<Configuration>, suite: &Suite<'_>, maps: &[Ma
     properties.any(|property| matches!(prover.answer(&asked(property)), Answer::Refuted(_)))
 }
 
-fn survivor(mutant: &Mutant, trial: Option<Trial>, engine: EngineId, opened: &Opened) -> Diagnostic {
+fn survivor(
+    mutant: &Mutant,
+    candidate: Option<SessionStatement>,
+    engine: EngineId,
+    opened: &Opened,
+) -> Diagnostic {
     let message = format!("no test notices when {} ({})", mutant.what, engine.name());
     let diagnostic = Diagnostic::warning(SURVIVED, message).rule_ids(mutant.rule_ids.iter().copied());
     let diagnostic = placed(diagnostic, mutant.address.as_str(), opened);
-    let Some(Trial { user, schema, query }) = trial else {
+    let Some(SessionStatement { user, schema, query }) = candidate else {
         return diagnostic.proof(Proof::Possible);
     };
     let schema = schema.unwrap_or_default();

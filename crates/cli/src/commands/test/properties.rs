@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
 use shardwright_prover::properties::{
-    Answer, Claim, CounterExample, Domain, Property, Prover, Shown, maps_of,
+    Answer, Claim, CounterExample, DecidedStatement, Domain, Property, Prover, maps_of,
 };
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_topology::model::{self, PropertyClaim, PropertyDomain};
@@ -124,16 +124,17 @@ fn refuted(
     if example.mismatches.is_empty() {
         diagnostic = diagnostic.at(
             origins.field(property.origin, "expect"),
-            "these two meet in one place",
+            "these two go to the same destination",
         );
     }
-    for shown in &example.statements {
-        diagnostic = diagnostic
-            .witness(witness(shown))
-            .with_note(NoteKind::GoesTo, goes_to(&shown.decision, configuration, opened));
+    for decided in &example.statements {
+        diagnostic = diagnostic.witness(witness(decided)).with_note(
+            NoteKind::GoesTo,
+            goes_to(&decided.decision, configuration, opened),
+        );
     }
-    if let Some(shown) = example.statements.last() {
-        diagnostic = diagnostic.rule_ids(shown.decision.path.iter().map(|step| step.rule_id));
+    if let Some(decided) = example.statements.last() {
+        diagnostic = diagnostic.rule_ids(decided.decision.path.iter().map(|step| step.rule_id));
     }
     marked(diagnostic, property, opened)
 }
@@ -147,7 +148,7 @@ fn undecided(
 ) -> Diagnostic {
     let origins = &opened.project.origins;
     let message = format!(
-        "`{}` is not proved on {}: none of {checked} statements breaks it",
+        "`{}` is not proved on {}: none of {checked} statements refutes it",
         property.name,
         engine.name()
     );
@@ -167,10 +168,10 @@ fn marked(diagnostic: Diagnostic, property: &model::Property, opened: &Opened) -
     diagnostic.address(origins.address(property.origin))
 }
 
-fn witness(shown: &Shown) -> Witness {
+fn witness(decided: &DecidedStatement) -> Witness {
     Witness {
-        user: shown.user.clone(),
-        schema: shown.schema.clone().unwrap_or_default(),
-        query: shown.query.clone(),
+        user: decided.user.clone(),
+        schema: decided.schema.clone().unwrap_or_default(),
+        query: decided.query.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! SW801: a statement of which something else became than a route test says, with the rule that decided.
+//! SW801: a statement that does not go where a route test says, with the rule that decided.
 
 use shardwright_diagnostics::{Diagnostic, NoteKind, Proof, Witness, shortened};
 use shardwright_rules::{Configuration, Decision, Outcome, Step};
@@ -69,7 +69,7 @@ pub(super) fn diagnostic(
     diagnostic.address(origins.address(test.origin))
 }
 
-/// Where the statement went, and by which object.
+/// Where the statement went, and the object that decided.
 pub(super) fn goes_to(decision: &Decision, configuration: &Configuration, opened: &Opened) -> String {
     let place = match &decision.outcome {
         Outcome::Route(route) => match (&route.cluster, route.role) {
@@ -114,7 +114,7 @@ fn at_deciding_rule(
 }
 
 /// Why the last step was taken. The rule that answers for a refusal on ProxySQL asks for the mark that the rule before it
-/// has put there (ADR 24): that says nothing to people.
+/// has put there (ADR 24): users cannot use that.
 fn why<'d>(decision: &Decision, step: &'d Step) -> &'d str {
     let by_mark = step.why.trim_end() == r"match_pattern \A\)";
     match &decision.outcome {

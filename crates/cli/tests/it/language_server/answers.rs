@@ -285,14 +285,14 @@ fn a_new_name_is_written_everywhere_or_nowhere() {
         );
     }
     insta::assert_snapshot!(refusals, @"
-    pay to shard-002: refused: clusters.shard-002 is defined already, at topology/clusters.yaml:5:3
+    pay to shard-002: refused: clusters.shard-002 is already defined, at topology/clusters.yaml:5:3
     pay to shard-9: refused: the pattern `shard-*` at topology/maps.yaml:20:30 matches only one of `pay` and `shard-9`
     pay to a b: refused: `a b` is not a name: names are made of letters, digits, `_` and `-`
     shard-$ to host: refused: the name is made by the generator `shard-$(n:03)` at topology/clusters.yaml:5:3
     shard-$ to host: refused: the name is made by the generator `shard-$(n:03)` at topology/clusters.yaml:5:3
     shard-* to host: refused: `shard-*` is a pattern of names: rename one of the objects that it matches
     t2 to t8: refused: the name is made by the generator `t$(n)` at topology/maps.yaml:10:7
-    t9 to t3: refused: shard_maps.tenants.shards.t3 is defined already, at topology/maps.yaml:10:7
+    t9 to t3: refused: shard_maps.tenants.shards.t3 is already defined, at topology/maps.yaml:10:7
     reason to x: refused: there is no name here
     ");
     let prepared = editor

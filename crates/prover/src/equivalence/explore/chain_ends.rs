@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::EngineRule;
 
-use super::{Exploration, Explorer, Visit};
+use super::{Exploration, Explorer, PositionPair};
 use crate::equivalence::Comparison;
 use crate::equivalence::graph::{ChainEnd, ChainEndId};
 use crate::equivalence::path::ExtraConditions;
@@ -43,7 +43,7 @@ const UNSEEN: [Field; 2] = [Field::GTID, Field::MIRROR_FLAG];
 
 pub(super) fn compare(
     explorer: &mut Explorer<'_, '_>,
-    at: Visit,
+    at: PositionPair,
     ends: [ChainEndId; 2],
     exploration: &mut Exploration<'_>,
     comparison: &mut Comparison,
@@ -83,7 +83,7 @@ pub(super) fn compare(
 /// Asks about the users and schemas for which fast routing says different things.
 fn rows(
     explorer: &mut Explorer<'_, '_>,
-    at: Visit,
+    at: PositionPair,
     ends: [&ChainEnd; 2],
     exploration: &mut Exploration<'_>,
     comparison: &mut Comparison,
