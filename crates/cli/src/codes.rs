@@ -7,7 +7,7 @@ shardwright_diagnostics::codes! {
     UNEXPECTED = "SW801": "a statement does not go where a route test says";
     REFUTED = "SW802": "a property does not hold";
     UNDECIDED = "SW803": "a property is neither proved nor refuted";
-    UNCOVERED = "SW804": "no test comes to a part of the configuration";
+    UNCOVERED = "SW804": "no test reaches a part of the configuration";
     TOO_LITTLE = "SW805": "the tests exercise or notice too little";
     SURVIVED = "SW806": "no test notices when the configuration is broken";
     UNUSED_ALLOW = "SW810": "an allow comment matches no finding";

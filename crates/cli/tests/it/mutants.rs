@@ -1,4 +1,4 @@
-//! `test --coverage` and `test --mutants`: what no test comes to, and what none notices.
+//! `test --coverage` and `test --mutants`: what no test reaches, and what none notices.
 
 use serde_json::Value;
 use shardwright_testkit::CommandEnvironment;
