@@ -1,4 +1,20 @@
 //! Ascending ids for rules in evaluation order: what is pinned stays, the rest goes between its neighbours.
+//!
+//! # Idea
+//!
+//! Written ids are fixed. Between two of them, the longest ascending run of locked ids is fixed too: that keeps as many rules
+//! as possible at the id that live systems know. The rules between two fixed ids are a gap, and get ids that lie evenly in it.
+//! A gap that is too small grows: it takes in the locked rule after it, or else the one before it.
+//!
+//! # Invariant
+//!
+//! Ids ascend in evaluation order, written ids are as written, and every other id is in the range. A gap only grows over
+//! locked rules, so the work ends: at a written id on both sides there is nothing left to take in, and that is an error.
+//!
+//! # Example
+//!
+//! The range is 1000-1999. Three locked rules have 1100, 1200 and 1300, and a new rule comes after the first. The gap between
+//! 1100 and 1200 has one rule: it gets 1150, and no other rule moves.
 
 use crate::IdRange;
 
@@ -61,6 +77,7 @@ fn fill_gap(
 ) -> Result<usize, SequenceError> {
     let mut end = from;
     loop {
+        // The gap reaches to the next fixed id, or to the end of the sequence.
         while end < wishes.len() && fixed[end].is_none() {
             end += 1;
         }
@@ -75,6 +92,7 @@ fn fill_gap(
         }
         let movable =
             |at: Option<usize>| at.filter(|&at| matches!(wishes.get(at), Some(Wish::Locked(_) | Wish::Free)));
+        // Too small. Rules after the gap move first: the ids before it are given already.
         if let Some(behind) = movable(Some(end)) {
             fixed[behind] = None;
         } else if let Some(before) = movable(from.checked_sub(1)) {
@@ -94,10 +112,12 @@ fn spread(ids: &mut [u32], low: u32, available: u64, open: bool) {
     let count = ids.len() as u64;
     let step = available / (count + 1);
     let widest = WIDEST_GAP.max(available / (256 * count.max(1)));
+    // At the open end, later rules need room too: not the whole range is spread over the first ones.
     let step = if open { step.min(widest) } else { step };
     for (nth, id) in ids.iter_mut().enumerate() {
         let nth = nth as u64;
         let offset = if step == 0 { nth } else { (nth + 1) * step };
+        // The rules after this one need the last numbers.
         *id = low
             + u32::try_from(offset.min(available - count + nth)).expect("an offset inside a range of u32");
     }
@@ -149,6 +169,7 @@ fn fixed_points(wishes: &[Wish], range: IdRange) -> Vec<Option<u32>> {
 
 /// Indices of a longest strictly ascending run of usable locked ids.
 fn longest_ascending(wishes: &[Wish], usable: impl Fn(u32) -> bool) -> Vec<usize> {
+    // Patience sorting: `tails[n]` is the smallest id that ends a run of `n + 1`, and each id remembers the one before it.
     let mut tails: Vec<(u32, usize)> = Vec::new();
     let mut previous: Vec<Option<usize>> = vec![None; wishes.len()];
     for (at, wish) in wishes.iter().enumerate() {
@@ -164,6 +185,7 @@ fn longest_ascending(wishes: &[Wish], usable: impl Fn(u32) -> bool) -> Vec<usize
             tails[length] = (id, at);
         }
     }
+    // The longest run, from its end.
     let mut run = Vec::with_capacity(tails.len());
     let mut next = tails.last().map(|&(_, at)| at);
     while let Some(at) = next {

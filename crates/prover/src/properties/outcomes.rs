@@ -105,12 +105,14 @@ impl OutcomeSearch<'_> {
         outcomes: &mut FxHashSet<(State, Action)>,
     ) -> Result<(), String> {
         let rules = &self.configuration.graph.rules;
+        // The sets that wait at each flag. An earlier statement may have left the session at another flag than 0.
         let mut at: BTreeMap<u32, FxHashSet<State>> = BTreeMap::new();
         for flag in self.first_flags() {
             at.insert(flag, beginnings(domain).collect());
         }
         let mut stopped = FxHashSet::default();
         for (position, rule) in rules.iter().enumerate() {
+            // A rule of another flag is passed by. One of this flag takes all of its sets, and gives back those that go on.
             let Some(states) = at.remove(&rule.flag_in) else {
                 continue;
             };
@@ -144,6 +146,7 @@ impl OutcomeSearch<'_> {
                 }
             }
         }
+        // What waits at a flag behind the last rule has come to the end without `apply`.
         let trailing = rules
             .last()
             .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
@@ -222,6 +225,7 @@ impl OutcomeSearch<'_> {
             };
             certainty = certainty.and(known);
         }
+        // Unless all match, some go on as they came; unless none match, some go on as the row leaves them.
         if certainty != Certainty::Always {
             next.push(Transition::Continue(state));
         }
@@ -238,6 +242,7 @@ impl OutcomeSearch<'_> {
         } else if row.flags_set().next().is_none() {
             next.push(Transition::Continue(matched));
         } else {
+            // A weighted choice is drawn anew for each statement: every flag is possible.
             next.extend(
                 row.flags_set()
                     .map(|flag| Transition::Jump(flag, matched.clone())),
@@ -281,6 +286,7 @@ impl OutcomeSearch<'_> {
             .collect();
         let unrouted = (!sure).then_some(state);
         for state in routed.into_iter().chain(unrouted) {
+            // The firewall may refuse whatever rules place: its digests are not compared with the domain.
             if !self.configuration.firewall.is_empty() && !state.answered {
                 outcomes.insert((state.clone(), Action::Reject));
             }
