@@ -77,10 +77,11 @@ pub(crate) struct RuleSet {
     pub(crate) unmodelled: Vec<String>,
     /// The problems that compiling it reported.
     pub(crate) problems: Problems,
-    places: Places,
+    origins: ObjectOrigins,
 }
 
-enum Places {
+/// Where the objects of a rule set are written.
+enum ObjectOrigins {
     Project(Box<Opened>),
     File(Box<RuleFile>),
     None,
@@ -89,39 +90,39 @@ enum Places {
 impl RuleSet {
     /// The file and the 1-based line of an object.
     pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
-        match &self.places {
-            Places::Project(opened) => opened.file_and_line(address),
-            Places::File(file) => {
+        match &self.origins {
+            ObjectOrigins::Project(opened) => opened.file_and_line(address),
+            ObjectOrigins::File(file) => {
                 let span = *file.origins.get(address.as_str())?;
                 let sources = &file.sources;
                 Some((sources.path(span.file).to_owned(), sources.position(span).line))
             }
-            Places::None => None,
+            ObjectOrigins::None => None,
         }
     }
 
     /// The project that it was compiled from.
     pub(crate) fn project(&self) -> Option<&Opened> {
-        match &self.places {
-            Places::Project(opened) => Some(opened),
-            Places::File(_) | Places::None => None,
+        match &self.origins {
+            ObjectOrigins::Project(opened) => Some(opened),
+            ObjectOrigins::File(_) | ObjectOrigins::None => None,
         }
     }
 
     /// The file that it was read from.
     pub(crate) fn file(&self) -> Option<&RuleFile> {
-        match &self.places {
-            Places::File(file) => Some(file),
-            Places::Project(_) | Places::None => None,
+        match &self.origins {
+            ObjectOrigins::File(file) => Some(file),
+            ObjectOrigins::Project(_) | ObjectOrigins::None => None,
         }
     }
 
     /// The file and the 1-based line of a problem of it.
     pub(crate) fn line_of(&self, problem: &Diagnostic) -> Option<(String, u32)> {
-        let sources = match &self.places {
-            Places::Project(opened) => &opened.sources,
-            Places::File(file) => &file.sources,
-            Places::None => return None,
+        let sources = match &self.origins {
+            ObjectOrigins::Project(opened) => &opened.sources,
+            ObjectOrigins::File(file) => &file.sources,
+            ObjectOrigins::None => return None,
         };
         let span = problem.primary.as_ref()?.span;
         Some((sources.path(span.file).to_owned(), sources.position(span).line))
@@ -154,7 +155,7 @@ fn built(name: String, opened: Opened, engine: EngineId, ui: &Ui) -> Result<Rule
         configuration: built.configuration,
         unmodelled: Vec::new(),
         problems: built.compiled.problems,
-        places: Places::Project(Box::new(opened)),
+        origins: ObjectOrigins::Project(Box::new(opened)),
     })
 }
 
@@ -214,7 +215,7 @@ impl RuleFile {
             configuration: Arc::clone(&self.configuration),
             unmodelled: self.unmodelled.clone(),
             problems: Problems::new(),
-            places: Places::File(Box::new(self)),
+            origins: ObjectOrigins::File(Box::new(self)),
         })
     }
 }
@@ -248,7 +249,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
         problems: Problems::new(),
-        places: Places::None,
+        origins: ObjectOrigins::None,
     })
 }
 
@@ -284,7 +285,7 @@ fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet
             configuration: Arc::clone(configuration),
             unmodelled: Vec::new(),
             problems: Problems::new(),
-            places: Places::None,
+            origins: ObjectOrigins::None,
         }),
         Some(_) => {
             Err(CommandError::usage(format!("{path} has several configurations"))
@@ -333,7 +334,7 @@ fn of_target(
         unmodelled: Vec::new(),
         problems: Problems::new(),
         // Its objects are named as the project names them, where they are still there.
-        places: Places::Project(Box::new(opened)),
+        origins: ObjectOrigins::Project(Box::new(opened)),
     })
 }
 

@@ -77,11 +77,11 @@ fn emitted(opened: &Opened, built: &Built, emit: Emit) -> Result<String, Command
 
 fn not_emitted(error: EmitError) -> CommandError {
     let is_step = matches!(error, EmitError::NativeStep { .. });
-    let told = CommandError::new(Exit::BadDocument, error.to_string());
+    let failure = CommandError::new(Exit::BadDocument, error.to_string());
     if is_step {
-        told.hint("use --engine proxysql-2.7: steps of the bundled engine cannot be written as rows")
+        failure.hint("use --engine proxysql-2.7: steps of the bundled engine cannot be written as rows")
     } else {
-        told
+        failure
     }
 }
 

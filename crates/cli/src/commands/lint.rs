@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
             opened = project::open_for_findings(global, options.clone(), ui)?;
             problems = counted_of_project(find(&opened, &engines, ui)?.0, args, &opened);
         }
-        applied.tell(ui);
+        applied.print(ui);
     }
     let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     conclude(problems, &opened.sources, &engines.join(", "), args, ui)
@@ -293,7 +293,7 @@ type Identity = (&'static str, Severity, String, Option<String>);
 #[derive(Default)]
 struct FindingsByEngine {
     findings: Vec<(Finding, Vec<EngineId>)>,
-    places: HashMap<Identity, usize>,
+    positions: HashMap<Identity, usize>,
 }
 
 impl FindingsByEngine {
@@ -305,7 +305,7 @@ impl FindingsByEngine {
             finding.message.clone(),
             address,
         );
-        let place = *self.places.entry(identity).or_insert(self.findings.len());
+        let place = *self.positions.entry(identity).or_insert(self.findings.len());
         match self.findings.get_mut(place) {
             Some((_, engines)) if engines.last() == Some(&engine) => {}
             Some((_, engines)) => engines.push(engine),
@@ -329,11 +329,11 @@ fn located(opened: &Opened, finding: Finding, only: Option<&[EngineId]>) -> Diag
         let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
         diagnostic = diagnostic.note(format!("on {}", names.join(", ")));
     }
-    told(diagnostic, finding)
+    with_details(diagnostic, finding)
 }
 
 /// Adds the witness, notes and help of a finding.
-fn told(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
+fn with_details(mut diagnostic: Diagnostic, finding: Finding) -> Diagnostic {
     if let Some(witness) = finding.witness {
         diagnostic = diagnostic.witness(witness);
     }

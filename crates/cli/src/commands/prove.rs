@@ -127,7 +127,11 @@ impl Claim {
             answer: word,
             witnesses,
             undecided,
-            besides: [left, right].into_iter().find_map(besides).into_iter().collect(),
+            besides: [left, right]
+                .into_iter()
+                .find_map(not_covered)
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -152,7 +156,7 @@ impl Claim {
                 match answer {
                     Some(answer) => lines.push(format!(
                         "    {name}  {}{}{}{}",
-                        answer.place(),
+                        answer.destination(),
                         witness.schema_on(side),
                         witness.effects_of(answer),
                         answer.decided_by()
@@ -175,7 +179,7 @@ impl Claim {
 }
 
 /// Executions are routed like their text, except where a rule rewrites it.
-fn besides(set: &RuleSet) -> Option<String> {
+fn not_covered(set: &RuleSet) -> Option<String> {
     let engine = &set.configuration.engine.profile().prepared;
     if !engine.at_execute.rewrite {
         return None;
@@ -196,8 +200,8 @@ impl Witness {
         let answer = |side: usize, there: bool| {
             there.then(|| {
                 let decision = tables[side].explain(&session.view(side), &statement);
-                let way = visits(&tables[side], &session.view(side), &statement, &decision);
-                Answer::new(sets[side], &difference.statement, &decision, &way)
+                let visited = visits(&tables[side], &session.view(side), &statement, &decision);
+                Answer::new(sets[side], &difference.statement, &decision, &visited)
             })
         };
         Self {
@@ -235,7 +239,7 @@ impl Witness {
     fn effects_of(&self, answer: &Answer) -> String {
         match (&self.a, &self.b) {
             (Some(a), Some(b))
-                if a.place() == b.place() && a.query == b.query && a.effects() != b.effects() =>
+                if a.destination() == b.destination() && a.query == b.query && a.effects() != b.effects() =>
             {
                 match answer.effects() {
                     none if none.is_empty() => ", without effects".to_owned(),

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         proxy.admin_address()
     ));
     if let Some(refusing) = &refusing {
-        ui.status(&format!("refuses for ProxySQL: {}", refusing.places()));
+        ui.status(&format!("refuses for ProxySQL: {}", refusing.listen_line()));
     }
     let signal = loop {
         match (signals.wait()?, &mut refusing) {

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Refuse, global: &Global, ui: &Ui) -> Result<Exit, Comma
     log_to_stderr();
     let signals = Signals::install_with_hangup()?;
     let mut refusing = Refusing::start(args.engine.clone(), args.listen, global, ui)?;
-    ui.message(&format!("ready {}", refusing.places()));
+    ui.message(&format!("ready {}", refusing.listen_line()));
     loop {
         match signals.wait()? {
             HANGUP => refusing.reload(ui),
@@ -66,7 +66,7 @@ impl Refusing {
             replaced.map_err(|error| CommandError::failed(error.to_string()))
         });
         match reloaded {
-            Ok(()) => ui.status(&format!("{HANGUP}: {}", self.places())),
+            Ok(()) => ui.status(&format!("{HANGUP}: {}", self.listen_line())),
             Err(error) => {
                 if !error.message.is_empty() {
                     ui.message(&format!("error: {}", error.message));
@@ -90,7 +90,7 @@ impl Refusing {
     }
 
     /// `listen=127.0.0.1:6100,127.0.0.1:6101`
-    pub(super) fn places(&self) -> String {
+    pub(super) fn listen_line(&self) -> String {
         let addresses = self.server.addresses();
         if addresses.is_empty() {
             return "listen=none: no statement is refused by hostgroup".to_owned();

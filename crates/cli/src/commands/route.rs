@@ -22,7 +22,7 @@ use crate::ui::{Ui, printable};
 
 /// The longest script that is read.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
-/// The most statements of one script: each is told with its whole way.
+/// The most statements of one script: each answer has its whole path.
 const MAX_STATEMENTS: usize = 10_000;
 
 pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     };
     let text = text(args)?;
     let statements = match script::statements(&text) {
-        // A driver sends one statement as it stands, with what is around it.
+        // A driver sends one statement as it stands, with its context.
         one if one.len() == 1 && args.sql.is_some() && args.client_profile == ClientProfile::Plain => {
             vec![text.as_slice()]
         }
@@ -56,12 +56,12 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if ui.format() == Format::Json {
         json(&answered, compared, is_script, ui)?;
     } else {
-        ui.data(&told(
-            (&set, &answered),
-            other.as_ref().zip(compared),
-            is_script,
-            ui,
-        ))?;
+        let first = Answers { set: &set, answered };
+        let second = other
+            .as_ref()
+            .zip(compared)
+            .map(|(set, answered)| Answers { set, answered });
+        ui.data(&human_readable(&first, second.as_ref(), is_script, ui))?;
     }
     Ok(Exit::Done)
 }
@@ -223,7 +223,7 @@ const fn command(sent_as: SentAs) -> &'static str {
 }
 
 fn same(a: &Answered, b: &Answered) -> bool {
-    a.answer.place() == b.answer.place()
+    a.answer.destination() == b.answer.destination()
         && a.sent.schema == b.sent.schema
         && alike(&a.sent.decision.outcome, &b.sent.decision.outcome)
 }
@@ -235,7 +235,7 @@ fn json(
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let others = compared.as_deref();
-    let told: Vec<StatementAnswer<'_>> = answered
+    let statements: Vec<StatementAnswer<'_>> = answered
         .iter()
         .enumerate()
         .map(|(at, one)| {
@@ -254,35 +254,37 @@ fn json(
             }
         })
         .collect();
-    match (is_script, told.as_slice()) {
+    match (is_script, statements.as_slice()) {
         (false, [only]) => ui.json(only),
         (_, all) => ui.json(&all),
     }
 }
 
-fn told(
-    (set, answered): (&RuleSet, &[Answered]),
-    compared: Option<(&RuleSet, Vec<Answered>)>,
-    is_script: bool,
-    ui: &Ui,
-) -> String {
+/// The answers of one rule set.
+struct Answers<'s> {
+    set: &'s RuleSet,
+    answered: Vec<Answered>,
+}
+
+fn human_readable(first: &Answers<'_>, second: Option<&Answers<'_>>, is_script: bool, ui: &Ui) -> String {
     let mut lines = Vec::new();
-    for (at, one) in answered.iter().enumerate() {
+    for (at, one) in first.answered.iter().enumerate() {
         if is_script {
             if at > 0 {
                 lines.push(String::new());
             }
             lines.push(ui.strong(&printable(&String::from_utf8_lossy(&one.sent.written))));
-            lines.extend(state(&one.sent, &set.configuration).map(|state| ui.faint(&state)));
+            lines.extend(state(&one.sent, &first.set.configuration).map(|state| ui.faint(&state)));
         }
         lines.extend(one.answer.lines(ui));
-        if let Some((set, others)) = &compared
-            && let Some(other) = others.get(at)
+        if let Some(second) = second
+            && let Some(other) = second.answered.get(at)
         {
+            let name = ui.strong(&format!("{}:", second.set.name));
             if same(one, other) {
-                lines.push(format!("{} the same", ui.strong(&format!("{}:", set.name))));
+                lines.push(format!("{name} the same"));
             } else {
-                lines.push(ui.strong(&format!("{}:", set.name)));
+                lines.push(name);
                 lines.extend(other.answer.lines(ui).into_iter().map(|line| format!("  {line}")));
             }
         }

@@ -285,13 +285,13 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
         return Ok(());
     }
     for count in counts {
-        told(count, ui);
+        print_count(count, ui);
     }
     Ok(())
 }
 
 /// Prints the results of one engine.
-fn told(count: &Count, ui: &Ui) {
+fn print_count(count: &Count, ui: &Ui) {
     let engine = count.engine;
     let ended = if count.failed == 0 {
         "all as expected".to_owned()

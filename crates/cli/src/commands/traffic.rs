@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
         logs.push(log);
     }
     let moves = comparison.into_moves();
-    let report = Report::new(&moves, unread, logs, &left, &right);
+    let report = TrafficReport::new(&moves, unread, logs, &left, &right);
     if ui.format() == Format::Json {
         ui.json(&report)?;
     } else {
@@ -141,7 +141,7 @@ struct Log {
 
 /// `traffic diff --format json`; keys are only ever added.
 #[derive(Serialize)]
-struct Report {
+struct TrafficReport {
     logs: Vec<Log>,
     statements: u64,
     same: u64,
@@ -175,11 +175,11 @@ struct Reason {
 }
 
 impl Part {
-    fn of(share: &StatementGroup) -> Self {
+    fn of(group: &StatementGroup) -> Self {
         Self {
-            statements: share.statements,
-            user: share.user.clone(),
-            example: String::from_utf8_lossy(&share.example).into_owned(),
+            statements: group.statements,
+            user: group.user.clone(),
+            example: String::from_utf8_lossy(&group.example).into_owned(),
         }
     }
 
@@ -201,25 +201,25 @@ impl Part {
     }
 }
 
-impl Report {
+impl TrafficReport {
     fn new(moves: &Moves, unread: Unread, logs: Vec<Log>, left: &RuleSet, right: &RuleSet) -> Self {
-        let name = |place: &Destination, set: &RuleSet| place.name(&set.configuration);
+        let name = |destination: &Destination, set: &RuleSet| destination.name(&set.configuration);
         let mut moved: Vec<Move> = moves
             .moved
             .iter()
-            .map(|((from, to), share)| Move {
+            .map(|((from, to), group)| Move {
                 from: name(from, left),
                 to: name(to, right),
-                part: Part::of(share),
+                part: Part::of(group),
             })
             .collect();
         moved.sort_by_key(|one| std::cmp::Reverse(one.part.statements));
         let mut undecided: Vec<Reason> = moves
             .undecided
             .iter()
-            .map(|(why, share)| Reason {
+            .map(|(why, group)| Reason {
                 why: why.clone(),
-                part: Part::of(share),
+                part: Part::of(group),
             })
             .collect();
         undecided.sort_by_key(|one| std::cmp::Reverse(one.part.statements));

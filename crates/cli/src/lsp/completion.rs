@@ -37,18 +37,18 @@ pub(super) fn complete(workspace: &mut Workspace, params: CompletionParams) -> O
         is_incomplete: false,
     };
     let schema = Schema::of(&path);
-    let way = steps(&cursor.way);
+    let path = steps(&cursor.path);
     match &cursor.typing {
         Typing::Template => offer.variables(),
         Typing::Key { present, has_colon } => {
-            let says = schema.at(&way);
+            let says = schema.at(&path);
             if says.keys().next().is_some() {
-                offer.keys(&says, &schema, &way, present, *has_colon);
-            } else if !offer.names_as_keys(&says, &cursor.way, *has_colon) {
-                offer.values(&schema, &way, &cursor);
+                offer.keys(&says, &schema, &path, present, *has_colon);
+            } else if !offer.names_as_keys(&says, &cursor.path, *has_colon) {
+                offer.values(&schema, &path, &cursor);
             }
         }
-        Typing::Value { .. } => offer.values(&schema, &way, &cursor),
+        Typing::Value { .. } => offer.values(&schema, &path, &cursor),
     }
     let Offer {
         items, is_incomplete, ..
@@ -56,8 +56,8 @@ pub(super) fn complete(workspace: &mut Workspace, params: CompletionParams) -> O
     Some(CompletionResponse::List(CompletionList { is_incomplete, items }))
 }
 
-fn steps(way: &[Step]) -> Vec<schema::Step<'_>> {
-    way.iter()
+fn steps(path: &[Step]) -> Vec<schema::Step<'_>> {
+    path.iter()
         .map(|step| match step {
             Step::Key(key) => schema::Step::Key(key),
             Step::Item => schema::Step::Item,
@@ -104,7 +104,7 @@ impl Offer<'_> {
         &mut self,
         says: &Says<'_>,
         schema: &Schema,
-        way: &[schema::Step<'_>],
+        path: &[schema::Step<'_>],
         present: &[String],
         has_colon: bool,
     ) {
@@ -113,7 +113,7 @@ impl Offer<'_> {
             {
                 continue;
             }
-            let mut inner = way.to_vec();
+            let mut inner = path.to_vec();
             inner.push(schema::Step::Key(key));
             let says = schema.at(&inner);
             let colon = if has_colon { "" } else { ": " };
@@ -129,10 +129,10 @@ impl Offer<'_> {
     }
 
     /// Words, names of objects, and the keys of a mapping that is meant here.
-    fn values(&mut self, schema: &Schema, way: &[schema::Step<'_>], cursor: &Cursor) {
-        let says = schema.at(way);
+    fn values(&mut self, schema: &Schema, path: &[schema::Step<'_>], cursor: &Cursor) {
+        let says = schema.at(path);
         let is_quoted = matches!(cursor.typing, Typing::Value { is_quoted: true });
-        self.names(schema, way);
+        self.names(schema, path);
         let has_names = !self.items.is_empty();
         let mut words: Vec<String> = says.words().into_iter().map(plain).collect();
         if says.takes("boolean") {
@@ -173,9 +173,9 @@ impl Offer<'_> {
     }
 
     /// Names that a field refers to.
-    fn names(&mut self, schema: &Schema, way: &[schema::Step<'_>]) {
-        let is_item = way.last() == Some(&schema::Step::Item);
-        let field = if is_item { &way[..way.len() - 1] } else { way };
+    fn names(&mut self, schema: &Schema, path: &[schema::Step<'_>]) {
+        let is_item = path.last() == Some(&schema::Step::Item);
+        let field = if is_item { &path[..path.len() - 1] } else { path };
         let says = schema.at(field);
         // A list of one name, where nothing but a list may stand.
         let in_list = says.takes("array") && !says.takes("string") && !is_item;
@@ -198,8 +198,8 @@ impl Offer<'_> {
     }
 
     /// Names of a part of the object that contains a field.
-    fn parts(&mut self, way: &[schema::Step<'_>], part: &str, insert: impl Fn(&str) -> String) {
-        if let [schema::Step::Key(section), schema::Step::Key(object), _] = way
+    fn parts(&mut self, path: &[schema::Step<'_>], part: &str, insert: impl Fn(&str) -> String) {
+        if let [schema::Step::Key(section), schema::Step::Key(object), _] = path
             && let Some(prefix) = self.inside(&format!("{section}."), object, part)
         {
             self.offer_names(&prefix, insert);
@@ -222,12 +222,12 @@ impl Offer<'_> {
     }
 
     /// Keys that are names of objects defined elsewhere.
-    fn names_as_keys(&mut self, says: &Says<'_>, way: &[Step], has_colon: bool) -> bool {
+    fn names_as_keys(&mut self, says: &Says<'_>, path: &[Step], has_colon: bool) -> bool {
         let colon = if has_colon { "" } else { ": " };
         let insert = |name: &str| format!("{name}{colon}");
         match says.keys_refer() {
             Some(Refers::Object(section)) => self.offer_names(section, insert),
-            Some(Refers::Part(part)) => self.parts(&steps(way), part, insert),
+            Some(Refers::Part(part)) => self.parts(&steps(path), part, insert),
             Some(Refers::Shard) => self.shards(insert),
             _ => return false,
         }

@@ -32,7 +32,7 @@ pub(super) enum Typing {
 /// The position of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    pub(super) way: Vec<Step>,
+    pub(super) path: Vec<Step>,
     pub(super) typing: Typing,
     /// The bytes of the word around the cursor.
     pub(super) word: Range<usize>,
@@ -56,7 +56,7 @@ impl Cursor {
             .is_some_and(|at| !text[line_start + at..offset].contains(')'))
         {
             return Some(Self {
-                way: Vec::new(),
+                path: Vec::new(),
                 typing: Typing::Template,
                 word,
                 in_flow: !open.is_empty(),
@@ -78,14 +78,14 @@ impl Cursor {
         endings.iter().find_map(|ending| {
             let marked = [&text[..word.start], MARK, ending, &text[word.end..]].concat();
             let (document, _) = read(&mut Sources::new(), "", marked.as_bytes());
-            let mut way = Vec::new();
-            let present = find(document.root.as_ref()?, &mut way)?;
+            let mut path = Vec::new();
+            let present = find(document.root.as_ref()?, &mut path)?;
             let typing = match present {
                 Some(present) => Typing::Key { present, has_colon },
                 None => Typing::Value { is_quoted },
             };
             Some(Self {
-                way,
+                path,
                 typing,
                 word: word.clone(),
                 in_flow: !open.is_empty(),
@@ -135,7 +135,7 @@ fn open_brackets(line: &str) -> Option<String> {
 }
 
 /// The path to the mark: `Some(Some(keys))` where it is a key in addition to these, `Some(None)` where it is a value.
-fn find(node: &Node, way: &mut Vec<Step>) -> Option<Option<Vec<String>>> {
+fn find(node: &Node, path: &mut Vec<Step>) -> Option<Option<Vec<String>>> {
     match &node.value {
         Value::Mapping(mapping) => {
             if mapping.entry(MARK).is_some() {
@@ -143,19 +143,19 @@ fn find(node: &Node, way: &mut Vec<Step>) -> Option<Option<Vec<String>>> {
                 return Some(Some(others.map(ToOwned::to_owned).collect()));
             }
             mapping.iter().find_map(|entry| {
-                way.push(Step::Key(entry.key.text.to_string()));
-                let found = find(&entry.value, way);
+                path.push(Step::Key(entry.key.text.to_string()));
+                let found = find(&entry.value, path);
                 if found.is_none() {
-                    way.pop();
+                    path.pop();
                 }
                 found
             })
         }
         Value::Sequence(items) => {
-            way.push(Step::Item);
-            let found = items.iter().find_map(|item| find(item, way));
+            path.push(Step::Item);
+            let found = items.iter().find_map(|item| find(item, path));
             if found.is_none() {
-                way.pop();
+                path.pop();
             }
             found
         }
@@ -174,8 +174,8 @@ mod tests {
         let offset = text.find('|').unwrap();
         let text = text.replace('|', "");
         let cursor = Cursor::at(&text, offset)?;
-        let way: Vec<&str> = cursor
-            .way
+        let path: Vec<&str> = cursor
+            .path
             .iter()
             .map(|step| match step {
                 Step::Key(key) => key.as_str(),
@@ -187,7 +187,7 @@ mod tests {
             Typing::Value { .. } => "value".to_owned(),
             Typing::Template => "template".to_owned(),
         };
-        Some(format!("{} {typing} `{}`", way.join("/"), &text[cursor.word]))
+        Some(format!("{} {typing} `{}`", path.join("/"), &text[cursor.word]))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 use shardwright_diagnostics::Span;
 
-use super::navigate::place;
+use super::navigate::{FilePosition, file_position};
 use super::node_at::{At, find};
 use super::object;
 use super::schema::{Says, Schema, Step};
@@ -11,9 +11,10 @@ use super::workspace::Workspace;
 
 /// The objects of a name, and what the schema says about the key or value.
 pub(super) fn hover(workspace: &mut Workspace, params: HoverParams) -> Option<Hover> {
-    let (analysis, (file, offset)) = place(workspace, &params.text_document_position_params)?;
+    let (analysis, FilePosition { file, offset }) =
+        file_position(workspace, &params.text_document_position_params)?;
     let root = analysis.document(file)?.root.as_ref()?;
-    let (way, at) = find(root, offset);
+    let (path, at) = find(root, offset);
     let schema = Schema::of(analysis.loaded.sources.path(file));
     let mut span = match at {
         At::Key(entry) => entry.key.span,
@@ -31,7 +32,7 @@ pub(super) fn hover(workspace: &mut Workspace, params: HoverParams) -> Option<Ho
         At::Value(node) => node.raw().is_some(),
     };
     if parts.is_empty() && scalar {
-        parts.extend(field(&schema, &way));
+        parts.extend(field(&schema, &path));
     }
     let value = parts.join("\n\n");
     (!value.is_empty()).then(|| Hover {
@@ -47,9 +48,9 @@ pub(super) fn hover(workspace: &mut Workspace, params: HoverParams) -> Option<Ho
 }
 
 /// A field with its name.
-fn field(schema: &Schema, way: &[Step<'_>]) -> Option<String> {
-    let says = schema.at(way);
-    let name = way.iter().rev().find_map(|step| match step {
+fn field(schema: &Schema, path: &[Step<'_>]) -> Option<String> {
+    let says = schema.at(path);
+    let name = path.iter().rev().find_map(|step| match step {
         Step::Key(key) => Some(*key),
         Step::Item => None,
     })?;

@@ -3,6 +3,7 @@
 use lsp_types::{
     GotoDefinitionParams, GotoDefinitionResponse, Location, ReferenceParams, TextDocumentPositionParams,
 };
+use shardwright_diagnostics::FileId;
 use shardwright_topology::symbols::Symbol;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,25 +12,25 @@ use super::analysis::Analysis;
 use super::workspace::Workspace;
 
 /// The most locations that are listed for one name.
-const MAX_PLACES: usize = 10_000;
+const MAX_LOCATIONS: usize = 10_000;
 
 /// Where the objects that a name means are defined; for instances of a generator, its template.
 pub(super) fn definition(
     workspace: &mut Workspace,
     params: GotoDefinitionParams,
 ) -> Option<GotoDefinitionResponse> {
-    let (analysis, offset) = place(workspace, &params.text_document_position_params)?;
+    let (analysis, position) = file_position(workspace, &params.text_document_position_params)?;
     let symbols = analysis.symbols();
-    let symbol = symbols.at(offset.0, offset.1)?;
+    let symbol = symbols.at(position.file, position.offset)?;
     let found = locations(symbols.definitions(symbol), &analysis, workspace);
     (!found.is_empty()).then_some(GotoDefinitionResponse::Array(found))
 }
 
 /// Where the objects that a name means are used.
 pub(super) fn references(workspace: &mut Workspace, params: ReferenceParams) -> Option<Vec<Location>> {
-    let (analysis, offset) = place(workspace, &params.text_document_position)?;
+    let (analysis, position) = file_position(workspace, &params.text_document_position)?;
     let symbols = analysis.symbols();
-    let symbol = symbols.at(offset.0, offset.1)?;
+    let symbol = symbols.at(position.file, position.offset)?;
     let definitions = symbols.definitions(symbol);
     let mut addresses = symbol.addresses().to_vec();
     if addresses.is_empty() {
@@ -58,18 +59,25 @@ pub(super) fn addresses_of(definitions: &[&Symbol]) -> Vec<Arc<str>> {
 fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &Workspace) -> Vec<Location> {
     symbols
         .into_iter()
-        .take(MAX_PLACES)
+        .take(MAX_LOCATIONS)
         .filter_map(|symbol| analysis.location(symbol.span, &workspace.documents))
         .collect()
 }
 
+/// A byte of a file of a project.
+#[derive(Clone, Copy)]
+pub(super) struct FilePosition {
+    pub(super) file: FileId,
+    pub(super) offset: u32,
+}
+
 /// The project of a position, with its file and byte.
-pub(super) fn place(
+pub(super) fn file_position(
     workspace: &mut Workspace,
     params: &TextDocumentPositionParams,
-) -> Option<(Rc<Analysis>, (shardwright_diagnostics::FileId, u32))> {
+) -> Option<(Rc<Analysis>, FilePosition)> {
     let (analysis, path) = workspace.analysis(&params.text_document.uri)?;
     let file = analysis.file(&path)?;
     let offset = analysis.offset(file, params.position, workspace.documents.encoding);
-    Some((analysis, (file, offset)))
+    Some((analysis, FilePosition { file, offset }))
 }

@@ -15,7 +15,7 @@ pub(super) enum At<'a> {
 
 /// The path to the key or value at a byte of a tree. The path to a key leads to its value.
 pub(super) fn find(root: &Node, offset: u32) -> (Vec<Step<'_>>, At<'_>) {
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut node = root;
     loop {
         let covers = |start: u32, end: u32| start <= offset && offset <= end;
@@ -25,8 +25,8 @@ pub(super) fn find(root: &Node, offset: u32) -> (Vec<Step<'_>>, At<'_>) {
                     .iter()
                     .find(|entry| covers(entry.key.span.start, entry.key.span.end));
                 if let Some(entry) = entry {
-                    way.push(Step::Key(&entry.key.text));
-                    return (way, At::Key(entry));
+                    path.push(Step::Key(&entry.key.text));
+                    return (path, At::Key(entry));
                 }
                 mapping
                     .iter()
@@ -40,9 +40,9 @@ pub(super) fn find(root: &Node, offset: u32) -> (Vec<Step<'_>>, At<'_>) {
             _ => None,
         };
         let Some((step, value)) = inner else {
-            return (way, At::Value(node));
+            return (path, At::Value(node));
         };
-        way.push(step);
+        path.push(step);
         node = value;
     }
 }

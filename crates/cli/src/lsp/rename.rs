@@ -11,7 +11,7 @@ use shardwright_topology::is_name;
 use shardwright_topology::symbols::{Meaning, Symbol};
 
 use super::analysis::Analysis;
-use super::navigate::{addresses_of, place};
+use super::navigate::{addresses_of, file_position};
 use super::refusal::Refusal;
 use super::workspace::Workspace;
 
@@ -23,10 +23,10 @@ pub(super) fn prepare(
     workspace: &mut Workspace,
     params: TextDocumentPositionParams,
 ) -> Result<Option<PrepareRenameResponse>, Refusal> {
-    let Some((analysis, offset)) = place(workspace, &params) else {
+    let Some((analysis, position)) = file_position(workspace, &params) else {
         return Ok(None);
     };
-    let Some(symbol) = analysis.symbols().at(offset.0, offset.1) else {
+    let Some(symbol) = analysis.symbols().at(position.file, position.offset) else {
         return Ok(None);
     };
     Renaming::of(&analysis, symbol).map_err(Refusal::failed)?;
@@ -41,10 +41,10 @@ pub(super) fn rename(
     workspace: &mut Workspace,
     params: RenameParams,
 ) -> Result<Option<WorkspaceEdit>, Refusal> {
-    let Some((analysis, offset)) = place(workspace, &params.text_document_position) else {
+    let Some((analysis, position)) = file_position(workspace, &params.text_document_position) else {
         return Ok(None);
     };
-    let Some(symbol) = analysis.symbols().at(offset.0, offset.1) else {
+    let Some(symbol) = analysis.symbols().at(position.file, position.offset) else {
         return Err(Refusal::failed("there is no name here"));
     };
     let renaming = Renaming::of(&analysis, symbol).map_err(Refusal::failed)?;

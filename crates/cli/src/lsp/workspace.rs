@@ -172,8 +172,8 @@ impl Workspace {
         let project = self.projects.get_mut(&root)?;
         project.is_stale = false;
         let before = std::mem::take(&mut project.published);
-        let told: BTreeSet<&Url> = before.keys().chain(found.keys()).collect();
-        let changed: Vec<Url> = told
+        let files: BTreeSet<&Url> = before.keys().chain(found.keys()).collect();
+        let changed: Vec<Url> = files
             .into_iter()
             .filter(|url| {
                 before.get(*url).map_or(&[][..], Vec::as_slice)

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, Comm
         .iter()
         .find(|user| user.address == address)
     {
-        return user::tell(&asked, user).on(engine).show(ui);
+        return user::page(&asked, user).on(engine).show(ui);
     }
     if address.as_str().starts_with("clusters.") && address.as_str().contains(".servers.") {
         return server::find(&asked, address.as_str())?.on(engine).show(ui);

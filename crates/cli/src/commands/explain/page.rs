@@ -21,7 +21,7 @@ pub(super) struct Page {
     about: String,
     engine: Option<String>,
     #[serde(flatten)]
-    place: Option<Origin>,
+    origin: Option<Origin>,
     groups: Vec<Group>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Group {
 pub(super) struct Line {
     text: String,
     #[serde(flatten)]
-    place: Option<Origin>,
+    origin: Option<Origin>,
 }
 
 /// Where an object is written.
@@ -81,7 +81,7 @@ impl Line {
     pub(super) fn at(opened: &Opened, address: &Address, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            place: Some(Origin::of(opened, address)),
+            origin: Some(Origin::of(opened, address)),
         }
     }
 
@@ -89,7 +89,7 @@ impl Line {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            place: None,
+            origin: None,
         }
     }
 }
@@ -100,14 +100,14 @@ impl Page {
             name: name.into(),
             about: about.into(),
             engine: None,
-            place: None,
+            origin: None,
             groups: Vec::new(),
         }
     }
 
     /// Where it is written.
     pub(super) fn at(mut self, opened: &Opened, address: &Address) -> Self {
-        self.place = Some(Origin::of(opened, address));
+        self.origin = Some(Origin::of(opened, address));
         self
     }
 
@@ -157,8 +157,8 @@ impl Page {
             self.about,
             engine.unwrap_or_default()
         );
-        if let Some(place) = &self.place {
-            text.push_str(&format!("  {}  {}\n", place.address, place.shown()));
+        if let Some(origin) = &self.origin {
+            text.push_str(&format!("  {}  {}\n", origin.address, origin.shown()));
         }
         for group in &self.groups {
             group.append(&mut text);
@@ -178,8 +178,8 @@ impl Group {
         }
         text.push_str(&format!("{}\n", self.title));
         for line in self.lines.iter().take(MAX_LINES) {
-            let place = line.place.as_ref().map(Origin::shown).unwrap_or_default();
-            let shown = format!("  {}   {place}", line.text);
+            let origin = line.origin.as_ref().map(Origin::shown).unwrap_or_default();
+            let shown = format!("  {}   {origin}", line.text);
             text.push_str(&format!("{}\n", shown.trim_end()));
         }
         if self.lines.len() > MAX_LINES {

@@ -7,7 +7,7 @@ use shardwright_rules::{Address, Body, Rule, SecretReference, User};
 use super::Asked;
 use super::page::{Line, Page};
 
-pub(super) fn tell(asked: &Asked<'_>, user: &User) -> Page {
+pub(super) fn page(asked: &Asked<'_>, user: &User) -> Page {
     let configuration = &asked.built.configuration;
     let home = configuration.hostgroup(user.default_hostgroup);
     let place = home.map(|home| format!("{}, {}", home.cluster, home.role));

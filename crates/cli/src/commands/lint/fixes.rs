@@ -39,8 +39,8 @@ impl Applied {
         self.changed.extend(next.changed);
     }
 
-    /// Tells what was done.
-    pub(super) fn tell(&self, ui: &Ui) {
+    /// Prints what was done.
+    pub(super) fn print(&self, ui: &Ui) {
         for line in &self.changed {
             ui.message(&format!("changed: {line}"));
         }
@@ -110,13 +110,13 @@ pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Open
     diagnostic.fix(applicability, edits.collect())
 }
 
-/// Entries of the innermost item of a list that holds a place, each with what separates it from its neighbour; none
+/// Entries of the innermost item of a list that contains a span, each with what separates it from its neighbour; none
 /// where a comment would go with them, or nothing would be left.
 fn entries(document: &Document, at: Span, keys: &[&str], sources: &Sources) -> Option<Vec<Span>> {
     let (item, _) = innermost_item(document, at)?;
     let all: Vec<_> = item.as_mapping()?.into_iter().collect();
     let goes: Vec<usize> = (0..all.len())
-        .filter(|&place| keys.contains(&&*all[place].key.text))
+        .filter(|&index| keys.contains(&&*all[index].key.text))
         .collect();
     if goes.is_empty() || goes.len() == all.len() {
         return None;
@@ -124,16 +124,16 @@ fn entries(document: &Document, at: Span, keys: &[&str], sources: &Sources) -> O
     let text = sources.text(at.file);
     let spans: Vec<Span> = goes
         .iter()
-        .map(|&place| match all.get(place + 1) {
-            Some(next) => Span::new(at.file, all[place].key.span.start, next.key.span.start),
-            None => Span::new(at.file, all[place - 1].value.span.end, all[place].value.span.end),
+        .map(|&index| match all.get(index + 1) {
+            Some(next) => Span::new(at.file, all[index].key.span.start, next.key.span.start),
+            None => Span::new(at.file, all[index - 1].value.span.end, all[index].value.span.end),
         })
         .collect();
     let plain = |span: &Span| text.get(span.range()).is_some_and(|gone| !gone.contains('#'));
     spans.iter().all(plain).then_some(spans)
 }
 
-/// The innermost item of a list that holds a place, and whether there are others in the list.
+/// The innermost item of a list that contains a span, and whether there are others in the list.
 fn innermost_item(document: &Document, at: Span) -> Option<(&Node, bool)> {
     let mut item: Option<(&Node, bool)> = None;
     let mut node = document.root.as_ref()?;

@@ -7,7 +7,7 @@ use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
 
 use super::settings::Settings;
-use super::{conclude, counted, decided, told};
+use super::{conclude, counted, decided, with_details};
 use crate::allow_comments::AllowComments;
 use crate::args::{Global, Lint};
 use crate::error::CommandError;
@@ -95,5 +95,5 @@ pub(super) fn unlocated(finding: Finding) -> Diagnostic {
     if let Some(address) = &finding.address {
         diagnostic = diagnostic.address(address.as_str());
     }
-    told(diagnostic, finding)
+    with_details(diagnostic, finding)
 }

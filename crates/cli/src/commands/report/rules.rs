@@ -28,7 +28,7 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
          <th>does</th><th>from</th><th>findings</th></tr></thead><tbody>\n",
     );
     for rule in rules.iter().take(MAX_RULES) {
-        let (asks, does) = told(rule);
+        let summary = RuleSummary::of(rule);
         let badges: Vec<String> = of_rule
             .get(&rule.id)
             .into_iter()
@@ -48,8 +48,8 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
                 "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"quiet\">{}</td><td>{}</td></tr>\n",
                 rule.id,
                 rule.flag_in,
-                escaped(&shortened(&asks, MAX_CELL)),
-                escaped(&shortened(&does, MAX_CELL)),
+                escaped(&shortened(&summary.matches, MAX_CELL)),
+                escaped(&shortened(&summary.effects, MAX_CELL)),
                 escaped(&set.named(&rule.address)),
                 badges.join(" ")
             ),
@@ -69,35 +69,48 @@ pub(super) fn table(set: &RuleSet, findings: &[&Diagnostic]) -> String {
 }
 
 /// What a rule matches, and what it does.
-fn told(rule: &Rule) -> (String, String) {
-    match &rule.body {
-        Body::Engine(row) => (asks(row), does(row)),
-        Body::Native { scope, step } => {
-            let users = match scope.users.is_any() {
-                true => "every user".to_owned(),
-                false => {
-                    let names: Vec<&str> = scope.users.any_of.iter().map(NamePattern::as_str).collect();
-                    format!("users {}", names.join(", "))
+struct RuleSummary {
+    matches: String,
+    effects: String,
+}
+
+impl RuleSummary {
+    fn of(rule: &Rule) -> Self {
+        match &rule.body {
+            Body::Engine(row) => Self {
+                matches: conditions(row),
+                effects: effects(row),
+            },
+            Body::Native { scope, step } => {
+                let users = match scope.users.is_any() {
+                    true => "every user".to_owned(),
+                    false => {
+                        let names: Vec<&str> = scope.users.any_of.iter().map(NamePattern::as_str).collect();
+                        format!("users {}", names.join(", "))
+                    }
+                };
+                let effects = match step {
+                    NativeStep::Map(map) => format!(
+                        "finds {} and selects one of {} shards of {}",
+                        map.key,
+                        map.shards.len(),
+                        map.map
+                    ),
+                    NativeStep::Role(_) => "sends provable reads to readers".to_owned(),
+                    NativeStep::Delay(delay) => format!("delays by {} ms", delay.delay_ms),
+                    NativeStep::NoMultiplex => "keeps the connection for the session".to_owned(),
+                    NativeStep::StopIfPlaced => "ends the evaluation of statements with a shard".to_owned(),
+                };
+                Self {
+                    matches: users,
+                    effects,
                 }
-            };
-            let does = match step {
-                NativeStep::Map(map) => format!(
-                    "finds {} and selects one of {} shards of {}",
-                    map.key,
-                    map.shards.len(),
-                    map.map
-                ),
-                NativeStep::Role(_) => "sends provable reads to readers".to_owned(),
-                NativeStep::Delay(delay) => format!("delays by {} ms", delay.delay_ms),
-                NativeStep::NoMultiplex => "keeps the connection for the session".to_owned(),
-                NativeStep::StopIfPlaced => "ends the evaluation of statements with a shard".to_owned(),
-            };
-            (users, does)
+            }
         }
     }
 }
 
-fn asks(row: &EngineRule) -> String {
+fn conditions(row: &EngineRule) -> String {
     let not = if row.negate_match_pattern { "not " } else { "" };
     let texts = [
         ("user ", &row.username),
@@ -132,7 +145,7 @@ fn asks(row: &EngineRule) -> String {
     }
 }
 
-fn does(row: &EngineRule) -> String {
+fn effects(row: &EngineRule) -> String {
     let mut parts = Vec::new();
     parts.extend(row.destination_hostgroup.map(|id| format!("hostgroup {id}")));
     parts.extend(row.flag_out.map(|flag| format!("→ chain {flag}")));

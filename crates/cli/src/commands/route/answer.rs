@@ -79,7 +79,7 @@ struct Step {
 
 impl Answer {
     /// The result of `sql`, with its path through the rules.
-    pub(crate) fn new(set: &RuleSet, sql: &[u8], decision: &Decision, way: &[Visit]) -> Self {
+    pub(crate) fn new(set: &RuleSet, sql: &[u8], decision: &Decision, visits: &[Visit]) -> Self {
         let mut answer = Self {
             outcome: "route",
             hostgroup: None,
@@ -104,7 +104,7 @@ impl Answer {
                 .collect(),
             unsure: decision.unsure,
             is_own: matches!(decision.outcome, Outcome::Own { .. }),
-            path: way.iter().map(|visit| Step::new(set, visit)).collect(),
+            path: visits.iter().map(|visit| Step::new(set, visit)).collect(),
         };
         match &decision.outcome {
             Outcome::Route(route) => {
@@ -150,7 +150,7 @@ impl Answer {
     }
 
     /// Where it goes, in a few words: `shop-02 writer (hostgroup 1004)`.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn destination(&self) -> String {
         match (&self.error, self.hostgroup) {
             (Some(refused), _) => format!("error {}: {}", refused.code, printable(&refused.message)),
             (None, Some(hostgroup)) => match (&self.cluster, &self.role) {
@@ -211,7 +211,7 @@ impl Answer {
             (None, Some(_)) => "goes to",
             (None, None) => "answered",
         };
-        format!("{} {}", ui.strong(verb), self.place())
+        format!("{} {}", ui.strong(verb), self.destination())
     }
 
     /// The human-readable lines.

@@ -107,7 +107,7 @@ pub(super) fn too_little(message: String) -> Diagnostic {
 
 fn uncovered(point: &CoveragePoint, what: &str, engine: EngineId, opened: &Opened) -> Diagnostic {
     let message = format!("{what} ({})", engine.name());
-    placed(
+    at_object(
         Diagnostic::info(UNCOVERED, message),
         point.address.as_str(),
         opened,
@@ -128,7 +128,7 @@ fn of_rules(address: &str, ids: &[u32], engine: EngineId, opened: &Opened) -> Di
         _ => format!("no test reaches rules {} ({})", named.join(", "), engine.name()),
     };
     let ids = ids.iter().copied().filter(|id| *id != 0);
-    placed(
+    at_object(
         Diagnostic::info(UNCOVERED, message).rule_ids(ids),
         address,
         opened,
@@ -136,7 +136,7 @@ fn of_rules(address: &str, ids: &[u32], engine: EngineId, opened: &Opened) -> Di
 }
 
 /// At the object of an address.
-pub(super) fn placed(diagnostic: Diagnostic, address: &str, opened: &Opened) -> Diagnostic {
+pub(super) fn at_object(diagnostic: Diagnostic, address: &str, opened: &Opened) -> Diagnostic {
     let origins = &opened.project.origins;
     match opened.find(address) {
         Some(origin) => origins.mark(origin, diagnostic.at(origins.span(origin), "")),

@@ -12,7 +12,7 @@ use shardwright_simulation::route_tests::mutants::{Mutant, Survivor, mutants};
 use shardwright_simulation::route_tests::{Case, Runner};
 use shardwright_topology::model::Property;
 
-use super::coverage::{placed, too_little};
+use super::coverage::{at_object, too_little};
 use super::properties::{asked, maps};
 use crate::codes::SURVIVED;
 use crate::project::Opened;
@@ -167,7 +167,7 @@ fn survivor(
 ) -> Diagnostic {
     let message = format!("no test notices when {} ({})", mutant.what, engine.name());
     let diagnostic = Diagnostic::warning(SURVIVED, message).rule_ids(mutant.rule_ids.iter().copied());
-    let diagnostic = placed(diagnostic, mutant.address.as_str(), opened);
+    let diagnostic = at_object(diagnostic, mutant.address.as_str(), opened);
     let Some(SessionStatement { user, schema, query }) = candidate else {
         return diagnostic.proof(Proof::Possible);
     };
