@@ -4,6 +4,7 @@ mod bench;
 mod circles;
 mod edges;
 mod generate;
+mod pages;
 mod sources;
 
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Who depends on whom, circles of modules, file lengths, module docs, lints.
+    /// Who depends on whom, circles of modules, file lengths, module docs, lints, files that pages name.
     Check,
     /// Modules of a crate that use each other, and the files that do.
     Circles,
@@ -54,6 +55,7 @@ fn check(root: &Path) -> io::Result<ExitCode> {
     let mut problems = edges::problems(&edges::workspace(root)?);
     problems.extend(sources::problems(root)?);
     problems.extend(circles::problems(root)?);
+    problems.extend(pages::problems(root)?);
     for problem in &problems {
         report(io::stderr(), problem);
     }
