@@ -305,7 +305,10 @@ fn tests_that_hold_are_passed_cases_and_others_findings() {
     assert_eq!(output.code(), Some(3), "{}", output.stderr);
     let xml = environment.read("out/found.xml").unwrap();
     assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\""), "{xml}");
-    assert!(xml.contains("name=\"writes go to it (bundled)\"/>"), "{xml}");
+    assert!(
+        xml.contains("name=\"writes go to the writer (bundled)\"/>"),
+        "{xml}"
+    );
     let markdown = environment.read("out/found.md").unwrap();
     assert!(markdown.starts_with("### shardwright: 1 error"), "{markdown}");
 }
