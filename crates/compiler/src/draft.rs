@@ -43,7 +43,7 @@ pub(crate) struct DraftRule {
     pub body: Body,
     /// The chain to go on in.
     pub jump: Option<ChainRef>,
-    /// The reason of the hostgroup that it sends executions to, by place among the reasons; see `engine_rules::refusals`.
+    /// The reason of the hostgroup that it sends executions to, by index in the list of reasons; see `engine_rules::refusals`.
     pub refuses: Option<usize>,
     /// Chains of which one is drawn to go on in, with their shares; without effect beside `jump`.
     pub draws: Vec<(ChainRef, u32)>,

@@ -61,18 +61,18 @@ pub(crate) struct Lowering<'p, 'r> {
 pub(crate) struct MapOutputs {
     /// Rows of fast routing.
     pub(crate) routes: Vec<DraftRoute>,
-    /// Places of maps that have such rows.
+    /// Indexes of the maps that have such rows.
     pub(crate) routed_maps: BTreeSet<usize>,
-    /// The leaves of trees by place of the map, in the order in which the trees were made.
+    /// The leaves of trees by index of the map, in the order in which the trees were made.
     pub(crate) trees: Vec<MapTree>,
-    /// The two positions of the read/write split by place of the map, where reads go elsewhere.
+    /// The two positions of the read/write split by index of the map, if reads go elsewhere.
     pub(crate) splits: BTreeMap<usize, [Split; 2]>,
 }
 
 /// A tree of one map.
 #[derive(Clone, Debug)]
 pub(crate) struct MapTree {
-    /// Place of the map among the maps of the program.
+    /// Index of the map in the program.
     pub(crate) map: usize,
     /// The leaves.
     pub(crate) leaves: Vec<Leaf>,

@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use crate::shape::{Chain, Node};
 
-/// A chain as the lock file remembers it: its name and its bounds, as places among the keys of today.
+/// A chain as the lock file remembers it: its name and its bounds, as indexes of the keys of today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RememberedChain {
     /// What the lock file calls it.

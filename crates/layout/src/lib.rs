@@ -19,7 +19,7 @@
 //! shard.
 //!
 //! The door: weights of the entries and the prices of an engine go in ([`Measure`]); [`candidates`] come out, each with its
-//! cost. Entries are places among the sorted keys. This crate knows no topology, no pattern and no engine.
+//! cost. Entries are indexes of the sorted keys. This crate knows no topology, no pattern and no engine.
 
 mod build;
 mod choice;

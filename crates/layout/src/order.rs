@@ -119,7 +119,7 @@ impl<'a> Iterator for Preorder<'a> {
     }
 }
 
-/// The order of least visits under weights of entries, as places in `rules`, which are those of a [`Preorder`].
+/// The order of least visits under weights of entries, as indexes in `rules`, which are those of a [`Preorder`].
 pub(crate) fn by_weight(rules: &[TreeRule<'_>], weights: &[f64]) -> Vec<u32> {
     let is_chain = |rule: &&TreeRule<'_>| matches!(rule.node, Node::Chain(_));
     let chains = 1 + rules.iter().filter(is_chain).count();

@@ -38,7 +38,7 @@ impl Node {
         }
     }
 
-    /// The first and the last entry below, by place; `None` for a chain without any.
+    /// The first and the last entry below, by index; `None` for a chain without any.
     pub fn span(&self) -> Option<(u32, u32)> {
         let mut span: Option<(u32, u32)> = None;
         self.each(&mut |entry| {

@@ -46,7 +46,7 @@ pub(super) struct Shared {
     pub(super) predicates: HashMap<(String, Target), ChainRef>,
 }
 
-/// A schema in the place of another.
+/// A schema that replaces another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Rewrite {
     pub(super) logical: String,

@@ -16,13 +16,13 @@ use crate::program::{Program, Section};
 /// An effect on statements of a placed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EffectUse {
-    /// Its place among the effects of the program.
+    /// Its index among the effects of the program.
     pub(crate) effect: usize,
     /// Session schemas that it is for; none for all that its scope means.
     pub(crate) schemas: Option<Vec<String>>,
 }
 
-/// The effects that rules can express, by place in the program; what they cannot is reported.
+/// The effects that rules can express, by index in the program; what they cannot is reported.
 pub(crate) fn usable_effects(program: &Program, report: &mut Diagnostics<'_>) -> Vec<usize> {
     let mut usable = Vec::new();
     for (at, section) in program.effects.iter().enumerate() {

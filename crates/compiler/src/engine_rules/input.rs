@@ -14,7 +14,7 @@ pub(crate) struct Input<'p> {
     pub(crate) program: &'p Program,
     /// What was planned for each map of the program.
     pub(crate) plans: &'p [MapPlan],
-    /// Effects that rules can express, by place in the program.
+    /// Effects that rules can express, by index in the program.
     pub(crate) effects: &'p [usize],
     /// The engine's prices.
     pub(crate) price: Price,

@@ -10,7 +10,7 @@ use super::maps::Class;
 pub(super) struct KeyedUser<'c> {
     pub(super) user: &'c str,
     pub(super) key: KeyValue,
-    /// Place of the shard that has the key, if any.
+    /// Index of the shard that has the key, if any.
     pub(super) shard: Option<usize>,
 }
 

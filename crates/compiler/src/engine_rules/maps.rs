@@ -45,7 +45,7 @@ pub(crate) struct Exits {
 /// A map as the statements of one class of users meet it.
 #[derive(Clone, Copy)]
 pub(crate) struct MapUse<'u> {
-    /// Place of the map among the maps of the program.
+    /// Index of the map in the program.
     pub(crate) map: usize,
     /// The map.
     pub(crate) section: &'u Section<Box<MapStep>>,

@@ -26,7 +26,7 @@ const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct KeyedSchema {
     schema: String,
-    /// Place of the shard.
+    /// Index of the shard.
     shard: usize,
 }
 

@@ -28,7 +28,7 @@ pub(super) enum KeySource {
 /// What a tree depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TreeKey {
-    /// Place of the map.
+    /// Index of the map.
     pub map: usize,
     /// Where the key stands.
     pub source: KeySource,

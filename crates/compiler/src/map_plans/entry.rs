@@ -5,7 +5,7 @@ use crate::key_patterns::lock_name;
 /// Keys that stand together and lie on one shard.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Place of the shard in the map.
+    /// Index of the shard in the map.
     pub shard: usize,
     /// The keys.
     pub values: Values,

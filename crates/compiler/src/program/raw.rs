@@ -1,4 +1,4 @@
-//! Raw query rules: typed rows with clusters in the place of hostgroups.
+//! Raw query rules: typed rows with clusters instead of hostgroups.
 
 use shardwright_rules::tables::{Part, RULE_COLUMNS};
 use shardwright_rules::{EngineRule, HostgroupId, Role};

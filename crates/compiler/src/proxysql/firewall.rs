@@ -108,7 +108,7 @@ fn map_schemas(map: &Section<Box<shardwright_rules::MapStep>>) -> BTreeSet<Strin
     schemas
 }
 
-/// Flags at which the evaluation of a user's statements can end with a place.
+/// Flags at which the evaluation of a user's statements can end with a destination.
 fn endings(graph: &RuleGraph, user: &str) -> BTreeSet<u32> {
     let mut chains: BTreeMap<u32, Vec<&EngineRule>> = BTreeMap::from([(0, Vec::new())]);
     for rule in &graph.rules {

@@ -57,13 +57,13 @@ impl Purpose {
 pub(super) struct Numbers(Vec<[Option<HostgroupId>; Purpose::ALL.len()]>);
 
 impl Numbers {
-    /// The number of a hostgroup that clusters of this type have; `at` is the cluster's place in the topology.
+    /// The number of a hostgroup that clusters of this type have; `at` is the cluster's index in the topology.
     pub(super) fn of(&self, at: usize, purpose: Purpose) -> HostgroupId {
         self.0[at][purpose as usize].expect("each hostgroup of a cluster has a number")
     }
 }
 
-/// A hostgroup of the cluster at this place.
+/// A hostgroup of the cluster at this index.
 struct Wanted {
     name: String,
     at: usize,
