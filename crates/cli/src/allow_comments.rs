@@ -1,6 +1,8 @@
 //! Comments that allow a finding: `# shardwright: allow SW204 until 2027-03-31: reason`; and what is wrong with them:
 //! SW810 unused, SW811 expired, SW812 not readable or without a reason.
 
+use std::ops::Range;
+
 use jiff::civil::Date;
 use shardwright_diagnostics::{
     Applicability, Code, CodeDoc, Diagnostic, Edit, FileId, Problems, Severity, Sources, Span,
@@ -73,9 +75,9 @@ impl AllowComments {
             for comment in &document.comments {
                 found.read(comment.span, sources, terms, |text| {
                     let line = line_of(text, comment.span);
-                    let mut about = span(comment.span.file, line.0, line.1);
+                    let mut about = span(comment.span.file, line.start, line.end);
                     if let Some(root) = &document.root {
-                        widen(root, line, &mut about);
+                        widen(root, &line, &mut about);
                     }
                     about
                 });
@@ -96,11 +98,11 @@ impl AllowComments {
                     (true, Some(next)) => line_around(text, next.start as usize),
                     _ => line_around(text, comment.start as usize),
                 };
-                let mut about = span(comment.file, line.0, line.1);
-                let first = parts.partition_point(|part| (part.start as usize) < line.0);
+                let mut about = span(comment.file, line.start, line.end);
+                let first = parts.partition_point(|part| (part.start as usize) < line.start);
                 let begin_here = parts[first..]
                     .iter()
-                    .take_while(|part| (part.start as usize) < line.1);
+                    .take_while(|part| (part.start as usize) < line.end);
                 for part in begin_here {
                     about.end = about.end.max(part.end);
                 }
@@ -240,12 +242,12 @@ fn read(rest: &str, terms: &Terms<'_>) -> Result<(Vec<Code>, Option<Date>), Stri
 /// Whether a comment is the first thing on its line.
 fn stands_alone(text: &str, comment: Span) -> bool {
     let start = comment.start as usize;
-    let (line, _) = line_around(text, start);
+    let line = line_around(text, start).start;
     text[line..start].trim().is_empty()
 }
 
 /// The line of YAML that a comment is about: its own, or the next one with content.
-fn line_of(text: &str, comment: Span) -> (usize, usize) {
+fn line_of(text: &str, comment: Span) -> Range<usize> {
     match stands_alone(text, comment) {
         true => next_line(text, comment.end as usize),
         false => line_around(text, comment.start as usize),
@@ -253,7 +255,7 @@ fn line_of(text: &str, comment: Span) -> (usize, usize) {
 }
 
 /// The largest entry or item that begins within a line.
-fn widen(node: &Node, line: (usize, usize), found: &mut Span) {
+fn widen(node: &Node, line: &Range<usize>, found: &mut Span) {
     let parts: Vec<(Span, &Node)> = match node.as_mapping() {
         Some(mapping) => mapping
             .into_iter()
@@ -265,40 +267,40 @@ fn widen(node: &Node, line: (usize, usize), found: &mut Span) {
         }
     };
     for (start, value) in parts {
-        if (line.0..line.1).contains(&(start.start as usize)) && value.span.file == found.file {
+        if line.contains(&(start.start as usize)) && value.span.file == found.file {
             found.end = found.end.max(value.span.end);
-        } else if holds(value, line) {
+        } else if overlaps(value, line) {
             widen(value, line, found);
         }
     }
 }
 
-fn holds(node: &Node, line: (usize, usize)) -> bool {
-    (node.span.start as usize) < line.1 && (node.span.end as usize) > line.0
+fn overlaps(node: &Node, line: &Range<usize>) -> bool {
+    (node.span.start as usize) < line.end && (node.span.end as usize) > line.start
 }
 
-fn line_around(text: &str, at: usize) -> (usize, usize) {
+fn line_around(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-    (start, end)
+    start..end
 }
 
 /// The next line that is neither blank nor a comment.
-fn next_line(text: &str, from: usize) -> (usize, usize) {
+fn next_line(text: &str, from: usize) -> Range<usize> {
     let mut at = from;
     while let Some(end) = text[at..].find('\n') {
         let start = at + end + 1;
-        let (_, stop) = line_around(text, start);
+        let stop = line_around(text, start).end;
         let line = text[start..stop].trim();
         if !line.is_empty() && !line.starts_with('#') {
-            return (start, stop);
+            return start..stop;
         }
         if start >= text.len() {
             break;
         }
         at = start;
     }
-    (text.len(), text.len())
+    text.len()..text.len()
 }
 
 /// The comment with the blanks before it, and with its line where it stands alone.
@@ -306,8 +308,8 @@ fn with_its_line(comment: Span, sources: &Sources) -> Span {
     let text = sources.text(comment.file);
     let (start, end) = (comment.start as usize, comment.end as usize);
     if stands_alone(text, comment) {
-        let (line, stop) = line_around(text, start);
-        span(comment.file, line, (stop + 1).min(text.len()))
+        let line = line_around(text, start);
+        span(comment.file, line.start, (line.end + 1).min(text.len()))
     } else {
         span(comment.file, text[..start].trim_end().len(), end)
     }

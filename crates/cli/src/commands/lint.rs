@@ -305,8 +305,8 @@ impl FindingsByEngine {
             finding.message.clone(),
             address,
         );
-        let place = *self.positions.entry(identity).or_insert(self.findings.len());
-        match self.findings.get_mut(place) {
+        let position = *self.positions.entry(identity).or_insert(self.findings.len());
+        match self.findings.get_mut(position) {
             Some((_, engines)) if engines.last() == Some(&engine) => {}
             Some((_, engines)) => engines.push(engine),
             None => self.findings.push((finding, vec![engine])),

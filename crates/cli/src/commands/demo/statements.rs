@@ -10,72 +10,83 @@ use crate::error::CommandError;
 use crate::project::Opened;
 use crate::ui::Ui;
 
-/// What each statement shows, the user whose session it is sent in, and the statement.
-const STATEMENTS: [(&str, &str, &str); 13] = [
-    (
-        "a predicate selects the shard, and the other predicates stay",
-        "geo",
-        "SELECT Name, Population FROM world.City WHERE Continent='Europe' AND CountryCode='ITA' ORDER BY Population DESC LIMIT 1",
-    ),
-    (
-        "a key value can contain a space",
-        "geo",
-        "SELECT Name, Population FROM world.Country WHERE Continent = 'North America' ORDER BY Population DESC LIMIT 3",
-    ),
-    (
-        "backticks, and a table without a schema",
-        "geo",
-        "SELECT `Name` FROM `Country` WHERE `Continent` IN ('Asia') AND Code LIKE 'J%' ORDER BY Name",
-    ),
-    (
-        "a comment selects the shard of a join",
-        "geo",
-        "SELECT /* continent=Europe */ Code, City.Name, City.Population FROM world.Country JOIN world.City ON \
+/// A statement of the demonstration.
+struct DemoStatement {
+    shows: &'static str,
+    /// The user of the session.
+    user: &'static str,
+    sql: &'static str,
+}
+
+const STATEMENTS: [DemoStatement; 13] = [
+    DemoStatement {
+        shows: "a predicate selects the shard, and the other predicates stay",
+        user: "geo",
+        sql: "SELECT Name, Population FROM world.City WHERE Continent='Europe' AND CountryCode='ITA' ORDER BY Population DESC LIMIT 1",
+    },
+    DemoStatement {
+        shows: "a key value can contain a space",
+        user: "geo",
+        sql: "SELECT Name, Population FROM world.Country WHERE Continent = 'North America' ORDER BY Population DESC LIMIT 3",
+    },
+    DemoStatement {
+        shows: "backticks, and a table without a schema",
+        user: "geo",
+        sql: "SELECT `Name` FROM `Country` WHERE `Continent` IN ('Asia') AND Code LIKE 'J%' ORDER BY Name",
+    },
+    DemoStatement {
+        shows: "a comment selects the shard of a join",
+        user: "geo",
+        sql: "SELECT /* continent=Europe */ Code, City.Name, City.Population FROM world.Country JOIN world.City ON \
          world.City.CountryCode=world.Country.Code WHERE City.Population > 3000000 ORDER BY City.Population DESC LIMIT 4",
-    ),
-    (
-        "a hint or a schema inside a string is only text",
-        "geo",
-        "SELECT 'hello world.City /* continent=Asia */' AS greeting, Name FROM world.Country WHERE Continent='Africa' LIMIT 1",
-    ),
-    (
-        "a write",
-        "geo",
-        "UPDATE world.City SET Population = Population + 1 WHERE Continent='Africa' AND Name='Nazret'",
-    ),
-    (
-        "a new row finds its shard",
-        "geo",
-        "INSERT INTO world.City (ID, Name, CountryCode, Population, Continent) VALUES (100001, 'Villa Nueva', 'ARG', 18000, 'South America')",
-    ),
-    (
-        "a statement about two shards is refused",
-        "geo",
-        "SELECT Name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'",
-    ),
-    ("no key", "geo", "SELECT Name FROM world.Country"),
-    (
-        "a key that no shard holds",
-        "geo",
-        "SELECT Name FROM world.Country WHERE Continent='Atlantis'",
-    ),
-    (
-        "a key matches only as a whole word",
-        "geo",
-        "SELECT /* continent=Eurasia */ Name FROM world.Country",
-    ),
-    (
-        "a comment that names the host",
-        "host",
-        "SELECT /* shard_host_HG=Africa */ City.Name, City.Population FROM world.Country JOIN world.City ON \
+    },
+    DemoStatement {
+        shows: "a hint or a schema inside a string is only text",
+        user: "geo",
+        sql: "SELECT 'hello world.City /* continent=Asia */' AS greeting, Name FROM world.Country WHERE Continent='Africa' LIMIT 1",
+    },
+    DemoStatement {
+        shows: "a write",
+        user: "geo",
+        sql: "UPDATE world.City SET Population = Population + 1 WHERE Continent='Africa' AND Name='Nazret'",
+    },
+    DemoStatement {
+        shows: "a new row finds its shard",
+        user: "geo",
+        sql: "INSERT INTO world.City (ID, Name, CountryCode, Population, Continent) VALUES (100001, 'Villa Nueva', 'ARG', 18000, 'South America')",
+    },
+    DemoStatement {
+        shows: "a statement about two shards is refused",
+        user: "geo",
+        sql: "SELECT Name FROM world.Country WHERE Continent='Asia' OR Continent='Europe'",
+    },
+    DemoStatement {
+        shows: "no key",
+        user: "geo",
+        sql: "SELECT Name FROM world.Country",
+    },
+    DemoStatement {
+        shows: "a key that no shard holds",
+        user: "geo",
+        sql: "SELECT Name FROM world.Country WHERE Continent='Atlantis'",
+    },
+    DemoStatement {
+        shows: "a key matches only as a whole word",
+        user: "geo",
+        sql: "SELECT /* continent=Eurasia */ Name FROM world.Country",
+    },
+    DemoStatement {
+        shows: "a comment that names the host",
+        user: "host",
+        sql: "SELECT /* shard_host_HG=Africa */ City.Name, City.Population FROM world.Country JOIN world.City ON \
          world.City.CountryCode=world.Country.Code WHERE Country.Code='ETH' LIMIT 3",
-    ),
-    (
-        "one comment for the host, one for the schema on it",
-        "both",
-        "SELECT /* shard_host_HG=Asia */ /* continent=Asia */ City.Name, City.Population FROM world.Country JOIN world.City ON \
+    },
+    DemoStatement {
+        shows: "one comment for the host, one for the schema on it",
+        user: "both",
+        sql: "SELECT /* shard_host_HG=Asia */ /* continent=Asia */ City.Name, City.Population FROM world.Country JOIN world.City ON \
          world.City.CountryCode=world.Country.Code WHERE Country.Code='IND' LIMIT 3",
-    ),
+    },
 ];
 
 /// Sends them all. True when every answer came from the shard that the evaluator names.
@@ -88,7 +99,7 @@ pub(super) fn run(
     ui: &Ui,
 ) -> Result<bool, CommandError> {
     let mut all_right = true;
-    for (number, (shows, user, sql)) in STATEMENTS.iter().enumerate() {
+    for (number, DemoStatement { shows, user, sql }) in STATEMENTS.iter().enumerate() {
         let mut client = connect(environment, proxy, user)?;
         backends.take_notes();
         let answer = client.query_iter(sql).and_then(|mut result| {

@@ -14,8 +14,25 @@ const MAX_CHAINS: usize = 30;
 /// Boxes of a column, so that a column fits a screen. Hostgroups are one box for each kind where there are more, and
 /// other boxes that do not fit are one box.
 const MAX_COLUMN: usize = 12;
-const BOX: (i32, i32) = (190, 44);
-const GAP: (i32, i32) = (110, 16);
+const BOX: Size = Size {
+    width: 190,
+    height: 44,
+};
+const GAP: Size = Size {
+    width: 110,
+    height: 16,
+};
+
+struct Size {
+    width: i32,
+    height: i32,
+}
+
+/// The upper left corner of a box.
+struct Point {
+    x: i32,
+    y: i32,
+}
 
 /// What is drawn as a box.
 #[derive(Clone, Debug, Default)]
@@ -231,15 +248,15 @@ fn fold(graph: &mut Graph, hidden: &BTreeSet<String>, column: usize) {
     }
 }
 
-fn position(drawn: &Drawn, heights: &BTreeMap<usize, usize>) -> (i32, i32) {
+fn position(drawn: &Drawn, heights: &BTreeMap<usize, usize>) -> Point {
     let most = heights.values().copied().max().unwrap_or(1);
     let own = heights.get(&drawn.column).copied().unwrap_or(1);
-    let step = BOX.1 + GAP.1;
+    let step = BOX.height + GAP.height;
     let lead = (most - own) as i32 * step / 2;
-    (
-        16 + drawn.column as i32 * (BOX.0 + GAP.0),
-        16 + lead + drawn.row as i32 * step,
-    )
+    Point {
+        x: 16 + drawn.column as i32 * (BOX.width + GAP.width),
+        y: 16 + lead + drawn.row as i32 * step,
+    }
 }
 
 fn svg(graph: &Graph) -> String {
@@ -250,8 +267,8 @@ fn svg(graph: &Graph) -> String {
     }
     let columns = heights.keys().max().copied().unwrap_or(0) as i32 + 1;
     let rows = heights.values().copied().max().unwrap_or(1) as i32;
-    let width = 32 + columns * BOX.0 + (columns - 1) * GAP.0;
-    let height = 32 + rows * BOX.1 + (rows - 1) * GAP.1;
+    let width = 32 + columns * BOX.width + (columns - 1) * GAP.width;
+    let height = 32 + rows * BOX.height + (rows - 1) * GAP.height;
     let mut out = format!(
         "<div class=\"drawing\"><svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
          aria-label=\"Chains of rules and where they lead\">\n"
@@ -260,19 +277,10 @@ fn svg(graph: &Graph) -> String {
         let (Some(begin), Some(end)) = (graph.boxes.get(from), graph.boxes.get(to)) else {
             continue;
         };
-        put(
-            &mut out,
-            &line(
-                position(begin, &heights),
-                position(end, &heights),
-                begin,
-                end,
-                *count,
-            ),
-        );
+        put(&mut out, &line(begin, end, *count, &heights));
     }
     for drawn in graph.boxes.values() {
-        let (x, y) = position(drawn, &heights);
+        let Point { x, y } = position(drawn, &heights);
         let middle = if drawn.detail.is_empty() { 27 } else { 19 };
         put(
             &mut out,
@@ -280,8 +288,8 @@ fn svg(graph: &Graph) -> String {
                 "<g class=\"box {}\"><title>{title} {detail}</title><rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"8\"/>\
                  <text x=\"{tx}\" y=\"{}\">{}</text><text class=\"detail\" x=\"{tx}\" y=\"{}\">{}</text></g>\n",
                 drawn.kind,
-                BOX.0,
-                BOX.1,
+                BOX.width,
+                BOX.height,
                 y + middle,
                 escaped(&shortened(&drawn.title, 23)),
                 y + 35,
@@ -297,9 +305,10 @@ fn svg(graph: &Graph) -> String {
 }
 
 /// A line from the right side of a box to the left side of another; one that leads back goes below.
-fn line(begin: (i32, i32), end: (i32, i32), from: &Drawn, to: &Drawn, count: usize) -> String {
-    let (x1, y1) = (begin.0 + BOX.0, begin.1 + BOX.1 / 2);
-    let (x2, y2) = (end.0, end.1 + BOX.1 / 2);
+fn line(from: &Drawn, to: &Drawn, count: usize, heights: &BTreeMap<usize, usize>) -> String {
+    let (begin, end) = (position(from, heights), position(to, heights));
+    let (x1, y1) = (begin.x + BOX.width, begin.y + BOX.height / 2);
+    let (x2, y2) = (end.x, end.y + BOX.height / 2);
     let class = if count == 0 { "line idle" } else { "line" };
     let bend = if to.column > from.column {
         (x2 - x1) / 2
