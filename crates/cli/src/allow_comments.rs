@@ -68,7 +68,7 @@ struct AllowComment {
 
 impl AllowComments {
     /// Those in the files of a project: each is about the entry or item that begins on its line, or on the next line
-    /// that holds one; about the line alone where none does.
+    /// that holds one; only about the line if none does.
     pub(crate) fn of_project(documents: &Documents, sources: &Sources, terms: &Terms<'_>) -> Self {
         let mut found = Self::default();
         for document in documents.all() {
@@ -87,7 +87,7 @@ impl AllowComments {
     }
 
     /// Those in a file of rules: each is about the statements and rows, or the settings and groups, that begin on its
-    /// line; where it stands alone on its line, on the line where the next of them begins.
+    /// line; if it is alone on its line, on the line where the next of them begins.
     pub(crate) fn of_rule_file(layout: &Layout, sources: &Sources, terms: &Terms<'_>) -> Self {
         let mut found = Self::default();
         let parts = &layout.parts;
@@ -303,7 +303,7 @@ fn next_line(text: &str, from: usize) -> Range<usize> {
     text.len()..text.len()
 }
 
-/// The comment with the blanks before it, and with its line where it stands alone.
+/// The comment with the blanks before it, and with its line if it is alone there.
 fn with_its_line(comment: Span, sources: &Sources) -> Span {
     let text = sources.text(comment.file);
     let (start, end) = (comment.start as usize, comment.end as usize);

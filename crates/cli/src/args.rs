@@ -1,4 +1,4 @@
-//! The command line: every command and flag, with the help that people read.
+//! The command line: every command and flag, with its help.
 
 mod ask;
 mod output;

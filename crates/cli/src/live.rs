@@ -157,7 +157,7 @@ pub(crate) fn plan(
     Ok(Plan::new(environment, clock::now(), expiry(opened), None, parts).with_moves(moves(opened)))
 }
 
-/// Why a target is not ours to change. One that nobody with a name has applied to is anybody's.
+/// Why this project may not change a target. A target that no named project has applied to is free.
 fn of_another(target: &str, owner: Option<&str>, project: Option<&str>) -> Option<String> {
     let owner = owner.filter(|_| owner != project)?;
     let ours = match project {

@@ -1,7 +1,7 @@
 //! The language server: what an editor asks about a project, answered from the texts that are open in it.
 //!
 //! One thread reads messages, this one answers them in their order. Changes of a text only mark its project; the
-//! project is resolved anew when a request needs it or when no message waits, so that typing is never behind.
+//! project is resolved anew when a request needs it or when no message waits, so that typing never waits for it.
 
 mod actions;
 mod analysis;

@@ -63,7 +63,7 @@ fn failed(error: &CommandError, ui: &Ui) -> Exit {
     error.exit
 }
 
-/// The error of the command line, with what was meant where a report is asked for as a format.
+/// The error of the command line, with a tip if a report was requested as a format.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -84,7 +84,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Help and version are answers; everything else that the parser says is a bad command line.
+/// Help and version are results; every other error of the parser is a bad command line.
 fn usage(error: clap::Error) -> ExitCode {
     let answer = matches!(
         error.kind(),

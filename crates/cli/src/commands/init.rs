@@ -20,7 +20,7 @@ struct Template {
 
 const TEMPLATES: &[Template] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
-/// Lets git keep the lines of both of two branches that add shards at the same place of a lock; the next compile tells
+/// Lets git keep the lines of both branches that add shards at the same line of a lock; the next compile reports
 /// lines that give one name two ids, and settles two names with one id.
 const GIT_ATTRIBUTES: (&str, &str) = (
     ".gitattributes",
@@ -100,8 +100,7 @@ impl Template {
     }
 }
 
-/// Writes every file, or none where one exists already; a repository's own attributes stay what they are. Gives what was
-/// written.
+/// Writes every file, or none if one exists already; a repository keeps its own attributes. Returns the written files.
 fn write(template: &Template, directory: &Path) -> Result<Vec<(&'static str, &'static [u8])>, CommandError> {
     let failed = |path: &Path, error: &io::Error| {
         CommandError::failed(format!("cannot write {}: {error}", path.display()))

@@ -29,7 +29,7 @@ use baseline::Baseline;
 use fixes::Applied;
 use settings::Settings;
 
-/// Rounds of `--fix`, in case one never comes to an end.
+/// The most rounds of `--fix`, so that it always ends.
 const MOST_FIX_ROUNDS: usize = 32;
 
 pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     let mut problems = counted_of_project(all, args, &opened);
     if args.fix {
         let mut applied = fix(&problems, args, &options, &built, &opened)?;
-        // What is gone may have been all that hid the next finding.
+        // A removed rule may have hidden the next finding.
         for _ in 1..MOST_FIX_ROUNDS {
             if applied.last == 0 {
                 break;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Lint, global: &Global, ui: &Ui) -> Result<Exit, Command
     conclude(problems, &opened.sources, &engines.join(", "), args, ui)
 }
 
-/// What is said beside the files. `--today` moves `until` of the topology as it moves that of comments.
+/// The input besides the files. `--today` moves `until` of the topology as it moves that of comments.
 fn options(args: &Lint, global: &Global) -> Result<Options, CommandError> {
     let mut options = project::options(global)?;
     if let Some(today) = args.today {
@@ -106,7 +106,7 @@ fn check_codes(args: &Lint) -> Result<(), CommandError> {
     }
 }
 
-/// Leaves out what the baseline holds, shows the rest, and says how the command ends.
+/// Hides the findings of the baseline, shows the rest, and returns the exit.
 fn conclude(
     mut problems: Problems,
     sources: &Sources,
@@ -142,7 +142,7 @@ fn conclude(
     })
 }
 
-/// How much of what was asked could be decided.
+/// How many of the questions were decided.
 fn decided(rule_set: String, analysis: &Analysis) -> Decided {
     let undecided = analysis.undecided.iter();
     Decided {
@@ -160,7 +160,7 @@ fn decided(rule_set: String, analysis: &Analysis) -> Decided {
 
 type Built = Vec<(EngineId, Arc<Configuration>)>;
 
-/// A configuration of a project, and what compiling it said.
+/// A configuration of a project, and the problems that compiling it reported.
 struct Compiled {
     configuration: Arc<Configuration>,
     problems: Problems,

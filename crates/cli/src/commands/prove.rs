@@ -235,7 +235,7 @@ impl Witness {
         }
     }
 
-    /// `, delayed 700 ms`, where the places do not tell the difference.
+    /// `, delayed 700 ms`, if the destinations are the same.
     fn effects_of(&self, answer: &Answer) -> String {
         match (&self.a, &self.b) {
             (Some(a), Some(b))

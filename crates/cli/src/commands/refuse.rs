@@ -79,7 +79,7 @@ impl Refusing {
         }
     }
 
-    /// Ends it, and says how many connections were refused for which reason.
+    /// Ends it, and reports how many connections were refused for each reason.
     pub(super) fn finish(self, ui: &Ui) {
         let refused = self.server.refused();
         self.server.shutdown();

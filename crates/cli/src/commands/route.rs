@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
     };
     let text = text(args)?;
     let statements = match script::statements(&text) {
-        // A driver sends one statement as it stands, with its context.
+        // A driver sends one statement unchanged, with the text around it.
         one if one.len() == 1 && args.sql.is_some() && args.client_profile == ClientProfile::Plain => {
             vec![text.as_slice()]
         }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Test, global: &Global, ui: &Ui) -> Result<Exit, Command
     Ok(if failed { Exit::Findings } else { Exit::Done })
 }
 
-/// The tests and properties whose names were asked for.
+/// The tests and properties whose names match.
 struct Chosen<'p> {
     tests: Vec<&'p RouteTest>,
     properties: Vec<&'p Property>,
@@ -223,7 +223,7 @@ pub(crate) struct Covering<'c> {
     pub(crate) failed: usize,
 }
 
-/// Runs the tests for the engine of a configuration; none where the project has none.
+/// Runs the tests for the engine of a configuration; none if the project has none.
 pub(crate) fn covering<'c>(configuration: &'c Arc<Configuration>, opened: &Opened) -> Option<Covering<'c>> {
     let tests = opened.project.route_tests.iter();
     let tests: Vec<&RouteTest> = tests

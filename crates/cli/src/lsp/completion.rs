@@ -18,7 +18,7 @@ use super::workspace::Workspace;
 /// Names that are offered at once; more letters bring others.
 const MAX_NAMES: usize = 200;
 
-/// What may stand at the cursor.
+/// What may be written at the cursor.
 pub(super) fn complete(workspace: &mut Workspace, params: CompletionParams) -> Option<CompletionResponse> {
     let place = params.text_document_position;
     let (analysis, path) = workspace.analysis(&place.text_document.uri)?;
@@ -177,7 +177,7 @@ impl Offer<'_> {
         let is_item = path.last() == Some(&schema::Step::Item);
         let field = if is_item { &path[..path.len() - 1] } else { path };
         let says = schema.at(field);
-        // A list of one name, where nothing but a list may stand.
+        // A list of one name, where only a list may be written.
         let in_list = says.takes("array") && !says.takes("string") && !is_item;
         let written = |name: &str| match in_list {
             true => format!("[{name}]"),

@@ -99,7 +99,7 @@ fn word(text: &str, from: usize, offset: usize, to: usize) -> Range<usize> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let before = &text[from..offset];
     let kept = before.trim_end_matches(is_part);
-    // `- ` of a list is no part of a word, nor is a dash that stands alone.
+    // `- ` of a list is not part of a word; neither is a single dash.
     let start = from + kept.len();
     let rest = &text[offset..to];
     let end = offset + (rest.len() - rest.trim_start_matches(is_part).len());

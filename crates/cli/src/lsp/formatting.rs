@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use super::text::Lines;
 use super::workspace::Workspace;
 
-/// The edit that formats a text; none where it has its form already, a refusal where it cannot be formatted.
+/// The edit that formats a text; none if it is already formatted, a refusal if it cannot be formatted.
 pub(super) fn format_text(
     workspace: &mut Workspace,
     params: DocumentFormattingParams,

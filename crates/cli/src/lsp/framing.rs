@@ -1,6 +1,6 @@
 //! Messages on a stream: `Content-Length: N`, an empty line, N bytes of JSON.
 //!
-//! `lsp_server` reads them too, but believes any length and gives up at the first message that is no JSON.
+//! `lsp_server` reads them too, but accepts any length and stops at the first message that is not JSON.
 
 use std::io::{self, BufRead, Read, Write};
 

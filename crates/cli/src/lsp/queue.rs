@@ -43,7 +43,7 @@ impl Queue {
         }
     }
 
-    /// The next message that has come; none where none waits.
+    /// The next message that has arrived; none if no message waits.
     pub(super) fn next(&mut self) -> Option<Incoming> {
         while self.waiting.len() < MAX_WAITING && !self.ended {
             match self.receiver.try_recv() {

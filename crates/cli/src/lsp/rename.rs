@@ -15,7 +15,7 @@ use super::navigate::{addresses_of, file_position};
 use super::refusal::Refusal;
 use super::workspace::Workspace;
 
-/// Variables of generators have addresses of this form, which are nobody's but theirs.
+/// Variables of generators have addresses of this form, which no other object has.
 const GENERATOR_VARIABLE: &str = "for_each.";
 
 /// The name that a rename would replace, or why there is none.

@@ -49,10 +49,10 @@ struct Server<W> {
     workspace: Workspace,
 }
 
-/// Serves one client until it says `exit` or its stream ends.
+/// Serves one client until it sends `exit` or its stream ends.
 ///
 /// # Errors
-/// When the input is no stream of messages, or the output cannot be written.
+/// When the input is not a stream of messages, or the output cannot be written.
 pub(super) fn serve(
     input: impl BufRead + Send + 'static,
     output: impl Write,

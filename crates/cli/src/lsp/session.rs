@@ -11,7 +11,7 @@ use lsp_types::{
 
 use super::text::Encoding;
 
-/// What the client said about itself.
+/// The capabilities of the client.
 pub(super) struct Client {
     pub(super) encoding: Encoding,
     /// The folders that it has open.

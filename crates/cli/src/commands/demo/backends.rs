@@ -116,7 +116,7 @@ fn start(
     Server::bind("127.0.0.1:0", config, Arc::new(backend)).map_err(|error| failed(&error))
 }
 
-/// 128 random bits, so that nobody else on the machine can use what the demo leaves open.
+/// 128 random bits, so that no other user of the machine can use the open ports.
 pub(super) fn random_password() -> Result<String, CommandError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)

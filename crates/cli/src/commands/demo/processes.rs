@@ -1,4 +1,4 @@
-//! The demo's own runs of this program: the proxy, and the commands that people would type.
+//! The demo's own runs of this program: the proxy, and the commands that users would type.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::commands::demo::backends::{Backends, random_password};
 use crate::error::CommandError;
 
-/// The example's files, as they stand in the repository.
+/// The example's files, as in the repository.
 const FILES: [(&str, &str); 2] = [
     (
         "shardwright.yaml",
@@ -22,7 +22,7 @@ const FILES: [(&str, &str); 2] = [
     ),
 ];
 
-/// A copy of the example, and what its processes are told.
+/// A copy of the example, and the environment of its processes.
 pub(super) struct Environment {
     program: PathBuf,
     directory: TempDir,
@@ -143,7 +143,7 @@ impl ProxyProcess {
     }
 }
 
-/// Reads what the proxy says until it is ready, and passes on whatever it says later.
+/// Reads the proxy's output until it is ready, and passes later output on.
 fn ready(child: &mut Child) -> Result<(SocketAddr, SocketAddr), CommandError> {
     let stderr = child.stderr.take().expect("its standard error is a pipe");
     let mut lines = BufReader::new(stderr).lines();

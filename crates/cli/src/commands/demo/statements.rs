@@ -1,4 +1,4 @@
-//! The demo's statements: each is sent through the proxy, and what the servers saw is shown beside what was decided.
+//! The demo's statements: each is sent through the proxy, and the statements that the servers received are shown with the decisions.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
@@ -179,7 +179,7 @@ fn connect(environment: &Environment, proxy: &ProxyProcess, user: &str) -> Resul
         .map_err(|error| CommandError::failed(format!("cannot log in to the proxy as {user}: {error}")))
 }
 
-/// Whether a server's note is about this statement, and not about what drivers and pools say of their own.
+/// Whether a server's note is about this statement, and not about one that drivers and pools send.
 fn is_of(text: &str, decision: &Decision, sql: &str) -> bool {
     match &decision.outcome {
         Outcome::Route(route) => match &route.rewritten {

@@ -123,7 +123,7 @@ fn splits(compared: &Splits) -> Vec<String> {
     [compared.reason.clone(), head].into_iter().chain(rows).collect()
 }
 
-/// The address that people mean: in full, `map/shard`, or a name that one thing has.
+/// The address that users mean: in full, `map/shard`, or a name that one thing has.
 fn resolve(opened: &Opened, what: &str) -> Result<Address, CommandError> {
     let long = match what.split_once('/') {
         Some((map, shard)) => format!("shard_maps.{map}.shards.{shard}"),

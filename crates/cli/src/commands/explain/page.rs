@@ -30,7 +30,7 @@ pub(super) struct Page {
 pub(super) struct Group {
     title: &'static str,
     lines: Vec<Line>,
-    /// What is printed where there are no lines.
+    /// What is printed if there are no lines.
     #[serde(skip)]
     otherwise: Option<&'static str>,
 }
@@ -85,7 +85,7 @@ impl Line {
         }
     }
 
-    /// A line about nothing that is written in one place.
+    /// A line without an origin.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -116,12 +116,12 @@ impl Page {
         self
     }
 
-    /// A group, left out where it has no lines.
+    /// A group; omitted without lines.
     pub(super) fn group(self, title: &'static str, lines: impl IntoIterator<Item = Line>) -> Self {
         self.push(title, lines, None)
     }
 
-    /// A group whose absence says something.
+    /// A group with a text for the case that it has no lines.
     pub(super) fn group_or(
         self,
         title: &'static str,

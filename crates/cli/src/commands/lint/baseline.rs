@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 /// A file of more is none.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Findings by what they say and where: not by line, which moves when something else changes.
+/// Findings by message and address, not by line, which changes with other edits.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Baseline {
@@ -30,7 +30,7 @@ struct Entry {
     file: Option<String>,
     address: Option<String>,
     message: String,
-    /// How many there are that say so.
+    /// How many findings are equal.
     count: usize,
 }
 
@@ -53,7 +53,7 @@ impl Baseline {
     /// Reads a file.
     ///
     /// # Errors
-    /// If there is none, or it is no baseline.
+    /// If there is none, or it is not a baseline.
     pub(super) fn read(path: &Path) -> Result<Self, CommandError> {
         let cannot = |error: io::Error| {
             let failed = CommandError::failed(format!("cannot read {}: {error}", path.display()));
@@ -118,7 +118,7 @@ impl Baseline {
         self.findings.iter().map(|known| known.count).sum()
     }
 
-    /// The findings that are not in it, and how many of it are no more.
+    /// The findings that are not in it, and how many of its findings no longer exist.
     pub(super) fn new_ones(&self, problems: &Problems, sources: &Sources) -> (Problems, usize) {
         let mut left: BTreeMap<Identity, usize> = BTreeMap::new();
         for known in &self.findings {

@@ -1,4 +1,4 @@
-//! SW310: a shard map whose key stands nowhere but in comments, which some clients remove.
+//! SW310: a shard map whose key is only in comments, which some clients remove.
 
 use shardwright_diagnostics::Diagnostic;
 use shardwright_topology::model::{Finder, ShardMap};

@@ -155,7 +155,7 @@ fn innermost_item(document: &Document, at: Span) -> Option<(&Node, bool)> {
     }
 }
 
-/// The lines of the innermost item of a list of several that holds a place, where nothing else stands on them.
+/// The lines of the innermost item of a list of several that contains a span, if nothing else is on them.
 fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> {
     let (item, _) = innermost_item(document, at).filter(|(_, several)| *several)?;
     let text = sources.text(at.file);
@@ -249,7 +249,7 @@ fn edited(edits: &[Edit], sources: &Sources) -> BTreeMap<String, String> {
     texts
 }
 
-/// What routes otherwise with the files as edited, or that it cannot be told; none where it is proved that nothing does.
+/// What the edited files route differently, or that this is undecided; none if routing is proved to be the same.
 fn difference(
     before: &[(EngineId, Arc<Configuration>)],
     texts: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! `lint rules.sql`: what the analysis finds in a rule set that is no project.
+//! `lint rules.sql`: the findings of a rule set that is not a project.
 
 use shardwright_analysis::Finding;
 use shardwright_diagnostics::{Decided, Diagnostic, Problems};
@@ -57,7 +57,7 @@ pub(super) fn findings(
     (problems, decided)
 }
 
-/// The `lint:` of the project around the file, where there is one that can be read.
+/// The `lint:` settings of the project of the file, if it can be read.
 pub(super) fn of_project(global: &Global, ui: &Ui) -> Result<LintSettings, CommandError> {
     if !global.directory.join(PROJECT_FILE).exists() {
         return Ok(LintSettings::default());

@@ -14,7 +14,7 @@ pub(super) struct Settings<'s> {
 }
 
 impl Settings<'_> {
-    /// The finding as it counts; none where it does not.
+    /// The finding with its configured severity; none if it is ignored.
     pub(super) fn graded(&self, mut diagnostic: Diagnostic, sources: &Sources) -> Option<Diagnostic> {
         let path = diagnostic
             .primary

@@ -1,4 +1,4 @@
-//! The team's own rules (`lint.rules`): SW820 for what does not satisfy one, SW821 for one whose tests do not hold.
+//! The team's own rules (`lint.rules`): SW820 if an item breaks a rule, SW821 if a test of a rule fails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

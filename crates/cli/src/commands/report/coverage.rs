@@ -16,7 +16,7 @@ const MAX_OBJECTS: usize = 200;
 /// Shards or rules that one line names.
 const MAX_NAMED: usize = 12;
 
-/// The body of the section; none where the rule set is no project, or has no tests for its engine.
+/// The body of the section; none if the rule set is not a project, or has no tests for its engine.
 pub(super) fn body(set: &RuleSet) -> Option<String> {
     let configuration: &Arc<Configuration> = &set.configuration;
     let Covering {

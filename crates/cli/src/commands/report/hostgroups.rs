@@ -1,4 +1,4 @@
-//! Hostgroups as boxes of the picture: each is one where they are few, and one box stands for all of a kind where not.
+//! Hostgroups as boxes of the picture: one box each if they are few, otherwise one box for each kind.
 //!
 //! Hostgroups are of a kind when their clusters are named alike but for numbers, and their role is the same: 200 hostgroups
 //! `shard-001 writer` to `shard-200 writer` are the box `shard-001 … shard-200` with `200 writers`. Where that leaves too many

@@ -48,10 +48,10 @@ pub(crate) struct Answer {
     /// What is taken for granted about the session, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     assumed: Vec<String>,
-    /// The answer rests on what was assumed, or on what only the engine's memory holds.
+    /// The answer depends on an assumption, or on the memory of the engine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unsure: bool,
-    /// The engine answers, whatever rules say.
+    /// The engine answers, regardless of rules.
     #[serde(skip)]
     is_own: bool,
     path: Vec<Step>,

@@ -1,11 +1,11 @@
-//! What an answer takes for granted about the session, where the command line does not say it.
+//! What an answer assumes about the session if the command line does not set it.
 
 use shardwright_rules::{Body, Configuration, EngineRule};
 use shardwright_simulation::script::Sent;
 
 use crate::args::Route;
 
-/// Whether the rules ask for something of the session that is not known, and what was taken in its place.
+/// Whether the rules depend on an unknown part of the session, and what was assumed for it.
 #[derive(Default)]
 pub(crate) struct Assumed {
     /// In words, human-readable.
