@@ -24,7 +24,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
 use crate::rule_set::RuleSet;
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 use baseline::Baseline;
 use fixes::Applied;
 use settings::Settings;
@@ -119,8 +119,8 @@ fn conclude(
             let baseline = Baseline::of(&problems, sources);
             baseline.write(path)?;
             ui.status(&format!(
-                "wrote {} findings to {}",
-                baseline.len(),
+                "wrote {} to {}",
+                ui::counted(baseline.len(), "finding"),
                 path.display()
             ));
             return Ok(Exit::Done);
@@ -128,7 +128,8 @@ fn conclude(
         let (new, gone) = Baseline::read(path)?.new_ones(&problems, sources);
         if gone > 0 {
             ui.status(&format!(
-                "{gone} findings of {} no longer exist; --update-baseline removes them",
+                "no longer found: {} of {}; --update-baseline removes them",
+                ui::counted(gone, "finding"),
                 path.display()
             ));
         }

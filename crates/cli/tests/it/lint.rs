@@ -264,7 +264,7 @@ fn a_baseline_leaves_out_what_was_there_before() {
         .unwrap()
         .success();
     assert!(
-        output.stderr.contains("1 findings of known.json no longer exist"),
+        output.stderr.contains("no longer found: 1 finding of known.json"),
         "{output}"
     );
     environment.write("known.json", "{\"version\": 9}").unwrap();

@@ -72,7 +72,7 @@ object! {
     REQUIRE: Custom = custom("require", "Conditions that each of these objects must satisfy.", condition_schema).needed();
     MESSAGE: Text = filled("message", "The message for an object that does not.").needed();
     HELP: Text = filled("help", "What to do about it.");
-    SEVERITY: Word<Severity> = word("severity", "The severity; a warning when absent.");
+    SEVERITY: Word<Severity> = word("severity", "The severity; a warning if not given.");
     TESTS: List = list(
         "tests",
         "Example items with the expected result.",

@@ -51,7 +51,7 @@ object! {
         .absent("the file's");
     ENGINES: Texts = texts(
         "engines",
-        "Engines that the test is for; every listed one when absent.",
+        "Engines that the test is for; every listed one if not given.",
         "a list of engines",
     )
         .absent("every listed one");
@@ -90,7 +90,7 @@ object! {
         .absent("as many as there are");
     EXPECT: Definition = test::EXPECT;
     SESSION: Definition = test::SESSION;
-    AFTER: Duration = duration("after", "Time since the previous statement; 0ms when absent.");
+    AFTER: Duration = duration("after", "Time since the previous statement; 0ms if not given.");
 }
 
 object! {
@@ -98,7 +98,7 @@ object! {
         "Who sends the statement, and from where. What is absent comes from the test that contains it, then from the file.";
     USER: Text = filled("user", "The user who logged in; may be absent where there is one user.")
         .refers(refers::USERS);
-    SCHEMA: Text = text("schema", "The session's schema; the user's when absent.")
+    SCHEMA: Text = text("schema", "The session's schema; the user's if not given.")
         .refers(refers::SCHEMAS);
     CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
     LISTENER: Text = filled("listener", "The name of the listener that the client connected to.")

@@ -55,10 +55,7 @@ pub(super) fn render(schema: &mut Value) {
 /// The description with the default, which not every editor shows.
 fn with_default(parts: &Map<String, Value>) -> Option<Value> {
     let (text, default) = (parts.get("description")?.as_str()?, parts.get("default")?);
-    let is_told = ["by default", "when absent"]
-        .iter()
-        .any(|said| text.contains(said));
-    if is_told || parts.contains_key(WHERE) {
+    if text.contains("by default") || parts.contains_key(WHERE) {
         return None;
     }
     let value = default

@@ -17,7 +17,7 @@ object! {
     FOR_EACH: Definition = test::FOR_EACH;
     ENGINES: Texts = texts(
         "engines",
-        "Engines that the property is for; every listed one when absent.",
+        "Engines that the property is for; every listed one if not given.",
         "a list of engines",
     )
         .absent("every listed one");
