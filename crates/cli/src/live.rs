@@ -28,6 +28,10 @@ pub(crate) struct Live {
 /// The selected targets of the project file.
 pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live>, CommandError> {
     let listed = &opened.project.file.targets;
+    if listed.is_empty() {
+        return Err(CommandError::new(Exit::BadProject, "shardwright.yaml lists no target")
+            .hint("write targets: {local: {engine: bundled, admin: \"127.0.0.1:6032\", user: admin, password: {env: NAME}}}"));
+    }
     for name in &selection.targets {
         if !listed.iter().any(|target| *target.name == **name) {
             let known: Vec<&str> = listed.iter().map(|target| &*target.name).collect();
@@ -38,14 +42,7 @@ pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live
     let chosen = listed.iter().filter(|target| {
         selection.targets.is_empty() || selection.targets.iter().any(|name| **name == *target.name)
     });
-    let live: Vec<Live> = chosen
-        .map(|target| live(opened, target))
-        .collect::<Result<_, _>>()?;
-    if live.is_empty() {
-        return Err(CommandError::new(Exit::BadProject, "shardwright.yaml lists no target")
-            .hint("write targets: {local: {engine: bundled, admin: \"127.0.0.1:6032\", user: admin, password: {env: NAME}}}"));
-    }
-    Ok(live)
+    chosen.map(|target| live(opened, target)).collect()
 }
 
 fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {

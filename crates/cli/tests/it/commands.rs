@@ -47,6 +47,20 @@ fn a_bad_command_line_is_64() {
 }
 
 #[test]
+fn a_project_without_targets_is_told_how_to_write_one() {
+    let environment = example("galera");
+    for arguments in [&["plan"][..], &["plan", "--target", "x"]] {
+        let output = environment.run(arguments).unwrap();
+        assert_eq!(output.code(), Some(78), "{arguments:?}\n{}", output.stderr);
+        assert!(
+            output.stderr.contains("write targets: {local: "),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
 fn what_a_command_line_asks_for_and_nobody_has_is_64() {
     let environment = example("tenants");
     let said = |arguments: &[&str]| {
