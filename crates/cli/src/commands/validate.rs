@@ -56,8 +56,12 @@ fn show(
         Format::Json => resolved::Form::Json,
         Format::Human | Format::Markdown => resolved::Form::Yaml,
     };
-    let missed =
-        ui.stream(|out| resolved::write(&opened.documents, &opened.sources, (part, form), addresses, out))?;
+    let request = resolved::Request {
+        part,
+        form,
+        only: addresses,
+    };
+    let missed = ui.stream(|out| resolved::write(&opened.documents, &opened.sources, request, out))?;
     if missed.is_empty() {
         return Ok(());
     }

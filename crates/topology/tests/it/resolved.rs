@@ -3,15 +3,20 @@
 use proptest::prelude::*;
 use shardwright_diagnostics::render;
 use shardwright_topology::model::Topology;
-use shardwright_topology::resolved::{Form, Part, write};
+use shardwright_topology::resolved::{Form, Part, Request, write};
 use shardwright_topology::{InputFile, Loaded, Options, load};
 
 const SAMPLE: &str = include_str!("../valid/supported.yaml");
 
-fn shown(loaded: &Loaded, form: (Part, Form), only: &[&str]) -> String {
+fn shown(loaded: &Loaded, (part, form): (Part, Form), only: &[&str]) -> String {
     let only: Vec<String> = only.iter().map(|address| (*address).to_owned()).collect();
     let mut out = Vec::new();
-    let missed = write(&loaded.documents, &loaded.sources, form, &only, &mut out).expect("memory takes all");
+    let request = Request {
+        part,
+        form,
+        only: &only,
+    };
+    let missed = write(&loaded.documents, &loaded.sources, request, &mut out).expect("memory takes all");
     assert_eq!(missed, [""; 0]);
     String::from_utf8(out).expect("it is text")
 }
@@ -137,14 +142,12 @@ fn addresses_choose_what_is_shown() {
             port: 3301  # topology/pay.yaml:7, n=1, k=1
     ");
     let only = ["clusters.s-02".to_owned(), "clusters".to_owned()];
-    let form = (Part::Topology, Form::Yaml);
-    let missed = write(
-        &loaded.documents,
-        &loaded.sources,
-        form,
-        &only,
-        &mut std::io::sink(),
-    );
+    let request = Request {
+        part: Part::Topology,
+        form: Form::Yaml,
+        only: &only,
+    };
+    let missed = write(&loaded.documents, &loaded.sources, request, &mut std::io::sink());
     assert_eq!(missed.expect("a sink takes all"), ["clusters.s-02"]);
 }
 

@@ -44,16 +44,26 @@ pub enum Form {
     Json,
 }
 
-/// Writes what holds at the addresses of `only`; everything where there are none. Gives the addresses at which nothing
-/// stands. The documents are those of a project without errors.
+/// What is shown, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'o> {
+    /// Which files.
+    pub part: Part,
+    /// In which form.
+    pub form: Form,
+    /// Only what these addresses name; everything if there are none.
+    pub only: &'o [String],
+}
+
+/// Writes what a request asks for. Gives the addresses at which nothing stands. The documents are those of a project without
+/// errors.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write<'o>(
     documents: &Documents,
     sources: &Sources,
-    (part, form): (Part, Form),
-    only: &'o [String],
+    request: Request<'o>,
     out: &mut dyn Write,
 ) -> io::Result<Vec<&'o str>> {
     let mut report = Reporter::default();
@@ -62,13 +72,12 @@ pub fn write<'o>(
     let shown = Shown {
         layers: Layers::new(documents, overlay, &mut report),
         sources,
-        part,
-        only,
+        request,
     };
-    let met = match form {
+    let met = match request.form {
         Form::Yaml => shown.write_to(&mut yaml::Yaml::new(&mut *out, sources))?,
         Form::Json => {
-            let name = match part {
+            let name = match request.part {
                 Part::Topology => "topology",
                 Part::Project => "project",
             };
@@ -80,15 +89,14 @@ pub fn write<'o>(
             met
         }
     };
-    let missed = only.iter().zip(met).filter(|(_, met)| !met);
+    let missed = request.only.iter().zip(met).filter(|(_, met)| !met);
     Ok(missed.map(|(address, _)| &**address).collect())
 }
 
 struct Shown<'s> {
     layers: Layers<'s>,
     sources: &'s Sources,
-    part: Part,
-    only: &'s [String],
+    request: Request<'s>,
 }
 
 impl Shown<'_> {
@@ -100,12 +108,12 @@ impl Shown<'_> {
         let variables = self.variables();
         let mut traversal = Traversal {
             sink,
-            only: self.only,
-            met: vec![false; self.only.len()],
+            only: self.request.only,
+            met: vec![false; self.request.only.len()],
             variables: &variables,
             address: String::new(),
         };
-        let (view, schema) = match self.part {
+        let (view, schema) = match self.request.part {
             Part::Topology => (layers.topology(), schema::topology()),
             Part::Project => (layers.project(), schema::project()),
         };
