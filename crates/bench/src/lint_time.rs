@@ -110,6 +110,7 @@ fn list(rules: impl Iterator<Item = EngineRule>) -> Configuration {
     let rules = rules.enumerate().map(|(position, row)| Rule {
         id: u32::try_from(position + 1).expect("a list has fewer than 2^32 rules"),
         address: Address::new("query_rules.list"),
+        shards: Vec::new(),
         flag_in: 0,
         body: Body::Engine(Box::new(row)),
     });

@@ -13,7 +13,7 @@ use shardwright_topology::model::{EngineName, Project};
 use crate::diagnostics::Diagnostics;
 use crate::explain::{CandidateCost, Splits};
 use crate::lowered::Lowered;
-use crate::map_plans::{self, MapPlan, PlanInput, shaped_name};
+use crate::map_plans::{self, MapPlan, PlanInput, shaped_name, split_name};
 use crate::numbering::Numbered;
 use crate::program::{self, Program};
 use crate::stats::{self, Stats};
@@ -78,6 +78,9 @@ impl Compilation<'_> {
             let is_new = |plan: &MapPlan| plan.candidates.first().is_some_and(|chosen| chosen.name != KEPT);
             if plan.weights.hits().is_some() && is_new(plan) {
                 lock.set(shaped_name(self.engine, section), 1);
+            }
+            if let Some(behind) = plan.splits_behind {
+                lock.set(split_name(self.engine, section), u32::from(behind));
             }
         }
         plans
@@ -191,6 +194,8 @@ fn forget_trees(program: &Program, engine: EngineId, lock: &mut Lock) {
             lock.forget(&format!("flags.{root}/"));
         }
         lock.forget(&shaped_name(engine, section));
+        lock.forget(&split_name(engine, section));
+        lock.forget(&format!("flags.{engine}.{}.schemas.readers", section.address));
     }
 }
 

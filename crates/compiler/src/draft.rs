@@ -39,6 +39,8 @@ pub(crate) struct DraftRule {
     pub formerly: Option<Box<str>>,
     /// The object that it came from.
     pub address: Address,
+    /// The shards that it decides, where the address is not that of one.
+    pub shards: Vec<Address>,
     /// The rule; `flag_out` of an engine rule is set when flags are given out.
     pub body: Body,
     /// The chain to go on in.
@@ -116,6 +118,7 @@ impl DraftRule {
             name,
             formerly: None,
             address: address.clone(),
+            shards: Vec::new(),
             body,
             jump: None,
             refuses: None,

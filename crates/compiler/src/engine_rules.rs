@@ -5,9 +5,10 @@
 //! laid out in rules. A [`Lowering`] has one value for each job: what is read, what is built, what can be shared, what is
 //! reported. Functions that need one of them take that one.
 //!
-//! The files below build on each other in this order: `chains`; `effects`, `role`, `rewrite` and `missing`; `tree` and
-//! `placement`; one file for each way in which a map finds its key; `maps`, which asks them in turn.
+//! The files below build on each other in this order: `chains`; `effects`, `role`, `role_groups`, `rewrite` and `missing`;
+//! `tree` and `placement`; one file for each way in which a map finds its key; `maps`, which asks them in turn.
 
+mod agreement;
 mod chains;
 mod column_map;
 mod comment_map;
@@ -22,8 +23,10 @@ mod placement;
 mod refusals;
 mod rewrite;
 mod role;
+mod role_groups;
 mod role_split;
 mod schema_map;
+mod schema_names;
 mod tree;
 mod user_map;
 
@@ -34,12 +37,13 @@ use shardwright_layout::Split;
 use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
 pub(crate) use chains::{Chains, Dialect, Target};
-pub(crate) use effects::{EffectUse, usable_effects};
+pub(crate) use effects::{EffectUse, effect_in_front, usable_effects};
 pub(crate) use forms::incomplete;
 pub(crate) use input::Input;
 pub(crate) use maps::{Class, Exits};
 pub(crate) use refusals::{Reason, Refused};
-pub(crate) use role::{RoleTargets, role_chain, usable_policies};
+pub(crate) use role::{RoleTargets, usable_policies};
+pub(crate) use role_groups::{RoleGroup, reads_alike};
 pub(crate) use tree::Leaf;
 
 /// Engine rules under construction.
@@ -85,6 +89,10 @@ struct SharedChains {
     effects: HashMap<(Vec<EffectUse>, Target), ChainRef>,
     /// The effects on a cluster, where that has been asked.
     cluster_effects: HashMap<String, Vec<EffectUse>>,
+    /// Policies in front of their targets.
+    roles: HashMap<role_groups::RoleKey, ChainRef>,
+    /// The splits of clusters.
+    cluster_splits: HashMap<role_groups::ClusterSplitKey, Target>,
     maps: HashMap<maps::MapKey, ChainRef>,
     trees: HashMap<tree::TreeKey, ChainRef>,
 }

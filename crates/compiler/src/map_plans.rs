@@ -8,14 +8,15 @@ mod entry;
 mod hits;
 mod layouts;
 mod memory;
+mod session_split;
 mod sessions;
 
 use shardwright_diagnostics::Severity;
 use shardwright_ids::Lock;
 use shardwright_layout::{Candidate, Node, Price};
 use shardwright_rules::{
-    CommentForm, Conflict, Finder, InShards, KeyTemplate, KeyValue, MapStep, MissingAction, MissingBegin,
-    Unqualified, User,
+    CommentForm, Conflict, EngineId, Finder, InShards, KeyTemplate, KeyValue, MapStep, MissingAction,
+    MissingBegin, Unqualified, User,
 };
 use shardwright_topology::model::{OriginId, ShardMap, Topology};
 
@@ -27,8 +28,10 @@ use crate::program::{Program, Section};
 use crate::traffic::Traffic;
 pub(crate) use entry::{Entry, Values};
 pub(crate) use layouts::EntryWeights;
+pub(crate) use layouts::key_count;
 use memory::Memory;
 pub(crate) use memory::shaped_name;
+pub(crate) use session_split::split_name;
 
 /// What a layout is chosen by.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +87,9 @@ pub(crate) struct MapPlan {
     pub layout: Layout,
     /// The layouts that were compared, cheapest first, without their shapes.
     pub candidates: Vec<Candidate>,
+    /// Rules for the names of schemas name writers, and the read/write split stands behind them, once for each cluster. Else
+    /// these rules stand twice behind the split. The lock keeps the choice, where there is one.
+    pub splits_behind: Option<bool>,
 }
 
 /// How the key of a map is read.
@@ -104,6 +110,13 @@ impl KeyReading {
     fn of_statements(&self) -> Option<&KeyPatterns> {
         let column = self.column.as_ref().map(|column| &column.key);
         self.comment.as_ref().or(column)
+    }
+}
+
+impl MapPlan {
+    /// Whether rules for the names of schemas name writers, in front of the split.
+    pub(crate) fn splits_behind(&self) -> bool {
+        self.splits_behind.unwrap_or(false)
     }
 }
 
@@ -139,12 +152,15 @@ pub(crate) fn plan(
     check(section, program, report);
     sessions::check(section, map, report);
     let reading = reading(section.origin, step, report);
+    let splits_behind =
+        session_split::splits_behind(section, reading.as_ref(), program, planning.lock, report.engine);
     let Some(key) = reading.as_ref().and_then(KeyReading::of_statements) else {
         let by_user = reading.as_ref().is_some_and(|reading| reading.user.is_some());
         let chosen =
             layouts::layout_of_names(section, map.rule_layout, by_user, program, planning.price, report);
         return MapPlan {
             reading,
+            splits_behind,
             layout: chosen.layout,
             candidates: chosen.candidates,
             ..MapPlan::default()
@@ -156,7 +172,8 @@ pub(crate) fn plan(
         report.difference(section.origin, "missing_key", what);
     }
     let memory = Memory::of(section, planning, report.engine);
-    let entries = entries::entries(step, map, key, &memory, report);
+    let by_shard = report.engine == EngineId::Bundled || removes_predicates(&reading);
+    let entries = entries::entries(step, map, key, by_shard, &memory, report);
     let counts = hits::HitSource {
         section,
         clusters: &program.clusters,
@@ -175,6 +192,7 @@ pub(crate) fn plan(
         reading,
         entries,
         weights,
+        splits_behind,
         shape: chosen.shape,
         layout: chosen.layout,
         candidates: chosen.candidates,
@@ -331,6 +349,12 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Diagnostics<'_>) -> Op
     }
     let reads = reading.of_statements().is_some() || reading.schema.is_some() || reading.user.is_some();
     reads.then_some(reading)
+}
+
+/// Whether the shards' tables do not have the key's column: then what a rule does depends on how many keys a shard has.
+fn removes_predicates(reading: &Option<KeyReading>) -> bool {
+    let column = reading.as_ref().and_then(|reading| reading.column.as_ref());
+    column.is_some_and(|column| column.in_shards == InShards::Absent)
 }
 
 fn is_spaced(key: &KeyValue) -> bool {

@@ -47,6 +47,7 @@ struct SequencedRule {
     name: String,
     formerly: Option<Box<str>>,
     address: Address,
+    shards: Vec<Address>,
     /// Where it stands in a tree, if it is part of one.
     tree: Option<TreePosition>,
     /// It is one of the rules that end a chain of a tree.
@@ -128,6 +129,7 @@ impl Sequence {
                 name,
                 formerly: _,
                 address,
+                shards,
                 tree,
                 ends: _,
                 written,
@@ -166,6 +168,7 @@ impl Sequence {
             graph.rules.push(Rule {
                 id,
                 address,
+                shards,
                 flag_in,
                 body,
             });
@@ -261,6 +264,7 @@ fn sequenced(chain: ChainRef, rule: DraftRule, tree: Option<TreePosition>) -> Se
         name: rule.name,
         formerly: rule.formerly,
         address: rule.address,
+        shards: rule.shards,
         tree,
         ends: rule.ends,
         written: None,
@@ -283,6 +287,7 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> SequencedRule {
         name: row.address.to_string(),
         formerly: None,
         address: row.address.clone(),
+        shards: Vec::new(),
         tree: None,
         ends: false,
         written: row.rule_id.map(|id| (id, row.origin)),

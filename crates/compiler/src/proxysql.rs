@@ -17,7 +17,7 @@ use shardwright_topology::model::{BlockPlace, Origins};
 
 use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::engine_rules::{Chains, Dialect, Input, Lowering, Target, usable_effects};
+use crate::engine_rules::{Chains, Dialect, Input, Lowering, Target, effect_in_front, usable_effects};
 use crate::lowered::Lowered;
 use crate::map_plans::MapPlan;
 use crate::numbering::Sequence;
@@ -54,13 +54,18 @@ pub(crate) fn lower(
     let input = Input {
         program,
         plans,
-        effects: &effects,
+        effects: &effects.behind,
         price: facts.price,
     };
     let mut lowering = Lowering::new(input, chains, report);
     let end = last.map_or(Target::Stop, Target::Jump);
+    for &effect in &effects.in_front {
+        for rule in effect_in_front(program, effect) {
+            lowering.chains.draft.push(Draft::START, rule);
+        }
+    }
     let reference_users = lowering.sections(end);
-    if let (Some(last), true) = (last, lowering.chains.draft.get(Draft::START).rules.is_empty()) {
+    if let (Some(last), true) = (last, starts_nowhere(&lowering.chains.draft)) {
         // Nothing else is compiled: raw rules at the end are reached from the start.
         let name = "query_rules.after_all".to_owned();
         let address = Address::new("query_rules");
@@ -72,6 +77,15 @@ pub(crate) fn lower(
         first_id: facts.first_id,
     };
     in_order(lowering, late_from, last, origins, reference_users)
+}
+
+/// Whether no rule of the first chain hands anything on.
+fn starts_nowhere(draft: &Draft) -> bool {
+    draft
+        .get(Draft::START)
+        .rules
+        .iter()
+        .all(|rule| rule.jump.is_none())
 }
 
 /// Guards, and the first id that they may have.

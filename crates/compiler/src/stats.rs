@@ -284,7 +284,7 @@ impl Measured<'_> {
             path.evaluations += paths.evaluations(flag, position, user, &mut counted);
             let path = paths.behind(position, path, &placed);
             let entry = leaf.entry as usize;
-            uniform.add(plan.entries[entry].keys() as f64, path);
+            uniform.add(plan.entries[entry].keys as f64, path);
             if let Some(hits) = plan.weights.hits() {
                 weighted.add(hits[entry], path);
             }

@@ -26,7 +26,7 @@ use outcome::PossibleOutcome;
 use outcomes::OutcomeSearch;
 use starts::Starts;
 
-pub use claim::shard_of;
+pub use claim::{shard_of, shards_of};
 
 /// Which statements a property is about; an empty list is no limit.
 #[derive(Clone, Debug, Default)]

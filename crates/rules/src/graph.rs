@@ -23,10 +23,21 @@ pub struct Rule {
     pub id: u32,
     /// The object of the topology that it came from.
     pub address: Address,
+    /// The shards that it decides, where its address is not that of one: they lie on one cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<Address>,
     /// The chain that it is part of.
     pub flag_in: u32,
     /// What it tests and does.
     pub body: Body,
+}
+
+impl Rule {
+    /// The shards that it decides.
+    pub fn decided_shards(&self) -> impl Iterator<Item = &Address> {
+        let own = Some(&self.address).filter(|address| address.is_shard());
+        own.into_iter().chain(&self.shards)
+    }
 }
 
 /// What a rule tests and does.

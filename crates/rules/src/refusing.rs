@@ -154,6 +154,7 @@ mod tests {
         Rule {
             id,
             address: Address::new("test"),
+            shards: Vec::new(),
             flag_in: 7,
             body: Body::Engine(Box::new(row)),
         }

@@ -289,6 +289,7 @@ mod tests {
             .map(|(id, flag_in, row)| Rule {
                 id: *id,
                 address: Address::new(format!("rules.{id}")),
+                shards: Vec::new(),
                 flag_in: *flag_in,
                 body: Body::Engine(Box::new(row.clone())),
             })

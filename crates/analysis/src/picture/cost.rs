@@ -118,6 +118,7 @@ mod tests {
             .map(|((flag_in, row), id)| Rule {
                 id,
                 address: Address::new("rules"),
+                shards: Vec::new(),
                 flag_in: *flag_in,
                 body: Body::Engine(Box::new(row.clone())),
             })

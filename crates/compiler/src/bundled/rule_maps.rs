@@ -12,7 +12,7 @@ use shardwright_topology::model::{BlockPlace, RuleLayout, Topology};
 
 use crate::diagnostics::{Diagnostics, LAYOUT};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::engine_rules::{Chains, Class, Dialect, Exits, Input, Lowering, Target};
+use crate::engine_rules::{Chains, Class, Dialect, Exits, Input, Lowering, RoleGroup, Target};
 use crate::lowered::Lowered;
 use crate::map_plans::{self, Layout, MapPlan, PlanInput};
 use crate::numbering::Sequence;
@@ -278,18 +278,17 @@ fn class_of_map(program: &Program, map: usize) -> Class {
         scope.users.contains(&user.name) && scope.clusters.contains(cluster)
     };
     let users: Vec<_> = program.users.iter().filter(is_meant).collect();
-    let mut schemas = vec!["information_schema".to_owned()];
-    schemas.extend(users.iter().filter_map(|user| user.default_schema.clone()));
-    schemas.sort();
-    schemas.dedup();
+    let users: Vec<String> = users.iter().map(|user| user.name.clone()).collect();
+    // Steps behind the map tell reads from writes.
+    let group = RoleGroup {
+        users: users.clone(),
+        policies: Vec::new(),
+    };
     Class {
-        users: users.iter().map(|user| user.name.clone()).collect(),
+        users,
         everyone: scope.users.is_any() && scope.clusters.is_any(),
         maps: vec![map],
-        policies: Vec::new(),
-        cluster: String::new(),
-        schemas,
-        home: Vec::new(),
+        groups: vec![group],
     }
 }
 

@@ -142,25 +142,6 @@ impl Chains {
         self.refusals.reasons().to_vec()
     }
 
-    /// Sessions in these schemas go on; the others are refused.
-    pub(super) fn accepted_schemas(
-        &mut self,
-        chain: ChainRef,
-        address: &Address,
-        schemas: &[String],
-        refused: &Refused,
-        target: Target,
-    ) {
-        for schema in schemas {
-            let rule = EngineRule {
-                schemaname: Some(schema.clone()),
-                ..EngineRule::default()
-            };
-            self.go(chain, schema, address, rule, target);
-        }
-        self.refuse(chain, "other", address, EngineRule::default(), refused);
-    }
-
     /// Rules that send what meets the conditions to `yes` and the rest to `no`.
     pub(super) fn branch_to(&mut self, chain: ChainRef, branch: Branch<'_>, no: ChainRef) {
         let Branch {

@@ -59,7 +59,9 @@ impl Lowering<'_, '_> {
         self.missing(first, section, of.exits);
 
         self.chains.column_guards(found, section, column, logical);
-        self.place_by_trees(found, of, KeySource::Column, None);
+        let trees = self.trees(of, KeySource::Column);
+        self.chains
+            .go(found, "tree", address, EngineRule::default(), trees);
         first
     }
 }

@@ -2,7 +2,7 @@
 //! elsewhere.
 
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{CommentForm, EngineRule, Finder, MapStep};
+use shardwright_rules::{CommentForm, EngineRule, Finder, KeyTemplate, MapStep};
 
 use super::Lowering;
 use super::chains::{Chains, Dialect, Target};
@@ -15,13 +15,13 @@ use crate::program::Section;
 
 impl Lowering<'_, '_> {
     /// The chain of a map whose key stands in a comment. Statements without one go on to `without`, or are asked for a missing
-    /// key; sessions of a placed statement must be in one of the `schemas`, or in its shard's own.
+    /// key. With `schemas`, the form of schema names that have a key, the session's schema must not have another.
     pub(super) fn comment_chain(
         &mut self,
         of: MapUse<'_>,
         key: &KeyPatterns,
         without: Option<Target>,
-        schemas: Option<Vec<String>>,
+        schemas: Option<&KeyTemplate>,
     ) -> ChainRef {
         let section = of.section;
         let address = &section.address;
@@ -39,7 +39,13 @@ impl Lowering<'_, '_> {
             None => found,
         };
         self.chains.rewrite_guards(found, section, key);
-        self.place_by_trees(found, of, KeySource::Comment, schemas);
+        let trees = self.trees(of, KeySource::Comment);
+        match schemas {
+            None => self
+                .chains
+                .go(found, "tree", address, EngineRule::default(), trees),
+            Some(template) => self.agreement(found, of, key, template, trees),
+        }
         first
     }
 

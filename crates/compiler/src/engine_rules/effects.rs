@@ -1,6 +1,8 @@
-//! Effects: chains behind the rules that place a statement, which set what happens to it besides and hand it on.
+//! Effects: what happens to a statement besides being placed.
 //!
-//! Where a statement goes is decided before, so effects never change it.
+//! Where a statement goes is decided apart from its effects. A delay or the use of its connection that does not depend on the
+//! cluster is set by rules in front of everything, which hand nothing on: what a rule without a jump sets stays set. The others
+//! are chains behind the rules that place a statement.
 
 use shardwright_rules::{Address, EngineRule, Shard};
 use shardwright_topology::model::{Multiplex, OnUnsupported};
@@ -22,19 +24,66 @@ pub(crate) struct EffectUse {
     pub(crate) schemas: Option<Vec<String>>,
 }
 
-/// The effects that rules can express, by index in the program; what they cannot is reported.
-pub(crate) fn usable_effects(program: &Program, report: &mut Diagnostics<'_>) -> Vec<usize> {
-    let mut usable = Vec::new();
+/// The effects that rules can express, by index in the program.
+#[derive(Debug, Default)]
+pub(crate) struct UsableEffects {
+    /// Those that do not depend on the cluster: rules in front of everything set them.
+    pub(crate) in_front: Vec<usize>,
+    /// Those that are asked for behind the rules that place a statement.
+    pub(crate) behind: Vec<usize>,
+}
+
+/// The effects that rules can express; what they cannot is reported.
+pub(crate) fn usable_effects(program: &Program, report: &mut Diagnostics<'_>) -> UsableEffects {
+    let mut usable = UsableEffects::default();
+    // A later effect wins, so that nothing is set in front whose value an earlier one would overwrite behind.
+    let sets_behind = |section: &Section<Effect>, usable: &UsableEffects| {
+        let same = |&other: &usize| {
+            std::mem::discriminant(&program.effects[other].step) == std::mem::discriminant(&section.step)
+        };
+        usable.behind.iter().any(same)
+    };
     for (at, section) in program.effects.iter().enumerate() {
         let names = &section.scope.users;
         let means_nobody = !names.is_any() && !program.users.iter().any(|user| names.contains(&user.name));
         match Conditions::of(&section.scope, &program.users) {
             Ok(_) if means_nobody => {}
-            Ok(_) => usable.push(at),
+            // A refused statement is neither copied nor answered from a cache: that is asked behind its placement.
+            Ok(conditions)
+                if section.scope.clusters.is_any()
+                    && sets_one_value(&section.step)
+                    && conditions.is_simple()
+                    && !sets_behind(section, &usable) =>
+            {
+                usable.in_front.push(at);
+            }
+            Ok(_) => usable.behind.push(at),
             Err(what) => no_effect(section, what, report),
         }
     }
     usable
+}
+
+/// Whether a rule without a jump has the effect, on statements that are refused too.
+fn sets_one_value(effect: &Effect) -> bool {
+    match effect {
+        Effect::Delay(_) => true,
+        Effect::Multiplex(multiplex) => *multiplex != Multiplex::IgnoreSysvarReads,
+        Effect::Mirror { .. } | Effect::Cache { .. } => false,
+    }
+}
+
+/// The rules of an effect in front of everything.
+pub(crate) fn effect_in_front(program: &Program, effect: usize) -> Vec<DraftRule> {
+    let section = &program.effects[effect];
+    let conditions = Conditions::of(&section.scope, &program.users).expect("the effect is usable");
+    let rules = conditions.alternatives().into_iter().enumerate();
+    rules
+        .map(|(at, rule)| {
+            let name = format!("effects.{}/{at}", section.address);
+            DraftRule::engine(name, &section.address, with(&section.step, rule))
+        })
+        .collect()
 }
 
 fn no_effect(section: &Section<Effect>, what: &str, report: &mut Diagnostics<'_>) {
@@ -138,12 +187,8 @@ impl Lowering<'_, '_> {
         };
         let name = address.to_string();
         let effect = &section.step;
-        let plain = match effect {
-            Effect::Delay(_) => true,
-            Effect::Multiplex(multiplex) => *multiplex != Multiplex::IgnoreSysvarReads,
-            Effect::Mirror { percent, .. } => *percent >= 100,
-            Effect::Cache { .. } => false,
-        };
+        let copies_all = matches!(effect, Effect::Mirror { percent, .. } if *percent >= 100);
+        let plain = sets_one_value(effect) || copies_all;
         if plain && conditions.is_simple() {
             for (at, rule) in conditions.alternatives().into_iter().enumerate() {
                 let rule_name = format!("{}/{name}/{at}", self.chains.draft.get(chain).name);

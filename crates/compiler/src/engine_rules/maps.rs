@@ -1,16 +1,16 @@
 //! The first chain of a map: its finders in turn, behind what its scope asks for.
 
-use shardwright_rules::{Conflict, EngineRule, Finder, KeyTemplate, MapStep};
+use shardwright_rules::{Conflict, EngineRule, Finder, MapStep};
 
 use super::Lowering;
 use super::chains::{Branch, Target};
-use super::effects::EffectUse;
+use super::role_groups::RoleGroup;
 use crate::conditions::{self, Conditions};
 use crate::draft::ChainRef;
 use crate::map_plans::Layout;
 use crate::program::Section;
 
-/// Users and the sections that their statements meet.
+/// Users whose statements meet the same maps.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     /// Names, ascending.
@@ -19,14 +19,17 @@ pub(crate) struct Class {
     pub(crate) everyone: bool,
     /// Places of maps, in order.
     pub(crate) maps: Vec<usize>,
-    /// Places of policies, in order.
-    pub(crate) policies: Vec<usize>,
-    /// Name of the users' cluster; empty where it does not matter.
-    pub(crate) cluster: String,
-    /// Session schemas that belong to no shard.
-    pub(crate) schemas: Vec<String>,
-    /// Effects on statements that stay on the users' cluster.
-    pub(crate) home: Vec<EffectUse>,
+    /// The users by the policies that they follow; at least one group, the largest last.
+    pub(crate) groups: Vec<RoleGroup>,
+}
+
+impl Class {
+    /// The policies that a user follows.
+    pub(super) fn policies(&self, user: &str) -> &[usize] {
+        let follows = |group: &&RoleGroup| group.users.iter().any(|name| name == user);
+        let group = self.groups.iter().find(follows).or(self.groups.last());
+        group.map_or(&[], |group| &group.policies)
+    }
 }
 
 /// Where statements go on behind a map.
@@ -60,19 +63,21 @@ pub(crate) struct MapUse<'u> {
 pub(super) struct MapKey {
     map: usize,
     exits: Exits,
-    policies: Vec<usize>,
-    /// Users that count, and session schemas.
-    names: Vec<String>,
+    groups: Vec<RoleGroup>,
+    /// Users that count.
+    users: Vec<String>,
 }
 
 impl Lowering<'_, '_> {
     /// The first chain of a map for a class of users.
     pub(crate) fn map_chain(&mut self, map: usize, class: &Class, exits: Exits) -> ChainRef {
         let plan = self.input.plan(map);
-        let by_user = plan
-            .reading
-            .as_ref()
-            .is_some_and(|reading| reading.user.is_some());
+        let counts_users = |map: usize| {
+            let reading = self.input.plan(map).reading.as_ref();
+            reading.is_some_and(|reading| reading.user.is_some())
+        };
+        let followers = self.input.followers(self.input.map(map));
+        let by_user = counts_users(map) || followers.into_iter().any(counts_users);
         let users = if by_user || plan.layout == Layout::FastRouting {
             class.users.clone()
         } else {
@@ -81,8 +86,8 @@ impl Lowering<'_, '_> {
         let key = MapKey {
             map,
             exits,
-            policies: class.policies.clone(),
-            names: [users, class.schemas.clone()].concat(),
+            groups: class.groups.clone(),
+            users,
         };
         if let Some(&chain) = self.shared.maps.get(&key) {
             return chain;
@@ -123,12 +128,7 @@ impl Lowering<'_, '_> {
                 }
             }
             (Some(key), schema, None) => {
-                let schemas = match schema {
-                    Some(template) if step.conflict == Conflict::Reject => {
-                        Some(without_key(step, template, &of.class.schemas))
-                    }
-                    _ => None,
-                };
+                let schemas = schema.as_ref().filter(|_| step.conflict == Conflict::Reject);
                 let without = match schema {
                     Some(template) => Some(self.schema_chain(of, template)),
                     None => column,
@@ -166,10 +166,4 @@ fn comment_is_first(step: &MapStep) -> bool {
     let index = |wanted: fn(&Finder) -> bool| step.finders.iter().position(wanted);
     index(|finder| matches!(finder, Finder::Comment { .. }))
         < index(|finder| matches!(finder, Finder::User { .. }))
-}
-
-/// The schemas whose names have no key in them: beside one that has, a key in a comment may be another.
-fn without_key(step: &MapStep, template: &KeyTemplate, schemas: &[String]) -> Vec<String> {
-    let has_none = |schema: &&String| template.extract(step.kind, schema).is_none();
-    schemas.iter().filter(has_none).cloned().collect()
 }

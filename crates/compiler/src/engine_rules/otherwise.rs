@@ -9,28 +9,12 @@ use super::keyed_users::rules_for_keyed_users;
 use super::maps::{Class, MapUse};
 use super::refusals::Refused;
 use crate::draft::{ChainRef, text_rule};
-use crate::program::{Program, Section};
+use crate::program::Section;
 
 /// A rule and what it is called in its chain.
 struct NamedRule {
     name: String,
     rule: EngineRule,
-}
-
-/// The maps that take statements without a key of this one, in turn.
-fn followers(program: &Program, section: &Section<Box<MapStep>>) -> Vec<usize> {
-    let mut followers = Vec::new();
-    let mut step = &section.step;
-    while let Some(at) = step
-        .otherwise
-        .as_deref()
-        .and_then(|name| program.maps.iter().position(|map| map.step.map == name))
-        .filter(|at| !followers.contains(at))
-    {
-        followers.push(at);
-        step = &program.maps[at].step;
-    }
-    followers
 }
 
 fn keys_of_both(section: &Section<Box<MapStep>>, other: &Section<Box<MapStep>>) -> Refused {
@@ -49,7 +33,7 @@ impl Lowering<'_, '_> {
     /// Behind the rules that find a key of this map: a key of a later one is refused beside it.
     pub(super) fn refuse_keys_of_later_maps(&mut self, chain: ChainRef, of: MapUse<'_>) {
         let section = of.section;
-        for other in followers(self.input.program, section) {
+        for other in self.input.followers(section) {
             for NamedRule { name, rule } in self.rules_for_keys(section, other, of.class) {
                 let both = keys_of_both(section, self.input.map(other));
                 self.chains.refuse(chain, &name, &section.address, rule, &both);
@@ -67,7 +51,7 @@ impl Lowering<'_, '_> {
         rest: Target,
     ) {
         let section = of.section;
-        for other in followers(self.input.program, section) {
+        for other in self.input.followers(section) {
             let rules = self.rules_for_keys(section, other, of.class);
             if names.is_empty() || rules.is_empty() {
                 continue;

@@ -12,10 +12,12 @@ use crate::key_patterns::text::any_case;
 use crate::program::{Program, Section};
 
 /// Where statements go on behind a policy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RoleTargets {
     /// Reads.
     pub(crate) reader: Target,
+    /// The hostgroup that reads get on the way; none where what follows names it.
+    pub(crate) hostgroup: Option<u32>,
     /// The others.
     pub(crate) writer: Target,
 }
@@ -80,6 +82,7 @@ impl RoleTargets {
     pub(super) fn chains(reader: ChainRef, writer: ChainRef) -> Self {
         Self {
             reader: Target::Jump(reader),
+            hostgroup: None,
             writer: Target::Jump(writer),
         }
     }
@@ -113,6 +116,15 @@ fn check_conditions(program: &Program, section: &Section<RoleStep>) -> Result<()
     Ok(())
 }
 
+/// Those of some policies that send reads of a cluster to its readers.
+pub(super) fn covering(program: &Program, policies: &[usize], cluster: &str) -> Vec<usize> {
+    if program.resolved_cluster(cluster).reader.is_none() {
+        return Vec::new();
+    }
+    let covers = |policy: &usize| program.roles[*policy].scope.clusters.contains(cluster);
+    policies.iter().copied().filter(covers).collect()
+}
+
 /// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
 /// distinguished before the shard is decided.
 pub(super) fn policies_of(
@@ -125,15 +137,9 @@ pub(super) fn policies_of(
         .iter()
         .copied()
         .filter(|&policy| {
-            let names = &program.roles[policy].scope.clusters;
-            let clusters = map
-                .step
-                .shards
-                .iter()
-                .filter_map(|shard| shard.cluster.as_deref());
-            clusters
-                .into_iter()
-                .any(|name| names.contains(name) && program.resolved_cluster(name).reader.is_some())
+            let shards = map.step.shards.iter();
+            let mut clusters = shards.filter_map(|shard| shard.cluster.as_deref());
+            clusters.any(|name| !covering(program, &[policy], name).is_empty())
         })
         .collect();
     let Some((&first, others)) = relevant.split_first() else {
@@ -154,12 +160,13 @@ pub(super) fn policies_of(
     relevant
 }
 
-/// A chain that tells reads from the rest.
-pub(crate) fn role_chain(
+/// A chain that tells reads from the rest; `others` are users who go on elsewhere.
+pub(super) fn role_chain(
     chains: &mut Chains,
     program: &Program,
     name: &str,
     policy: usize,
+    others: &[(String, Target)],
     targets: RoleTargets,
 ) -> ChainRef {
     let RoleTargets { writer, .. } = targets;
@@ -168,10 +175,19 @@ pub(crate) fn role_chain(
     let chain = chains.draft.chain(name);
     let mut first = chain;
     let scope = conditions::rest(&section.scope);
-    if conditions::is_conditional(&section.scope)
-        && let Ok(conditions) = Conditions::of(&scope, &program.users)
-    {
+    let is_conditional = conditions::is_conditional(&section.scope);
+    if is_conditional {
         first = chains.draft.chain(&format!("{name}.scope"));
+    }
+    for (user, target) in others {
+        let rule = EngineRule {
+            username: Some(user.clone()),
+            ..EngineRule::default()
+        };
+        chains.go(first, user, address, rule, *target);
+    }
+    if is_conditional {
+        let conditions = Conditions::of(&scope, &program.users).expect("the policy is usable");
         let branch = Branch {
             name: "",
             address,
@@ -201,10 +217,19 @@ fn select_reads(
     conditions: &dyn Fn(&Scope) -> Conditions,
     targets: RoleTargets,
 ) {
-    let (RoleTargets { reader, writer }, address) = (targets, &section.address);
+    let RoleTargets {
+        reader,
+        hostgroup,
+        writer,
+    } = targets;
+    let address = &section.address;
     let mut last = chain;
+    let read_away = EngineRule {
+        destination_hostgroup: hostgroup,
+        ..read.clone()
+    };
     match &section.step.reads {
-        ReadSelection::All => chains.go(chain, "read", address, read, reader),
+        ReadSelection::All => chains.go(chain, "read", address, read_away, reader),
         ReadSelection::Except(scopes) => {
             for (at, scope) in scopes.iter().enumerate() {
                 let branch = Branch {
@@ -215,12 +240,25 @@ fn select_reads(
                 };
                 last = chains.branch(last, branch);
             }
-            chains.go(last, "read", address, read, reader);
+            chains.go(last, "read", address, read_away, reader);
         }
         ReadSelection::Only(scopes) => {
             let name = format!("{}.only", chains.draft.get(chain).name);
             let only = chains.draft.chain(&name);
             chains.go(chain, "read", address, read, Target::Jump(only));
+            let reader = match hostgroup {
+                None => reader,
+                Some(_) => {
+                    let name = format!("{}.reader", chains.draft.get(chain).name);
+                    let away = chains.draft.chain(&name);
+                    let rule = EngineRule {
+                        destination_hostgroup: hostgroup,
+                        ..EngineRule::default()
+                    };
+                    chains.go(away, "reader", address, rule, reader);
+                    Target::Jump(away)
+                }
+            };
             let mut among = only;
             for (at, scope) in scopes.iter().enumerate() {
                 let branch = Branch {
@@ -234,7 +272,10 @@ fn select_reads(
             chains.go(among, "rest", address, EngineRule::default(), writer);
         }
     }
-    chains.go(last, "rest", address, EngineRule::default(), writer);
+    // Behind the last rule that asks, a statement that stops keeps what is set: it needs no rule to say so.
+    if hostgroup.is_none() || writer != Target::Stop {
+        chains.go(last, "rest", address, EngineRule::default(), writer);
+    }
 }
 
 /// Whether two policies say the same, apart from whose statements and clusters they are about.

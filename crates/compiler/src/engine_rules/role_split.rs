@@ -24,8 +24,6 @@ struct SplitGroup<'p> {
     cluster: &'p str,
     /// The schema that is written.
     schema: Option<&'p str>,
-    /// The entry whose session schemas are asked for.
-    entry: Option<usize>,
 }
 
 /// Compares the two positions of the split for a map whose readers' tree has this key; `role` has the rules
@@ -48,7 +46,7 @@ fn groups(input: Input<'_>, readers: &TreeKey) -> Vec<Option<u32>> {
     let plan = input.plan(readers.map);
     let step = &input.map(readers.map).step;
     let mut numbers: HashMap<SplitGroup<'_>, u32> = HashMap::new();
-    let mut group = |at: usize, shard: usize| {
+    let mut group = |shard: usize| {
         let shard = &step.shards[shard];
         let cluster = shard.cluster.as_deref()?;
         // No policy covers the cluster, or it has no readers.
@@ -56,17 +54,11 @@ fn groups(input: Input<'_>, readers: &TreeKey) -> Vec<Option<u32>> {
             return None;
         }
         let schema = step.logical_schema.as_ref().and(shard.schema.as_deref());
-        let asked = readers.schemas.as_ref().map(|_| at);
         let next = numbers.len() as u32;
-        let shared = SplitGroup {
-            cluster,
-            schema,
-            entry: asked,
-        };
+        let shared = SplitGroup { cluster, schema };
         Some(*numbers.entry(shared).or_insert(next))
     };
-    let entries = plan.entries.iter().enumerate();
-    entries.map(|(at, entry)| group(at, entry.shard)).collect()
+    plan.entries.iter().map(|entry| group(entry.shard())).collect()
 }
 
 /// Counts the chains from one up to the trees that they lead to, and the patterns of all their rules. A

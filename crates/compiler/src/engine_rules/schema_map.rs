@@ -1,34 +1,21 @@
 //! Maps whose key stands in the name of the session's schema: fast routing, or one rule for each schema.
 
-use std::collections::BTreeSet;
-
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep, MissingAction, NamePattern, UnknownKey};
+use shardwright_rules::{EngineRule, KeyTemplate, MapStep, MissingAction, Shard, UnknownKey};
 
 use super::Lowering;
 use super::chains::Target;
 use super::effects::EffectUse;
-use super::maps::{Class, Exits, MapUse};
+use super::maps::{Exits, MapUse};
 use super::refusals::Refused;
-use super::role::{RoleTargets, policies_of, role_chain};
-use crate::diagnostics::{DIFFERENCE, LAYOUT};
+use super::role::RoleTargets;
+use super::role_groups::RoleGroup;
+use super::schema_names::{KeyedSchema, named_schemas};
+use crate::diagnostics::DIFFERENCE;
 use crate::draft::{ChainRef, DraftRoute, DraftRule};
 use crate::map_plans::Layout;
 use crate::program::Section;
-
-/// Keys of one map that may stand in rows.
-const MOST_ROWS: usize = 2_000_000;
-/// Schemas of every server.
-const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
-
-/// A schema that has the key of a shard in its name.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct KeyedSchema {
-    schema: String,
-    /// Index of the shard.
-    shard: usize,
-}
 
 /// The schemas of a map, by name, and the form of their names.
 #[derive(Clone, Copy)]
@@ -52,8 +39,8 @@ impl Lowering<'_, '_> {
             .as_ref()
             .is_some_and(|reading| reading.comment.is_some());
         let flat = plan.layout == Layout::Flat || reads_comments;
-        let policies = policies_of(self.input.program, section, &class.policies, self.report);
-        let rows = self.rows_of(section, template);
+        let readers = self.readers_of(section, &class.groups);
+        let rows = self.keyed_schemas(section, template);
         let schemas = KeyedSchemas {
             template,
             rows: &rows,
@@ -65,14 +52,14 @@ impl Lowering<'_, '_> {
                 let names: Vec<EngineRule> = rows.iter().map(|row| of_schema(&row.schema)).collect();
                 self.refuse_sessions_with_keys_of_later_maps(entry, of, &names, rest);
             }
-            self.flat_schemas(entry, of, &rows, &policies);
+            let last = self.flat_schemas(entry, of, &rows, &readers);
             let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
             self.report.difference(section.origin, "key_from", what);
             match rest {
                 Some(rest) => self
                     .chains
-                    .go(entry, "rest", &section.address, EngineRule::default(), rest),
-                None => self.missing(entry, section, exits),
+                    .go(last, "rest", &section.address, EngineRule::default(), rest),
+                None => self.missing(last, section, exits),
             }
             return entry;
         }
@@ -85,7 +72,7 @@ impl Lowering<'_, '_> {
             self.named_schemas(entry, section, schemas, exits, missing);
         }
         self.unlisted(entry, section);
-        self.route_fast(entry, of, &rows, &policies);
+        self.route_fast(entry, of, &rows, &readers);
         entry
     }
 
@@ -96,35 +83,34 @@ impl Lowering<'_, '_> {
             self.outputs.routed_maps.insert(of.map);
         }
         let used = self.schema_effects(section, rows);
-        let target = match policies.first() {
-            None if used.is_empty() => {
-                return self.fast_rows(entry, rows, section, class, &[]);
+        let everyone: Vec<&RoleGroup> = class.groups.iter().collect();
+        let target = if policies.is_empty() {
+            if used.is_empty() {
+                return self.fast_rows(entry, rows, of, &everyone, &[]);
             }
-            None => {
-                let chain = self
-                    .chains
-                    .draft
-                    .chain(&format!("{}.schemas.rows", section.address));
-                self.fast_rows(chain, rows, section, class, &[]);
-                chain
-            }
-            Some(&policy) => {
-                let writers = self
-                    .chains
-                    .draft
-                    .chain(&format!("{}.schemas.writers", section.address));
-                let readers = self
-                    .chains
-                    .draft
-                    .chain(&format!("{}.schemas.readers", section.address));
-                self.fast_rows(writers, rows, section, class, &[]);
-                self.fast_rows(readers, rows, section, class, policies);
-                let name = format!("{}.schemas.role", section.address);
-                let targets = RoleTargets::chains(readers, writers);
-                role_chain(&mut self.chains, self.input.program, &name, policy, targets)
-            }
+            let chain = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.rows", section.address));
+            self.fast_rows(chain, rows, of, &everyone, &[]);
+            Target::Jump(chain)
+        } else {
+            let writers = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.writers", section.address));
+            let readers = self
+                .chains
+                .draft
+                .chain(&format!("{}.schemas.readers", section.address));
+            let followers = class.groups.iter().filter(|group| !group.policies.is_empty());
+            self.fast_rows(writers, rows, of, &everyone, &[]);
+            self.fast_rows(readers, rows, of, &followers.collect::<Vec<_>>(), policies);
+            let name = format!("{}.schemas.role", section.address);
+            let targets = RoleTargets::chains(readers, writers);
+            self.split(&name, section, &class.groups, targets)
         };
-        let target = self.through(used, Target::Jump(target));
+        let target = self.through(used, target);
         let name = if policies.is_empty() { "rows" } else { "role" };
         self.chains
             .go(entry, name, &section.address, EngineRule::default(), target);
@@ -158,42 +144,6 @@ impl Lowering<'_, '_> {
             });
         }
         used
-    }
-
-    /// Schema names and their shards, by name.
-    fn rows_of(&mut self, section: &Section<Box<MapStep>>, template: &KeyTemplate) -> Vec<KeyedSchema> {
-        let mut rows = Vec::new();
-        for (at, shard) in section.step.shards.iter().enumerate() {
-            if shard.cluster.is_none() {
-                self.report.unsupported(
-                    section.origin,
-                    "shards",
-                    "place sessions of a schema by schema only",
-                );
-                return Vec::new();
-            }
-            let ranges = shard
-                .ranges
-                .iter()
-                .flat_map(|&(low, high)| low..=high)
-                .map(KeyValue::Integer);
-            let keys = shard.keys.iter().cloned().chain(ranges);
-            rows.extend(
-                keys.take(MOST_ROWS + 1 - rows.len().min(MOST_ROWS))
-                    .filter_map(|key| template.render(&key))
-                    .map(|schema| KeyedSchema { schema, shard: at }),
-            );
-        }
-        if rows.len() > MOST_ROWS {
-            let message = format!(
-                "more than {MOST_ROWS} schema names: {} needs a row for each",
-                self.report.engine
-            );
-            self.report.error(LAYOUT, section.origin, "shards", message);
-            rows.clear();
-        }
-        rows.sort();
-        rows
     }
 
     /// Where sessions go on in whose schema there is no shard's key. A rule asks for whole names, so that what has the
@@ -235,53 +185,66 @@ impl Lowering<'_, '_> {
         Some(Target::Jump(chain))
     }
 
-    fn flat_schemas(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+    /// A rule for each schema; gives the chain in which sessions in other schemas go on.
+    fn flat_schemas(
+        &mut self,
+        chain: ChainRef,
+        of: MapUse<'_>,
+        rows: &[KeyedSchema],
+        policies: &[usize],
+    ) -> ChainRef {
         let section = of.section;
-        let placed = |lowering: &mut Self, chain: ChainRef, readers: &[usize]| {
-            for KeyedSchema { schema, shard } in rows {
-                let shard = &section.step.shards[*shard];
-                let destination = lowering.input.destination(readers, shard);
-                let rule = EngineRule {
-                    destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
-                    ..of_schema(schema)
-                };
-                let target = lowering.behind_shard(shard, of.exits.placed);
-                lowering.chains.go(chain, schema, &shard.address, rule, target);
-            }
-        };
-        if let Some(&policy) = policies.first() {
-            let readers = self
-                .chains
-                .draft
-                .chain(&format!("{}.schemas.readers", section.address));
-            let rest = self
-                .chains
-                .draft
-                .chain(&format!("{}.schemas.writers", section.address));
-            placed(self, readers, policies);
-            self.chains.go(
-                readers,
-                "rest",
-                &section.address,
-                EngineRule::default(),
-                Target::Jump(rest),
-            );
-            placed(self, rest, &[]);
-            let exits = Exits {
-                unkeyed: Target::Stop,
-                ..of.exits
+        if policies.is_empty() || self.input.plan(of.map).splits_behind() {
+            self.schema_rows(chain, of, rows, &[]);
+            return chain;
+        }
+        let readers = self
+            .chains
+            .draft
+            .chain(&format!("{}.schemas.readers", section.address));
+        let writers = self
+            .chains
+            .draft
+            .chain(&format!("{}.schemas.writers", section.address));
+        self.schema_rows(readers, of, rows, policies);
+        self.chains.go(
+            readers,
+            "rest",
+            &section.address,
+            EngineRule::default(),
+            Target::Jump(writers),
+        );
+        self.schema_rows(writers, of, rows, &[]);
+        let name = format!("{}.schemas.role", section.address);
+        let targets = RoleTargets::chains(readers, writers);
+        let role = self.split(&name, section, &of.class.groups, targets);
+        self.chains
+            .go(chain, "role", &section.address, EngineRule::default(), role);
+        writers
+    }
+
+    /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
+    fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+        for KeyedSchema { schema, shard, .. } in rows {
+            let shard = &of.section.step.shards[*shard];
+            let destination = self.input.destination(policies, shard);
+            let rule = EngineRule {
+                destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
+                ..of_schema(schema)
             };
-            self.missing(rest, section, exits);
-            let name = format!("{}.schemas.role", section.address);
-            let targets = RoleTargets::chains(readers, rest);
-            let role = role_chain(&mut self.chains, self.input.program, &name, policy, targets);
-            for KeyedSchema { schema, .. } in rows {
-                let rule = of_schema(schema);
-                self.chains
-                    .go(chain, schema, &section.address, rule, Target::Jump(role));
+            let target = self.behind_session(of, shard);
+            self.chains.go(chain, schema, &shard.address, rule, target);
+        }
+    }
+
+    /// Where a session goes on that its schema has placed on the writer of a shard.
+    pub(super) fn behind_session(&mut self, of: MapUse<'_>, shard: &Shard) -> Target {
+        let target = self.behind_shard(shard, of.exits.placed);
+        match &shard.cluster {
+            Some(cluster) if self.input.plan(of.map).splits_behind() => {
+                self.split_on(cluster, &of.class.groups, target)
             }
-        } else {
-            placed(self, chain, &[]);
+            _ => target,
         }
     }
 
@@ -294,25 +257,8 @@ impl Lowering<'_, '_> {
         exits: Exits,
         missing: ChainRef,
     ) {
-        let (program, step) = (self.input.program, &*section.step);
-        let mut schemas: BTreeSet<&str> = SYSTEM.into_iter().collect();
-        schemas.extend(
-            program
-                .users
-                .iter()
-                .filter_map(|user| user.default_schema.as_deref()),
-        );
-        for map in &program.maps {
-            schemas.extend(map.step.logical_schema.as_deref());
-            schemas.extend(map.step.shards.iter().filter_map(|shard| shard.schema.as_deref()));
-        }
-        schemas.extend(section.scope.schemas.any_of.iter().map(NamePattern::as_str));
-        schemas.retain(|schema| {
-            keyed
-                .rows
-                .binary_search_by(|row| row.schema.as_str().cmp(schema))
-                .is_err()
-        });
+        let step = &*section.step;
+        let schemas = named_schemas(self.input.program, section, keyed.rows);
         for schema in schemas {
             let (rule, address) = (of_schema(schema), &section.address);
             let Some(key) = keyed.template.extract(step.kind, schema) else {
@@ -371,27 +317,30 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// Rows of fast routing for the users of some groups.
     fn fast_rows(
         &mut self,
         chain: ChainRef,
         rows: &[KeyedSchema],
-        section: &Section<Box<MapStep>>,
-        class: &Class,
+        of: MapUse<'_>,
+        groups: &[&RoleGroup],
         policies: &[usize],
     ) {
-        let users: Vec<String> = if class.everyone {
-            vec![String::new()]
+        let MapUse { section, class, .. } = of;
+        let users: Vec<&str> = if class.everyone {
+            vec![""]
         } else {
-            class.users.clone()
+            let users = groups.iter().flat_map(|group| &group.users);
+            users.map(String::as_str).collect()
         };
-        for KeyedSchema { schema, shard } in rows {
+        for KeyedSchema { schema, shard, .. } in rows {
             let shard = &section.step.shards[*shard];
             let Some(hostgroup) = self.input.destination(policies, shard) else {
                 continue;
             };
             for username in &users {
                 self.outputs.routes.push(DraftRoute {
-                    username: username.clone(),
+                    username: (*username).to_owned(),
                     schemaname: schema.clone(),
                     chain,
                     hostgroup,
@@ -402,7 +351,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-fn of_schema(schema: &str) -> EngineRule {
+pub(super) fn of_schema(schema: &str) -> EngineRule {
     EngineRule {
         schemaname: Some(schema.to_owned()),
         ..EngineRule::default()

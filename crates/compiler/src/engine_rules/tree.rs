@@ -4,7 +4,7 @@ mod searches;
 
 use shardwright_layout::{self as layout, Chain, Node};
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, InShards, KeyTemplate, KeyValue, MapStep, Shard, UnknownKey};
+use shardwright_rules::{EngineRule, InShards, MapStep, Shard, UnknownKey};
 
 use super::chains::{Dialect, Target};
 use super::refusals::Refused;
@@ -12,7 +12,7 @@ use super::{Lowering, MapTree};
 use crate::draft::{ChainRef, Draft, DraftRule, text_rule};
 use crate::key_patterns::lock_name::KeyBounds;
 use crate::key_patterns::{KeyPatterns, Sought};
-use crate::map_plans::{Entry, MapPlan, Values};
+use crate::map_plans::MapPlan;
 use crate::program::Section;
 
 /// Shards that the refusal of an unknown key names.
@@ -38,8 +38,6 @@ pub(super) struct TreeKey {
     pub leaf: Target,
     /// Where those of unknown keys go on that have a cluster all the same.
     pub elsewhere: Target,
-    /// Session schemas that every leaf accepts beside its own; none: the schema does not count.
-    pub schemas: Option<Vec<String>>,
 }
 
 /// A tree under construction.
@@ -120,7 +118,7 @@ impl Lowering<'_, '_> {
             &[]
         };
         let shards: Vec<&str> = named.iter().map(shard_name).collect();
-        let elsewhere = self.unknown_target(section, &key, &name);
+        let elsewhere = self.unknown_target(section, &key);
         let unknown = refusal::unknown_key(&step.map, &step.key, None, &shards);
         let mut builder = Builder {
             elsewhere,
@@ -243,30 +241,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Where unknown keys go on that have a cluster: not in the schema of a shard, whose key is another.
-    fn unknown_target(&mut self, section: &Section<Box<MapStep>>, key: &TreeKey, tree: &str) -> Target {
-        let UnknownKey::Cluster(name) = &section.step.unknown else {
-            return Target::Stop;
-        };
-        let target = self.with_effects(name, key.elsewhere);
-        let Some(accepted) = &key.schemas else {
-            return target;
-        };
-        let what = format!(
-            "shard map {}: with a {} of no shard in a comment, the session's schema must be one of {}",
-            section.step.map,
-            section.step.key,
-            accepted.join(", ")
-        );
-        let chain = self.chains.draft.chain(&format!("{tree}/unknown/schemas"));
-        let refused = Refused::by(
-            section,
-            Refusal::OtherShardsSchema,
-            Refusal::OtherShardsSchema.message(&what),
-        );
-        self.chains
-            .accepted_schemas(chain, &section.address, accepted, &refused, target);
-        Target::Jump(chain)
+    /// Where unknown keys go on that have a cluster.
+    fn unknown_target(&mut self, section: &Section<Box<MapStep>>, key: &TreeKey) -> Target {
+        match &section.step.unknown {
+            UnknownKey::Cluster(name) => self.with_effects(name, key.elsewhere),
+            UnknownKey::Reject => Target::Stop,
+        }
     }
 
     /// The rule that decides an entry. It is lifted where its key lies inside the bounds of a chain beside it.
@@ -278,7 +258,14 @@ impl Lowering<'_, '_> {
             nth: self.chains.draft.get(chain).rules.len() as u32,
             entry: index,
         });
-        let shard = &step.shards[entry.shard];
+        let shard = &step.shards[entry.shard()];
+        let (address, shards) = match entry.shards.as_slice() {
+            [_] => (&shard.address, Vec::new()),
+            several => {
+                let shards = several.iter().map(|&shard| step.shards[shard].address.clone());
+                (&builder.section.address, shards.collect())
+            }
+        };
         let pattern = builder.pattern(searches::entry(builder.patterns, entry), within);
         if builder.removed.is_some() && !holds_one_key(shard) {
             let what = format!(
@@ -308,9 +295,6 @@ impl Lowering<'_, '_> {
                     .rewrite_chain(&builder.section.address, logical, own, target),
             );
         }
-        if let Some(accepted) = &builder.key.schemas {
-            target = Target::Jump(self.schema_check(builder, shard, entry, accepted, target));
-        }
         let plain = format!("{}#{}", builder.name, entry.name());
         let name = if lifted {
             let within = &self.chains.draft.get(chain).name;
@@ -321,42 +305,17 @@ impl Lowering<'_, '_> {
         };
         let formerly = lifted.then(|| plain.into_boxed_str());
         let rule = match target {
-            Target::Stop => DraftRule::engine(name, &shard.address, EngineRule { apply: true, ..rule }),
-            Target::Jump(to) => DraftRule::jumping(name, &shard.address, rule, to),
+            Target::Stop => DraftRule::engine(name, address, EngineRule { apply: true, ..rule }),
+            Target::Jump(to) => DraftRule::jumping(name, address, rule, to),
         };
-        self.chains.draft.push(chain, DraftRule { formerly, ..rule });
-    }
-
-    /// Behind a leaf: the session's schema must be the shard's own, or one that belongs to no shard.
-    fn schema_check(
-        &mut self,
-        builder: &Builder<'_>,
-        shard: &Shard,
-        entry: &Entry,
-        accepted: &[String],
-        target: Target,
-    ) -> ChainRef {
-        let chain = self
-            .chains
-            .draft
-            .chain(&format!("{}#{}/schemas", builder.name, entry.name()));
-        let section = builder.section;
-        let (map, key) = (&section.step.map, &section.step.key);
-        let what = format!(
-            "shard map {map}: with a {key} in a comment, the session's schema must be that {key}'s own, or one of {}",
-            accepted.join(", ")
+        self.chains.draft.push(
+            chain,
+            DraftRule {
+                formerly,
+                shards,
+                ..rule
+            },
         );
-        let refused = Refused::by(
-            section,
-            Refusal::OtherShardsSchema,
-            Refusal::OtherShardsSchema.message(&what),
-        );
-        let reading = builder.plan.reading.as_ref();
-        let mut schemas = own_schemas(reading.and_then(|reading| reading.schema.as_ref()), shard, entry);
-        schemas.extend_from_slice(accepted);
-        self.chains
-            .accepted_schemas(chain, &shard.address, &schemas, &refused, target);
-        chain
     }
 }
 
@@ -384,29 +343,6 @@ fn holds_one_key(shard: &Shard) -> bool {
 pub(super) fn shard_name(shard: &Shard) -> &str {
     let address = shard.address.as_str();
     address.rsplit_once('.').map_or(address, |(_, name)| name)
-}
-
-/// Names of schemas in which the keys of an entry are found, and the shard's own; ranges give their first 16.
-fn own_schemas(template: Option<&KeyTemplate>, shard: &Shard, entry: &Entry) -> Vec<String> {
-    const MOST_OF_A_RANGE: usize = 16;
-    let keys: Vec<KeyValue> = match &entry.values {
-        Values::Integers(ranges) => ranges
-            .iter()
-            .flat_map(|&(low, high)| (low..=high).take(MOST_OF_A_RANGE))
-            .map(KeyValue::Integer)
-            .collect(),
-        Values::Texts(texts) => texts
-            .iter()
-            .map(|text| KeyValue::Text(text.as_str().into()))
-            .collect(),
-    };
-    let mut schemas: Vec<String> = keys
-        .iter()
-        .filter_map(|key| template.and_then(|template| template.render(key)))
-        .collect();
-    schemas.extend(shard.schema.as_deref().map(str::to_owned));
-    schemas.dedup();
-    schemas
 }
 
 impl Builder<'_> {

@@ -1,17 +1,17 @@
 //! Maps whose key stands in the name of the user: users are known, so each has its place before it says anything.
 
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{Conflict, EngineRule, KeyTemplate, KeyValue, UnknownKey};
+use shardwright_rules::{Conflict, EngineRule, KeyTemplate, UnknownKey};
 
 use super::Lowering;
 use super::chains::Target;
 use super::keyed_users::{KeyedUser, keyed_users, rule_for_user, rules_for_keyed_users};
 use super::maps::MapUse;
 use super::refusals::Refused;
-use super::role::{RoleTargets, policies_of, role_chain};
+use super::role::{RoleTargets, policies_of};
 use super::tree::shard_name;
 use crate::draft::{ChainRef, text_rule};
-use crate::key_patterns::{KeyPatterns, integer};
+use crate::key_patterns::KeyPatterns;
 
 impl Lowering<'_, '_> {
     /// The chain of a map whose only finder is the user.
@@ -77,17 +77,9 @@ impl Lowering<'_, '_> {
         let several = Refused::plainly(section, Refusal::ConflictingKeys);
         let rule = text_rule(comment.repeats.clone());
         self.chains.refuse(found, "repeated", address, rule, &several);
-        let own = match &user.key {
-            KeyValue::Integer(n) => comment.number(&integer::pattern(&[(*n, *n)], comment.writing)),
-            KeyValue::Text(text) => comment.texts(&[text]),
-        };
         let message = refusal::conflicting_keys(&step.map, &step.key, &[&user.key.to_string()]);
         let others = Refused::by(section, Refusal::ConflictingKeys, message);
-        let readable = match &user.key {
-            KeyValue::Integer(_) => true,
-            KeyValue::Text(text) => comment.can_hold(text),
-        };
-        if readable {
+        if let Some(own) = comment.one(&user.key) {
             let back = self
                 .chains
                 .draft
@@ -107,7 +99,8 @@ impl Lowering<'_, '_> {
         let (step, rule) = (&*section.step, rule_for_user(user));
         match (user.shard, &step.unknown) {
             (Some(at), _) => {
-                let policies = policies_of(self.input.program, section, &of.class.policies, self.report);
+                let policies = of.class.policies(user.user);
+                let policies = policies_of(self.input.program, section, policies, self.report);
                 let shard = &step.shards[at];
                 let leaf = self.behind_shard(shard, of.exits.placed);
                 let input = self.input;
@@ -128,9 +121,8 @@ impl Lowering<'_, '_> {
                 }
                 let role = format!("{name}.role");
                 let targets = RoleTargets::chains(readers, writers);
-                let role = role_chain(&mut self.chains, self.input.program, &role, policy, targets);
-                self.chains
-                    .go(chain, user.user, &section.address, rule, Target::Jump(role));
+                let role = self.in_turn(&role, &[policy], targets);
+                self.chains.go(chain, user.user, &section.address, rule, role);
             }
             (None, UnknownKey::Cluster(cluster)) => {
                 let rule = EngineRule {

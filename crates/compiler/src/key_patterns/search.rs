@@ -1,6 +1,8 @@
 //! What a rule searches for a key: the patterns around its value, and the values themselves.
 
-use super::integer::Writing;
+use shardwright_rules::KeyValue;
+
+use super::integer::{self, Writing};
 use super::single_word::SingleWord;
 use super::text;
 
@@ -51,6 +53,14 @@ impl KeyPatterns {
             r#"['"]?"#
         };
         format!("{}{quote}{value}{quote}{}", self.before, self.after)
+    }
+
+    /// The pattern for a statement with this key; none where no pattern can tell the key from other text.
+    pub(crate) fn one(&self, key: &KeyValue) -> Option<String> {
+        match key {
+            KeyValue::Integer(n) => Some(self.number(&integer::pattern(&[(*n, *n)], self.writing))),
+            KeyValue::Text(text) => self.can_hold(text).then(|| self.texts(&[text])),
+        }
     }
 
     /// The pattern for a statement whose key is one of these texts.

@@ -1,5 +1,7 @@
 //! The keys of a map in order, cut into the pieces that one rule each decides.
 
+use std::collections::HashMap;
+
 use shardwright_rules::{KeyKind, KeyValue, MapStep};
 use shardwright_topology::model::ShardMap;
 
@@ -9,21 +11,38 @@ use crate::diagnostics::Diagnostics;
 use crate::key_patterns::KeyPatterns;
 use crate::key_patterns::lock_name::KeyName;
 
-/// The keys of a map in order; neighbours on one shard stand together.
+/// The keys of a map in order. Neighbours that are served alike stand together; `by_shard` keeps shards apart, each with a hit
+/// counter of its own.
 pub(super) fn entries(
     step: &MapStep,
     map: &ShardMap,
     patterns: &KeyPatterns,
+    by_shard: bool,
     memory: &Memory<'_>,
     report: &mut Diagnostics<'_>,
 ) -> Vec<Entry> {
+    let sites = sites(step, by_shard);
     match step.kind {
-        KeyKind::Integer => integer_entries(step, memory),
-        KeyKind::Text => text_entries(step, map, patterns, memory, report),
+        KeyKind::Integer => integer_entries(step, &sites, memory),
+        KeyKind::Text => text_entries(step, map, patterns, &sites, memory, report),
     }
 }
 
-fn integer_entries(step: &MapStep, memory: &Memory<'_>) -> Vec<Entry> {
+/// For each shard a number: shards with the same one are served alike.
+fn sites(step: &MapStep, by_shard: bool) -> Vec<usize> {
+    let mut numbers: HashMap<(Option<&str>, Option<&str>), usize> = HashMap::new();
+    if by_shard {
+        return (0..step.shards.len()).collect();
+    }
+    let shards = step.shards.iter().map(|shard| {
+        let schema = step.logical_schema.as_ref().and(shard.schema.as_deref());
+        let next = numbers.len();
+        *numbers.entry((shard.cluster.as_deref(), schema)).or_insert(next)
+    });
+    shards.collect()
+}
+
+fn integer_entries(step: &MapStep, sites: &[usize], memory: &Memory<'_>) -> Vec<Entry> {
     let mut ranges: Vec<((i64, i64), usize)> = Vec::new();
     for (at, shard) in step.shards.iter().enumerate() {
         let single = shard.keys.iter().filter_map(|key| match key {
@@ -39,32 +58,51 @@ fn integer_entries(step: &MapStep, memory: &Memory<'_>) -> Vec<Entry> {
     ranges.sort_unstable();
     let mut entries: Vec<Entry> = Vec::new();
     for (range, shard) in ranges {
+        let begins = || memory.begins(&KeyName::Integer(range.0));
         if let Some(Entry {
-            shard: last,
+            shards,
             values: Values::Integers(values),
+            keys,
         }) = entries.last_mut()
-            && *last == shard
-            && values.len() < memory.most_values()
-            && !memory.begins(&KeyName::Integer(range.0))
+            && sites[shards[0]] == sites[shard]
+            && (follows(values, range) || values.len() < memory.most_values())
+            && !begins()
         {
             match values.last_mut() {
                 Some(before) if before.1.checked_add(1) == Some(range.0) => before.1 = range.1,
                 _ => values.push(range),
             }
+            add_shard(shards, shard);
+            *keys += 1;
             continue;
         }
         entries.push(Entry {
-            shard,
+            shards: vec![shard],
             values: Values::Integers(vec![range]),
+            keys: 1,
         });
     }
     entries
+}
+
+/// Whether a range begins where the last one ends.
+fn follows(values: &[(i64, i64)], range: (i64, i64)) -> bool {
+    values
+        .last()
+        .is_some_and(|before| before.1.checked_add(1) == Some(range.0))
+}
+
+fn add_shard(shards: &mut Vec<usize>, shard: usize) {
+    if shards.last() != Some(&shard) {
+        shards.push(shard);
+    }
 }
 
 fn text_entries(
     step: &MapStep,
     map: &ShardMap,
     patterns: &KeyPatterns,
+    sites: &[usize],
     memory: &Memory<'_>,
     report: &mut Diagnostics<'_>,
 ) -> Vec<Entry> {
@@ -86,19 +124,23 @@ fn text_entries(
     let mut entries: Vec<Entry> = Vec::new();
     for (text, shard) in keys {
         if let Some(Entry {
-            shard: last,
+            shards,
             values: Values::Texts(values),
+            keys,
         }) = entries.last_mut()
-            && *last == shard
+            && sites[shards[0]] == sites[shard]
             && values.len() < memory.most_values()
             && !memory.begins(&KeyName::Text(text.to_owned()))
         {
             values.push(text.to_owned());
+            add_shard(shards, shard);
+            *keys += 1;
             continue;
         }
         entries.push(Entry {
-            shard,
+            shards: vec![shard],
             values: Values::Texts(vec![text.to_owned()]),
+            keys: 1,
         });
     }
     entries

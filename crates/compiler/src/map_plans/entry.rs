@@ -2,13 +2,15 @@
 
 use crate::key_patterns::lock_name;
 
-/// Keys that stand together and lie on one shard.
+/// Keys that stand together and are served alike.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Index of the shard in the map.
-    pub shard: usize,
+    /// Indexes of their shards in the map, in the order of their keys; all on one cluster, in one schema.
+    pub shards: Vec<usize>,
     /// The keys.
     pub values: Values,
+    /// How many keys the map has here; a range counts as one.
+    pub keys: u64,
 }
 
 /// Keys of one kind, ascending.
@@ -21,12 +23,9 @@ pub(crate) enum Values {
 }
 
 impl Entry {
-    /// How many keys it holds; a range counts as one.
-    pub(crate) fn keys(&self) -> u64 {
-        match &self.values {
-            Values::Integers(ranges) => ranges.len() as u64,
-            Values::Texts(texts) => texts.len() as u64,
-        }
+    /// One of the shards, for what they have in common.
+    pub(crate) fn shard(&self) -> usize {
+        self.shards[0]
     }
 
     /// The first key, as the lock file names it.

@@ -33,7 +33,7 @@ impl HitSource<'_> {
         let mut hits = vec![0.0; entries.len()];
         let mut of_cluster: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, entry) in entries.iter().enumerate() {
-            if let Some(cluster) = step.shards[entry.shard].cluster.as_deref() {
+            if let Some(cluster) = step.shards[entry.shard()].cluster.as_deref() {
                 of_cluster.entry(cluster).or_default().push(at);
             }
         }

@@ -140,9 +140,8 @@ fn fast_routing_is_exact(step: &MapStep) -> bool {
     }
 }
 
-/// A rule for each name; where reads go elsewhere, one in front of the question, and one behind it.
-fn flat_names(section: &Section<Box<MapStep>>, program: &Program, price: Price) -> Candidate {
-    let shards = &section.step.shards;
+/// The keys of a map's shards, each of a range too.
+pub(crate) fn key_count(step: &MapStep) -> f64 {
     let keys = |shard: &Shard| {
         let ranges = shard
             .ranges
@@ -150,7 +149,13 @@ fn flat_names(section: &Section<Box<MapStep>>, program: &Program, price: Price) 
             .map(|&(low, high)| i128::from(high) - i128::from(low) + 1);
         shard.keys.len() as f64 + ranges.map(|keys| keys as f64).sum::<f64>()
     };
-    let names: f64 = shards.iter().map(keys).sum();
+    step.shards.iter().map(keys).sum()
+}
+
+/// A rule for each name; where reads go elsewhere, one in front of the question, and one behind it.
+fn flat_names(section: &Section<Box<MapStep>>, program: &Program, price: Price) -> Candidate {
+    let shards = &section.step.shards;
+    let names = key_count(&section.step);
     let is_split = shards
         .iter()
         .filter_map(|shard| shard.cluster.as_deref())

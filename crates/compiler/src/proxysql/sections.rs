@@ -1,4 +1,5 @@
-//! The sections that statements meet: users whose statements meet the same sections share chains.
+//! The sections that statements meet. Users whose statements meet the same maps share the rules of those maps; where they part
+//! again, behind the maps or where reads leave the writer, they are told apart by name.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +7,28 @@ use shardwright_rules::{Address, EngineRule, MapStep, MissingAction, UnknownKey,
 
 use crate::draft::Draft;
 use crate::engine_rules::{
-    Class, EffectUse, Exits, Input, Lowering, RoleTargets, Target, role_chain, usable_policies,
+    Class, EffectUse, Exits, Input, Lowering, RoleGroup, RoleTargets, Target, reads_alike, usable_policies,
 };
 use crate::program::Section;
 
-/// What tells classes apart; the fields are those of [`Class`].
+/// Users whose statements go alike where no map places them, and who follow the same policies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ClassKey {
+struct Home {
+    /// Indexes of maps, in order.
     maps: Vec<usize>,
+    /// Indexes of policies, in order.
     policies: Vec<usize>,
+    /// Name of the users' cluster; empty where it does not matter.
     cluster: String,
-    schemas: Vec<String>,
-    home: Vec<EffectUse>,
+    /// Effects on statements that stay on the users' cluster.
+    effects: Vec<EffectUse>,
+}
+
+/// Users who share the rules of their maps.
+struct Audience {
+    class: Class,
+    /// By users, the most last.
+    homes: Vec<(Vec<String>, Home)>,
 }
 
 /// Which of its axes a map decides.
@@ -33,19 +44,20 @@ impl Lowering<'_, '_> {
     pub(super) fn sections(&mut self, end: Target) -> BTreeMap<String, String> {
         let program = self.input.program;
         let usable = usable_policies(program, self.report);
-        let classes = classes(self.input, &usable);
+        let audiences = audiences(self.input, &usable);
         let mut reference_users = BTreeMap::new();
-        for class in &classes {
+        for audience in &audiences {
+            let class = &audience.class;
             let user = class.users.first().cloned().unwrap_or_default();
             for &map in &class.maps {
                 let name = program.maps[map].step.map.clone();
                 reference_users.entry(name).or_insert_with(|| user.clone());
             }
-            let target = self.class_target(class, end);
+            let target = self.audience_target(audience, end);
             if target == end {
                 continue;
             }
-            let address = first_address(self.input, class);
+            let address = first_address(self.input, audience);
             if class.everyone {
                 self.chains
                     .go(Draft::START, "everyone", &address, EngineRule::default(), target);
@@ -59,7 +71,7 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        if let (Target::Jump(_), false) = (end, classes.iter().any(|class| class.everyone)) {
+        if let (Target::Jump(_), false) = (end, audiences.iter().any(|audience| audience.class.everyone)) {
             let address = Address::new("query_rules");
             self.chains
                 .go(Draft::START, "rest", &address, EngineRule::default(), end);
@@ -67,9 +79,10 @@ impl Lowering<'_, '_> {
         reference_users
     }
 
-    /// Where the statements of a class go on behind the first chain.
-    fn class_target(&mut self, class: &Class, end: Target) -> Target {
-        let unplaced = self.unplaced(class, end);
+    /// Where the statements of an audience go on behind the first chain.
+    fn audience_target(&mut self, audience: &Audience, end: Target) -> Target {
+        let class = &audience.class;
+        let unplaced = self.unplaced_of(audience, end);
         let mut chains: Vec<Target> = vec![unplaced; class.maps.len() + 1];
         for at in (0..class.maps.len()).rev() {
             let map = class.maps[at];
@@ -112,59 +125,66 @@ impl Lowering<'_, '_> {
         Target::Jump(self.map_chain(composing, class, exits))
     }
 
-    /// Where statements go that no map has placed: reads of a covered cluster to its readers.
-    fn unplaced(&mut self, class: &Class, end: Target) -> Target {
-        let mut target = self.through(class.home.clone(), end);
-        if class.cluster.is_empty() {
+    /// Where statements go that no map has placed: by the users' homes.
+    fn unplaced_of(&mut self, audience: &Audience, end: Target) -> Target {
+        let ends: Vec<Target> = audience
+            .homes
+            .iter()
+            .map(|(_, home)| self.unplaced(home, end))
+            .collect();
+        let groups: Vec<RoleGroup> = audience
+            .homes
+            .iter()
+            .map(|(users, home)| RoleGroup {
+                users: users.clone(),
+                policies: home.policies.clone(),
+            })
+            .collect();
+        let address = first_address(self.input, audience);
+        self.by_group(&format!("{address}.unplaced"), &address, &groups, &ends)
+    }
+
+    /// Where statements of users of one home go: reads of a covered cluster to its readers.
+    fn unplaced(&mut self, home: &Home, end: Target) -> Target {
+        let target = self.through(home.effects.clone(), end);
+        if home.cluster.is_empty() {
             return target;
         }
         let program = self.input.program;
-        let covering: Vec<usize> = class
-            .policies
-            .iter()
-            .copied()
-            .filter(|&policy| program.roles[policy].scope.clusters.contains(&class.cluster))
-            .collect();
-        // A read that the first policy leaves on the writer is asked about by the next one.
-        for policy in covering.into_iter().rev() {
-            let address = &program.roles[policy].address;
-            let readers = self.chains.draft.chain(&format!("{address}.{}", class.cluster));
-            let reader = program.resolved_cluster(&class.cluster).reader;
-            let rule = EngineRule {
-                destination_hostgroup: reader.map(|reader| reader.0),
-                ..EngineRule::default()
-            };
-            let placed = self.with_effects(&class.cluster, Target::Stop);
-            self.chains.go(readers, "reader", address, rule, placed);
-            let name = format!("{address}.{}.role", class.cluster);
-            let targets = RoleTargets {
-                reader: Target::Jump(readers),
-                writer: target,
-            };
-            target = Target::Jump(role_chain(&mut self.chains, program, &name, policy, targets));
-        }
-        target
+        let covers = |policy: &usize| program.roles[*policy].scope.clusters.contains(&home.cluster);
+        let covering: Vec<usize> = home.policies.iter().copied().filter(covers).collect();
+        let reader = program.resolved_cluster(&home.cluster).reader;
+        let targets = RoleTargets {
+            reader: self.with_effects(&home.cluster, Target::Stop),
+            hostgroup: reader.map(|reader| reader.0),
+            writer: target,
+        };
+        self.in_turn(&format!("clusters.{}.reads", home.cluster), &covering, targets)
     }
 }
 
-/// The first section that the statements of a class meet.
-fn first_address(input: Input<'_>, class: &Class) -> Address {
+/// The first section that the statements of an audience meet.
+fn first_address(input: Input<'_>, audience: &Audience) -> Address {
     let program = input.program;
-    let map = class.maps.first().map(|&map| &program.maps[map].address);
-    let policy = class
+    let map = audience.class.maps.first().map(|&map| &program.maps[map].address);
+    let (_, home) = audience.homes.last().expect("an audience has users");
+    let policy = home
         .policies
         .first()
-        .filter(|_| !class.cluster.is_empty())
+        .filter(|_| !home.cluster.is_empty())
         .map(|&policy| &program.roles[policy].address);
-    let effect = class.home.first().map(|one| &program.effects[one.effect].address);
+    let effect = home
+        .effects
+        .first()
+        .map(|one| &program.effects[one.effect].address);
     map.or(policy)
         .or(effect)
         .cloned()
         .unwrap_or_else(|| Address::new("firewall"))
 }
 
-/// The classes of users, by name of the first; `usable` has the policies that rules can follow.
-fn classes(input: Input<'_>, usable: &[usize]) -> Vec<Class> {
+/// The audiences by name of their first users; `usable` has the policies that rules can follow.
+fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
     let program = input.program;
     let everyone = |map: &Section<Box<MapStep>>| map.scope.users.is_any() && map.scope.clusters.is_any();
     let readable = |map: usize| input.plan(map).reading.is_some();
@@ -172,10 +192,10 @@ fn classes(input: Input<'_>, usable: &[usize]) -> Vec<Class> {
     let by_policy = usable
         .iter()
         .any(|&policy| !program.roles[policy].scope.users.is_any());
-    let mut groups: BTreeMap<ClassKey, Vec<String>> = BTreeMap::new();
+    let mut homes: BTreeMap<Home, Vec<String>> = BTreeMap::new();
     for user in &program.users {
-        groups
-            .entry(class_of(input, user, &all, usable))
+        homes
+            .entry(home_of(input, user, &all, usable))
             .or_default()
             .push(user.name.clone());
     }
@@ -185,42 +205,104 @@ fn classes(input: Input<'_>, usable: &[usize]) -> Vec<Class> {
         .filter(|&map| everyone(&program.maps[map]))
         .collect();
     if program.users.is_empty() && !unscoped.is_empty() {
-        let key = ClassKey {
+        let home = Home {
             maps: unscoped,
             policies: usable.to_vec(),
             cluster: String::new(),
-            schemas: Vec::new(),
-            home: Vec::new(),
+            effects: Vec::new(),
         };
-        groups.insert(key, Vec::new());
+        homes.insert(home, Vec::new());
     }
-    let single = groups.len() == 1;
-    let mut classes: Vec<Class> = groups
+    let single = homes.len() == 1;
+    let mut homes: Vec<(Vec<String>, Home)> = homes
         .into_iter()
-        .filter(|(key, _)| {
-            !key.maps.is_empty()
-                || (!key.policies.is_empty() && !key.cluster.is_empty())
-                || !key.home.is_empty()
+        .filter(|(home, _)| {
+            !home.maps.is_empty()
+                || (!home.policies.is_empty() && !home.cluster.is_empty())
+                || !home.effects.is_empty()
                 || !program.firewall.is_empty()
         })
-        .map(|(key, users)| Class {
-            everyone: single
-                && !by_policy
-                && key.cluster.is_empty()
-                && key.maps.iter().all(|&map| everyone(&program.maps[map])),
-            users,
-            maps: key.maps,
-            policies: key.policies,
-            cluster: key.cluster,
-            schemas: key.schemas,
-            home: key.home,
-        })
+        .map(|(home, users)| (users, home))
         .collect();
-    classes.sort_by(|a, b| a.users.cmp(&b.users));
-    classes
+    // The most users first: those who come later are told apart by name.
+    homes.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    let mut joined: Vec<Vec<(Vec<String>, Home)>> = Vec::new();
+    for one in homes {
+        match joined.iter_mut().find(|homes| joins(input, homes, &one)) {
+            Some(homes) => homes.push(one),
+            None => joined.push(vec![one]),
+        }
+    }
+    let audience = |mut homes: Vec<(Vec<String>, Home)>| {
+        homes.reverse();
+        let everyone = single
+            && !by_policy
+            && homes.iter().all(|(_, home)| {
+                home.cluster.is_empty() && home.maps.iter().all(|&map| everyone(&program.maps[map]))
+            });
+        let mut users: Vec<String> = homes.iter().flat_map(|(users, _)| users.clone()).collect();
+        users.sort();
+        let class = Class {
+            users,
+            everyone,
+            maps: homes
+                .last()
+                .map(|(_, home)| home.maps.clone())
+                .unwrap_or_default(),
+            groups: groups(&homes),
+        };
+        Audience { class, homes }
+    };
+    let mut audiences: Vec<Audience> = joined.into_iter().map(audience).collect();
+    audiences.sort_by(|a, b| a.class.users.cmp(&b.class.users));
+    audiences
 }
 
-fn class_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> ClassKey {
+/// Homes by the policies that their users follow; the group of the last home is the last.
+fn groups(homes: &[(Vec<String>, Home)]) -> Vec<RoleGroup> {
+    let mut groups: Vec<RoleGroup> = Vec::new();
+    for (users, home) in homes.iter().rev() {
+        match groups.iter_mut().find(|group| group.policies == home.policies) {
+            Some(group) => group.users.extend_from_slice(users),
+            None => groups.push(RoleGroup {
+                users: users.clone(),
+                policies: home.policies.clone(),
+            }),
+        }
+    }
+    for group in &mut groups {
+        group.users.sort();
+    }
+    groups.reverse();
+    groups
+}
+
+/// Whether users share the rules of their maps with others: a rule for each of them, at each cluster where they are told apart,
+/// is less than a copy of those rules.
+fn joins(input: Input<'_>, homes: &[(Vec<String>, Home)], (users, home): &(Vec<String>, Home)) -> bool {
+    let (_, first) = &homes[0];
+    if first.maps != home.maps || home.maps.is_empty() {
+        return false;
+    }
+    let mut all: Vec<(Vec<String>, Home)> = homes.to_vec();
+    all.push((users.clone(), home.clone()));
+    let groups = groups(&all);
+    let alike = |&map: &usize| reads_alike(input.program, input.map(map), &groups);
+    let named: usize = all[1..].iter().map(|(users, _)| users.len()).sum();
+    let clusters = match groups.len() {
+        1 => 0,
+        _ => home
+            .maps
+            .iter()
+            .map(|&map| input.clusters_of(map).len())
+            .max()
+            .unwrap_or(0),
+    };
+    let rows: usize = home.maps.iter().map(|&map| input.rows_of(map)).sum();
+    home.maps.iter().all(alike) && named * (1 + clusters) <= rows
+}
+
+fn home_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> Home {
     let program = input.program;
     let cluster = program.cluster_of(user);
     let cluster_name = cluster.map_or("", |cluster| &*cluster.name);
@@ -241,23 +323,7 @@ fn class_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> 
         && policies
             .iter()
             .any(|&policy| program.roles[policy].scope.clusters.contains(cluster_name));
-    let checked = maps.iter().any(|&map| {
-        input
-            .plan(map)
-            .reading
-            .as_ref()
-            .is_some_and(|reading| reading.comment.is_some() && reading.schema.is_some())
-    });
-    let mut schemas = Vec::new();
-    if checked {
-        schemas.push("information_schema".to_owned());
-        schemas.extend(
-            user.default_schema
-                .clone()
-                .filter(|schema| schema != "information_schema"),
-        );
-    }
-    ClassKey {
+    Home {
         maps,
         policies,
         cluster: if reads {
@@ -265,8 +331,7 @@ fn class_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> 
         } else {
             String::new()
         },
-        schemas,
-        home: home_effects(input, &user.name, cluster_name),
+        effects: home_effects(input, &user.name, cluster_name),
     }
 }
 

@@ -327,9 +327,10 @@ mod at_full_size {
 
 #[test]
 fn reshaping_lays_out_again() {
-    let mut keys: BTreeMap<i64, u8> = (0..40).map(|key| (key, 0)).collect();
+    let alternating = |key: i64| (key, (key % 2) as u8);
+    let mut keys: BTreeMap<i64, u8> = (0..40).map(alternating).collect();
     let before = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &Lock::default());
-    keys.extend((1_000..1_300).map(|key| (key, 1)));
+    keys.extend((1_000..1_300).map(alternating));
     let kept = again(&placed(&keys, &WIDE), EngineId::Proxysql27, &before.lock);
     let reason = kept.explain("shard_maps.tenants").and_then(|map| map.reason);
     assert!(reason.is_some_and(|reason| reason.starts_with("the lock keeps this tree")));

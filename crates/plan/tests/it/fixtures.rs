@@ -123,6 +123,7 @@ fn native(id: u32, address: &str, step: NativeStep) -> Rule {
     Rule {
         id,
         address: address.into(),
+        shards: Vec::new(),
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(scope),
@@ -165,6 +166,7 @@ pub(crate) fn engine_rule(id: u32, address: &str, flag_in: u32, rule: EngineRule
     Rule {
         id,
         address: address.into(),
+        shards: Vec::new(),
         flag_in,
         body: Body::Engine(Box::new(rule)),
     }

@@ -70,6 +70,10 @@ pub(super) fn meeting<'e>(
         );
         let schema = schema_of(outcome);
         let there = seen.entry(cluster).or_default();
+        // Shards that share a rule are on one cluster.
+        if outcome.state.shares_rule {
+            return Some((outcome, outcome));
+        }
         let meets = |other: &&&PossibleOutcome| other.state.shard != outcome.state.shard;
         let other = match &schema {
             Some(_) => [schema.clone(), None]
@@ -102,18 +106,28 @@ fn schema_of(outcome: &PossibleOutcome) -> Option<String> {
     }
 }
 
-/// The shard that placed a statement last, by the path of its decision.
+/// The shard that placed a statement last, by the path of its decision; none where its rule decides several.
 pub fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Address> {
+    match shards_of(configuration, decision).as_slice() {
+        [shard] => Some(shard.clone()),
+        _ => None,
+    }
+}
+
+/// The shards that the rule decides which placed a statement last, by the path of its decision.
+pub fn shards_of(configuration: &Configuration, decision: &Decision) -> Vec<Address> {
     let rules = &configuration.graph.rules;
-    // Fast routing is no rule.
-    let counts = |step: &&Step| match rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
-        Ok(at) => !matches!(&rules[at].body, Body::Engine(row) if !moves_on(row)),
-        Err(_) => true,
+    let shards = |step: &Step| match rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
+        Ok(at) if matches!(&rules[at].body, Body::Engine(row) if !moves_on(row)) => Vec::new(),
+        Ok(at) if !step.address.is_shard() => rules[at].shards.clone(),
+        // Fast routing is no rule.
+        Ok(_) | Err(_) => Some(step.address.clone())
+            .filter(Address::is_shard)
+            .into_iter()
+            .collect(),
     };
-    let mut steps = decision.path.iter().rev().filter(counts);
-    steps
-        .find(|step| step.address.is_shard())
-        .map(|step| step.address.clone())
+    let mut steps = decision.path.iter().rev().map(shards);
+    steps.find(|shards| !shards.is_empty()).unwrap_or_default()
 }
 
 /// Where a statement reads and writes.

@@ -30,7 +30,7 @@ use rustc_hash::FxHashSet;
 use shardwright_patterns::{Pattern, PatternError};
 use shardwright_rules::decide::RulePatterns;
 use shardwright_rules::{
-    Address, Body, Configuration, Effects, EngineRule, HostgroupId, StatementKind, User, Words,
+    Body, Configuration, Effects, EngineRule, HostgroupId, Rule, StatementKind, User, Words,
 };
 use shardwright_sql::DigestOptions;
 
@@ -232,11 +232,7 @@ impl OutcomeSearch<'_> {
         if certainty == Certainty::Never {
             return;
         }
-        act(
-            row,
-            self.configuration.graph.rules[position].address.clone(),
-            &mut matched,
-        );
+        act(row, &self.configuration.graph.rules[position], &mut matched);
         if row.apply {
             next.push(Transition::Stop(matched));
         } else if row.flags_set().next().is_none() {
@@ -280,6 +276,7 @@ impl OutcomeSearch<'_> {
                     } else {
                         state.shard.clone()
                     },
+                    shares_rule: !row.address.is_shard() && state.shares_rule,
                     ..state.clone()
                 }
             })
@@ -327,7 +324,7 @@ fn by_the_engine(sender: Sender<'_>, state: &State, outcomes: &mut FxHashSet<(St
 }
 
 /// Later matches overwrite what they set.
-fn act(row: &EngineRule, address: Address, state: &mut State) {
+fn act(row: &EngineRule, rule: &Rule, state: &mut State) {
     let Effects {
         delay_ms,
         multiplex,
@@ -343,8 +340,10 @@ fn act(row: &EngineRule, address: Address, state: &mut State) {
     state.refused |= row.error_msg.is_some();
     state.answered |= row.ok_msg.is_some();
     state.rewritten |= row.replace_pattern.is_some();
-    if moves_on(row) && address.is_shard() {
-        state.shard = Some(address);
+    let mut shards = rule.decided_shards();
+    if let (true, Some(shard)) = (moves_on(row), shards.next()) {
+        state.shard = Some(shard.clone());
+        state.shares_rule = shards.next().is_some();
     }
 }
 
@@ -387,6 +386,7 @@ fn beginnings(domain: &Domain<'_>) -> impl Iterator<Item = State> {
         hostgroup: None,
         placed: false,
         shard: None,
+        shares_rule: false,
         backend_schema: None,
         own_schema: None,
         rewritten: false,

@@ -20,6 +20,8 @@ pub(super) struct State {
     pub(super) hostgroup: Option<u32>,
     pub(super) placed: bool,
     pub(super) shard: Option<Address>,
+    /// The rule that placed it decides other shards too; `shard` is one of them.
+    pub(super) shares_rule: bool,
     pub(super) backend_schema: Option<Arc<str>>,
     /// The schema whose name stands in the statement in place of the map's logical schema.
     pub(super) own_schema: Option<Arc<str>>,

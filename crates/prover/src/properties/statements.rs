@@ -8,7 +8,7 @@ use shardwright_rules::{
 };
 use shardwright_sql::annotation;
 
-use super::claim::shard_of;
+use super::claim::shards_of;
 use super::outcome::PossibleOutcome;
 use super::outcomes::kinds;
 use super::starts::{Side, beginning};
@@ -141,7 +141,9 @@ impl Prover<'_> {
         let statement = Statement::new(candidate.query.as_bytes(), Default::default());
         let decision = self.table.explain(&candidate.view(), &statement);
         let prefix = format!("shard_maps.{map}.shards.");
-        shard_of(self.configuration, &decision).is_some_and(|shard| shard.as_str().starts_with(&prefix))
+        shards_of(self.configuration, &decision)
+            .iter()
+            .any(|shard| shard.as_str().starts_with(&prefix))
     }
 
     fn users(&self, domain: &Domain<'_>, doubtful: &[&PossibleOutcome]) -> Vec<String> {

@@ -159,6 +159,7 @@ fn step(id: u32, step: NativeStep) -> Rule {
     Rule {
         id,
         address: format!("steps.s{id}").into(),
+        shards: Vec::new(),
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(Scope::default()),

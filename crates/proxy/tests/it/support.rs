@@ -172,6 +172,7 @@ pub(crate) fn rule(id: u32, row: EngineRule) -> Rule {
     Rule {
         id,
         address: format!("query_rules.test.rules[{id}]").into(),
+        shards: Vec::new(),
         flag_in: 0,
         body: Body::Engine(Box::new(row)),
     }
@@ -224,6 +225,7 @@ pub(crate) fn map_alone(map: MapStep) -> Vec<Rule> {
     vec![Rule {
         id: 1000,
         address: "shard_maps.tenants".into(),
+        shards: Vec::new(),
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(scope),

@@ -120,6 +120,7 @@ fn with_readers() -> Setup {
             configuration.graph.rules.push(Rule {
                 id: 200,
                 address: "read_write_policies.rw".into(),
+                shards: Vec::new(),
                 flag_in: 0,
                 body: Body::Native {
                     scope: Box::new(Scope::default()),

@@ -79,6 +79,13 @@ impl Runner<'_> {
         }
         let path = self.explained(step, session, statement).path;
         let mut addresses: Vec<&Address> = path.iter().map(|step| &step.address).collect();
+        let rules = &self.configuration.graph.rules;
+        for step in &path {
+            // Not a rule but a row of fast routing: it has no other shards.
+            if let Ok(at) = rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
+                addresses.extend(&rules[at].shards);
+            }
+        }
         addresses.extend(placed);
         if let Outcome::Reject(rejection) = &decision.outcome {
             addresses.extend(&rejection.address);

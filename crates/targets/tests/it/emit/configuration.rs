@@ -82,6 +82,7 @@ fn rule(id: u32, address: &str, flag_in: u32, engine: EngineRule) -> Rule {
     Rule {
         id,
         address: address.into(),
+        shards: Vec::new(),
         flag_in,
         body: Body::Engine(Box::new(engine)),
     }
