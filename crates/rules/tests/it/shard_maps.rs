@@ -353,3 +353,20 @@ fn a_shard_may_keep_the_logical_schema() {
         ],
     );
 }
+
+#[test]
+fn a_session_without_a_schema_is_in_none_of_the_excepted_ones() {
+    let scoped = |schemas: serde_json::Value| {
+        let step = json!({"delay": {"delay_ms": 5}});
+        let scope = json!({"schemas": schemas});
+        World {
+            schema: None,
+            ..World::new(configuration("bundled", json!([native(1, scope, step)])))
+        }
+    };
+    let none = |schemas| scoped(schemas).ask("SELECT 1 FROM t");
+    assert_eq!(none(json!({"except": ["reports"]})), "10 after 5 ms");
+    assert_eq!(none(json!({"any_of": ["*"]})), "10 after 5 ms");
+    assert_eq!(none(json!({"any_of": ["reports"]})), "10");
+    assert_eq!(none(json!({"any_of": ["*"], "except": ["*"]})), "10");
+}
