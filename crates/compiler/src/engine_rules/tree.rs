@@ -4,7 +4,7 @@ mod searches;
 
 use shardwright_layout::{self as layout, Chain, Node};
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, InShards, KeyTemplate, KeyValue, MapStep, Shard, UnknownKey};
+use shardwright_rules::{Conflict, EngineRule, InShards, KeyValue, MapStep, Shard, UnknownKey};
 
 use super::chains::{Dialect, Target};
 use super::refusals::Refused;
@@ -351,11 +351,36 @@ impl Lowering<'_, '_> {
             Refusal::OtherShardsSchema,
             Refusal::OtherShardsSchema.message(&what),
         );
-        let reading = builder.plan.reading.as_ref();
-        let mut schemas = own_schemas(reading.and_then(|reading| reading.schema.as_ref()), shard, entry);
-        schemas.extend_from_slice(accepted);
+        let template = builder
+            .plan
+            .reading
+            .as_ref()
+            .and_then(|reading| reading.schema.as_ref());
+        // Several keys stand in one rule: a key in the comment and another one's schema would pass as one key.
+        let keys = keys_of(entry);
+        let names_its_key = keys.len() > 1 && section.step.conflict == Conflict::Reject;
+        for key in &keys {
+            let Some(schema) = template.and_then(|template| template.render(key)) else {
+                continue;
+            };
+            let rule = EngineRule {
+                schemaname: Some(schema.clone()),
+                ..if names_its_key {
+                    text_rule(searches::key(builder.patterns, key).pattern())
+                } else {
+                    EngineRule::default()
+                }
+            };
+            self.chains.go(chain, &schema, &shard.address, rule, target);
+        }
+        let others: Vec<String> = shard
+            .schema
+            .iter()
+            .map(|schema| schema.to_string())
+            .chain(accepted.iter().cloned())
+            .collect();
         self.chains
-            .accepted_schemas(chain, &shard.address, &schemas, &refused, target);
+            .accepted_schemas(chain, &shard.address, &others, &refused, target);
         chain
     }
 }
@@ -386,10 +411,10 @@ pub(super) fn shard_name(shard: &Shard) -> &str {
     address.rsplit_once('.').map_or(address, |(_, name)| name)
 }
 
-/// Names of schemas in which the keys of an entry are found, and the shard's own; ranges give their first 16.
-fn own_schemas(template: Option<&KeyTemplate>, shard: &Shard, entry: &Entry) -> Vec<String> {
+/// The keys of an entry whose schemas are accepted; of a range the first 16.
+fn keys_of(entry: &Entry) -> Vec<KeyValue> {
     const MOST_OF_A_RANGE: usize = 16;
-    let keys: Vec<KeyValue> = match &entry.values {
+    match &entry.values {
         Values::Integers(ranges) => ranges
             .iter()
             .flat_map(|&(low, high)| (low..=high).take(MOST_OF_A_RANGE))
@@ -399,14 +424,7 @@ fn own_schemas(template: Option<&KeyTemplate>, shard: &Shard, entry: &Entry) -> 
             .iter()
             .map(|text| KeyValue::Text(text.as_str().into()))
             .collect(),
-    };
-    let mut schemas: Vec<String> = keys
-        .iter()
-        .filter_map(|key| template.and_then(|template| template.render(key)))
-        .collect();
-    schemas.extend(shard.schema.as_deref().map(str::to_owned));
-    schemas.dedup();
-    schemas
+    }
 }
 
 impl Builder<'_> {

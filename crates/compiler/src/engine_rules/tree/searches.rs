@@ -1,5 +1,7 @@
 //! What one rule of a tree searches, such that the keys beside it do not match.
 
+use shardwright_rules::KeyValue;
+
 use crate::key_patterns::lock_name::KeyBounds;
 use crate::key_patterns::{KeyPatterns, Sought};
 use crate::key_patterns::{integer, text};
@@ -10,6 +12,16 @@ pub(super) fn entry(patterns: &KeyPatterns, entry: &Entry) -> Sought {
     Sought::whole(match &entry.values {
         Values::Integers(ranges) => patterns.number(&integer::pattern(ranges, patterns.writing)),
         Values::Texts(texts) => patterns.texts(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
+    })
+}
+
+/// What is searched for one key.
+pub(super) fn key(patterns: &KeyPatterns, key: &KeyValue) -> Sought {
+    Sought::whole(match key {
+        KeyValue::Integer(number) => {
+            patterns.number(&integer::pattern(&[(*number, *number)], patterns.writing))
+        }
+        KeyValue::Text(text) => patterns.texts(&[text.as_ref()]),
     })
 }
 
