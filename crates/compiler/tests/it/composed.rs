@@ -112,6 +112,7 @@ fn is_placed_alike(meaning: &Decider, rules: &Decider, said: &Said) -> bool {
         schema,
         sql,
         home: rules.home(user),
+        is_routed_fast: !rules.configuration.graph.fast_routing.is_empty(),
     };
     let difference = difference(&question, &of_meaning, &of_rules);
     assert_eq!(difference, None, "{}", what());

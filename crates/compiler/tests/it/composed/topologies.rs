@@ -218,7 +218,10 @@ impl Maps {
         )
         .unwrap();
         map += dice.text(&["", "    conflict: reject\n", "    conflict: first\n"]);
-        if position == Position::Handing {
+        if position == Position::Schema {
+            // Effects on the first level's cluster would hold for the second's, too.
+            map += dice.text(&["", "", "    missing_key: {statements: allow}\n"]);
+        } else if position == Position::Handing {
             writeln!(map, "    otherwise: shard_maps.m{}", self.count + 1).unwrap();
         } else {
             map += dice.text(&[
@@ -231,7 +234,9 @@ impl Maps {
                 "    missing_key: {statements: allow, session_setup: {cluster: c2}}\n",
             ]);
         }
-        map += dice.text(&["", "", "    unknown_key: {cluster: c3}\n"]);
+        if position != Position::Schema {
+            map += dice.text(&["", "", "    unknown_key: {cluster: c3}\n"]);
+        }
         map += if finders.contains("schema: ") {
             dice.text(&[
                 "",
