@@ -264,7 +264,13 @@ impl Measured<'_> {
             .roles
             .iter()
             .all(|policy| matches!(policy.step.reads, ReadSelection::All | ReadSelection::Except(_)));
-        let mut trees = self.outputs.trees.iter().filter(|tree| tree.map == map);
+        // A tree that no rule leads to has been left out of the sequence.
+        let is_numbered = |tree: &&MapTree| {
+            let mut chains = tree.leaves.iter().map(|leaf| &leaf.chain);
+            chains.all(|chain| self.numbered.flags.contains_key(chain))
+        };
+        let trees = self.outputs.trees.iter().filter(|tree| tree.map == map);
+        let mut trees = trees.filter(is_numbered);
         if takes_any {
             trees.next_back()
         } else {

@@ -144,6 +144,9 @@ fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
         Body::Engine(row) => engine::run(rule, row, patterns, evaluation),
         Body::Native { scope, step } => {
             if !native::in_scope(index, scope, &patterns.scope, evaluation) {
+                if let NativeStep::Map(step) = step {
+                    map::pass(step, evaluation);
+                }
                 return Next::Continue;
             }
             match step {

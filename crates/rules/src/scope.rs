@@ -11,7 +11,7 @@ pub struct Scope {
     /// Frontend users.
     #[serde(skip_serializing_if = "Names::is_any")]
     pub users: Names,
-    /// Session schemas; a session without one matches only `*`.
+    /// Session schemas; see [`Scope::takes_schema`] about a session without one.
     #[serde(skip_serializing_if = "Names::is_any")]
     pub schemas: Names,
     /// Clusters that the statement is placed on so far; before any placement, the user's.
@@ -60,6 +60,13 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Whether sessions in this schema are meant. A session without one is in no listed schema, of those that are left out
+    /// neither; `*` matches it.
+    #[must_use]
+    pub fn takes_schema(&self, schema: Option<&str>) -> bool {
+        self.schemas.contains(schema.unwrap_or_default())
+    }
+
     /// Whether there is no condition besides the user.
     pub fn takes_all_of_its_users(&self) -> bool {
         self.takes_every_statement() && self.takes_every_session_of_its_users()

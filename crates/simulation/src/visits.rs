@@ -262,12 +262,7 @@ pub(crate) fn scope_fails(scope: &Scope, session: &SessionView<'_>) -> Option<St
     if !scope.users.contains(session.user) {
         return Some("it is for other users".to_owned());
     }
-    let in_schemas = || {
-        session
-            .schema
-            .is_some_and(|schema| scope.schemas.contains(schema))
-    };
-    if !scope.schemas.is_any() && !in_schemas() {
+    if !scope.takes_schema(session.schema) {
         return Some("it is for other schemas".to_owned());
     }
     None

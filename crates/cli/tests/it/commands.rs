@@ -125,6 +125,7 @@ fn examples_validate_and_lint_clean() {
         "schema-per-shard",
         "from-csv",
         "galera",
+        "composed",
     ] {
         let environment = example(name);
         let validated = environment.run(["validate"]).unwrap();

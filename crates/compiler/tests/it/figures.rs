@@ -237,3 +237,33 @@ fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
     let (with, without) = (evaluations(with_map), evaluations(Table::default()));
     assert!(with <= without + 1, "{with} and {without}");
 }
+
+#[test]
+fn a_tree_that_no_statement_reaches_has_no_part_in_the_figures() {
+    // The second level has a tree for readers of the first one's clusters, and statements without a cluster reach none.
+    let project = loaded(
+        r#"
+version: 1
+clusters:
+  c$(n): {for_each: {n: 1..2}, type: replication, servers: {w: {host: "w$(n).db"}, r: {host: "r$(n).db"}}}
+users:
+  web: {password: {env: P}, cluster: c2}
+  batch: {password: {env: P}, cluster: c1, role: reader}
+shard_maps:
+  first:
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    missing_key: {session_setup: reject}
+    shards: {s1: {keys: [1], cluster: c1}, s2: {keys: [2], cluster: c2}}
+  second:
+    logical_schema: app
+    key: {name: part, type: text}
+    key_from: [comment: {}]
+    shards: {p: {keys: [x, north, abc], schema: part_1}}
+read_write_policies:
+  rw: {reads: {except: [{functions: [now]}]}, writer_hint: {comment: {name: primary}}}
+"#,
+    );
+    let compiled = with(&project, EngineId::Proxysql27, &Options::default());
+    assert!(compiled.stats.shard_maps["second"].mean_evaluations > 0.0);
+}

@@ -4,6 +4,7 @@
 
 mod clusters;
 mod columns;
+mod composed;
 mod effect_rules;
 mod effects;
 mod engines;

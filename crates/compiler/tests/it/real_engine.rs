@@ -3,6 +3,7 @@
 //!
 //! `SHARDWRIGHT_CONFORMANCE=1000000` sends that many random statements; a usual run sends a few thousand.
 
+mod composed;
 mod executions;
 mod keys;
 mod loaded;

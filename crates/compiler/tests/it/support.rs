@@ -10,8 +10,8 @@ use std::sync::Arc;
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_diagnostics::{Severity, Sources, Span};
 use shardwright_rules::{
-    Configuration, Decision, EngineId, EngineRule, EngineSettings, Evaluator, Outcome, RegexEngine,
-    SessionView, Statement,
+    Configuration, Decision, EngineId, EngineRule, EngineSettings, Evaluator, HostgroupId, Outcome,
+    RegexEngine, SessionView, Statement,
 };
 use shardwright_sql::LexMode;
 use shardwright_topology::model::*;
@@ -398,6 +398,13 @@ impl Decider {
             configuration,
             evaluator,
         }
+    }
+
+    /// Where the statements of a user go that nothing places.
+    pub(crate) fn home(&self, user: &str) -> HostgroupId {
+        self.configuration
+            .user(user)
+            .map_or(HostgroupId(0), |user| user.default_hostgroup)
     }
 
     pub(crate) fn decision(&self, user: &str, schema: Option<&str>, statement: &str) -> Decision {

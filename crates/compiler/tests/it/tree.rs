@@ -296,3 +296,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn keys_of_one_shard_that_disagree_are_refused() {
+    // One rule decides all keys of a range; the comment and the schema must still name the same one.
+    for layout in ["tree", "flat"] {
+        let project = loaded(&format!(
+            r#"
+version: 1
+clusters:
+  home: {{type: single, servers: {{a: {{host: home.db}}}}}}
+  one: {{type: single, servers: {{a: {{host: one.db}}}}}}
+users: {{app: {{password: {{env: P}}, cluster: home, schema: app}}}}
+shard_maps:
+  tenants:
+    key: {{name: tenant, type: integer}}
+    key_from: [{{comment: {{}}}}, {{schema: "t_$(key)"}}]
+    conflict: reject
+    rule_layout: {layout}
+    shards: {{s: {{keys: [1, 2..9, 20], cluster: one}}}}
+"#
+        ));
+        let decider = Decider::new(&compiled(&project, EngineId::Proxysql27));
+        for (schema, key, expected) in [
+            ("t_2", "2", "one writer"),
+            ("t_2", "3", "SW355"),
+            ("t_1", "2", "SW355"),
+            ("t_2", "20", "SW355"),
+            ("app", "3", "one writer"),
+        ] {
+            let sql = format!("/* tenant={key} */ UPDATE t SET a=1");
+            assert_eq!(
+                decider.short("app", Some(schema), &sql),
+                expected,
+                "{layout}: {schema}, {key}"
+            );
+        }
+    }
+}

@@ -42,6 +42,13 @@ pub(super) fn run<'a>(
     })
 }
 
+/// A statement that the map is not about: where an earlier map placed it, the maps behind this one are not for it either.
+pub(super) fn pass<'a>(step: &'a MapStep, evaluation: &mut Evaluation<'a>) {
+    if evaluation.settled == Some(&step.map) {
+        evaluation.settled = step.otherwise.as_deref();
+    }
+}
+
 /// What `missing_key` says about a statement without a key.
 fn missing<'a>(
     index: &'a impl Index,
@@ -50,7 +57,7 @@ fn missing<'a>(
     evaluation: &mut Evaluation<'a>,
 ) -> Result<Next, Refused> {
     if evaluation.settled == Some(&step.map) {
-        evaluation.settled = step.otherwise.as_deref();
+        pass(step, evaluation);
         return Ok(Next::Continue);
     }
     if step.otherwise.is_some() {

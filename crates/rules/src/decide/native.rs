@@ -31,11 +31,7 @@ fn session_in_scope(
     if !patterns.asks_of_session {
         return true;
     }
-    if !scope.schemas.is_any()
-        && !session
-            .schema
-            .is_some_and(|schema| scope.schemas.contains(schema))
-    {
+    if !scope.takes_schema(session.schema) {
         return false;
     }
     if !scope.clusters.is_any()

@@ -353,3 +353,56 @@ fn a_shard_may_keep_the_logical_schema() {
         ],
     );
 }
+
+#[test]
+fn a_session_without_a_schema_is_in_none_of_the_excepted_ones() {
+    let scoped = |schemas: serde_json::Value| {
+        let step = json!({"delay": {"delay_ms": 5}});
+        let scope = json!({"schemas": schemas});
+        World {
+            schema: None,
+            ..World::new(configuration("bundled", json!([native(1, scope, step)])))
+        }
+    };
+    let none = |schemas| scoped(schemas).ask("SELECT 1 FROM t");
+    assert_eq!(none(json!({"except": ["reports"]})), "10 after 5 ms");
+    assert_eq!(none(json!({"any_of": ["*"]})), "10 after 5 ms");
+    assert_eq!(none(json!({"any_of": ["reports"]})), "10");
+    assert_eq!(none(json!({"any_of": ["*"], "except": ["*"]})), "10");
+}
+
+#[test]
+fn a_placed_statement_passes_all_maps_that_take_what_is_left() {
+    // The second map is not about SHOW; the third must not take what the first has placed.
+    let chained = |name: &str, word: &str, rest: Value| {
+        let mut change = json!({"finders": [{"comment": {"word": word, "form": "pairs"}}]});
+        for (field, value) in rest.as_object().unwrap() {
+            change[field] = value.clone();
+        }
+        map(name, change)
+    };
+    let missing =
+        json!({"missing": {"statements": "allow", "session_setup": {"cluster": "c"}, "begin": "reject"}});
+    let rules = json!([
+        native(
+            1,
+            json!({}),
+            chained("one", "tenant", json!({"otherwise": "two"}))
+        ),
+        native(
+            2,
+            json!({"except_match_digest": ["^SHOW"]}),
+            chained("two", "region", json!({"otherwise": "three"}))
+        ),
+        native(3, json!({}), chained("three", "zone", missing)),
+    ]);
+    check(
+        &World::new(configuration("bundled", rules)),
+        &[
+            ("/* tenant=18 */ SHOW TABLES", "20 one/t18"),
+            ("/* tenant=18 */ SELECT 1", "20 one/t18"),
+            ("/* region=18 */ SELECT 1", "20 two/t18"),
+            ("SHOW TABLES", "30"),
+        ],
+    );
+}

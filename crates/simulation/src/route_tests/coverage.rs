@@ -229,9 +229,8 @@ impl<'c> Coverage<'c> {
             return;
         }
         let about = |scope: &shardwright_rules::Scope| {
-            let schema = session.schema.unwrap_or_default();
             scope.users.contains(session.user)
-                && (scope.schemas.is_any() || scope.schemas.contains(schema))
+                && scope.takes_schema(session.schema)
                 && route
                     .cluster
                     .as_deref()
