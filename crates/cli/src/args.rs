@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::ask::{
-    ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Report, Route, Traffic,
+    ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Refines, Report, Route, Traffic,
     TrafficDiff, TrafficWhat,
 };
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};

@@ -1,4 +1,4 @@
-//! Rule sets by name: a file, a project's directory, a revision of it, a plan, or what a target runs.
+//! Rule sets by name: a file, a project's directory, a revision or an environment of it, a plan, or what a target runs.
 
 mod revision;
 
@@ -32,6 +32,8 @@ pub(crate) enum Reference {
     Project(String),
     /// The project of -C as a revision has it.
     Revision(String),
+    /// The project of -C in one of its environments.
+    Environment(String),
     /// What a saved plan leads to.
     Plan(String),
     /// What a target runs; the project's only one where none is named.
@@ -39,10 +41,11 @@ pub(crate) enum Reference {
 }
 
 impl Reference {
-    /// Reads `git:REV`, `plan:FILE`, `live`, `live:TARGET`, or a path.
+    /// Reads `git:REV`, `env:NAME`, `plan:FILE`, `live`, `live:TARGET`, or a path.
     pub(crate) fn parse(text: &str) -> Self {
         match text.split_once(':') {
             Some(("git", revision)) => return Self::Revision(revision.to_owned()),
+            Some(("env", name)) => return Self::Environment(name.to_owned()),
             Some(("plan", file)) => return Self::Plan(file.to_owned()),
             Some(("live", target)) => return Self::Live(Some(target.to_owned())),
             _ => {}
@@ -186,6 +189,15 @@ pub(crate) fn open(
         Reference::Revision(revision) => {
             let directory = revision::checkout(&global.directory, &revision)?;
             let opened = project::open(&in_directory(directory.path()), ui)?;
+            let engine = engine.map_or_else(|| opened.engine(None), Ok)?;
+            built(name, opened, engine, ui)
+        }
+        Reference::Environment(environment) => {
+            let within = Global {
+                environment: Some(environment),
+                ..global.clone()
+            };
+            let opened = project::open(&within, ui)?;
             let engine = engine.map_or_else(|| opened.engine(None), Ok)?;
             built(name, opened, engine, ui)
         }

@@ -9,6 +9,7 @@ mod explore;
 mod flags;
 mod graph;
 mod path;
+mod relation;
 mod state;
 mod step_keys;
 mod steps;
@@ -23,6 +24,8 @@ use crate::example::Example;
 use crate::lookup::Lookup;
 use crate::session::Session;
 use explore::Explorer;
+pub(crate) use relation::Relation;
+use relation::Stricter;
 
 /// Differences that are shown; there may be more.
 const MOST_SHOWN: usize = 8;
@@ -117,18 +120,29 @@ impl From<Session> for ComparedSession {
 /// The time grows with the parts that differ: equal chains are compared by one number.
 #[must_use]
 pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
-    let [left, right] = flags::without_idle([left, right]);
+    compared([left, right], Relation::Alike).into_answer()
+}
+
+/// Looks for statements whose outcomes do not stand in the relation.
+pub(crate) fn compared(both: [&Configuration; 2], relation: Relation) -> Comparison {
+    let [left, right] = flags::without_idle(both);
     let lookups = [Lookup::of(&left), Lookup::of(&right)];
-    let pair = Pair { lookups: &lookups };
+    let pair = Pair {
+        lookups: &lookups,
+        relation,
+    };
     let mut comparison = Comparison::default();
     let of_users = users::compare(&pair, &mut comparison);
     let mut explorer = Explorer::new(&pair);
     for group in of_users.groups {
         explorer.explore(&group, &mut comparison);
     }
-    steps::compare_engines(&pair, &mut comparison);
+    if relation == Relation::Alike {
+        // Refinement assumes that there are no annotations and no open transactions.
+        steps::compare_engines(&pair, &mut comparison);
+    }
     surroundings::compare(&pair, &mut comparison);
-    comparison.into_answer()
+    comparison
 }
 
 /// Whether two outcomes are the same for the client and for the servers.
@@ -165,6 +179,8 @@ pub fn alike(left: &Outcome, right: &Outcome) -> bool {
 /// Both configurations.
 struct Pair<'p, 'c> {
     lookups: &'p [Lookup<'c>; 2],
+    /// How the outcomes on both sides shall relate.
+    relation: Relation,
 }
 
 impl<'c> Pair<'_, 'c> {
@@ -175,7 +191,10 @@ impl<'c> Pair<'_, 'c> {
     /// The statement as a difference, if it is one.
     fn difference(&self, session: &ComparedSession, text: &[u8]) -> Option<Difference> {
         let [left, right] = self.decisions(session, text);
-        (!alike(&left.outcome, &right.outcome)).then(|| shown(session, text, [left, right]))
+        let holds = self
+            .relation
+            .holds(self.configuration(1), &left.outcome, &right.outcome);
+        (!holds).then(|| shown(session, text, [left, right]))
     }
 
     /// What both decide of a statement, whether it is the same or not.
@@ -203,9 +222,11 @@ fn shown(session: &ComparedSession, text: &[u8], [left, right]: [Decision; 2]) -
 
 /// What has been found of two configurations so far.
 #[derive(Default)]
-struct Comparison {
+pub(crate) struct Comparison {
     differences: Vec<Difference>,
     undecided: BTreeSet<String>,
+    /// What the first configuration refuses and the second serves; only of a refinement.
+    pub(crate) stricter: Stricter,
 }
 
 impl Comparison {
@@ -222,7 +243,7 @@ impl Comparison {
         self.differences.len() >= MOST_SHOWN
     }
 
-    fn into_answer(mut self) -> Equivalence {
+    pub(crate) fn into_answer(mut self) -> Equivalence {
         self.differences
             .sort_by(|a, b| (a.statement.len(), &a.statement).cmp(&(b.statement.len(), &b.statement)));
         self.differences.truncate(MOST_SHOWN);

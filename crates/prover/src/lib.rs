@@ -5,6 +5,7 @@
 //! * [`Reach`]: can a statement match a rule?
 //! * [`decide_position`]: can a statement leave a chain without a rule that places it?
 //! * [`equivalence`]: do two configurations route every statement alike?
+//! * [`refinement`]: does one configuration place no statement where another does not?
 //! * [`properties`]: does a claim hold for every statement of a domain?
 //!
 //! It promises three things. A *proof* is an empty conjunction of automata that hold at least every statement in question.
@@ -24,6 +25,7 @@ mod paths;
 pub mod properties;
 mod question;
 mod reach;
+pub mod refinement;
 mod rule_set;
 mod session;
 mod solver;

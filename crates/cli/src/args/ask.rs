@@ -64,7 +64,9 @@ pub(crate) enum ClientProfile {
 
 /// Proves claims about rule sets, or shows a statement that refutes them
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright prove equivalent git:HEAD .")]
+#[command(
+    after_help = "Examples:\n  shardwright prove equivalent git:HEAD .\n  shardwright prove refines . --of git:HEAD"
+)]
 pub(crate) struct Prove {
     #[command(subcommand)]
     pub(crate) what: ProveWhat,
@@ -74,6 +76,29 @@ pub(crate) struct Prove {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProveWhat {
     Equivalent(Equivalent),
+    Refines(Refines),
+}
+
+/// Whether a rule set places no statement where another one does not; it may refuse
+///
+/// Exits 0 if this is proved, 3 if a statement refutes it, 8 if it is undecided. Lists what A refuses and B serves, by
+/// reason. Hostgroups correspond by cluster and role. A may use the writer where B uses the readers of the same cluster.
+/// Rule sets are named as for `prove equivalent`; env:NAME is the project of -C in that environment. If --of names an
+/// engine, B is A compiled for that engine.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright prove refines . --of git:HEAD\n  \
+    shardwright prove refines . --engine proxysql-2.7 --of bundled\n  \
+    shardwright prove refines env:staging --of env:prod\n  \
+    shardwright prove refines plan:change.plan --of live")]
+pub(crate) struct Refines {
+    /// The rule set that may be stricter
+    pub(crate) a: String,
+    /// The rule set that it is held against, or an engine
+    #[arg(long, value_name = "B")]
+    pub(crate) of: String,
+    /// The engine of A, and of B unless --of names one
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
 }
 
 /// Whether two rule sets send every statement of every session the same way

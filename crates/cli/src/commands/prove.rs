@@ -1,9 +1,10 @@
 //! `prove`: claims about rule sets, with three answers: proved, refuted with a statement, undecided.
 
+mod refines;
 mod witness;
 
 use serde::Serialize;
-use shardwright_prover::equivalence::{Equivalence, equivalence};
+use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId};
 
@@ -16,7 +17,13 @@ use crate::ui::Ui;
 use witness::Witness;
 
 pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let ProveWhat::Equivalent(args) = &args.what;
+    match &args.what {
+        ProveWhat::Equivalent(args) => equivalent(args, global, ui),
+        ProveWhat::Refines(args) => refines::run(args, global, ui),
+    }
+}
+
+fn equivalent(args: &Equivalent, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let [left, right] = sides(args, global, ui)?;
     let answer = equivalence(&left.configuration, &right.configuration);
     let claim = Claim::new(&left, &right, answer);
@@ -25,11 +32,15 @@ pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, Comman
     } else {
         ui.data(&claim.to_text(&left, &right, ui))?;
     }
-    Ok(match claim.answer {
+    Ok(exit(claim.answer))
+}
+
+fn exit(answer: &str) -> Exit {
+    match answer {
         "proved" => Exit::Done,
         "refuted" => Exit::Findings,
         _ => Exit::Undecided,
-    })
+    }
 }
 
 /// Both rule sets, each for its engine.
@@ -53,12 +64,49 @@ fn sides(args: &Equivalent, global: &Global, ui: &Ui) -> Result<[RuleSet; 2], Co
                 .hint("name a second rule set, or two engines with --engine"));
         }
     };
-    let references = [&args.a, other].map(|text| Reference::parse(text));
+    opened([&args.a, other], [first, second], global, ui)
+}
+
+/// Two rule sets by name. Where no engine is asked for, it is that of a file among them.
+fn opened(
+    names: [&str; 2],
+    engines: [Option<EngineId>; 2],
+    global: &Global,
+    ui: &Ui,
+) -> Result<[RuleSet; 2], CommandError> {
+    let references = names.map(Reference::parse);
     let common = rule_set::common_engine(&[&references[0], &references[1]]);
     Ok([
-        rule_set::open(&args.a, first.or(common), global, ui)?,
-        rule_set::open(other, second.or(common), global, ui)?,
+        rule_set::open(names[0], engines[0].or(common), global, ui)?,
+        rule_set::open(names[1], engines[1].or(common), global, ui)?,
     ])
+}
+
+/// The word of an answer, its statements, and what is undecided. What is not modelled could make any answer wrong.
+fn read(sets: [&RuleSet; 2], answer: Equivalence) -> (&'static str, Vec<Difference>, Vec<String>) {
+    let (mut word, differences, mut undecided) = match answer {
+        Equivalence::Proved => ("proved", Vec::new(), Vec::new()),
+        Equivalence::Refuted {
+            differences,
+            undecided,
+        } => ("refuted", differences, undecided),
+        Equivalence::Undecided { constructs } => ("undecided", Vec::new(), constructs),
+    };
+    for set in sets {
+        for construct in &set.unmodelled {
+            word = "undecided";
+            undecided.push(format!("{}: {construct}", set.name));
+        }
+    }
+    undecided.dedup();
+    (word, differences, undecided)
+}
+
+/// The routing tables of both sides; what they share is compiled once.
+fn tables([left, right]: [&RuleSet; 2]) -> [RoutingTable; 2] {
+    let table = RoutingTable::new(left.configuration.clone());
+    let changed = table.changed(right.configuration.clone());
+    [table, changed]
 }
 
 /// `prove --format json`; keys are only ever added.
@@ -73,27 +121,8 @@ struct Claim {
 
 impl Claim {
     fn new(left: &RuleSet, right: &RuleSet, answer: Equivalence) -> Self {
-        let (mut word, differences, mut undecided) = match answer {
-            Equivalence::Proved => ("proved", Vec::new(), Vec::new()),
-            Equivalence::Refuted {
-                differences,
-                undecided,
-            } => ("refuted", differences, undecided),
-            Equivalence::Undecided { constructs } => ("undecided", Vec::new(), constructs),
-        };
-        // What the model leaves out could make either answer wrong.
-        for set in [left, right] {
-            for construct in &set.unmodelled {
-                word = "undecided";
-                undecided.push(format!("{}: {construct}", set.name));
-            }
-        }
-        undecided.dedup();
-        let table = RoutingTable::new(left.configuration.clone());
-        let tables = {
-            let changed = table.changed(right.configuration.clone());
-            [table, changed]
-        };
+        let (word, differences, undecided) = read([left, right], answer);
+        let tables = tables([left, right]);
         let witnesses = differences
             .iter()
             .map(|difference| Witness::new(difference, [left, right], &tables))

@@ -26,6 +26,7 @@ mod pictures;
 mod prepared;
 mod properties;
 mod prove;
+mod refines;
 mod refuse;
 mod reports;
 mod route_tests;

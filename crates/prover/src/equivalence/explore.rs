@@ -42,13 +42,15 @@ mod chain_ends;
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Body, Configuration};
+use shardwright_rules::{Body, Configuration, Decision, Outcome};
 
 use super::graph::{ChainEndId, Graph, Node, NodeId, RowId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
 use super::state::{Field, StateId, States};
 use super::users::Group;
-use super::{Comparison, Pair, steps};
+use super::{Comparison, Difference, Pair, steps};
+use crate::example::Example;
+use crate::session::given;
 use crate::solver::Answer;
 
 /// Places that are visited for one group of users and one start flag.
@@ -366,20 +368,9 @@ impl<'p, 'c> Explorer<'p, 'c> {
         comparison: &mut Comparison,
     ) -> bool {
         exploration.questions = exploration.questions.saturating_sub(1);
-        let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
-        // The path gives the last test first.
-        tests.reverse();
         let pair = self.pair;
-        let accepts = |example: &crate::example::Example| !visible || pair.difference_of(example).is_some();
-        let asked = PathQuestion {
-            tests: &tests,
-            extra,
-            users: exploration.users,
-            flag: exploration.flag,
-            accepts: &accepts,
-        };
-        let answer = self.conditions.solve(&self.graph, pair, &asked);
-        match answer {
+        let accepts = |example: &Example| !visible || pair.difference_of(example).is_some();
+        match self.answer(at, extra, &accepts, exploration) {
             Answer::Empty(_) => false,
             // A statement may come here, and the caller must not take it for proved that none does.
             Answer::Undecided(reason) => {
@@ -395,13 +386,75 @@ impl<'p, 'c> Explorer<'p, 'c> {
         }
     }
 
+    /// Remembers a statement that comes to the place, where the first side refuses it and the second sends it.
+    pub(super) fn note_stricter(
+        &mut self,
+        at: PositionPair,
+        exploration: &Exploration<'_>,
+        comparison: &mut Comparison,
+    ) {
+        if !comparison.stricter.asks() {
+            return;
+        }
+        let pair = self.pair;
+        let accepts = |example: &Example| {
+            let decided = pair.decided(&example.session.clone().into(), &example.text);
+            is_stricter(&decided)
+        };
+        if let Answer::Witness(example) = self.answer(at, &ExtraConditions::default(), &accepts, exploration)
+        {
+            let decided = pair.decided(&example.session.clone().into(), &example.text);
+            comparison.stricter.add(decided);
+        }
+    }
+
+    /// A statement that comes to the place and is accepted.
+    fn answer(
+        &mut self,
+        at: PositionPair,
+        extra: &ExtraConditions,
+        accepts: &dyn Fn(&Example) -> bool,
+        exploration: &Exploration<'_>,
+    ) -> Answer {
+        let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
+        // The path gives the last test first.
+        tests.reverse();
+        let asked = PathQuestion {
+            tests: &tests,
+            extra,
+            users: exploration.users,
+            flag: exploration.flag,
+            accepts,
+        };
+        self.conditions.solve(&self.graph, self.pair, &asked)
+    }
+
     pub(super) fn chain_end(&self, end: ChainEndId) -> &super::graph::ChainEnd {
         &self.graph.chain_ends[end as usize]
+    }
+
+    /// The users whose statements can come to a place: one that a rule on the path asks for, or all.
+    pub(super) fn users_at(&self, at: PositionPair, exploration: &Exploration<'_>) -> Users {
+        let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
+        let mut met = self.paths.tests(at.path).filter(|test| test.met);
+        let asked = met.find_map(|test| given(&self.graph.row_in(test.row, configurations).username));
+        match asked {
+            Some(user) => Users::Among(BTreeSet::from([user.to_owned()])),
+            None => exploration.users.clone(),
+        }
     }
 
     pub(super) fn outcomes(&self, at: PositionPair) -> [std::collections::BTreeMap<Field, u64>; 2] {
         at.states.map(|state| self.states.outcome(state))
     }
+}
+
+fn is_stricter(decided: &Difference) -> bool {
+    let of = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.outcome.clone());
+    matches!(
+        (of(&decided.left), of(&decided.right)),
+        (Some(Outcome::Reject(_)), Some(Outcome::Route(_)))
+    )
 }
 
 fn weights(drawn: &[(u32, NodeId)]) -> Vec<u32> {

@@ -27,6 +27,16 @@ impl Field {
     /// The statement is answered, whatever else; the value is the text's number.
     pub(super) const ANSWERED: Self = Self::of("OK_msg");
 
+    /// What a refinement compares besides the hostgroup.
+    pub(super) const COMPARED_IN_REFINEMENTS: [Self; 6] = [
+        Self::Text,
+        Self::ANSWERED,
+        Self::of("mirror_hostgroup"),
+        Self::MIRROR_FLAG,
+        Self::of("next_query_flagIN"),
+        Self::GTID,
+    ];
+
     const fn of(column: &str) -> Self {
         Self::Column(rule_column_place(column))
     }

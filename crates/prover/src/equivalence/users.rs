@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_rules::{Configuration, Firewall, User};
 
 use super::path::Users;
+use super::relation::Relation;
 use super::state::Field;
 use super::{ComparedSession, Comparison, Pair};
 use crate::example::ORDINARY;
@@ -112,6 +113,11 @@ fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, comparison: &mut Comp
     match absent {
         0 => shown.left = None,
         _ => shown.right = None,
+    }
+    if absent == 0 && pair.relation == Relation::Refines {
+        // Who cannot log in sends nothing.
+        comparison.stricter.add(shown);
+        return;
     }
     comparison.add(shown);
 }

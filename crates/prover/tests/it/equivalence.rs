@@ -153,7 +153,7 @@ const PATTERNS: [&str; 9] = [
     "(?=S)S",
     "SELECT.*t1",
 ];
-const PIECES: [&str; 10] = [
+pub(crate) const PIECES: [&str; 10] = [
     "SELECT a FROM t1",
     "UPDATE t1 SET a=1",
     "SELECT",
@@ -166,7 +166,7 @@ const PIECES: [&str; 10] = [
     "b",
 ];
 
-fn rule() -> impl Strategy<Value = Value> {
+pub(crate) fn rule() -> impl Strategy<Value = Value> {
     let conditions = (
         prop::option::weighted(0.2, select(vec!["app", "geo"])),
         prop::option::weighted(0.2, select(vec!["shop", "world"])),
@@ -194,11 +194,11 @@ fn rule() -> impl Strategy<Value = Value> {
 }
 
 /// What is done to a rule set to get another one.
-fn change() -> impl Strategy<Value = (usize, usize, Value)> {
+pub(crate) fn change() -> impl Strategy<Value = (usize, usize, Value)> {
     (0_usize..5, 0_usize..16, rule())
 }
 
-fn changed(rules: &[Value], (how, at, fresh): &(usize, usize, Value)) -> Vec<Value> {
+pub(crate) fn changed(rules: &[Value], (how, at, fresh): &(usize, usize, Value)) -> Vec<Value> {
     let mut rules = rules.to_vec();
     let at = at % rules.len();
     match how {
@@ -214,7 +214,7 @@ fn changed(rules: &[Value], (how, at, fresh): &(usize, usize, Value)) -> Vec<Val
     rules
 }
 
-fn with_rules(rules: &[Value], iterations: u32) -> Configuration {
+pub(crate) fn with_rules(rules: &[Value], iterations: u32) -> Configuration {
     let mut rules = rules.to_vec();
     for (position, rule) in rules.iter_mut().enumerate() {
         rule["id"] = json!(position * 10 + 10);

@@ -34,6 +34,7 @@ use super::{Exploration, Explorer, PositionPair};
 use crate::equivalence::Comparison;
 use crate::equivalence::graph::{ChainEnd, ChainEndId};
 use crate::equivalence::path::ExtraConditions;
+use crate::equivalence::relation::{Relation, is_refusal};
 use crate::equivalence::state::Field;
 
 /// Rows of fast routing that are asked about at one end.
@@ -56,6 +57,14 @@ pub(super) fn compare(
     if left == right && (ends[0] == ends[1] || final_word(&left)) {
         return;
     }
+    let relation = explorer.pair.relation;
+    let both = [0, 1].map(|side| explorer.pair.configuration(side));
+    if relation == Relation::Refines && final_word(&left) && left.contains_key(&Field::REFUSED) {
+        if !is_refusal(both[1], &right) {
+            explorer.note_stricter(at, exploration, comparison);
+        }
+        return;
+    }
     let [first, second] = ends.map(|end| explorer.chain_end(end).clone());
     if first.allowed != second.allowed
         && explorer.ask(at, &ExtraConditions::default(), false, exploration, comparison)
@@ -64,7 +73,7 @@ pub(super) fn compare(
             .undecided
             .insert("the flags that the firewall allows".to_owned());
     }
-    if left != right {
+    if !relation.holds_of_words(both, [&left, &right], &explorer.users_at(at, exploration)) {
         let visible = |said: &BTreeMap<Field, u64>| -> BTreeMap<Field, u64> {
             let seen = said.iter().filter(|(field, _)| !UNSEEN.contains(field));
             seen.map(|(&field, &value)| (field, value)).collect()
@@ -76,6 +85,9 @@ pub(super) fn compare(
                 "`gtid_from_hostgroup` or `mirror_flagOUT`, which a decision does not show".to_owned(),
             );
         }
+    }
+    if relation == Relation::Refines && is_refusal(both[0], &left) && !is_refusal(both[1], &right) {
+        explorer.note_stricter(at, exploration, comparison);
     }
     rows(explorer, at, [&first, &second], exploration, comparison);
 }
