@@ -68,6 +68,8 @@ const LATE_TUPLES: usize = 2_000;
 struct Language {
     pattern: Pattern,
     automaton: OnceCell<Result<Automaton, Undecided>>,
+    /// A larger language, for a pattern whose own automaton is too large.
+    around: OnceCell<Result<Automaton, Undecided>>,
 }
 
 /// A text that many patterns are asked about.
@@ -138,6 +140,7 @@ impl Languages {
         self.languages.push(Language {
             pattern,
             automaton: OnceCell::new(),
+            around: OnceCell::new(),
         });
         self.languages.len() - 1
     }
@@ -259,6 +262,29 @@ impl Languages {
         let answer = self.search(&self.literals(&question.0, domain));
         self.answers.borrow_mut().insert(question, answer.clone());
         answer
+    }
+
+    /// A shortest text that satisfies the literals and one of another automaton. As [`Languages::shortest`], `None` is a
+    /// proof: where the automaton of a pattern that must match is too large, a larger language stands for it.
+    ///
+    /// # Errors
+    /// Beyond the limits.
+    pub(crate) fn shortest_with(&self, lits: &[Lit], more: Literal<'_>) -> Shortest {
+        let mut literals = self.literals(lits, Domain::Text);
+        for lit in lits {
+            if lit.positive && self.automaton(lit.language).is_err() {
+                let language = &self.languages[lit.language];
+                let around = language
+                    .around
+                    .get_or_init(|| Automaton::around(&language.pattern, &LIMITS));
+                literals.extend(around.as_ref().ok().map(|automaton| Literal {
+                    automaton,
+                    positive: true,
+                }));
+            }
+        }
+        literals.push(more);
+        self.search(&literals)
     }
 
     fn search(&self, literals: &[Literal<'_>]) -> Shortest {

@@ -7,6 +7,9 @@
 //! where the second side sends the same text to the same hostgroup, or to the readers of a cluster whose writer the first
 //! side takes.
 //!
+//! Across engines there is no common graph: [`engines`] holds each placement of ProxySQL's rules against the steps of the
+//! bundled engine.
+//!
 //! Hostgroups correspond by cluster and role, not by number ([`numbering`]).
 //!
 //! # Invariant
@@ -21,7 +24,12 @@
 //! writer and readers of one cluster. A refines B: it refuses DELETE, which B sends to the default hostgroup, and sends
 //! SELECT to the writer. B does not refine A: it sends DELETE, and SELECT to readers.
 
+mod bundled;
+mod engines;
+mod key_machine;
+mod natures;
 mod numbering;
+mod placements;
 
 use shardwright_rules::Configuration;
 
@@ -34,8 +42,23 @@ pub struct Refinement {
     pub answer: Equivalence,
     /// What the first side refuses and the second serves, by reason; sorted.
     pub stricter: Vec<RefusedClass>,
-    /// There may be more classes: the search for them was cut.
+    /// There may be more classes: the search for them was cut, or they were found by trying statements.
     pub is_cut: bool,
+    /// What the answer takes for granted.
+    pub assumptions: Vec<&'static str>,
+    /// Differences of the two engines, which the answer is not about.
+    pub natures: Vec<EngineDifference>,
+    /// Across engines: what is proved even where the whole is not, with the number of hostgroups.
+    pub shown: Vec<(String, usize)>,
+}
+
+/// What two engines treat differently whatever the rules say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineDifference {
+    /// In words.
+    pub what: &'static str,
+    /// A statement that shows it, where one statement can.
+    pub example: Option<Difference>,
 }
 
 /// Statements that the first side refuses for one reason and the second serves.
@@ -50,11 +73,17 @@ pub struct RefusedClass {
 }
 
 /// What every answer takes for granted.
-pub const ASSUMPTIONS: [&str; 4] = [
+const ASSUMPTIONS: [&str; 4] = [
     "no transaction is open, and autocommit is on",
     "no comment holds an annotation of the engine (`/* hostgroup=5 */`)",
     "earlier statements left both sides in the same state",
     "statements come as texts (COM_QUERY)",
+];
+
+/// What answers across engines take for granted besides.
+const ACROSS_ENGINES: [&str; 2] = [
+    "no text holds a NUL byte",
+    "sql_mode is without ANSI_QUOTES and NO_BACKSLASH_ESCAPES",
 ];
 
 /// Whether `left` refines `right`.
@@ -62,6 +91,16 @@ pub const ASSUMPTIONS: [&str; 4] = [
 pub fn refinement(left: &Configuration, right: &Configuration) -> Refinement {
     let renumbered = numbering::as_in(left, right);
     let mut comparison = compared([left, &renumbered], Relation::Refines);
+    let mut across = engines::AcrossEngines::default();
+    if engines::differ(left, &renumbered) {
+        across = engines::compare(left, &renumbered, &mut comparison);
+        for difference in std::mem::take(&mut across.tried.differences).into_values() {
+            comparison.add(difference);
+        }
+        for refused in std::mem::take(&mut across.tried.stricter) {
+            comparison.stricter.add(refused);
+        }
+    }
     let stricter = std::mem::take(&mut comparison.stricter);
     let served_by = |hostgroups: &std::collections::BTreeSet<_>| -> Vec<String> {
         let mut names: Vec<String> = hostgroups
@@ -75,7 +114,12 @@ pub fn refinement(left: &Configuration, right: &Configuration) -> Refinement {
         names.sort_unstable();
         names
     };
+    let besides = match engines::differ(left, &renumbered) {
+        true => &ACROSS_ENGINES[..],
+        false => &[],
+    };
     Refinement {
+        assumptions: [&ASSUMPTIONS, besides].concat(),
         stricter: stricter
             .classes()
             .map(|(reason, class)| RefusedClass {
@@ -84,7 +128,18 @@ pub fn refinement(left: &Configuration, right: &Configuration) -> Refinement {
                 served_by: served_by(&class.hostgroups),
             })
             .collect(),
-        is_cut: stricter.is_cut(),
+        is_cut: stricter.is_cut() || engines::differ(left, &renumbered),
+        natures: across
+            .tried
+            .natures
+            .into_iter()
+            .map(|(what, example)| EngineDifference { what, example })
+            .collect(),
+        shown: across
+            .shown
+            .into_iter()
+            .map(|(about, hostgroups)| (about, hostgroups.len()))
+            .collect(),
         answer: comparison.into_answer(),
     }
 }

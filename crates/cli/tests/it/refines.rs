@@ -1,6 +1,6 @@
 //! `prove refines`: three answers, what is refused by class, and how sides are named.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shardwright_testkit::CommandEnvironment;
 
 use crate::rule_sets::{committed, with_rules};
@@ -114,4 +114,50 @@ fn a_revision_an_engine_or_an_environment_can_be_the_other_side() {
     assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
     let output = refines(&environment, "env:nowhere", "env:prod");
     assert_eq!(output.code(), Some(65), "{}{}", output.stdout, output.stderr);
+}
+
+/// The examples, compiled for both engines.
+#[test]
+fn proxysql_held_against_the_bundled_engine() {
+    let across = |environment: &CommandEnvironment| -> Value {
+        let arguments = [
+            "prove",
+            "refines",
+            ".",
+            "--engine",
+            "proxysql-2.7",
+            "--of",
+            "bundled",
+            "--format",
+            "json",
+        ];
+        let output = environment.run(arguments).unwrap();
+        assert!(matches!(output.code(), Some(3 | 8)), "{}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let json = across(&example("from-csv"));
+    let parts = [json!({"about": "shard map `tenants`: statements with a key", "hostgroups": 3})];
+    assert_eq!(json["proved_parts"], json!(parts));
+    let natures = json["engine_differences"].as_array().unwrap();
+    let several = natures
+        .iter()
+        .find(|nature| nature["what"].as_str().unwrap().starts_with("several statements"));
+    let witness = &several.unwrap()["witness"];
+    assert_eq!(
+        (
+            &witness["query"],
+            &witness["a"]["outcome"],
+            &witness["b"]["outcome"]
+        ),
+        (
+            &json!("/* tenant=17 */ SELECT 1; SELECT 2"),
+            &json!("route"),
+            &json!("reject")
+        )
+    );
+    // ProxySQL looks at the session's schema, and not at the schemas that a statement names.
+    let json = across(&example("schema-per-shard"));
+    assert_eq!(json["answer"], "refuted");
+    let refusal = &json["witnesses"][0]["b"]["error"]["message"];
+    assert!(refusal.as_str().unwrap().starts_with("SW355"), "{json}");
 }

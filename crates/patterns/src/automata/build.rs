@@ -1,9 +1,11 @@
 //! From patterns to minimal automata.
 
+use std::hash::Hash;
+
 use regex_automata::hybrid::{LazyStateID, dfa};
 use regex_automata::nfa::thompson;
 use regex_automata::{Input, MatchKind};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Capture, Hir, HirKind, Repetition};
 use rustc_hash::FxHashMap;
 
 use super::{Automaton, Limits, NEVER, Undecided, partition};
@@ -22,6 +24,66 @@ impl Automaton {
         Self::of_any(&[pattern], limits)
     }
 
+    /// A language that holds every text with a match of `pattern`, and more where the pattern counts: `x{2,16}` is taken for
+    /// `x+`. Counters make automata large, and what they count seldom matters.
+    ///
+    /// # Errors
+    /// If the pattern is opaque or even this automaton exceeds `limits`.
+    pub fn around(pattern: &Pattern, limits: &Limits) -> Result<Self, Undecided> {
+        if let Some(reason) = pattern.opaque() {
+            return Err(Undecided::Opaque(reason));
+        }
+        let widened: Vec<Hir> = pattern.hir().map(uncounted).into_iter().collect();
+        Self::of_hirs(&widened.iter().collect::<Vec<_>>(), limits)
+    }
+
+    /// The texts that a machine accepts. It reads byte by byte from `start`; equal states have read texts that need not
+    /// be told apart.
+    ///
+    /// # Errors
+    /// If the machine has more states than `limits`.
+    pub fn of_machine<S: Clone + Eq + Hash>(
+        start: S,
+        step: impl Fn(&S, u8) -> S,
+        accepts: impl Fn(&S) -> bool,
+        limits: &Limits,
+    ) -> Result<Self, Undecided> {
+        let mut numbers: FxHashMap<S, u32> = FxHashMap::from_iter([(start.clone(), 0)]);
+        let mut states = vec![start];
+        let mut next = Vec::new();
+        let mut done = 0;
+        while done < states.len() {
+            for byte in 1..=255 {
+                let target = step(&states[done], byte);
+                let fresh = u32::try_from(states.len()).expect("limits on states are below 2^32");
+                let number = *numbers.entry(target).or_insert_with_key(|target| {
+                    states.push(target.clone());
+                    fresh
+                });
+                next.push(number);
+            }
+            if states.len() > limits.states {
+                return Err(Undecided::TooLarge {
+                    states: limits.states,
+                    bytes: limits.bytes,
+                });
+            }
+            done += 1;
+        }
+        let mut classes = [0; 256];
+        for byte in 1..=255_u8 {
+            classes[usize::from(byte)] = byte - 1;
+        }
+        let raw = Raw {
+            bytes: (1..=255).collect(),
+            classes,
+            start: 0,
+            next,
+            accepting: states.iter().map(accepts).collect(),
+        };
+        Ok(raw.minimized())
+    }
+
     /// The texts that contain a match of at least one of `patterns`: far smaller than asking about each.
     ///
     /// # Errors
@@ -31,6 +93,10 @@ impl Automaton {
             return Err(Undecided::Opaque(reason));
         }
         let parsed: Vec<&Hir> = patterns.iter().filter_map(|pattern| pattern.hir()).collect();
+        Self::of_hirs(&parsed, limits)
+    }
+
+    fn of_hirs(parsed: &[&Hir], limits: &Limits) -> Result<Self, Undecided> {
         let too_large = || Undecided::TooLarge {
             states: limits.states,
             bytes: limits.bytes,
@@ -42,7 +108,7 @@ impl Automaton {
                     .which_captures(thompson::WhichCaptures::None)
                     .nfa_size_limit(Some(limits.bytes)),
             )
-            .build_many_from_hir(&parsed)
+            .build_many_from_hir(parsed)
             .map_err(|_| too_large())?;
         // Lazily: what stands behind a match is never built, and too large an automaton is given up at the limit.
         let config = dfa::Config::new()
@@ -56,6 +122,28 @@ impl Automaton {
             .map_err(|_| too_large())?;
         let raw = Raw::explore(&dfa, limits.states).ok_or_else(too_large)?;
         Ok(raw.minimized())
+    }
+}
+
+/// The expression with `*` and `+` in the place of counted repetitions.
+fn uncounted(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Repetition(repetition) => {
+            let counts = repetition.min > 1 || repetition.max.is_some_and(|max| max > 1);
+            Hir::repetition(Repetition {
+                min: repetition.min.min(1),
+                max: repetition.max.filter(|_| !counts),
+                greedy: repetition.greedy,
+                sub: Box::new(uncounted(&repetition.sub)),
+            })
+        }
+        HirKind::Capture(capture) => Hir::capture(Capture {
+            sub: Box::new(uncounted(&capture.sub)),
+            ..capture.clone()
+        }),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(uncounted).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(uncounted).collect()),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
     }
 }
 
@@ -239,5 +327,62 @@ impl Numbering<'_> {
             self.queue.push(state);
             fresh
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Flags};
+
+    fn pattern(text: &str) -> Pattern {
+        let flags = Flags {
+            caseless: false,
+            global: false,
+        };
+        Pattern::compile(text, flags, Dialect::Pcre).unwrap()
+    }
+
+    #[test]
+    fn what_is_around_a_pattern_holds_its_texts() {
+        for (text, inside, beyond, outside) in [
+            (r"\Aa{2,3}b\z", "aab", Some("aaaab"), "b"),
+            (r"\A(?:ab?){0,16}c\z", "abac", None, "abad"),
+            (r"\Aa?b\z", "ab", None, "aab"),
+        ] {
+            let (exact, around) = (
+                Automaton::of(&pattern(text), &Limits::default()).unwrap(),
+                Automaton::around(&pattern(text), &Limits::default()).unwrap(),
+            );
+            assert!(exact.accepts(inside.as_bytes()) && around.accepts(inside.as_bytes()));
+            assert!(!around.accepts(outside.as_bytes()), "{text}");
+            if let Some(beyond) = beyond {
+                assert!(
+                    !exact.accepts(beyond.as_bytes()) && around.accepts(beyond.as_bytes()),
+                    "{text}"
+                );
+            }
+            let held = crate::included(&exact, &around, &Limits::default()).unwrap();
+            assert_eq!(held, crate::Inclusion::Holds, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_the_automaton_of_its_pattern() {
+        // Behind an odd number of `a`.
+        let machine = Automaton::of_machine(
+            false,
+            |odd, byte| if byte == b'a' { !odd } else { *odd },
+            |odd| *odd,
+            &Limits::default(),
+        );
+        let expected = Automaton::of(&pattern(r"\A[^a]*a(?:[^a]|a[^a]*a)*\z"), &Limits::default());
+        assert_eq!(machine.unwrap(), expected.unwrap());
+        let limits = Limits {
+            states: 100,
+            ..Limits::default()
+        };
+        let counter = Automaton::of_machine(0_u32, |n, _| n + 1, |_| true, &limits);
+        assert!(counter.is_err());
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Relation {
 
 impl Relation {
     /// Whether it holds of two outcomes. `right` is the configuration of the second; hostgroups have one numbering.
-    pub(super) fn holds(self, right: &Configuration, one: &Outcome, other: &Outcome) -> bool {
+    pub(crate) fn holds(self, right: &Configuration, one: &Outcome, other: &Outcome) -> bool {
         match self {
             Self::Alike => alike(one, other),
             Self::Refines => refines(right, one, other),

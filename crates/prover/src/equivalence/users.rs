@@ -125,7 +125,14 @@ fn missing(pair: &Pair<'_, '_>, name: &str, absent: usize, comparison: &mut Comp
 /// Sessions that name no schema, where that of the user is another: their statements find other tables wherever they go.
 fn schemas(pair: &Pair<'_, '_>, name: &str, comparison: &mut Comparison) {
     let schemas = [0, 1].map(|side| pair.configuration(side).default_schema(name).map(str::to_owned));
-    if schemas[0] == schemas[1] || comparison.is_full() {
+    let own = [0, 1].map(|side| {
+        let user = pair.configuration(side).user(name);
+        user.and_then(|user| user.default_schema.as_deref())
+    });
+    let engines = [0, 1].map(|side| pair.configuration(side).engine.profile().default_schema);
+    // Then the engines differ, whatever the configurations say; a refinement tells that once.
+    let by_engine = pair.relation == Relation::Refines && own[0] == own[1] && engines[0] != engines[1];
+    if schemas[0] == schemas[1] || by_engine || comparison.is_full() {
         return;
     }
     let session = ComparedSession {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod across_engines;
 mod equivalence;
 mod properties;
 mod refinement;

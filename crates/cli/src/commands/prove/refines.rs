@@ -1,7 +1,7 @@
 //! `prove refines`: whether one rule set places no statement where another does not.
 
 use serde::Serialize;
-use shardwright_prover::refinement::{ASSUMPTIONS, Refinement, RefusedClass, refinement};
+use shardwright_prover::refinement::{EngineDifference, Refinement, RefusedClass, refinement};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::EngineId;
 
@@ -56,6 +56,12 @@ struct Claim {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more_refused: bool,
     undecided: Vec<String>,
+    /// Across engines: what is proved even where the whole is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    proved_parts: Vec<ProvedPart>,
+    /// Differences of the two engines, whatever the rules say; the answer is not about them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    engine_differences: Vec<EngineNature>,
     /// What the answer takes for granted.
     assumed: Vec<&'static str>,
     /// What the answer is not about.
@@ -69,6 +75,32 @@ struct Refused {
     /// Where B sends them.
     served_by: Vec<String>,
     witness: Witness,
+}
+
+/// Statements that A places where B does, by proof.
+#[derive(Serialize)]
+struct ProvedPart {
+    about: String,
+    /// How many hostgroups they go to.
+    hostgroups: usize,
+}
+
+/// What two engines treat differently whatever the rules say.
+#[derive(Serialize)]
+struct EngineNature {
+    what: &'static str,
+    /// A statement of this rule set that shows it; null where none was met.
+    witness: Option<Witness>,
+}
+
+impl EngineNature {
+    fn new(nature: &EngineDifference, sets: [&RuleSet; 2], tables: &[RoutingTable; 2]) -> Self {
+        let example = nature.example.as_ref();
+        Self {
+            what: nature.what,
+            witness: example.map(|example| Witness::new(example, sets, tables)),
+        }
+    }
 }
 
 impl Refused {
@@ -98,7 +130,17 @@ impl Claim {
                 .collect(),
             more_refused: found.is_cut,
             undecided,
-            assumed: ASSUMPTIONS.to_vec(),
+            proved_parts: found
+                .shown
+                .into_iter()
+                .map(|(about, hostgroups)| ProvedPart { about, hostgroups })
+                .collect(),
+            engine_differences: found
+                .natures
+                .iter()
+                .map(|nature| EngineNature::new(nature, sets, &tables))
+                .collect(),
+            assumed: found.assumptions,
             besides: sets.into_iter().find_map(not_covered).into_iter().collect(),
         }
     }
@@ -124,6 +166,13 @@ impl Claim {
             lines.push("undecided because of".to_owned());
             lines.extend(self.undecided.iter().map(|construct| format!("  {construct}")));
         }
+        for part in &self.proved_parts {
+            lines.push(format!(
+                "proved of {}: {}",
+                counted(part.hostgroups, "hostgroup"),
+                part.about
+            ));
+        }
         if !self.refused.is_empty() {
             let classes = match self.refused.len() {
                 1 => "1 class".to_owned(),
@@ -140,8 +189,22 @@ impl Claim {
                 ));
             }
         }
-        if self.more_refused {
-            lines.push("  there may be more: the search was cut".to_owned());
+        if self.more_refused && !self.refused.is_empty() {
+            lines.push("  there may be more: not every statement was looked at".to_owned());
+        }
+        if !self.engine_differences.is_empty() {
+            lines.push("the engines differ, whatever the rules say; the answer is not about".to_owned());
+        }
+        for nature in &self.engine_differences {
+            lines.push(format!("  {}", nature.what));
+            if let Some(witness) = &nature.witness {
+                lines.extend(
+                    witness
+                        .lines(sets, ui)
+                        .into_iter()
+                        .map(|line| format!("  {line}")),
+                );
+            }
         }
         lines.push("assumed".to_owned());
         lines.extend(self.assumed.iter().map(|assumed| format!("  {assumed}")));
