@@ -175,6 +175,13 @@ impl Wording {
         )
     }
 
+    /// From the end of a comment to the end of the statement: words, signs and literals in single quotes, without comments,
+    /// other quotes, backslashes and semicolons. Such a text ends outside of literals, whatever `sql_mode` is set.
+    pub(crate) fn rest_without_comments(self) -> String {
+        let more = self.more();
+        format!(r##"(?:[^'"`/#\\;-]+{more}|'[^'\\]*{more}'|[/-][^*'"`/#\\;-])*{more}\z"##)
+    }
+
     /// Any text that begins with one of the verbs, whatever comments stand before it, to be matched without case.
     pub(crate) fn beginning(self, verbs: &[&str]) -> String {
         let more = self.more();

@@ -20,6 +20,8 @@ pub(crate) struct RoleTargets {
     pub(crate) hostgroup: Option<u32>,
     /// The others.
     pub(crate) writer: Target,
+    /// A rule in front has set the writer: what stops needs no rule to say so.
+    pub(crate) writer_is_set: bool,
 }
 
 /// Policies that the engine can follow: what else they ask for is reported.
@@ -84,6 +86,7 @@ impl RoleTargets {
             reader: Target::Jump(reader),
             hostgroup: None,
             writer: Target::Jump(writer),
+            writer_is_set: false,
         }
     }
 }
@@ -221,6 +224,7 @@ fn select_reads(
         reader,
         hostgroup,
         writer,
+        writer_is_set,
     } = targets;
     let address = &section.address;
     let mut last = chain;
@@ -272,8 +276,7 @@ fn select_reads(
             chains.go(among, "rest", address, EngineRule::default(), writer);
         }
     }
-    // Behind the last rule that asks, a statement that stops keeps what is set: it needs no rule to say so.
-    if hostgroup.is_none() || writer != Target::Stop {
+    if !writer_is_set || writer != Target::Stop {
         chains.go(last, "rest", address, EngineRule::default(), writer);
     }
 }

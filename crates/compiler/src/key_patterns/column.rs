@@ -82,6 +82,7 @@ impl ColumnPatterns {
             in_shards,
         };
         let key = KeyPatterns {
+            alone: None,
             word: format!(r"\b{name}\b"),
             once: None,
             accepts: shapes.any(&qualified),

@@ -62,6 +62,7 @@ impl KeyPatterns {
             pairs_before()
         );
         Self {
+            alone: (!encoded).then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
             word: format!("{bounded}="),
             once: SingleWord::new(word).filter(|_| !encoded),
             accepts,
@@ -89,6 +90,7 @@ impl KeyPatterns {
         };
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
         Self {
+            alone: None,
             word: comment.clone(),
             once: None,
             accepts: format!("{}{comment}", statement_before_comment()),

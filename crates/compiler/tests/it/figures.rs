@@ -212,7 +212,7 @@ fn traffic_shapes_trees() {
 }
 
 #[test]
-fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
+fn a_statement_without_the_key_pays_two_evaluations_for_a_map() {
     let mut project = tenants(1..=20, 1).finish();
     let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
     maps[0].missing_key = MissingKey {
@@ -235,7 +235,8 @@ fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
     };
     let mut evaluations = evaluations;
     let (with, without) = (evaluations(with_map), evaluations(Table::default()));
-    assert!(with <= without + 1, "{with} and {without}");
+    // One of them fails at the first byte.
+    assert!(with <= without + 2, "{with} and {without}");
 }
 
 #[test]
