@@ -5,10 +5,12 @@
 //! only statements that the solver finds for a place where the outcomes differ, and that both evaluators route
 //! differently, count as a difference.
 
+mod ends;
 mod explore;
 mod flags;
 mod graph;
 mod path;
+mod rows;
 mod state;
 mod step_keys;
 mod steps;

@@ -44,8 +44,10 @@ use std::collections::BTreeSet;
 
 use shardwright_rules::{Body, Configuration};
 
-use super::graph::{ChainEndId, Graph, Node, NodeId, RowId};
+use super::ends::{ChainEnd, ChainEndId};
+use super::graph::{Graph, Node, NodeId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
+use super::rows::RowId;
 use super::state::{Field, StateId, States};
 use super::users::Group;
 use super::{Comparison, Pair, steps};
@@ -97,7 +99,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             _ => None,
         };
         Self {
-            conditions: Conditions::of(&graph, configurations),
+            conditions: Conditions::of(&graph.rows, configurations),
             pair,
             graph,
             states: States::default(),
@@ -242,13 +244,14 @@ impl<'p, 'c> Explorer<'p, 'c> {
     fn reads_text(&self, row: RowId) -> bool {
         let row = self
             .graph
+            .rows
             .row_in(row, [self.pair.configuration(0), self.pair.configuration(1)]);
         row.match_pattern.is_some()
     }
 
     fn behind(&mut self, state: StateId, row: RowId) -> StateId {
         let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
-        let engine_row = self.graph.row_in(row, configurations);
+        let engine_row = self.graph.rows.row_in(row, configurations);
         self.states.behind(state, row, engine_row)
     }
 
@@ -378,7 +381,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             flag: exploration.flag,
             accepts: &accepts,
         };
-        let answer = self.conditions.solve(&self.graph, pair, &asked);
+        let answer = self.conditions.solve(&self.graph.rows, pair, &asked);
         match answer {
             Answer::Empty(_) => false,
             // A statement may come here, and the caller must not take it for proved that none does.
@@ -395,8 +398,8 @@ impl<'p, 'c> Explorer<'p, 'c> {
         }
     }
 
-    pub(super) fn chain_end(&self, end: ChainEndId) -> &super::graph::ChainEnd {
-        &self.graph.chain_ends[end as usize]
+    pub(super) fn chain_end(&self, end: ChainEndId) -> &ChainEnd {
+        self.graph.ends.end(end)
     }
 
     pub(super) fn outcomes(&self, at: PositionPair) -> [std::collections::BTreeMap<Field, u64>; 2] {

@@ -7,7 +7,7 @@ use shardwright_rules::decide::Index;
 use shardwright_rules::{Configuration, EngineRule};
 
 use super::Pair;
-use super::graph::{Graph, RowId, RulePosition};
+use super::rows::{RowId, Rows, RulePosition};
 use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
@@ -90,24 +90,23 @@ pub(super) struct Conditions<'c> {
 }
 
 impl<'c> Conditions<'c> {
-    pub(super) fn of(graph: &Graph, configurations: [&'c Configuration; 2]) -> Self {
-        let rows = 0..graph.row_positions.len();
-        let engine_rows = rows.map(|row| graph.row_in(row as RowId, configurations));
+    pub(super) fn of(rows: &Rows, configurations: [&'c Configuration; 2]) -> Self {
+        let engine_rows = (0..rows.count()).map(|row| rows.row_in(row as RowId, configurations));
         Self {
             languages: Languages::new(),
-            by_row: graph.row_positions.iter().map(|_| OnceCell::new()).collect(),
+            by_row: (0..rows.count()).map(|_| OnceCell::new()).collect(),
             session_values: SessionValues::of(engine_rows),
         }
     }
 
-    fn prepare(&mut self, row: RowId, graph: &Graph, pair: &Pair<'_, 'c>) {
+    fn prepare(&mut self, row: RowId, rows: &Rows, pair: &Pair<'_, 'c>) {
         let cell = &self.by_row[row as usize];
         if cell.get().is_none() {
-            let RulePosition { side, position } = graph.row_positions[row as usize];
-            let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
+            let RulePosition { side, position } = rows.position(row);
+            let engine_row = rows.row_in(row, [pair.configuration(0), pair.configuration(1)]);
             let patterns = pair.lookups[side].patterns(position);
             let has_digests = pair.configuration(side).digests().is_some();
-            let condition = if graph.asks_nothing(row) {
+            let condition = if rows.asks_nothing(row) {
                 Condition::met(engine_row)
             } else {
                 Condition::of(engine_row, has_digests, patterns, &mut self.languages)
@@ -117,9 +116,9 @@ impl<'c> Conditions<'c> {
     }
 
     /// A statement on the path that is accepted, or a proof that there is no statement on it.
-    pub(super) fn solve(&mut self, graph: &Graph, pair: &Pair<'_, 'c>, asked: &PathQuestion<'_>) -> Answer {
+    pub(super) fn solve(&mut self, rows: &Rows, pair: &Pair<'_, 'c>, asked: &PathQuestion<'_>) -> Answer {
         for test in asked.tests {
-            self.prepare(test.row, graph, pair);
+            self.prepare(test.row, rows, pair);
         }
         let known = |test: &Test| &self.by_row[test.row as usize];
         let conditions: Vec<(Test, &Condition<'c>)> = asked

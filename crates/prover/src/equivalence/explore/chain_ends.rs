@@ -32,7 +32,7 @@ use shardwright_rules::EngineRule;
 
 use super::{Exploration, Explorer, PositionPair};
 use crate::equivalence::Comparison;
-use crate::equivalence::graph::{ChainEnd, ChainEndId};
+use crate::equivalence::ends::{ChainEnd, ChainEndId};
 use crate::equivalence::path::ExtraConditions;
 use crate::equivalence::state::Field;
 
