@@ -40,10 +40,6 @@
 
 mod chain_ends;
 
-use std::collections::BTreeSet;
-
-use shardwright_rules::{Body, Configuration};
-
 use super::ends::{ChainEnd, ChainEndId};
 use super::graph::{Graph, Node, NodeId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
@@ -90,22 +86,21 @@ pub(super) struct Exploration<'e> {
 }
 
 impl<'p, 'c> Explorer<'p, 'c> {
-    pub(super) fn new(pair: &'p Pair<'p, 'c>) -> Self {
+    pub(super) fn new(pair: &'p Pair<'p, 'c>, start_flags: Vec<u32>) -> Self {
         let configurations = [0, 1].map(|side| pair.configuration(side));
         let mut graph = Graph::default();
-        let start_flags = start_flags(configurations);
         let roots = match [0, 1].map(|side| graph.add(configurations[side], side, &start_flags)) {
             [Some(left), Some(right)] => Some([left, right]),
             _ => None,
         };
         Self {
-            conditions: Conditions::of(&graph.rows, configurations),
+            conditions: Conditions::of(&graph.rows, configurations, pair.spending),
             pair,
             graph,
             states: States::default(),
             paths: Paths::default(),
             start_flags,
-            mirrors: configurations.into_iter().any(mirrors),
+            mirrors: configurations.into_iter().any(super::mirrors),
             roots,
         }
     }
@@ -119,9 +114,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             return;
         };
         if self.mirrors && roots[0] != roots[1] {
-            comparison
-                .undecided
-                .insert("mirrored statements, whose sessions have no address".to_owned());
+            comparison.undecided.insert(super::MIRRORED.to_owned());
         }
         let states = group
             .initial
@@ -409,33 +402,4 @@ impl<'p, 'c> Explorer<'p, 'c> {
 
 fn weights(drawn: &[(u32, NodeId)]) -> Vec<u32> {
     drawn.iter().map(|(weight, _)| *weight).collect()
-}
-
-fn mirrors(configuration: &Configuration) -> bool {
-    configuration
-        .graph
-        .rules
-        .iter()
-        .any(|rule| matches!(&rule.body, Body::Engine(row) if row.mirror_flag_out.is_some()))
-}
-
-/// Flags that the statements of a session can begin at on both sides.
-fn start_flags(configurations: [&Configuration; 2]) -> Vec<u32> {
-    let set = |configuration: &Configuration| -> BTreeSet<u32> {
-        let rows = configuration
-            .graph
-            .rules
-            .iter()
-            .filter_map(|rule| match &rule.body {
-                Body::Engine(row) => Some(row),
-                Body::Native { .. } => None,
-            });
-        rows.flat_map(|row| [row.next_query_flag_in, row.mirror_flag_out])
-            .flatten()
-            .collect()
-    };
-    // A flag that only one side sets is no start: the match that sets it is a difference by itself.
-    let [left, right] = configurations.map(set);
-    let both = left.intersection(&right).copied().filter(|&flag| flag != 0);
-    std::iter::once(0).chain(both).collect()
 }
