@@ -23,7 +23,9 @@ pub use index::{Index, ShardOfKey, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::evaluation::{Evaluation, Next};
-use crate::{Annotations, Body, Decision, NativeStep, Outcome, SentAs, SessionView, Statement, prepared};
+use crate::{
+    Annotations, Body, Decision, NativeStep, Outcome, Rejection, SentAs, SessionView, Statement, prepared,
+};
 
 /// Where `statement` of `session` goes; with `explain`, also the human-readable path.
 pub fn decide<'a>(
@@ -64,6 +66,7 @@ pub fn decide<'a>(
         hits: evaluation.hits,
         unknown: evaluation.unknown,
         unsure: evaluation.unsure,
+        is_cut: evaluation.is_cut,
         path: evaluation.path,
     }
 }
@@ -120,6 +123,11 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
         evaluation.visits += (position - from + 1) as u32;
         evaluation.position = position;
         from = position + 1;
+        evaluation.steps += 1;
+        if evaluation.steps > index.most_steps() {
+            evaluation.is_cut = true;
+            return Some(Box::new(Outcome::Reject(given_up())));
+        }
         match run(index, evaluation) {
             Next::Continue => {}
             Next::Jumped if budget > 0 => {
@@ -134,6 +142,17 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
             }
             Next::Decided(outcome) => return Some(outcome),
         }
+    }
+}
+
+/// What stands for the decision that was not reached.
+fn given_up() -> Rejection {
+    Rejection {
+        code: 0,
+        sqlstate: "HY000",
+        refusal: None,
+        message: "the evaluation takes too many steps".to_owned(),
+        address: None,
     }
 }
 

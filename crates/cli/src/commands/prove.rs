@@ -1,8 +1,12 @@
 //! `prove`: claims about rule sets, with three answers: proved, refuted with a statement, undecided.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
-use shardwright_prover::equivalence::{ComparedSession, Difference, Equivalence, equivalence};
-use shardwright_prover::{USUAL_CLIENT, USUAL_LISTENER};
+use shardwright_prover::equivalence::{
+    ComparedSession, Difference, Equivalence, Means, Tried, equivalence_by,
+};
+use shardwright_prover::{Budget, USUAL_CLIENT, USUAL_LISTENER};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId, Statement};
 use shardwright_simulation::visits;
@@ -13,13 +17,21 @@ use crate::commands::route::answer::Answer;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
+use crate::recorded;
 use crate::rule_set::{self, Reference, RuleSet};
 use crate::ui::{Ui, printable};
+
+/// Different statements of logs that are tried.
+const MOST_RECORDED: usize = 200_000;
 
 pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let ProveWhat::Equivalent(args) = &args.what;
     let [left, right] = sides(args, global, ui)?;
-    let answer = equivalence(&left.configuration, &right.configuration);
+    let means = Means {
+        budget: Budget::times(args.budget),
+        statements: recorded_statements(args, ui)?,
+    };
+    let (answer, _) = equivalence_by(&left.configuration, &right.configuration, &means);
     let claim = Claim::new(&left, &right, answer);
     if ui.format() == Format::Json {
         ui.json(&claim)?;
@@ -31,6 +43,23 @@ pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, Comman
         "refuted" => Exit::Findings,
         _ => Exit::Undecided,
     })
+}
+
+/// The statements of the logs, each once.
+fn recorded_statements(args: &Equivalent, ui: &Ui) -> Result<Vec<Tried>, CommandError> {
+    let mut statements = BTreeSet::new();
+    for log in &args.log {
+        recorded::read(log, args.log_format, ui, |record| {
+            if statements.len() < MOST_RECORDED {
+                statements.insert(Tried {
+                    user: record.user.map(str::to_owned),
+                    schema: record.schema.map(str::to_owned),
+                    text: record.text.to_vec(),
+                });
+            }
+        })?;
+    }
+    Ok(statements.into_iter().collect())
 }
 
 /// Both rule sets, each for its engine.

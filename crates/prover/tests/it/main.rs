@@ -4,3 +4,4 @@
 
 mod equivalence;
 mod properties;
+mod published;

@@ -22,6 +22,7 @@ pub(super) fn run(
         && let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
         && let Some(text) = pattern.rewrite(&evaluation.text, replacement.as_bytes())
     {
+        evaluation.steps += text.len() as u64;
         evaluation.text = text.into();
     }
     if let Some(flag) = flag_out {

@@ -53,6 +53,10 @@ pub(super) struct Evaluation<'a> {
     /// As in [`crate::Decision::unsure`].
     pub(super) unsure: bool,
     pub(super) path: Vec<Step>,
+    /// Rules that were run, and bytes of texts that they made.
+    pub(super) steps: u64,
+    /// As in [`crate::Decision::is_cut`].
+    pub(super) is_cut: bool,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
     explain: bool,
@@ -105,6 +109,8 @@ impl<'a> Evaluation<'a> {
             unknown: Hits::new(),
             unsure: false,
             path: Vec::new(),
+            steps: 0,
+            is_cut: false,
             position: 0,
             explain,
         }

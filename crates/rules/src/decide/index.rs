@@ -34,6 +34,12 @@ pub trait Index {
             .map(|offset| from + offset)
     }
 
+    /// Rules that are run and bytes of rewritten texts before an evaluation is given up ([`crate::Decision::is_cut`]). The
+    /// engine has no such bound: restarts and rewrites can go on for very long.
+    fn most_steps(&self) -> u64 {
+        u64::MAX
+    }
+
     /// The user of this name.
     fn user(&self, name: &str) -> Option<&User> {
         self.configuration().user(name)
