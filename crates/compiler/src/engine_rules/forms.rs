@@ -37,8 +37,9 @@ const OF_SESSION: [&str; 5] = [
     "ROW_COUNT",
     "SQL_CALC*",
 ];
-/// A quoted name may be that of a function.
-const QUOTED_CALL: &str = r#"[`"][\t-\r ]*(?:\(|/\*|--|#)"#;
+/// A quoted name may be that of a function: a quote, blanks, and a parenthesis or a comment. It begins at the first quote, so
+/// that a text without quotes is read once.
+const QUOTED_CALL: &str = r#"\A[^`"]*[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#;
 
 /// What session setup does not hold outside of literals: tables, rows that go elsewhere, sequences, `SET STATEMENT … FOR`.
 const SETUP_WITHOUT: [&str; 7] = ["FOR", "FROM", "INTO", "NEXTVAL", "SETVAL", "STATEMENT", "TABLE"];
@@ -183,5 +184,40 @@ fn text(pattern: String) -> EngineRule {
         match_pattern: Some(pattern),
         re_modifiers: Modifiers::default(),
         ..EngineRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
+
+    use super::*;
+
+    /// All statements that are recognised whole, in one wording.
+    fn statements(wording: Wording) -> Vec<(&'static str, EngineRule)> {
+        let mut rules = setup(wording);
+        rules.push(("control", control(wording)));
+        rules.push(("system variables", reads_of_system_variables(wording)));
+        for (for_readers, session_functions) in [(true, true), (true, false), (false, true), (false, false)] {
+            rules.push(("read", read(wording, for_readers, session_functions)));
+        }
+        rules
+    }
+
+    #[test]
+    fn the_wordings_of_both_libraries_are_one_language() {
+        let limits = Limits::default();
+        let automaton = |rule: &EngineRule| {
+            let text = rule.match_pattern.as_deref().expect("a pattern");
+            let pattern = Pattern::compile(text, Flags::default(), Dialect::Pcre).expect(text);
+            Automaton::of(&pattern, &limits).expect("within the prover's limits")
+        };
+        let [pcre, re2] = [true, false].map(|possessive| statements(Wording { possessive }));
+        for ((name, one), (_, other)) in pcre.iter().zip(&re2) {
+            let (one, other) = (automaton(one), automaton(other));
+            for (inner, outer) in [(&one, &other), (&other, &one)] {
+                assert_eq!(included(inner, outer, &limits), Ok(Inclusion::Holds), "{name}");
+            }
+        }
     }
 }

@@ -8,8 +8,9 @@ use super::forms;
 use crate::conditions::{self, Conditions};
 use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy, Unsupported};
 use crate::draft::{ChainRef, text_rule};
-use crate::key_patterns::text::any_case;
+use crate::key_patterns::text::caseless;
 use crate::program::{Program, Section};
+use crate::statement_patterns::Wording;
 
 /// Where statements go on behind a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -202,7 +203,13 @@ pub(super) fn role_chain(
     }
     chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
     if let Some(hint) = &step.writer_hint {
-        chains.go(chain, "hint", address, text_rule(hinted(&hint.word)), writer);
+        chains.go(
+            chain,
+            "hint",
+            address,
+            text_rule(hinted(&hint.word, chains.wording())),
+            writer,
+        );
     }
     let read = forms::read(chains.wording(), true, step.session_functions_on_readers);
     let conditions =
@@ -287,8 +294,8 @@ fn alike(a: &Section<RoleStep>, b: &Section<RoleStep>) -> bool {
 }
 
 /// A comment with the word in it. Takes too much rather than too little: the writer is always right.
-fn hinted(word: &str) -> String {
-    let word = any_case(word);
+pub(crate) fn hinted(word: &str, wording: Wording) -> String {
+    let word = caseless(word, wording);
     let stars = r"(?:\*+[^*/][^*]*)";
     format!(r"/\*[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
 }

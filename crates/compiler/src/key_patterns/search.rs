@@ -55,7 +55,7 @@ impl KeyPatterns {
 
     /// A pattern for a place behind the key and a quote that follows it; for statements that `accepts` matches.
     pub(crate) fn behind_quote(&self) -> String {
-        format!(r#"{}(?s:.*)['"](?s:.*)"#, self.keyed)
+        format!(r#"{}[^'"]*['"](?s:.*)"#, self.keyed)
     }
 
     /// The pattern for a statement whose key is one of the numbers that `value` matches whole.
