@@ -79,6 +79,11 @@ pub(super) fn quoted_call() -> EngineRule {
     text(QUOTED_CALL.to_owned())
 }
 
+/// The same for this pattern too.
+pub(super) fn quoted_call_or(pattern: &str) -> EngineRule {
+    text(format!("{QUOTED_CALL}|{pattern}"))
+}
+
 /// Reads. `for_readers`: only those that ProxySQL itself takes for a SELECT by their digest text, `SELECT `: others open
 /// a transaction under `autocommit=0`, and writes would follow it to the reader (`Query_Info::is_select_NOT_for_update`,
 /// 2.7.1). With `session_functions`, reads of session state count too.

@@ -201,15 +201,20 @@ pub(super) fn role_chain(
         let rest = chains.branch(first, branch);
         chains.go(rest, "rest", address, EngineRule::default(), writer);
     }
-    chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
-    if let Some(hint) = &step.writer_hint {
-        chains.go(
-            chain,
-            "hint",
-            address,
-            text_rule(hinted(&hint.word, chains.wording())),
-            writer,
-        );
+    let hint = step.writer_hint.as_ref();
+    let hint = hint.map(|hint| hinted(&hint.word, chains.wording()));
+    match hint {
+        // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster.
+        Some(hint) if targets.writer_is_set => {
+            let rule = forms::quoted_call_or(&hint);
+            chains.go(chain, "stays", address, rule, writer);
+        }
+        hint => {
+            chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
+            if let Some(hint) = hint {
+                chains.go(chain, "hint", address, text_rule(hint), writer);
+            }
+        }
     }
     let read = forms::read(chains.wording(), true, step.session_functions_on_readers);
     let conditions =
