@@ -107,6 +107,12 @@ pub(crate) fn solve_for(target: &Target<'_>, question: &Question) -> Answer {
     {
         return Answer::Witness(example);
     }
+    // Many patterns at once are too much for automata, and what they show often stands in one text.
+    let (digest, text) = (&question.digest, &question.text);
+    let together = crate::example::together(target.languages, [digest, text]);
+    if let Round::Witness(example) = try_texts(target, question, digest, text, together, None) {
+        return Answer::Witness(example);
+    }
     refine(target, question, Vec::new(), MOST_BRANCHES)
 }
 
