@@ -6,7 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-/// A bound on work and on memory.
+/// One part in so many is granted for the last search.
+const LAST_PART: u64 = 8;
+
+/// A bound on work and on memory. The last search for a difference may take an eighth of it in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Steps of work.
@@ -19,7 +22,7 @@ impl Default for Budget {
     /// At most ten seconds and 1 GiB on the machine of `docs/prove.md`.
     fn default() -> Self {
         Self {
-            steps: 50_000_000,
+            steps: 100_000_000,
             bytes: 512 << 20,
         }
     }
@@ -66,7 +69,7 @@ pub(crate) struct Spent;
 /// A budget and what has been spent of it, by cause.
 #[derive(Debug)]
 pub(crate) struct Spending {
-    budget: Budget,
+    budget: Cell<Budget>,
     steps: Cell<u64>,
     bytes: Cell<u64>,
     cause: RefCell<Cause>,
@@ -78,7 +81,7 @@ pub(crate) struct Spending {
 impl Spending {
     pub(crate) fn of(budget: Budget) -> Self {
         Self {
-            budget,
+            budget: Cell::new(budget),
             steps: Cell::new(0),
             bytes: Cell::new(0),
             cause: RefCell::new(Cause::Whole),
@@ -88,7 +91,16 @@ impl Spending {
     }
 
     pub(crate) fn budget(&self) -> Budget {
-        self.budget
+        self.budget.get()
+    }
+
+    /// Grants a part of the budget once more, for a last search when all of it is spent.
+    pub(crate) fn grant_last(&self) {
+        let Budget { steps, bytes } = self.budget.get();
+        self.budget.set(Budget {
+            steps: self.steps.get().max(steps).saturating_add(steps / LAST_PART),
+            bytes: self.bytes.get().max(bytes).saturating_add(bytes / LAST_PART),
+        });
     }
 
     /// What has been spent so far does not count.
@@ -140,7 +152,8 @@ impl Spending {
     /// # Errors
     /// When there is nothing left.
     pub(crate) fn check(&self) -> Result<(), Spent> {
-        let within = self.steps.get() <= self.budget.steps && self.bytes.get() <= self.budget.bytes;
+        let budget = self.budget.get();
+        let within = self.steps.get() <= budget.steps && self.bytes.get() <= budget.bytes;
         if within { Ok(()) } else { Err(Spent) }
     }
 

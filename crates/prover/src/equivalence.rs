@@ -174,9 +174,11 @@ pub fn equivalence_by(left: &Configuration, right: &Configuration, means: &Means
     steps::compare_engines(&pair, &mut comparison);
     surroundings::compare(&pair, &mut comparison);
     if comparison.differences.is_empty() && (within.is_err() || !comparison.undecided.is_empty()) {
+        let costliest = within.is_err().then(|| pair.costliest());
+        spending.grant_last();
         candidates::try_all(&pair, &mut comparison);
-    }
-    if within.is_err() {
+        comparison.undecided.extend(costliest);
+    } else if within.is_err() {
         comparison.undecided.insert(pair.costliest());
     }
     (comparison.into_answer(), spending.spent())

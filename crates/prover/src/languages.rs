@@ -252,6 +252,11 @@ impl Languages {
         (possible && pattern.is_match(subject.text)) == lit.positive
     }
 
+    /// The pattern of a literal.
+    pub(crate) fn pattern(&self, lit: Lit) -> &str {
+        self.languages[lit.language].pattern.text()
+    }
+
     /// A text that the pattern shows, for a literal that asks for a match.
     pub(crate) fn sample(&self, lit: Lit) -> Option<Vec<u8>> {
         let language = self.languages.get(lit.language).filter(|_| lit.positive)?;

@@ -36,8 +36,8 @@ use crate::solver::Answer;
 
 /// Ways that stay undecided before the search for a difference ends.
 const MOST_OPEN: usize = 24;
-/// Questions that are asked for more differences when there is one.
-const MOST_FURTHER: usize = 48;
+/// One part in so many of the budget may go into the search for more differences when there is one.
+const FURTHER_PART: u64 = 50;
 /// Conditions of a contradiction that is made smaller one by one.
 const MOST_MINIMIZED: usize = 48;
 /// What the evaluator does not show in a decision.
@@ -52,6 +52,8 @@ pub(super) struct Differ<'p, 'c> {
     start_flags: Vec<u32>,
     /// By slice, side and start flag.
     roots: Vec<[Vec<DiagramId>; 2]>,
+    /// Steps that were spent when the first difference was known.
+    first_difference_at: Option<u64>,
 }
 
 /// What is asked about one group of users and one start flag.
@@ -61,7 +63,6 @@ struct Asked<'g> {
     /// Ways that need no question any more: contradictions, and ways that have been asked about.
     closed: Vec<Way>,
     open: usize,
-    further: usize,
 }
 
 /// One slice of one group, in which something differs.
@@ -91,6 +92,7 @@ impl<'p, 'c> Differ<'p, 'c> {
             slices,
             start_flags,
             roots,
+            first_difference_at: None,
         })
     }
 
@@ -107,7 +109,6 @@ impl<'p, 'c> Differ<'p, 'c> {
                 flag: self.start_flags[at],
                 closed: Vec::new(),
                 open: 0,
-                further: 0,
             };
             let verdicts = [0, 1].map(|side| self.roots[0][side][at]);
             let answered = self
@@ -260,10 +261,9 @@ impl<'p, 'c> Differ<'p, 'c> {
         }
         let mut comes = false;
         while let Some(way) = self.meaning.diagrams.shortest_way(left)? {
-            if comparison.is_full() || asked.open >= MOST_OPEN || asked.further >= MOST_FURTHER {
+            if comparison.is_full() || asked.open >= MOST_OPEN || self.has_enough(comparison) {
                 return Ok(true);
             }
-            asked.further += usize::from(!comparison.differences.is_empty());
             let closed = match self.ask(&way, differing, asked)? {
                 Answer::Empty(takers) => self.contradiction(&way, &takers, differing, asked)?,
                 Answer::Undecided(reason) => {
@@ -287,6 +287,17 @@ impl<'p, 'c> Differ<'p, 'c> {
             asked.closed.push(closed);
         }
         Ok(comes)
+    }
+
+    /// Whether the search for more differences has taken its part of the budget.
+    fn has_enough(&mut self, comparison: &Comparison) -> bool {
+        let spending = self.pair.spending;
+        let now = spending.spent().steps;
+        if comparison.differences.is_empty() {
+            return false;
+        }
+        let first = *self.first_difference_at.get_or_insert(now);
+        now - first > spending.budget().steps / FURTHER_PART
     }
 
     fn without(&mut self, diagram: DiagramId, way: &Way) -> Result<DiagramId, Spent> {

@@ -107,6 +107,17 @@ fn known_answers() {
             "rules: [{rule_id: 1, match_digest: SELECT, flagOUTs: [{id: 8, weight: 1}, {id: 9, weight: 1}]}]",
             "proved",
         ),
+        // Rule 1 has no automaton, so no text is known that it leaves; rule 3 is dead whatever it leaves.
+        (
+            r#"rules:
+  - {rule_id: 1, match_pattern: "(?=DROP)D", destination_hostgroup: 20, apply: 1}
+  - {rule_id: 2, match_digest: "^(DROP|TRUNCATE) ", destination_hostgroup: 30, apply: 1}
+  - {rule_id: 3, match_digest: "^DROP TABLE", destination_hostgroup: 10, apply: 1}"#,
+            r#"rules:
+  - {rule_id: 1, match_pattern: "(?=DROP)D", destination_hostgroup: 20, apply: 1}
+  - {rule_id: 2, match_digest: "^(DROP|TRUNCATE) ", destination_hostgroup: 30, apply: 1}"#,
+            "proved",
+        ),
         (
             "{users: [app], rules: []}",
             "{users: [app, geo], rules: []}",

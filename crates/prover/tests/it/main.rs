@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod budget;
 mod equivalence;
 mod properties;
 mod published;
