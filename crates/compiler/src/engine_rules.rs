@@ -39,11 +39,11 @@ use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
 pub(crate) use chains::{Chains, Dialect, Target};
 pub(crate) use effects::{EffectUse, effect_in_front, usable_effects};
-pub(crate) use forms::incomplete;
+pub(crate) use forms::{incomplete, statement_rules};
 pub(crate) use input::Input;
 pub(crate) use maps::{Class, Exits};
-pub(crate) use refusals::{Reason, Refused};
-pub(crate) use role::{RoleTargets, usable_policies};
+pub(crate) use refusals::{MARKED, Reason, Refused};
+pub(crate) use role::{RoleTargets, hinted, usable_policies};
 pub(crate) use role_groups::{RoleGroup, reads_alike};
 pub(crate) use tree::Leaf;
 

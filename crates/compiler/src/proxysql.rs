@@ -9,6 +9,7 @@ mod guard;
 pub(crate) mod refusing_hostgroups;
 mod sections;
 
+pub(crate) use guard::annotations_pattern;
 use std::collections::BTreeMap;
 
 use shardwright_layout::Price;

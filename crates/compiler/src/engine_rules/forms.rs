@@ -3,7 +3,7 @@
 //! Each is recognised whole (see [`crate::statement_patterns`]), so what a digest text loses (line comments, its end) and what a NUL byte
 //! hides makes a statement unknown, never another one.
 
-use shardwright_rules::{EngineRule, Modifiers};
+use shardwright_rules::{EngineRule, Modifiers, PatternKind};
 
 use crate::statement_patterns::{Calls, Form, Variables, Wording};
 
@@ -173,6 +173,32 @@ fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
         spaced: false,
     };
     text(wording.statement(&form))
+}
+
+/// Every pattern of statements, with its kind.
+pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static str, EngineRule)> {
+    let mut rules = vec![
+        (PatternKind::QuotedCall, "quoted_call", quoted_call()),
+        (PatternKind::Select, "read", read(wording, true, false)),
+        (PatternKind::Select, "read_of_session", read(wording, true, true)),
+        (
+            PatternKind::Select,
+            "system_variables",
+            reads_of_system_variables(wording),
+        ),
+        (PatternKind::Statement, "control", control(wording)),
+        (PatternKind::Beginning, "begin", begin(wording)),
+        (PatternKind::Beginning, "like_setup", like_setup(wording)),
+    ];
+    for (name, rule) in setup(wording) {
+        let kind = match name {
+            "setup" => PatternKind::Select,
+            "describe" => PatternKind::Through,
+            _ => PatternKind::Statement,
+        };
+        rules.push((kind, name, rule));
+    }
+    rules
 }
 
 /// Texts that end inside of a literal or a comment, or seem to.

@@ -40,7 +40,7 @@ pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<D
         (
             "annotations",
             EngineRule {
-                match_pattern: Some(pattern()),
+                match_pattern: Some(annotations_pattern()),
                 ..EngineRule::default()
             },
             Refused::by_guard(
@@ -96,7 +96,7 @@ pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u
 
 /// The name of an annotation behind the start of a comment and before its end. Whether ProxySQL obeys it there depends on
 /// what stands between; all are refused. No group is repeated without a bound: PCRE 8 takes stack for every turn.
-fn pattern() -> String {
+pub(crate) fn annotations_pattern() -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*)";
     let key = format!(r"(?:\b|[0-9M]){}\s*=", any_of(&KEYS));
     format!(r"/\*[^*]*(?:{STARS}{{0,16}}{key}|{STARS}{{16}}\*+[^*/](?s:.*){key})")

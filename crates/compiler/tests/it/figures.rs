@@ -169,7 +169,10 @@ fn trees_of_the_bundled_engine() {
 #[test]
 fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_guards() {
     // The statement is asked whether it is complete, which no complete tree counts.
-    let guard = EngineId::Proxysql27.profile().prices.pcre_evaluation_ns;
+    let guard = EngineId::Proxysql27
+        .profile()
+        .prices
+        .evaluation_ns(RegexEngine::Pcre);
     for keys in [200, 1_000, 10_000] {
         let stats = tree(keys, EngineId::Proxysql27);
         let complete = (2..=200)
