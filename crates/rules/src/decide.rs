@@ -19,7 +19,8 @@ mod patterns;
 mod refused;
 mod schemas;
 
-pub use index::{Index, ShardOfKey, remainder};
+pub use engine::asks_only_text;
+pub use index::{Index, NextRule, ShardOfKey, Subject, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::evaluation::{Evaluation, Next};
@@ -113,7 +114,9 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
     let mut budget = configuration.settings.query_processor_iterations;
     let mut from = 0;
     loop {
-        let Some(position) = index.next_rule(evaluation.flag, from) else {
+        let next = index.next_candidate(evaluation.flag, from, evaluation.subject());
+        evaluation.evaluations += next.passed;
+        let Some(position) = next.position else {
             evaluation.visits += (rules.len() - from) as u32;
             evaluation.last_rule_applies = rules
                 .last()
@@ -160,7 +163,7 @@ fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
     let rule = &index.configuration().graph.rules[evaluation.position];
     let patterns = index.patterns(evaluation.position);
     match &rule.body {
-        Body::Engine(row) => engine::run(rule, row, patterns, evaluation),
+        Body::Engine(row) => engine::run(index, rule, row, patterns, evaluation),
         Body::Native { scope, step } => {
             if !native::in_scope(index, scope, &patterns.scope, evaluation) {
                 if let NativeStep::Map(step) = step {
