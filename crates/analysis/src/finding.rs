@@ -23,6 +23,8 @@ pub struct Finding {
     pub address: Option<Address>,
     /// The rules that it is about.
     pub rule_ids: Vec<u32>,
+    /// Of them, those that are proved to take no statement.
+    pub dead: Vec<Address>,
     /// A statement and session that show it.
     pub witness: Option<Witness>,
     /// Facts that go with it.
@@ -41,6 +43,7 @@ impl Finding {
             label: String::new(),
             address: None,
             rule_ids: Vec::new(),
+            dead: Vec::new(),
             witness: None,
             notes: Vec::new(),
             help: None,
@@ -52,6 +55,15 @@ impl Finding {
         self.label = label.into();
         self.address = positions.first().and_then(|&position| set.address(position));
         self.rule_ids = set.ids(positions);
+        self
+    }
+
+    /// These rules take no statement.
+    pub(crate) fn without(mut self, set: &RuleSet<'_>, dead: &[usize]) -> Self {
+        self.dead = dead
+            .iter()
+            .filter_map(|&position| set.address(position))
+            .collect();
         self
     }
 

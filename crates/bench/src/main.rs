@@ -1,5 +1,6 @@
 //! The `bench` program: measures, prints a table, keeps every raw figure.
 
+mod pattern_bench;
 mod proxy_bench;
 mod proxysql_bench;
 
@@ -18,7 +19,7 @@ use shardwright_bench::{
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named; all but proxysql, which needs a program of its own.
+    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -55,8 +56,11 @@ enum Benchmark {
     /// Statements of a log that are compared in a second, on one core.
     Traffic,
     /// Throughput and processor time of a ProxySQL without rules, with a flat list and with a compiled tree, and the prices
-    /// of the cost model that follow.
+    /// that fit them.
     Proxysql(proxysql_bench::Arguments),
+    /// What one evaluation of each kind of pattern costs a ProxySQL, by the length of the text; refreshes the prices of the
+    /// cost model.
+    Patterns(pattern_bench::Arguments),
     /// Runs one command and prints what it took.
     #[command(name = once::SUBCOMMAND, hide = true)]
     Once {
@@ -97,6 +101,7 @@ impl Benchmark {
                 writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;
                 return Ok(());
             }
+            Self::Patterns(options) => return options.run(keep, progress),
             Self::Proxysql(options) => return options.run(keep, progress),
         };
         keep(&report)

@@ -1,20 +1,32 @@
-//! `bench proxysql`: which ProxySQL is measured, for how long, and where prices go.
+//! `bench proxysql`: which ProxySQL is measured, and for how long.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
-use shardwright_bench::proxysql::{MOST_SHARDS, Measured, Plan, price_file, run};
+use shardwright_bench::proxysql::{MOST_SHARDS, Plan, run};
 use shardwright_bench::{BenchError, Report};
-use shardwright_rules::{EngineId, RegexEngine};
+use shardwright_rules::RegexEngine;
 
+/// Which ProxySQL is measured, and how.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Engine {
     /// The ProxySQL to start, 2.7 or 3.0.
     #[arg(long, env = "PROXYSQL_BIN", value_name = "FILE", value_parser = program)]
     binary: Option<PathBuf>,
+    /// The core for server, proxy and client.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) core: u32,
+    /// The library that matches patterns.
+    #[arg(long, default_value = "pcre", value_parser = PossibleValuesParser::new(["pcre", "re2"]).map(regex))]
+    pub(crate) regex: RegexEngine,
+}
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    engine: Engine,
     /// Numbers of shards.
     #[arg(long, value_delimiter = ',', default_values_t = [200, 1_000, 5_000],
         value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST_SHARDS)))]
@@ -25,15 +37,6 @@ pub(crate) struct Arguments {
     /// Statements of each rule set in each round, made up to a multiple of its shards.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     statements: u32,
-    /// The core for server, proxy and client.
-    #[arg(long, default_value_t = 0)]
-    core: u32,
-    /// The library that matches patterns, whose price is found.
-    #[arg(long, default_value = "pcre", value_parser = PossibleValuesParser::new(["pcre", "re2"]).map(regex))]
-    regex: RegexEngine,
-    /// Writes the prices that fit best to the source that the profiles are built with, or to FILE.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = price_file::FILE)]
-    write_prices: Option<PathBuf>,
 }
 
 fn program(text: &str) -> Result<PathBuf, String> {
@@ -53,50 +56,33 @@ fn regex(name: String) -> RegexEngine {
     }
 }
 
+impl Engine {
+    /// The program; the process ends with exit code 2 where there is none.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.binary.clone().unwrap_or_else(|| {
+            let missing = "no ProxySQL to measure: say where one is with PROXYSQL_BIN or --binary";
+            crate::Arguments::command()
+                .error(ErrorKind::MissingRequiredArgument, missing)
+                .exit()
+        })
+    }
+}
+
 impl Arguments {
-    /// Measures, hands the report to `keep`, and writes prices when they are wanted.
+    /// Measures, and hands the report to `keep`.
     pub(crate) fn run(
         &self,
         keep: impl FnOnce(&Report) -> Result<(), BenchError>,
         progress: impl Fn(&str),
     ) -> Result<(), BenchError> {
-        let Some(program) = self.binary.clone() else {
-            let missing = "no ProxySQL to measure: say where one is with PROXYSQL_BIN or --binary";
-            crate::Arguments::command()
-                .error(ErrorKind::MissingRequiredArgument, missing)
-                .exit();
-        };
         let plan = Plan {
-            program,
+            program: self.engine.program(),
             shards: self.shards.clone(),
             rounds: self.rounds,
             statements: self.statements,
-            core: self.core,
-            regex: self.regex,
+            core: self.engine.core,
+            regex: self.engine.regex,
         };
-        let measured = run(&plan, &progress)?;
-        keep(&measured.report)?;
-        let Some(file) = &self.write_prices else {
-            return Ok(());
-        };
-        fs::write(file, self.prices(&measured)?).map_err(BenchError::io(file.display().to_string()))?;
-        progress(&format!(
-            "wrote {}; a build compiles with these prices from now on",
-            file.display()
-        ));
-        Ok(())
-    }
-
-    fn prices(&self, measured: &Measured) -> Result<String, BenchError> {
-        let fitted = measured.prices.map_err(|error| BenchError::Output {
-            what: "no prices were written".to_owned(),
-            output: error.to_string(),
-        })?;
-        let current = EngineId::Proxysql27.profile().prices;
-        let source = format!("{}, with client, proxy and server on one core.", measured.version);
-        Ok(price_file::file(
-            price_file::refreshed(current, self.regex, fitted),
-            &source,
-        ))
+        keep(&run(&plan, &progress)?.report)
     }
 }

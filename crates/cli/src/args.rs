@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::ask::{
     ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Refines, Report, Route, Traffic,
-    TrafficDiff, TrafficWhat,
+    TrafficWhat,
 };
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::serve::{Proxy, Refuse};

@@ -15,6 +15,7 @@ mod ownership;
 mod page;
 mod placement;
 mod project;
+mod recorded;
 mod reports;
 mod rule_set;
 mod signals;

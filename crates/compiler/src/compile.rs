@@ -16,6 +16,7 @@ use crate::lowered::Lowered;
 use crate::map_plans::{self, MapPlan, PlanInput, shaped_name, split_name};
 use crate::numbering::Numbered;
 use crate::program::{self, Program};
+use crate::statement_patterns::Wording;
 use crate::stats::{self, Stats};
 use crate::{Compiled, Options, bundled, proxysql};
 
@@ -56,6 +57,12 @@ impl Compilation<'_> {
         Program::of(self.project, lock, report)
     }
 
+    fn wording(&self) -> Wording {
+        Wording {
+            possessive: self.engine != EngineId::Bundled && self.settings.regex == RegexEngine::Pcre,
+        }
+    }
+
     /// How each map is laid out; the lock notes which trees traffic has shaped.
     fn plan(&self, program: &Program, lock: &mut Lock, report: &mut Diagnostics<'_>) -> Vec<MapPlan> {
         if self.options.reshape {
@@ -63,6 +70,7 @@ impl Compilation<'_> {
         }
         let planning = PlanInput {
             price: self.price,
+            wording: self.wording(),
             lock,
             counted: self.counted,
             traffic: self.options.traffic.as_deref(),

@@ -33,16 +33,17 @@ mod user_map;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use shardwright_layout::Split;
+use shardwright_rules::Address;
 
 use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
 pub(crate) use chains::{Chains, Dialect, Target};
 pub(crate) use effects::{EffectUse, effect_in_front, usable_effects};
-pub(crate) use forms::incomplete;
+pub(crate) use forms::{incomplete, statement_rules};
 pub(crate) use input::Input;
 pub(crate) use maps::{Class, Exits};
-pub(crate) use refusals::{Reason, Refused};
-pub(crate) use role::{RoleTargets, usable_policies};
+pub(crate) use refusals::{MARKED, Reason, Refused};
+pub(crate) use role::{RoleTargets, hinted, usable_policies};
 pub(crate) use role_groups::{RoleGroup, reads_alike};
 pub(crate) use tree::Leaf;
 
@@ -82,6 +83,18 @@ pub(crate) struct MapTree {
     pub(crate) leaves: Vec<Leaf>,
 }
 
+/// The statements of a map that clients usually send: one pattern recognises them whole, so that they need none of the
+/// guards in front of the map.
+#[derive(Clone, Debug)]
+pub(crate) struct UsualStatements {
+    /// What recognises them.
+    pub(crate) pattern: String,
+    /// The map.
+    pub(crate) address: Address,
+    /// The chain that they go on in.
+    pub(crate) found: ChainRef,
+}
+
 /// Chains that are built already, by what they depend on.
 #[derive(Debug, Default)]
 struct SharedChains {
@@ -94,10 +107,20 @@ struct SharedChains {
     /// The splits of clusters.
     cluster_splits: HashMap<role_groups::ClusterSplitKey, Target>,
     maps: HashMap<maps::MapKey, ChainRef>,
+    /// For the first chain of a map, the statements that need no guards, and where they go on.
+    usual: HashMap<ChainRef, UsualStatements>,
     trees: HashMap<tree::TreeKey, ChainRef>,
 }
 
 impl<'p, 'r> Lowering<'p, 'r> {
+    /// The statements that need no guards in front of a map's first chain.
+    pub(crate) fn usual(&self, first: Target) -> Option<&UsualStatements> {
+        match first {
+            Target::Jump(chain) => self.shared.usual.get(&chain),
+            Target::Stop => None,
+        }
+    }
+
     /// No rules yet.
     pub(crate) fn new(input: Input<'p>, chains: Chains, report: &'p mut Diagnostics<'r>) -> Self {
         Self {

@@ -9,6 +9,7 @@
 //! 3. `numbering` gives ids to rules and flags to chains. `stats` and `explain` count the result.
 
 mod bundled;
+mod catalogue;
 mod compile;
 mod conditions;
 mod diagnostics;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use shardwright_diagnostics::{CodeDoc, Problems};
 use shardwright_rules::{Configuration, EngineSettings};
 
+pub use catalogue::{CataloguePattern, catalogue};
 pub use compile::compile;
 pub use explain::{CandidateCost, Explanation, RuleReference, SplitCost, Splits};
 pub use shardwright_ids::{Lock, LockError};

@@ -25,6 +25,7 @@ use crate::diagnostics::{DIFFERENCE, Diagnostics, UNSUPPORTED};
 use crate::key_patterns::ColumnPatterns;
 use crate::key_patterns::{self, KeyPatterns, SHAPES};
 use crate::program::{Program, Section};
+use crate::statement_patterns::Wording;
 use crate::traffic::Traffic;
 pub(crate) use entry::{Entry, Values};
 pub(crate) use layouts::EntryWeights;
@@ -38,6 +39,8 @@ pub(crate) use session_split::split_name;
 pub(crate) struct PlanInput<'a> {
     /// The engine's prices.
     pub price: Price,
+    /// How the engine's patterns are written.
+    pub wording: Wording,
     /// What live systems have, without the trees that are laid out anew.
     pub lock: &'a Lock,
     /// The same with them: hit counters name their rules.
@@ -151,7 +154,7 @@ pub(crate) fn plan(
     let step = &*section.step;
     check(section, program, report);
     sessions::check(section, map, report);
-    let reading = reading(section.origin, step, report);
+    let reading = reading(section.origin, step, planning.wording, report);
     let splits_behind =
         session_split::splits_behind(section, reading.as_ref(), program, planning.lock, report.engine);
     let Some(key) = reading.as_ref().and_then(KeyReading::of_statements) else {
@@ -273,7 +276,12 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Diagno
 }
 
 /// How the key is read, of the finders that the engine has; the others are reported.
-fn reading(origin: OriginId, step: &MapStep, report: &mut Diagnostics<'_>) -> Option<KeyReading> {
+fn reading(
+    origin: OriginId,
+    step: &MapStep,
+    wording: Wording,
+    report: &mut Diagnostics<'_>,
+) -> Option<KeyReading> {
     let mut reading = KeyReading {
         comment: None,
         column: None,
@@ -300,7 +308,7 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Diagnostics<'_>) -> Op
                     report.difference(origin, &field, what);
                 }
                 let spaced = step.shards.iter().flat_map(|shard| &shard.keys).any(is_spaced);
-                reading.comment = Some(KeyPatterns::new(word, form, step.kind, spaced));
+                reading.comment = Some(KeyPatterns::new(word, form, step.kind, spaced, wording));
             }
             Finder::Schema { .. } if reading.schema.is_some() => {
                 report.unsupported(origin, &field, "compare the keys of two forms of schema names");
@@ -334,7 +342,7 @@ fn reading(origin: OriginId, step: &MapStep, report: &mut Diagnostics<'_>) -> Op
             }
             Finder::Column { column, in_shards } => {
                 let schema = step.logical_schema.as_deref().unwrap_or_default();
-                reading.column = ColumnPatterns::new(column, schema, step.kind, *in_shards);
+                reading.column = ColumnPatterns::new(column, schema, step.kind, *in_shards, wording);
                 if reading.column.is_some() {
                     let stated = !step.tables.is_empty();
                     report_shapes(origin, &field, column, *in_shards, stated, report);

@@ -9,6 +9,7 @@ mod guard;
 pub(crate) mod refusing_hostgroups;
 mod sections;
 
+pub(crate) use guard::annotations_pattern;
 use std::collections::BTreeMap;
 
 use shardwright_layout::Price;
@@ -23,6 +24,7 @@ use crate::map_plans::MapPlan;
 use crate::numbering::Sequence;
 use crate::program::Program;
 use crate::raw_blocks::{self, ListEntry};
+use sections::Sections;
 
 /// What a project and its engine say about rules besides the topology.
 #[derive(Clone, Copy)]
@@ -59,12 +61,30 @@ pub(crate) fn lower(
     };
     let mut lowering = Lowering::new(input, chains, report);
     let end = last.map_or(Target::Stop, Target::Jump);
-    for &effect in &effects.in_front {
-        for rule in effect_in_front(program, effect) {
-            lowering.chains.draft.push(Draft::START, rule);
+    let effects = effects
+        .in_front
+        .iter()
+        .flat_map(|&effect| effect_in_front(program, effect));
+    // Raw rules between the guards and the sections come first: nothing passes them, and nothing is set in front of them.
+    let raw_in_front = program
+        .blocks
+        .iter()
+        .any(|block| block.at != BlockPlace::AfterAll);
+    let mut in_front: Vec<DraftRule> = Vec::new();
+    for rule in effects {
+        match raw_in_front {
+            true => lowering.chains.draft.push(Draft::START, rule),
+            false => in_front.push(rule),
         }
     }
-    let reference_users = lowering.sections(end);
+    let Sections {
+        reference_users,
+        unguarded,
+    } = lowering.sections(end);
+    if !raw_in_front {
+        in_front.extend(unguarded);
+    }
+    in_front.extend(guards);
     if let (Some(last), true) = (last, starts_nowhere(&lowering.chains.draft)) {
         // Nothing else is compiled: raw rules at the end are reached from the start.
         let name = "query_rules.after_all".to_owned();
@@ -73,7 +93,7 @@ pub(crate) fn lower(
         lowering.chains.draft.push(Draft::START, rule);
     }
     let late_from = LateGuards {
-        guards,
+        guards: in_front,
         first_id: facts.first_id,
     };
     in_order(lowering, late_from, last, origins, reference_users)
@@ -88,7 +108,7 @@ fn starts_nowhere(draft: &Draft) -> bool {
         .all(|rule| rule.jump.is_none())
 }
 
-/// Guards, and the first id that they may have.
+/// The rules in front of everything, guards last, and the first id that they may have.
 struct LateGuards {
     guards: Vec<DraftRule>,
     first_id: u32,

@@ -7,8 +7,12 @@
 //! The invariant: at each byte only one part of a pattern can go on (see `shardwright_patterns`, possessive quantifiers).
 //! So nothing is ever tried twice, possessive groups take no stack in PCRE 8, and automata read the same language.
 //!
-//! `SELECT a FROM t`, read with the words `FOR` and `INTO` left out: the verb, then for each token what separates words
+//! Where PCRE matches, a statement is read word by word (see [`by_words`]), elsewhere token by token. Both read the same.
+//!
+//! `SELECT a FROM t`, read token by token with the words `FOR` and `INTO` left out: the verb, then for each token what separates words
 //! (` `), then a word that is neither (`a`), and so on to the end.
+
+mod by_words;
 
 /// Blanks, as servers read them.
 const BLANK: &str = r"[\t-\r ]";
@@ -115,11 +119,19 @@ impl Wording {
     /// Literals hold no backslash before a quote, and none behind a byte above 127: such a text is read in two ways,
     /// depending on `sql_mode` and on the character set, and is not recognised.
     pub(crate) fn statement(self, form: &Form<'_>) -> String {
+        if self.possessive {
+            return self.statement_by_words(form);
+        }
+        self.statement_by_tokens(form)
+    }
+
+    /// A separator and a word, and so on to the end.
+    fn statement_by_tokens(self, form: &Form<'_>) -> String {
         let more = self.more();
         let special = form.special_words();
         let word = self.words(&special, true);
         let number = format!("0(?:X[0-9A-F]+{more}|[0-9]*{more})|[1-9][0-9]*{more}");
-        let (line, comment, literal) = (self.line_comment(), self.comment(), self.literal());
+        let (line, comment, literal) = (self.line_comment(), self.comment(), self.literals().join("|"));
         let system = if form.variables == Variables::OfSystem {
             "|@@"
         } else {
@@ -175,6 +187,13 @@ impl Wording {
         )
     }
 
+    /// From the end of a comment to the end of the statement: words, signs and literals in single quotes, without comments,
+    /// other quotes, backslashes and semicolons. Such a text ends outside of literals, whatever `sql_mode` is set.
+    pub(crate) fn rest_without_comments(self) -> String {
+        let more = self.more();
+        format!(r##"(?:[^'"`/#\\;-]+{more}|'[^'\\]*{more}'|[/-][^*'"`/#\\;-])*{more}\z"##)
+    }
+
     /// Any text that begins with one of the verbs, whatever comments stand before it, to be matched without case.
     pub(crate) fn beginning(self, verbs: &[&str]) -> String {
         let more = self.more();
@@ -206,8 +225,8 @@ impl Wording {
         )
     }
 
-    /// A literal or a quoted name that is read in one way.
-    fn literal(self) -> String {
+    /// Literals and quoted names that are read in one way.
+    fn literals(self) -> [String; 3] {
         let more = self.more();
         let quoted = |quote: char| {
             let plain = format!(r"[^{quote}\\\x80-\xff]");
@@ -215,7 +234,7 @@ impl Wording {
             let run = format!("(?:{plain}|{escape})*{more}");
             format!(r"{quote}{run}(?:[\x80-\xff]+{more}(?:{plain}{run})?{more})*{more}{quote}")
         };
-        format!(r"{}|{}|`[^`\x80-\xff]*{more}`", quoted('\''), quoted('"'))
+        [quoted('\''), quoted('"'), format!(r"`[^`\x80-\xff]*{more}`")]
     }
 
     /// A word that begins with a letter and is not out, given the special words that begin alike, without their
@@ -284,7 +303,7 @@ fn push_run(class: &mut String, run: Option<(u8, u8)>) {
 }
 
 /// One of some words, common beginnings written once.
-fn any_of(words: &[&str]) -> String {
+pub(crate) fn any_of(words: &[&str]) -> String {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     one_of(&words)
 }

@@ -279,22 +279,30 @@ impl Measured<'_> {
     }
 
     fn follow(&self, tree: &MapTree, user: &str, paths: &Paths<'_>, stats: &mut MapStats) {
-        let mut counted = Counted::default();
+        // Keys that are not written as a word are not those of usual statements.
+        let mut counted = [true, false].map(Counted::of);
         let (mut uniform, mut weighted) = (Sums::default(), Sums::default());
         let plan = &self.plans[tree.map];
         let placed = PlacedRead::of(self.program, tree.map);
         for leaf in &tree.leaves {
             let flag = self.numbered.flags[&leaf.chain];
             let position = self.numbered.tree_rules[&leaf.chain][leaf.nth as usize] as usize;
-            let mut path = paths.entered(flag, user, &mut counted);
-            path.evaluations += paths.evaluations(flag, position, user, &mut counted);
-            let path = paths.behind(position, path, &placed);
-            let entry = leaf.entry as usize;
-            uniform.add(plan.entries[entry].keys as f64, path);
-            if let Some(hits) = plan.weights.hits() {
-                weighted.add(hits[entry], path);
+            let index = leaf.entry as usize;
+            let entry = &plan.entries[index];
+            let words = entry.share_of_words();
+            for (counted, share) in counted.iter_mut().zip([words, 1.0 - words]) {
+                if share == 0.0 {
+                    continue;
+                }
+                let mut path = paths.entered(flag, user, counted);
+                path.evaluations += paths.evaluations(flag, position, user, counted);
+                let path = paths.behind(position, path, &placed);
+                uniform.add(entry.keys as f64 * share, path);
+                if let Some(hits) = plan.weights.hits() {
+                    weighted.add(hits[index] * share, path);
+                }
+                stats.worst_evaluations = stats.worst_evaluations.max(path.evaluations);
             }
-            stats.worst_evaluations = stats.worst_evaluations.max(path.evaluations);
         }
         let alike = Means::of(uniform, self.price);
         let means = match plan.weights.hits() {

@@ -8,6 +8,7 @@
 pub mod automata;
 mod dialect;
 mod error;
+mod family;
 mod front;
 mod literals;
 mod matcher;
@@ -18,4 +19,5 @@ mod rewrite;
 pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, walk, witness};
 pub use dialect::{Captures, Dialect, Flags};
 pub use error::{ErrorKind, PatternError};
+pub use family::Family;
 pub use pattern::Pattern;

@@ -94,12 +94,14 @@ impl Pattern {
         self
     }
 
-    /// What of `text` the engine sees: ProxySQL hands its library a NUL-terminated text.
+    /// What of `text` the engine sees.
     fn subject<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        if self.past_nul {
-            return text;
-        }
-        memchr::memchr(0, text).map_or(text, |end| &text[..end])
+        subject(text, self.past_nul)
+    }
+
+    /// As [`Pattern::past_nul`] made it.
+    pub(crate) fn is_past_nul(&self) -> bool {
+        self.past_nul
     }
 
     /// Compiles at once what is otherwise compiled when a pattern has been asked often: for those who answer clients.
@@ -240,6 +242,14 @@ impl Pattern {
                 .collect()
         })
     }
+}
+
+/// What of `text` an engine sees: ProxySQL hands its library a NUL-terminated text.
+pub(crate) fn subject(text: &[u8], past_nul: bool) -> &[u8] {
+    if past_nul {
+        return text;
+    }
+    memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }
 
 fn parse(regular: &str) -> Result<Hir, PatternError> {

@@ -19,7 +19,12 @@
 //!
 //! * The expression begins with `\A` and ends with `\z` on every way, so that it reads the whole text.
 //! * It takes a byte wherever it can: nothing is lazy, and no branch that can be empty stands before another.
-//! * No other assertion stands in it: whether one holds depends on more than the next byte.
+//! * No other assertion stands in it but `\b` behind a letter, digit or underscore, and `\B` behind any other byte: there
+//!   both ask of the next byte that it is no such byte. Whether any other holds depends on more than the next byte.
+//!
+//! Branches of one alternation may begin alike, if each takes exactly one byte at a time until they differ: `[ab]x|ay`.
+//! A branch that fails there has not been left, so the matcher comes back to the next one, possessive or not. A turn of
+//! a loop and what stands behind the loop may begin alike in the same way: `(?:[ab]x|c)*ay`.
 //!
 //! False means that it is not shown: the pattern is treated as opaque. Counted repetitions are written out,
 //! so positions grow with the counts. Beyond [`MOST_POSITIONS`] and [`MOST_PAIRS`] the answer is false.
@@ -40,6 +45,8 @@
 //! possessive branch never gives `a` back, so the pattern does not match `ab`. Without possessive quantifiers
 //! it does.
 
+use std::collections::{HashMap, HashSet};
+
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 /// Positions of an expression; more are not looked at.
@@ -55,21 +62,184 @@ struct Symbols {
 }
 
 impl Symbols {
+    const ALL: Self = Self {
+        bytes: [u64::MAX; 4],
+        end: true,
+    };
+
     fn add(&mut self, low: u8, high: u8) {
         for byte in low..=high {
             self.bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
     }
 
+    /// Letters, digits and the underscore.
+    fn of_words() -> Self {
+        let mut symbols = Self::default();
+        for (low, high) in [(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')] {
+            symbols.add(low, high);
+        }
+        symbols
+    }
+
     /// Adds the other's symbols; false if they share one.
     fn join(&mut self, other: &Self) -> bool {
-        let mut disjoint = !(self.end && other.end);
+        let disjoint = self.disjoint(other);
         self.end |= other.end;
         for (own, more) in self.bytes.iter_mut().zip(other.bytes) {
-            disjoint &= *own & more == 0;
             *own |= more;
         }
         disjoint
+    }
+
+    fn disjoint(&self, other: &Self) -> bool {
+        let bytes = self.bytes.iter().zip(other.bytes);
+        !(self.end && other.end) && bytes.fold(0, |shared, (own, more)| shared | (own & more)) == 0
+    }
+
+    /// These without those of words.
+    fn outside_words(mut self) -> Self {
+        for (own, word) in self.bytes.iter_mut().zip(Self::of_words().bytes) {
+            *own &= !word;
+        }
+        self
+    }
+
+    /// Whether these are symbols of words only.
+    fn is_of_words(self) -> bool {
+        !self.end && self.outside_words() == Self::default()
+    }
+
+    /// What one position of a class takes; `None` for characters of several bytes.
+    fn of_class(class: &Class) -> Option<Self> {
+        let mut symbols = Self::default();
+        match class {
+            Class::Bytes(class) => {
+                for range in class.ranges() {
+                    symbols.add(range.start(), range.end());
+                }
+            }
+            Class::Unicode(class) => {
+                for range in class.ranges() {
+                    // Beyond ASCII a character is several bytes, and a position is one.
+                    let high = u8::try_from(range.end()).ok().filter(u8::is_ascii)?;
+                    symbols.add(u8::try_from(range.start()).ok()?, high);
+                }
+            }
+        }
+        Some(symbols)
+    }
+}
+
+/// What the expression takes byte by byte at its beginning, whichever way it goes on.
+fn single_bytes(hir: &Hir) -> Vec<Symbols> {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            let byte = |&byte: &u8| {
+                let mut symbols = Symbols::default();
+                symbols.add(byte, byte);
+                symbols
+            };
+            literal.0.iter().map(byte).collect()
+        }
+        HirKind::Class(class) => Symbols::of_class(class).into_iter().collect(),
+        HirKind::Concat(parts) => single_bytes_of(&parts.iter().collect::<Vec<_>>()),
+        // The first byte of any of them.
+        HirKind::Alternation(branches) => {
+            let mut all = Symbols::default();
+            for branch in branches {
+                match single_bytes(branch).first() {
+                    Some(first) => all.join(first),
+                    None => return Vec::new(),
+                };
+            }
+            vec![all]
+        }
+        // The first of several; they may be as many as they like.
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            single_bytes(&repetition.sub).into_iter().take(1).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The same of parts that stand behind each other.
+fn single_bytes_of(parts: &[&Hir]) -> Vec<Symbols> {
+    let mut bytes: Vec<Symbols> = Vec::new();
+    for part in parts {
+        match part.kind() {
+            HirKind::Literal(_) | HirKind::Class(_) => bytes.extend(single_bytes(part)),
+            HirKind::Look(Look::WordAscii) if bytes.last().is_some_and(|last| last.is_of_words()) => {
+                bytes.push(Symbols::ALL.outside_words());
+                break;
+            }
+            _ => {
+                bytes.extend(single_bytes(part));
+                break;
+            }
+        }
+    }
+    bytes
+}
+
+/// Whether it has turns without a bound, each like the first.
+fn is_loop(hir: &Hir) -> bool {
+    matches!(hir.kind(), HirKind::Repetition(repetition) if repetition.max.is_none() && repetition.min <= 1)
+}
+
+/// The branches with those of alternations among them.
+fn flat(branches: &[Hir]) -> Vec<&Hir> {
+    let inner = |branch| match Hir::kind(branch) {
+        HirKind::Alternation(branches) => flat(branches),
+        _ => vec![branch],
+    };
+    branches.iter().flat_map(inner).collect()
+}
+
+/// Whether two branches differ in a byte that both must take.
+fn part_ways(one: &[Symbols], other: &[Symbols]) -> bool {
+    one.iter().zip(other).any(|(one, other)| one.disjoint(other))
+}
+
+/// A position, and whether no byte of a word may come behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Last {
+    position: u32,
+    before_no_word: bool,
+}
+
+/// An assertion on the byte before, with which it asks that no byte of a word comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Boundary {
+    /// `\b` behind a byte of a word.
+    EndOfWord,
+    /// `\B` behind another byte.
+    NoWord,
+}
+
+/// A position that may come next, and whether only for bytes that are no part of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Next {
+    position: u32,
+    outside_words: bool,
+}
+
+impl Part {
+    fn asking(boundary: Boundary) -> Self {
+        Self {
+            empty: true,
+            asks: Some(boundary),
+            ..Self::default()
+        }
+    }
+}
+
+impl Next {
+    fn any(position: u32) -> Self {
+        Self {
+            position,
+            outside_words: false,
+        }
     }
 }
 
@@ -77,31 +247,38 @@ impl Symbols {
 #[derive(Clone, Debug, Default)]
 struct Part {
     empty: bool,
+    /// What it asks of the positions beside it where it is empty.
+    asks: Option<Boundary>,
     first: Vec<u32>,
-    last: Vec<u32>,
+    last: Vec<Last>,
 }
 
 /// The positions of an expression, and for each those that may come next.
 #[derive(Default)]
 struct Positions {
     symbols: Vec<Symbols>,
-    next: Vec<Vec<u32>>,
+    next: Vec<Vec<Next>>,
     pairs: usize,
+    /// Beginnings of two ways to go on, the lower position first, that may share bytes and differ further on.
+    parted: HashSet<(u32, u32)>,
+    /// What a branch takes byte by byte, by the position that it begins with.
+    beginnings: HashMap<u32, Vec<Symbols>>,
 }
 
 /// Whether each text that the expression matches can be read in one way only, from its first byte to its end.
 pub(crate) fn reads_one_way(hir: &Hir) -> bool {
     let mut positions = Positions::default();
-    let Some(whole) = anchored(hir).and_then(|parts| positions.concat(parts.iter().copied())) else {
+    let Some(whole) = anchored(hir).and_then(|parts| positions.concat(&parts)) else {
         return false;
     };
     // Every position that the expression can end with is a `\z`.
     let ends = whole
         .last
         .iter()
-        .all(|&position| positions.symbols[position as usize].end);
+        .all(|last| positions.symbols[last.position as usize].end);
+    let first: Vec<Next> = whole.first.iter().copied().map(Next::any).collect();
     ends && !whole.empty
-        && positions.disjoint(&whole.first)
+        && positions.disjoint(&first)
         && positions.next.iter().all(|next| positions.disjoint(next))
 }
 
@@ -123,11 +300,27 @@ fn anchored(hir: &Hir) -> Option<Vec<&Hir>> {
 }
 
 impl Positions {
-    fn disjoint(&self, positions: &[u32]) -> bool {
+    fn disjoint(&self, next: &[Next]) -> bool {
         let mut all = Symbols::default();
-        positions
-            .iter()
-            .all(|&position| all.join(&self.symbols[position as usize]))
+        next.iter().all(|&one| {
+            let symbols = self.taken(one);
+            all.join(&symbols) || next.iter().all(|&other| self.differ(one, other))
+        })
+    }
+
+    /// What is read at a position that comes next.
+    fn taken(&self, next: Next) -> Symbols {
+        let symbols = self.symbols[next.position as usize];
+        if next.outside_words {
+            symbols.outside_words()
+        } else {
+            symbols
+        }
+    }
+
+    fn differ(&self, one: Next, other: Next) -> bool {
+        let pair = (one.position.min(other.position), one.position.max(other.position));
+        one == other || self.parted.contains(&pair) || self.taken(one).disjoint(&self.taken(other))
     }
 
     fn part(&mut self, hir: &Hir) -> Option<Part> {
@@ -149,59 +342,104 @@ impl Positions {
                 }
                 Some(whole)
             }
-            HirKind::Class(Class::Bytes(class)) => {
-                let mut symbols = Symbols::default();
-                for range in class.ranges() {
-                    symbols.add(range.start(), range.end());
-                }
-                self.position(symbols)
-            }
-            HirKind::Class(Class::Unicode(class)) => {
-                let mut symbols = Symbols::default();
-                for range in class.ranges() {
-                    // Beyond ASCII a character is several bytes, and a position is one.
-                    let high = u8::try_from(range.end()).ok().filter(u8::is_ascii)?;
-                    symbols.add(u8::try_from(range.start()).ok()?, high);
-                }
-                self.position(symbols)
-            }
+            HirKind::Class(class) => self.position(Symbols::of_class(class)?),
             HirKind::Look(Look::End) => self.position(Symbols {
                 end: true,
                 ..Symbols::default()
             }),
+            HirKind::Look(Look::WordAscii) => Some(Part::asking(Boundary::EndOfWord)),
+            HirKind::Look(Look::WordAsciiNegate) => Some(Part::asking(Boundary::NoWord)),
             HirKind::Look(_) => None,
             HirKind::Capture(capture) => self.part(&capture.sub),
-            HirKind::Concat(parts) => self.concat(parts.iter()),
-            HirKind::Alternation(parts) => {
-                let mut whole = Part::default();
-                for part in parts {
-                    // A branch that can be empty is taken before what stands behind it in the list.
-                    if whole.empty {
-                        return None;
-                    }
-                    let part = self.part(part)?;
-                    whole.empty |= part.empty;
-                    whole.first.extend(part.first);
-                    whole.last.extend(part.last);
-                }
-                Some(whole)
-            }
+            HirKind::Concat(parts) => self.concat(&parts.iter().collect::<Vec<_>>()),
+            HirKind::Alternation(branches) => self.alternation(branches),
             // A lazy part leaves a byte that it could take, and a possessive one around it keeps to that.
             HirKind::Repetition(repetition) if !repetition.greedy => None,
             HirKind::Repetition(repetition) => self.repeated(&repetition.sub, repetition.min, repetition.max),
         }
     }
 
-    fn concat<'h>(&mut self, parts: impl Iterator<Item = &'h Hir>) -> Option<Part> {
+    fn alternation(&mut self, branches: &[Hir]) -> Option<Part> {
+        let mut whole = Part::default();
+        let mut before: Vec<(Vec<Symbols>, Vec<u32>)> = Vec::new();
+        for branch in flat(branches) {
+            // A branch that can be empty is taken before what stands behind it in the list.
+            if whole.empty {
+                return None;
+            }
+            let part = self.part(branch)?;
+            let bytes = single_bytes(branch);
+            for (_, firsts) in before.iter().filter(|(others, _)| part_ways(others, &bytes)) {
+                self.part_pairs(firsts, &part.first);
+            }
+            for &first in &part.first {
+                let known = self.beginnings.entry(first).or_default();
+                if known.len() < bytes.len() {
+                    known.clone_from(&bytes);
+                }
+            }
+            before.push((bytes, part.first.clone()));
+            whole.empty |= part.empty;
+            whole.asks = part.asks;
+            whole.first.extend(part.first);
+            whole.last.extend(part.last);
+        }
+        Some(whole)
+    }
+
+    fn concat(&mut self, parts: &[&Hir]) -> Option<Part> {
         let mut whole = Part {
             empty: true,
             ..Part::default()
         };
-        for part in parts {
-            let part = self.part(part)?;
+        let mut turns: Vec<u32> = Vec::new();
+        for (at, hir) in parts.iter().enumerate() {
+            let part = self.part(hir)?;
+            // Where a turn of the loop before fails within single bytes, the loop ends and this part is tried.
+            let bytes = single_bytes_of(&parts[at..]);
+            let fails = |turn: &u32| {
+                self.beginnings
+                    .get(turn)
+                    .is_some_and(|turn| part_ways(turn, &bytes))
+            };
+            let ends: Vec<u32> = turns.iter().copied().filter(fails).collect();
+            self.part_pairs(&ends, &part.first);
+            turns = if is_loop(hir) {
+                part.first.clone()
+            } else {
+                Vec::new()
+            };
             whole = self.behind(whole, part)?;
         }
         Some(whole)
+    }
+
+    fn part_pairs(&mut self, ones: &[u32], others: &[u32]) {
+        let pairs = ones
+            .iter()
+            .flat_map(|&one| others.iter().map(move |&other| (one.min(other), one.max(other))));
+        self.parted.extend(pairs);
+    }
+
+    /// The positions behind which nothing of an empty part is taken.
+    fn through(&self, before: &Part, asks: Option<Boundary>) -> Option<Vec<Last>> {
+        let Some(boundary) = asks else {
+            return Some(before.last.clone());
+        };
+        let holds = |last: &Last| {
+            let symbols = self.symbols[last.position as usize];
+            match boundary {
+                Boundary::EndOfWord => symbols.is_of_words(),
+                Boundary::NoWord => symbols.outside_words() == symbols && !symbols.end,
+            }
+        };
+        (!before.empty && before.last.iter().all(holds)).then(|| {
+            let last = before.last.iter().map(|last| Last {
+                before_no_word: true,
+                ..*last
+            });
+            last.collect()
+        })
     }
 
     /// `{min,max}` is written out: `a{2,}` as `aaa*`.
@@ -218,7 +456,10 @@ impl Positions {
                 self.pair(&part.last, &part.first)?;
             }
             // Copies beyond the minimum may be left out.
-            part.empty |= copy >= min;
+            if copy >= min {
+                part.empty = true;
+                part.asks = None;
+            }
             whole = self.behind(whole, part)?;
         }
         Some(whole)
@@ -233,15 +474,24 @@ impl Positions {
         self.next.push(Vec::new());
         Some(Part {
             empty: false,
+            asks: None,
             first: vec![position],
-            last: vec![position],
+            last: vec![Last {
+                position,
+                before_no_word: false,
+            }],
         })
     }
 
     fn behind(&mut self, before: Part, part: Part) -> Option<Part> {
         self.pair(&before.last, &part.first)?;
+        let through = match part.empty {
+            true => self.through(&before, part.asks)?,
+            false => Vec::new(),
+        };
         let mut whole = Part {
             empty: before.empty && part.empty,
+            asks: before.asks.filter(|_| part.empty),
             first: before.first,
             last: part.last,
         };
@@ -249,16 +499,18 @@ impl Positions {
         if before.empty {
             whole.first.extend(part.first);
         }
-        if part.empty {
-            whole.last.extend(before.last);
-        }
+        whole.last.extend(through);
         Some(whole)
     }
 
-    fn pair(&mut self, from: &[u32], to: &[u32]) -> Option<()> {
-        for &position in from {
-            let next = &mut self.next[position as usize];
-            for &other in to {
+    fn pair(&mut self, from: &[Last], to: &[u32]) -> Option<()> {
+        for last in from {
+            let next = &mut self.next[last.position as usize];
+            for &position in to {
+                let other = Next {
+                    position,
+                    outside_words: last.before_no_word,
+                };
                 if !next.contains(&other) {
                     next.push(other);
                     self.pairs += 1;
@@ -293,7 +545,36 @@ mod tests {
             (r"\A(?:a{2,}b)*\z", true),
             (r"(?:[^']+|'[^']*')*\z", false),
             (r"\A[ab]*", false),
-            (r"\Ax\b\z", false),
+            (r"\Ax\b\z", true),
+            (r"\A!\b\z", false),
+            (r"\A!\B\z", true),
+            (r"\Ax\B\z", false),
+            (r"\A(?:x(?:[y-z]+\b|\b)|y)*\z", true),
+            (r"\A(?:x(?:[y-z]+|\b)|y)*\z", false),
+            (r"\A(?:x(?:\b|y))*\z", false),
+            (r"\A(?:!(?:x+\b|\B)|x+\b)*\z", true),
+            (r"\A(?:!(?:x+\b)?|x+\b)*\z", false),
+            (r"\A\bx\z", false),
+            (r"\A(?:[0-9]+\b|[a-z]+!?)*\z", true),
+            (r"\A(?:[0-9]+|[a-z0-9]+!)*\z", false),
+            (r"\A(?:[0-9]+\b|x)*[0-9]\z", false),
+            (r"\A(?:[ab]x+|ay)*\z", true),
+            (r"\A(?:[ab]x|a(?:y|z)|abc)*\z", true),
+            (r"\A(?:[ab]x|ay?)*\z", false),
+            (r"\A(?:[ab]+x|ay)*\z", false),
+            (r"\A(?:[ab]x|a)*\z", false),
+            (r"\A(?:[ab]x|[ab]\b|a(?:y|z)+)*\z", true),
+            (r"\A(?:[ab]x|a(?:y|z)*)*\z", false),
+            (r"\A(?:[ab]x|a(?:y|x))*\z", false),
+            (r"\A(?:ax?\b|a!)*\z", false),
+            (r"\A(?:[ab]x|ay)*a\z", false),
+            (r"\A(?:[ab]x|c)*ay\z", true),
+            (r"\A(?:[ab]x|c)*y?a\z", false),
+            (r"\A(?:[ab]x|a|c)*ay\z", false),
+            (r"\A(?:[ab]x+|c)*ax\z", false),
+            (r"\A(?:[ab]x)*ay\z", false),
+            (r"\A(?:a\b|ab\w+\b|!)*ab\b(?:\b!|!)*\z", false),
+            (r"\A(?:a\b|ab\w+\b|!)*ab\b(?:!)*\z", true),
             (r"\A(?:a*|b)c\z", false),
             (r"\A(?:b|a*)c\z", true),
             (r"\Aa*?b\z", false),

@@ -5,11 +5,19 @@
 //! only statements that the solver finds for a place where the outcomes differ, and that both evaluators route
 //! differently, count as a difference.
 
+mod candidates;
+mod diagrams;
+mod differ;
+mod ends;
 mod explore;
+mod fast_rows;
 mod flags;
 mod graph;
+mod meaning;
 mod path;
 mod relation;
+mod rows;
+mod slices;
 mod state;
 mod step_keys;
 mod steps;
@@ -17,12 +25,17 @@ mod surroundings;
 mod users;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use shardwright_rules::{Configuration, Decision, Outcome, SessionView};
+use shardwright_rules::{Body, Configuration, Decision, EngineRule, Outcome, SessionView, Statement};
+use shardwright_sql::LexMode;
 
+use crate::budget::{Budget, Cause, Spending, Spent};
 use crate::example::Example;
+use crate::languages::shortened;
 use crate::lookup::Lookup;
 use crate::session::Session;
+use differ::Differ;
 use explore::Explorer;
 pub(crate) use relation::Relation;
 use relation::Stricter;
@@ -110,7 +123,33 @@ impl From<Session> for ComparedSession {
     }
 }
 
-/// Compares two configurations, of one engine or of two.
+/// How much a comparison may do, and what it begins with.
+#[derive(Clone, Debug, Default)]
+pub struct Means {
+    /// Beyond it, the answer is undecided and names what cost the most.
+    pub budget: Budget,
+    /// Statements that are tried first, such as recorded ones. The budget is not for them.
+    pub statements: Vec<Tried>,
+}
+
+/// A statement to try.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tried {
+    /// Name that the client logged in with; `None`: any user.
+    pub user: Option<String>,
+    /// Its schema; `None`: the user's own.
+    pub schema: Option<String>,
+    /// The statement.
+    pub text: Vec<u8>,
+}
+
+/// [`equivalence_by`] with the default budget.
+#[must_use]
+pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
+    equivalence_by(left, right, &Means::default()).0
+}
+
+/// Compares two configurations, of one engine or of two; gives the answer and what it cost.
 ///
 /// Statements are those of users who can log in; where neither configuration names users, of anybody. `Proved` needs that
 /// every place where the outcomes differ was shown to be out of every statement's reach; weighted jumps, steps of the
@@ -119,34 +158,112 @@ impl From<Session> for ComparedSession {
 ///
 /// The time grows with the parts that differ: equal chains are compared by one number.
 #[must_use]
-pub fn equivalence(left: &Configuration, right: &Configuration) -> Equivalence {
-    compared([left, right], Relation::Alike).into_answer()
+pub fn equivalence_by(left: &Configuration, right: &Configuration, means: &Means) -> (Equivalence, Budget) {
+    let (comparison, spent) = compared([left, right], Relation::Alike, means);
+    (comparison.into_answer(), spent)
 }
 
 /// Looks for statements whose outcomes do not stand in the relation. For a refinement across engines, only users and what
 /// surrounds the rules is compared.
-pub(crate) fn compared(both: [&Configuration; 2], relation: Relation) -> Comparison {
+pub(crate) fn compared(both: [&Configuration; 2], relation: Relation, means: &Means) -> (Comparison, Budget) {
     let [left, right] = flags::without_idle(both);
     let lookups = [Lookup::of(&left), Lookup::of(&right)];
+    let spending = Rc::new(Spending::of(means.budget));
     let pair = Pair {
         lookups: &lookups,
         relation,
+        spending: &spending,
     };
     let mut comparison = Comparison::default();
+    candidates::try_given(&pair, &means.statements, &mut comparison);
+    spending.forget();
     let of_users = users::compare(&pair, &mut comparison);
-    let engines = [&left, &right].map(|side| side.engine.is_proxysql());
-    if relation == Relation::Alike || engines[0] == engines[1] {
-        let mut explorer = Explorer::new(&pair);
-        for group in of_users.groups {
-            explorer.explore(&group, &mut comparison);
-        }
-    }
+    let within = match (relation, [&left, &right].into_iter().any(|side| has_steps(side))) {
+        (Relation::Refines, _) if left.engine.is_proxysql() != right.engine.is_proxysql() => Ok(()),
+        (Relation::Alike, false) => differ(&pair, &of_users.groups, &mut comparison),
+        (Relation::Refines, false) if is_same(&pair, &of_users.groups) => Ok(()),
+        _ => explore(&pair, &of_users.groups, &mut comparison),
+    };
     if relation == Relation::Alike {
         // Refinement assumes that there are no annotations and no open transactions.
         steps::compare_engines(&pair, &mut comparison);
     }
     surroundings::compare(&pair, &mut comparison);
-    comparison
+    if comparison.differences.is_empty() && (within.is_err() || !comparison.undecided.is_empty()) {
+        let costliest = within.is_err().then(|| pair.costliest());
+        spending.grant_last();
+        candidates::try_all(&pair, &mut comparison);
+        comparison.undecided.extend(costliest);
+    } else if within.is_err() {
+        comparison.undecided.insert(pair.costliest());
+    }
+    (comparison, spending.spent())
+}
+
+/// Engine rules alone: as decision diagrams.
+fn differ(pair: &Pair<'_, '_>, groups: &[users::Group], comparison: &mut Comparison) -> Result<(), Spent> {
+    let configurations = [0, 1].map(|side| pair.configuration(side));
+    let mut differ = Differ::of(pair, start_flags(configurations))?;
+    if configurations.into_iter().any(mirrors) && !differ.is_same() {
+        comparison.undecided.insert(MIRRORED.to_owned());
+    }
+    groups
+        .iter()
+        .try_for_each(|group| differ.compare(group, comparison))
+}
+
+/// Whether the rules of both sides are the same function and begin alike; false where that costs too much.
+fn is_same(pair: &Pair<'_, '_>, groups: &[users::Group]) -> bool {
+    if groups.iter().any(|group| group.initial[0] != group.initial[1]) {
+        return false;
+    }
+    let configurations = [0, 1].map(|side| pair.configuration(side));
+    let differ = Differ::of(pair, start_flags(configurations));
+    differ.is_ok_and(|differ| differ.is_same())
+}
+
+/// Rules among steps of the bundled engine: side by side.
+fn explore(pair: &Pair<'_, '_>, groups: &[users::Group], comparison: &mut Comparison) -> Result<(), Spent> {
+    let configurations = [0, 1].map(|side| pair.configuration(side));
+    let mut explorer = Explorer::new(pair, start_flags(configurations));
+    groups.iter().try_for_each(|group| {
+        explorer.explore(group, comparison);
+        pair.spending.check()
+    })
+}
+
+/// Copies of statements run through the rules.
+const MIRRORED: &str = "mirrored statements, whose sessions have no address";
+
+fn has_steps(configuration: &Configuration) -> bool {
+    let mut rules = configuration.graph.rules.iter();
+    rules.any(|rule| matches!(rule.body, Body::Native { .. }))
+}
+
+fn engine_rows(configuration: &Configuration) -> impl Iterator<Item = &EngineRule> + Clone {
+    let rules = configuration.graph.rules.iter();
+    rules.filter_map(|rule| match &rule.body {
+        Body::Engine(row) => Some(&**row),
+        Body::Native { .. } => None,
+    })
+}
+
+fn mirrors(configuration: &Configuration) -> bool {
+    engine_rows(configuration).any(|row| row.mirror_flag_out.is_some())
+}
+
+/// Flags that the statements of a session can begin at on both sides.
+fn start_flags(configurations: [&Configuration; 2]) -> Vec<u32> {
+    let set = |configuration| -> BTreeSet<u32> {
+        let rows = engine_rows(configuration);
+        rows.flat_map(|row| [row.next_query_flag_in, row.mirror_flag_out])
+            .flatten()
+            .collect()
+    };
+    // A flag that only one side sets is no start: the match that sets it is a difference by itself.
+    let [left, right] = configurations.map(set);
+    let both = left.intersection(&right).copied().filter(|&flag| flag != 0);
+    std::iter::once(0).chain(both).collect()
 }
 
 /// Whether two outcomes are the same for the client and for the servers.
@@ -185,6 +302,7 @@ struct Pair<'p, 'c> {
     lookups: &'p [Lookup<'c>; 2],
     /// How the outcomes on both sides shall relate.
     relation: Relation,
+    spending: &'p Rc<Spending>,
 }
 
 impl<'c> Pair<'_, 'c> {
@@ -194,11 +312,46 @@ impl<'c> Pair<'_, 'c> {
 
     /// The statement as a difference, if it is one.
     fn difference(&self, session: &ComparedSession, text: &[u8]) -> Option<Difference> {
+        let statement = Statement::new(text, LexMode::default());
+        let [left, right] = [0, 1].map(|side| {
+            let decision = self.lookups[side].decide_quickly(&session.view(side), &statement);
+            self.charge(text, &decision);
+            decision
+        });
+        if left.is_cut || right.is_cut || self.holds([&left, &right]) {
+            return None;
+        }
+        // Only the evaluator itself has the word.
         let [left, right] = self.decisions(session, text);
-        let holds = self
-            .relation
-            .holds(self.configuration(1), &left.outcome, &right.outcome);
-        (!holds).then(|| shown(session, text, [left, right]))
+        (!self.holds([&left, &right])).then(|| shown(session, text, [left, right]))
+    }
+
+    fn holds(&self, [left, right]: [&Decision; 2]) -> bool {
+        self.relation
+            .holds(self.configuration(1), &left.outcome, &right.outcome)
+    }
+
+    /// A spent budget is found out by those who ask for it.
+    fn charge(&self, text: &[u8], decision: &Decision) {
+        let steps = 200 + 4 * text.len() as u64 + decision.hits.len() as u64;
+        let _is_noticed_later = self.spending.steps(steps + 16 * u64::from(decision.evaluations));
+    }
+
+    /// The reason of an answer beyond the budget.
+    fn costliest(&self) -> String {
+        let most = match self.spending.costliest() {
+            Cause::Rule { side, position } => {
+                let rule = &self.configuration(side).graph.rules[position];
+                let which = ["first", "second"][side];
+                format!(
+                    "; most of it went to rule {} ({}) of the {which} rule set",
+                    rule.id, rule.address
+                )
+            }
+            Cause::Pattern(text) => format!("; most of it went to pattern `{}`", shortened(&text)),
+            Cause::Whole => String::new(),
+        };
+        format!("the budget of the comparison{most}")
     }
 
     /// What both decide of a statement, whether it is the same or not.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use memchr::memmem;
 use shardwright_diagnostics::Witness;
 
+use crate::languages::{Languages, Lit};
 use crate::rule_set::RuleSet;
 use crate::session::Session;
 
@@ -112,6 +113,31 @@ pub(crate) fn statements_of(digest: &[u8]) -> Vec<Vec<u8>> {
         statements.push([before, b"/#\n*", blanks, b"/*!", body, b"*/#c\n*#c\n/", behind].concat());
     }
     statements
+}
+
+/// What several patterns show, one behind the other: those that are anchored at the beginning first, those at the end last.
+pub(crate) fn together(languages: &Languages, lits: [&[Lit]; 2]) -> Vec<Vec<u8>> {
+    let mut shown: Vec<(u8, Vec<u8>)> = Vec::new();
+    for &lit in lits.into_iter().flatten() {
+        let text = languages.pattern(lit);
+        let place = match (text.starts_with('^'), text.ends_with('$')) {
+            (true, _) => 0,
+            (false, true) => 2,
+            (false, false) => 1,
+        };
+        if let Some(sample) = languages.sample(lit).filter(|sample| !sample.is_empty())
+            && !shown.iter().any(|(_, known)| *known == sample)
+        {
+            shown.push((place, sample));
+        }
+    }
+    if shown.len() < 2 {
+        return Vec::new();
+    }
+    shown.sort_by_key(|(place, _)| *place);
+    let joined = shown.into_iter().map(|(_, sample)| sample);
+    let joined = joined.collect::<Vec<_>>().join(&b' ');
+    vec![[b"SELECT a FROM t ".as_slice(), &joined].concat(), joined]
 }
 
 /// Forms in which to put what a rule matches into a statement that comes to its chain; see [`blend`].

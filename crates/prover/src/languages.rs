@@ -1,11 +1,14 @@
 //! The languages of the patterns of a rule set: automata made at most once, and conjunctions of them.
 
+mod around;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, Undecided, walk};
 
+use crate::budget::{Cause, Spending};
 use crate::needles::{Needles, rarest};
 
 /// Where a pattern stands in [`Languages`].
@@ -64,6 +67,11 @@ const LATE_STATES: usize = 400;
 const MOST_TUPLES: usize = 3_000_000;
 const LATE_TUPLES: usize = 2_000;
 
+/// What a state of an automaton and a tuple of states cost, in steps of a budget, about; and the bytes of a state.
+const STATE_STEPS: usize = 50;
+const TUPLE_STEPS: usize = 20;
+const STATE_BYTES: usize = 256;
+
 #[derive(Debug)]
 struct Language {
     pattern: Pattern,
@@ -102,6 +110,8 @@ pub struct Languages {
     /// Tuples that were visited so far.
     tuples: Cell<usize>,
     index: RefCell<Rc<NeedleIndex>>,
+    /// What all work is charged to; without it, only the limits of one rule set hold.
+    spending: Option<Rc<Spending>>,
 }
 
 type Shortest = Result<Option<Vec<u8>>, Undecided>;
@@ -123,6 +133,7 @@ impl Languages {
             states: Cell::new(0),
             tuples: Cell::new(0),
             index: RefCell::default(),
+            spending: None,
         };
         for text in [NEVER_IN_DIGESTS, READ_IN_DIGESTS, SQUEEZED_IN_DIGESTS] {
             let flags = Flags {
@@ -134,6 +145,46 @@ impl Languages {
             languages.push(pattern);
         }
         languages
+    }
+
+    /// Whose work is charged.
+    pub(crate) fn within(spending: Rc<Spending>) -> Self {
+        Self {
+            spending: Some(spending),
+            ..Self::new()
+        }
+    }
+
+    /// The limits of one question: they grow with the budget, and where there is none, they fall late in the work.
+    fn limits(&self) -> Limits {
+        match &self.spending {
+            Some(spending) => {
+                let factor = spending.budget().factor();
+                Limits {
+                    bytes: LIMITS.bytes,
+                    states: LIMITS.states.saturating_mul(factor),
+                    tuples: LIMITS.tuples.saturating_mul(factor),
+                }
+            }
+            None => Limits {
+                states: match self.states.get() < MOST_STATES {
+                    true => LIMITS.states,
+                    false => LATE_STATES,
+                },
+                tuples: match self.tuples.get() < MOST_TUPLES {
+                    true => LIMITS.tuples,
+                    false => LATE_TUPLES,
+                },
+                ..LIMITS
+            },
+        }
+    }
+
+    /// Charges work; false if the budget is spent. Bytes are those of what is kept.
+    fn charge(&self, steps: usize, bytes: usize) -> bool {
+        self.spending.as_ref().is_none_or(|spending| {
+            spending.steps(steps as u64).is_ok() && spending.bytes(bytes as u64).is_ok()
+        })
     }
 
     fn push(&mut self, pattern: Pattern) -> LanguageId {
@@ -162,6 +213,7 @@ impl Languages {
 
     /// A text to ask patterns about.
     pub(crate) fn subject<'t>(&self, text: &'t [u8]) -> Subject<'t> {
+        self.charge(16 + text.len(), 0);
         let index = self.index();
         let mut hits = Vec::new();
         index.needles.find(text, &mut hits);
@@ -200,8 +252,14 @@ impl Languages {
     pub(crate) fn holds(&self, lit: Lit, subject: &Subject<'_>) -> bool {
         let needs = subject.index.has_needle.get(lit.language) == Some(&true);
         let possible = !needs || subject.hits.binary_search(&lit.language).is_ok();
+        self.charge(1 + usize::from(possible) * (8 + subject.text.len()), 0);
         let pattern = &self.languages[lit.language].pattern;
         (possible && pattern.is_match(subject.text)) == lit.positive
+    }
+
+    /// The pattern of a literal.
+    pub(crate) fn pattern(&self, lit: Lit) -> &str {
+        self.languages[lit.language].pattern.text()
     }
 
     /// A text that the pattern shows, for a literal that asks for a match.
@@ -213,20 +271,33 @@ impl Languages {
     fn automaton(&self, id: LanguageId) -> &Result<Automaton, Undecided> {
         let language = &self.languages[id];
         language.automaton.get_or_init(|| {
-            let states = match self.states.get() < MOST_STATES {
-                true => LIMITS.states,
-                false => LATE_STATES,
-            };
-            let made = Automaton::of(&language.pattern, &Limits { states, ..LIMITS });
-            let spent = made.as_ref().map_or(states, Automaton::states);
+            let limits = self.limits();
+            if !self.charge(0, 0) {
+                return Err(Undecided::TooLarge {
+                    states: limits.states,
+                    bytes: limits.bytes,
+                });
+            }
+            let made = Automaton::of(&language.pattern, &limits);
+            let spent = made.as_ref().map_or(limits.states, Automaton::states);
             self.states.set(self.states.get() + spent);
+            let pattern = || Cause::Pattern(language.pattern.text().to_owned());
+            let before = self
+                .spending
+                .as_ref()
+                .map(|spending| spending.charge_to(pattern()));
+            self.charge(spent * STATE_STEPS, spent * STATE_BYTES);
+            if let (Some(spending), Some(before)) = (&self.spending, before) {
+                spending.charge_to(before);
+            }
             made
         })
     }
 
     /// Why a question that went beyond a limit stays open.
     pub(crate) fn limit_reached(&self) -> &'static str {
-        match self.tuples.get() < MOST_TUPLES && self.states.get() < MOST_STATES {
+        let is_early = self.tuples.get() < MOST_TUPLES && self.states.get() < MOST_STATES;
+        match is_early || self.spending.is_some() {
             true => "a combination of patterns that is too large to decide",
             false => {
                 "a combination of patterns that is too large to decide with what is left of the work of one analysis"
@@ -264,36 +335,14 @@ impl Languages {
         answer
     }
 
-    /// A shortest text that satisfies the literals and one of another automaton. As [`Languages::shortest`], `None` is a
-    /// proof: where the automaton of a pattern that must match is too large, a larger language stands for it.
-    ///
-    /// # Errors
-    /// Beyond the limits.
-    pub(crate) fn shortest_with(&self, lits: &[Lit], more: Literal<'_>) -> Shortest {
-        let mut literals = self.literals(lits, Domain::Text);
-        for lit in lits {
-            if lit.positive && self.automaton(lit.language).is_err() {
-                let language = &self.languages[lit.language];
-                let around = language
-                    .around
-                    .get_or_init(|| Automaton::around(&language.pattern, &LIMITS));
-                literals.extend(around.as_ref().ok().map(|automaton| Literal {
-                    automaton,
-                    positive: true,
-                }));
-            }
-        }
-        literals.push(more);
-        self.search(&literals)
-    }
-
     fn search(&self, literals: &[Literal<'_>]) -> Shortest {
-        let tuples = match self.tuples.get() < MOST_TUPLES {
-            true => LIMITS.tuples,
-            false => LATE_TUPLES,
-        };
-        let (answer, visited) = walk(literals, &Limits { tuples, ..LIMITS });
+        let limits = self.limits();
+        if !self.charge(1, 0) {
+            return Err(Undecided::TooManyTuples(limits.tuples));
+        }
+        let (answer, visited) = walk(literals, &limits);
         self.tuples.set(self.tuples.get() + visited);
+        self.charge(visited * (TUPLE_STEPS + literals.len()), 0);
         answer
     }
 
@@ -308,7 +357,13 @@ impl Languages {
             states: 50_000,
             ..LIMITS
         };
-        let union = Automaton::of_any(&patterns, &limits)?;
+        if !self.charge(0, 0) {
+            return Err(Undecided::TooManyTuples(limits.tuples));
+        }
+        let union = Automaton::of_any(&patterns, &limits);
+        let states = union.as_ref().map_or(limits.states, Automaton::states);
+        self.charge(states * STATE_STEPS, 0);
+        let union = union?;
         let mut literals = self.literals(lits, domain);
         literals.push(Literal {
             automaton: &union,

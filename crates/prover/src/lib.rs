@@ -13,6 +13,7 @@
 //! limits end every search, and none ends in a wrong answer. The crate writes no findings and knows no codes.
 
 mod attempts;
+mod budget;
 mod condition;
 pub mod equivalence;
 mod example;
@@ -32,6 +33,7 @@ mod solver;
 mod structure;
 
 pub use attempts::shown_text;
+pub use budget::Budget;
 pub use condition::{Condition, Side, Term};
 pub use example::{Example, ORDINARY, sessions};
 pub use languages::{Domain, Languages, Lit, shortened};

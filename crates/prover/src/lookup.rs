@@ -12,6 +12,12 @@ use shardwright_rules::{
 
 use filter::{Filter, Filtered};
 
+/// Rules and bytes of rewritten texts of one evaluation, in addition to some visits of every rule: more than any engine
+/// should spend on a statement. What takes more is no example of anything.
+const MOST_STEPS: u64 = 1 << 14;
+/// Visits of every rule.
+const MOST_PASSES: u64 = 8;
+
 /// The evaluator's own walk over indexed rules.
 #[derive(Debug)]
 pub(crate) struct Lookup<'c> {
@@ -85,6 +91,10 @@ impl<'c> Lookup<'c> {
 impl Index for Lookup<'_> {
     fn configuration(&self) -> &Configuration {
         self.configuration
+    }
+
+    fn most_steps(&self) -> u64 {
+        MOST_STEPS + MOST_PASSES * self.patterns.len() as u64
     }
 
     fn patterns(&self, position: usize) -> &RulePatterns {

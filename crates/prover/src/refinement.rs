@@ -33,7 +33,7 @@ mod placements;
 
 use shardwright_rules::Configuration;
 
-use crate::equivalence::{Difference, Equivalence, Relation, compared};
+use crate::equivalence::{Difference, Equivalence, Means, Relation, compared};
 
 /// What is known about a refinement.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,7 @@ const ACROSS_ENGINES: [&str; 2] = [
 #[must_use]
 pub fn refinement(left: &Configuration, right: &Configuration) -> Refinement {
     let renumbered = numbering::as_in(left, right);
-    let mut comparison = compared([left, &renumbered], Relation::Refines);
+    let (mut comparison, _) = compared([left, &renumbered], Relation::Refines, &Means::default());
     let mut across = engines::AcrossEngines::default();
     if engines::differ(left, &renumbered) {
         across = engines::compare(left, &renumbered, &mut comparison);

@@ -35,7 +35,8 @@
 //! alternation. A blocker with patterns over both texts is avoided if either fails, so each makes two
 //! questions; at most [`MOST_BRANCHES`] of them are nested. Beyond the limits the answer is undecided.
 
-use memchr::memmem;
+mod wording;
+
 use shardwright_rules::{Decision, Outcome};
 use shardwright_sql::{Digest, DigestOptions};
 
@@ -105,6 +106,12 @@ pub(crate) fn solve_for(target: &Target<'_>, question: &Question) -> Answer {
     if let Round::Witness(example) =
         try_texts(target, question, &question.digest, &question.text, texts(), None)
     {
+        return Answer::Witness(example);
+    }
+    // Many patterns at once are too much for automata, and what they show often stands in one text.
+    let (digest, text) = (&question.digest, &question.text);
+    let together = crate::example::together(target.languages, [digest, text]);
+    if let Round::Witness(example) = try_texts(target, question, digest, text, together, None) {
         return Answer::Witness(example);
     }
     refine(target, question, Vec::new(), MOST_BRANCHES)
@@ -218,10 +225,31 @@ fn round(target: &Target<'_>, question: &Question, added: &[Added]) -> Round {
         let both = [digest.clone(), text.clone()].concat();
         texts.extend(languages.shortest(&both, Domain::PlainDigest).ok().flatten());
     }
-    if let (Some(of_text), Some(plain)) = (of_text.ok().flatten(), plain.or(of_digest.ok().flatten())) {
+    if let (Some(of_text), Some(plain)) = (
+        of_text.clone().ok().flatten(),
+        plain.or(of_digest.clone().ok().flatten()),
+    ) {
         texts.extend((0..BLENDS).map(|form| blend(form, &plain, &of_text)));
     }
-    try_texts(target, question, &digest, &text, texts, failed)
+    match try_texts(target, question, &digest, &text, texts, failed) {
+        // No text satisfies both sides at once, so each side alone says which rule to exclude next.
+        Round::Failed(reason) => {
+            let alone = [(Side::Digest, of_digest), (Side::Text, of_text)];
+            let mut takers = alone.into_iter().filter_map(|(side, shortest)| {
+                taken_alone(target, question, side, &shortest.ok().flatten()?)
+            });
+            takers.next().map_or(Round::Failed(reason), Round::TakenBy)
+        }
+        round => round,
+    }
+}
+
+/// A blocker that asks about one side only, and takes this text of the side.
+fn taken_alone(target: &Target<'_>, question: &Question, side: Side, text: &[u8]) -> Option<usize> {
+    let subject = target.languages.subject(text);
+    question.blockers.iter().position(|blocker| {
+        matches!(blocker.lits.as_slice(), &[(of, lit)] if of == side && target.languages.holds(lit, &subject))
+    })
 }
 
 fn try_texts(
@@ -262,7 +290,7 @@ fn try_texts(
             text: candidate.clone(),
         };
         if (target.reaches)(&example) {
-            return Round::Witness(plainer(target, spaced(target, question, example)));
+            return Round::Witness(wording::readable(target, question, example));
         }
         astray = true;
     }
@@ -320,76 +348,6 @@ pub fn fallen_through(set: &RuleSet<'_>, decision: &Decision) -> Option<u32> {
     }
     let jumped = hits().rev().find_map(|hit| set.jumps(hit).first().copied());
     Some(jumped.unwrap_or(0))
-}
-
-/// The same with a blank between words that different patterns ask for, where that works.
-fn spaced(target: &Target<'_>, question: &Question, mut example: Example) -> Example {
-    let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    for &lit in question.digest.iter().chain(&question.text) {
-        // Where the pattern's own words stand in the text.
-        let Some(own) = target.languages.sample(lit).filter(|own| !own.is_empty()) else {
-            continue;
-        };
-        let Some(first) = memmem::find(&example.text, &own) else {
-            continue;
-        };
-        for at in [first + own.len(), first] {
-            let text = &example.text;
-            if at == 0 || !is_word(text.get(at - 1)) || !is_word(text.get(at)) {
-                continue;
-            }
-            let spaced = Example {
-                text: [&text[..at], b" ", &text[at..]].concat(),
-                ..example.clone()
-            };
-            if (target.reaches)(&spaced) {
-                example = spaced;
-            }
-        }
-    }
-    example
-}
-
-/// The same in an ordinary statement, where that works.
-fn plainer(target: &Target<'_>, example: Example) -> Example {
-    let text = &example.text;
-    if ORDINARY.iter().any(|usual| usual.as_bytes() == text) {
-        return example;
-    }
-    if text.is_empty() {
-        let mut usual = ORDINARY.iter().map(|text| Example {
-            text: text.as_bytes().to_vec(),
-            ..example.clone()
-        });
-        return usual.find(|usual| (target.reaches)(usual)).unwrap_or(example);
-    }
-    let ordinary = [
-        [b"/* ", text.as_slice(), b" */ SELECT a FROM t WHERE id=1"].concat(),
-        [text.as_slice(), b" SELECT a FROM t WHERE id=1"].concat(),
-        [b"SELECT a FROM ", text.as_slice(), b" WHERE id=1"].concat(),
-        [text.as_slice(), b" a FROM t WHERE id=1"].concat(),
-    ];
-    let comment = text.starts_with(b"/*");
-    let verb = text
-        .split(|&byte| byte == b' ')
-        .next()
-        .unwrap_or_default()
-        .eq_ignore_ascii_case(b"SELECT");
-    let fitting = ordinary.into_iter().enumerate().filter(|(at, _)| match at {
-        0 | 2 => !comment && !verb,
-        1 => comment,
-        _ => verb,
-    });
-    for (_, text) in fitting {
-        let plainer = Example {
-            text,
-            ..example.clone()
-        };
-        if (target.reaches)(&plainer) {
-            return plainer;
-        }
-    }
-    example
 }
 
 /// Drops what the proof does not need. Fewer conditions leave more texts, so what is needed once stays

@@ -6,10 +6,12 @@
 
 mod chains;
 mod direct;
+mod families;
 mod integers;
 mod shards;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 use shardwright_rules::decide::{Index, RulePatterns, ShardOfKey, decide};
@@ -20,7 +22,11 @@ use shardwright_rules::{
 
 use crate::chains::Chains;
 use crate::direct::Direct;
+use crate::families::{Families, Recall};
 use crate::shards::{Owner, ShardIndex};
+
+/// Decisions after which patterns are matched together.
+const OFTEN: u32 = 32;
 
 /// A configuration prepared for deciding.
 #[derive(Debug)]
@@ -28,6 +34,9 @@ pub struct RoutingTable {
     configuration: Arc<Configuration>,
     patterns: Vec<Arc<RulePatterns>>,
     chains: Chains,
+    /// Made when the table has been asked often.
+    families: Arc<OnceLock<Families>>,
+    asked: AtomicU32,
     /// By position of the map's rule.
     shards: Vec<Option<Box<ShardIndex>>>,
     users: FxHashMap<String, KnownUser>,
@@ -54,6 +63,7 @@ impl RoutingTable {
     /// Makes every pattern fast at once, and not after it has been asked often: for those who answer clients.
     #[must_use]
     pub fn prepared(self) -> Self {
+        self.families.get_or_init(|| self.find_families());
         self.patterns.iter().for_each(|patterns| patterns.prepare());
         self
     }
@@ -114,6 +124,8 @@ impl RoutingTable {
         Self {
             patterns,
             chains,
+            families: Arc::default(),
+            asked: AtomicU32::new(0),
             shards,
             users,
             clusters,
@@ -125,7 +137,28 @@ impl RoutingTable {
 
     /// Where `statement` of `session` goes; the human-readable path stays empty.
     pub fn decide(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        decide(self, session, statement, false)
+        self.walk(session, statement, false)
+    }
+
+    fn walk(&self, session: &SessionView<'_>, statement: &Statement<'_>, explain: bool) -> Decision {
+        match self.families() {
+            Some(families) => decide(&Recall::new(self, families), session, statement, explain),
+            None => decide(self, session, statement, explain),
+        }
+    }
+
+    /// The patterns that are matched together, where there are any and the table has been asked often.
+    fn families(&self) -> Option<&Families> {
+        let families = match self.families.get() {
+            Some(families) => families,
+            None if self.asked.fetch_add(1, Ordering::Relaxed) < OFTEN => return None,
+            None => self.families.get_or_init(|| self.find_families()),
+        };
+        (!families.is_empty()).then_some(families)
+    }
+
+    fn find_families(&self) -> Families {
+        Families::among(&self.configuration.graph, &self.patterns)
     }
 
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
@@ -152,7 +185,7 @@ impl RoutingTable {
 
     /// Where `statement` of `session` goes, and why.
     pub fn explain(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        decide(self, session, statement, true)
+        self.walk(session, statement, true)
     }
 }
 

@@ -19,11 +19,14 @@ mod patterns;
 mod refused;
 mod schemas;
 
-pub use index::{Index, ShardOfKey, remainder};
+pub use engine::asks_only_text;
+pub use index::{Index, NextRule, ShardOfKey, Subject, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::evaluation::{Evaluation, Next};
-use crate::{Annotations, Body, Decision, NativeStep, Outcome, SentAs, SessionView, Statement, prepared};
+use crate::{
+    Annotations, Body, Decision, NativeStep, Outcome, Rejection, SentAs, SessionView, Statement, prepared,
+};
 
 /// Where `statement` of `session` goes; with `explain`, also the human-readable path.
 pub fn decide<'a>(
@@ -64,6 +67,7 @@ pub fn decide<'a>(
         hits: evaluation.hits,
         unknown: evaluation.unknown,
         unsure: evaluation.unsure,
+        is_cut: evaluation.is_cut,
         path: evaluation.path,
     }
 }
@@ -110,7 +114,9 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
     let mut budget = configuration.settings.query_processor_iterations;
     let mut from = 0;
     loop {
-        let Some(position) = index.next_rule(evaluation.flag, from) else {
+        let next = index.next_candidate(evaluation.flag, from, evaluation.subject());
+        evaluation.evaluations += next.passed;
+        let Some(position) = next.position else {
             evaluation.visits += (rules.len() - from) as u32;
             evaluation.last_rule_applies = rules
                 .last()
@@ -120,6 +126,11 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
         evaluation.visits += (position - from + 1) as u32;
         evaluation.position = position;
         from = position + 1;
+        evaluation.steps += 1;
+        if evaluation.steps > index.most_steps() {
+            evaluation.is_cut = true;
+            return Some(Box::new(Outcome::Reject(given_up())));
+        }
         match run(index, evaluation) {
             Next::Continue => {}
             Next::Jumped if budget > 0 => {
@@ -137,11 +148,22 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
     }
 }
 
+/// What stands for the decision that was not reached.
+fn given_up() -> Rejection {
+    Rejection {
+        code: 0,
+        sqlstate: "HY000",
+        refusal: None,
+        message: "the evaluation takes too many steps".to_owned(),
+        address: None,
+    }
+}
+
 fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
     let rule = &index.configuration().graph.rules[evaluation.position];
     let patterns = index.patterns(evaluation.position);
     match &rule.body {
-        Body::Engine(row) => engine::run(rule, row, patterns, evaluation),
+        Body::Engine(row) => engine::run(index, rule, row, patterns, evaluation),
         Body::Native { scope, step } => {
             if !native::in_scope(index, scope, &patterns.scope, evaluation) {
                 if let NativeStep::Map(step) = step {

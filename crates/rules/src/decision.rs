@@ -29,6 +29,9 @@ pub struct Decision {
     /// The statement ends in a comment that the engine reads annotations from, and behind it whatever its memory holds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
+    /// The evaluation was given up ([`crate::decide::Index::most_steps`]): the outcome is none of the engine's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
     /// The rules that matched, in order, human-readable; empty when nobody asked.
     pub path: Vec<Step>,
 }

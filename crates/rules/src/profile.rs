@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::lacking::OF_BUNDLED;
-use crate::prices::Prices;
+use crate::prices::{PatternPrices, Prices};
 use crate::proxysql_prices::PROXYSQL_PRICES;
 use crate::{EngineRule, Lacking, PreparedStatements, RefusedExecution, RegexEngine, Withheld};
 
@@ -218,8 +218,8 @@ static BUNDLED: EngineProfile = EngineProfile {
     admin_credentials: &[],
     max_rule_id: i32::MAX as u32,
     prices: Prices {
-        pcre_evaluation_ns: 40.0,
-        re2_evaluation_ns: 40.0,
+        pcre: PatternPrices::alike(40.0),
+        re2: PatternPrices::alike(40.0),
         visit_ns: 0.0,
         lookup_ns: 20.0,
     },

@@ -67,6 +67,7 @@ impl Refused<'_> {
             hits: Hits::new(),
             unknown: Hits::new(),
             unsure: false,
+            is_cut: false,
             path: Vec::new(),
         }
     }

@@ -92,6 +92,10 @@ fn rule(row: &Value) -> Value {
             "next_query_flagIN" => ("next_query_flag_in", value.clone()),
             "mirror_flagOUT" => ("mirror_flag_out", value.clone()),
             "OK_msg" => ("ok_msg", value.clone()),
+            "delay" => ("delay_ms", value.clone()),
+            "timeout" => ("timeout_ms", value.clone()),
+            "cache_ttl" => ("cache_ttl_ms", value.clone()),
+            "log" => ("log", flag()),
             "apply" => ("apply", flag()),
             "negate_match_pattern" => ("negate_match_pattern", flag()),
             "digest" => (

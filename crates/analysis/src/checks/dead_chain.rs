@@ -39,11 +39,9 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let verb = if chain.len() == 1 { "is" } else { "are" };
         let message =
             format!("the chain of flag {flag} is never entered: {why}, and {named} {verb} never evaluated");
-        let mut finding = Finding::new(DEAD_CHAIN, Severity::Warning, Proof::Proved, message).about(
-            set,
-            chain,
-            "never entered",
-        );
+        let mut finding = Finding::new(DEAD_CHAIN, Severity::Warning, Proof::Proved, message)
+            .about(set, chain, "never entered")
+            .without(set, chain);
         finding.help = Some(match near_flag(context, flag) {
             Some(near) => format!("a rule jumps to flag {near}, which has no rules: did you mean {flag}?"),
             None => "jump to the chain, or remove it".to_owned(),

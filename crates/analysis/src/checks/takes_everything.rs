@@ -20,12 +20,10 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             "rule {id} has no condition and takes every statement: {named} after it {verb} never evaluated"
         );
         let mut positions = vec![taker];
-        positions.extend(dead);
-        let mut finding = Finding::new(TAKES_EVERYTHING, Severity::Error, Proof::Proved, message).about(
-            set,
-            &positions,
-            "takes every statement",
-        );
+        positions.extend(&dead);
+        let mut finding = Finding::new(TAKES_EVERYTHING, Severity::Error, Proof::Proved, message)
+            .about(set, &positions, "takes every statement")
+            .without(set, &dead);
         if let Some(example) = context.reach.example(taker) {
             finding = finding.shown_by(set, example);
         }

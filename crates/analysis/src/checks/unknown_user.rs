@@ -35,11 +35,9 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             "{} {verb} for user `{user}`, who does not exist: {them} nothing",
             rules_named(&set.ids(&positions))
         );
-        let finding = Finding::new(UNKNOWN_USER, Severity::Warning, Proof::Proved, message).about(
-            set,
-            &positions,
-            "no such user",
-        );
+        let finding = Finding::new(UNKNOWN_USER, Severity::Warning, Proof::Proved, message)
+            .about(set, &positions, "no such user")
+            .without(set, &positions);
         findings.push(
             match did_you_mean(user, users.iter().map(|user| user.name.as_str())) {
                 Some(near) => finding.help(format!("did you mean `{near}`?")),

@@ -66,6 +66,7 @@ fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) ->
         );
         return Finding::new(UNREACHABLE, Severity::Error, Proof::Proved, message)
             .about(set, &[position], "nothing satisfies this")
+            .without(set, &[position])
             .help("remove the rule, or the condition that excludes the others");
     }
     let named = rules_named(&set.ids(takers));
@@ -83,11 +84,9 @@ fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) ->
         "together take"
     };
     let message = format!("rule {id} never matches: {named} {verb} all of its statements");
-    let mut finding = Finding::new(UNREACHABLE, severity, Proof::Proved, message).about(
-        set,
-        &[position],
-        format!("after {named}"),
-    );
+    let mut finding = Finding::new(UNREACHABLE, severity, Proof::Proved, message)
+        .about(set, &[position], format!("after {named}"))
+        .without(set, &[position]);
     if redundant {
         return finding.help(format!(
             "remove rule {id}: the rules that take its statements do the same"

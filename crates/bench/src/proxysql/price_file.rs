@@ -1,22 +1,19 @@
 //! The source file that holds the prices of the ProxySQL profiles.
 
-use shardwright_rules::{Prices, RegexEngine};
+use std::fmt::Write;
 
-use super::prices::Fitted;
+use shardwright_rules::{PatternKind, PatternPrices, Prices, RegexEngine};
 
 /// Where the prices of the ProxySQL profiles stand, from the root of the repository.
 pub const FILE: &str = "crates/rules/src/proxysql_prices.rs";
 
-/// `prices` with what was measured in place of what stood there; the other library's price and that of a look-up stay.
+/// `prices` with what was measured in place of what stood there; the other library's prices and that of a look-up stay.
 #[must_use]
-pub fn refreshed(prices: Prices, regex: RegexEngine, fitted: Fitted) -> Prices {
-    let mut prices = Prices {
-        visit_ns: fitted.visit_ns,
-        ..prices
-    };
+pub fn refreshed(prices: Prices, regex: RegexEngine, patterns: PatternPrices, visit_ns: f64) -> Prices {
+    let mut prices = Prices { visit_ns, ..prices };
     match regex {
-        RegexEngine::Pcre => prices.pcre_evaluation_ns = fitted.evaluation_ns,
-        RegexEngine::Re2 => prices.re2_evaluation_ns = fitted.evaluation_ns,
+        RegexEngine::Pcre => prices.pcre = patterns,
+        RegexEngine::Re2 => prices.re2 = patterns,
     }
     prices
 }
@@ -25,26 +22,37 @@ pub fn refreshed(prices: Prices, regex: RegexEngine, fitted: Fitted) -> Prices {
 #[must_use]
 pub fn file(prices: Prices, source: &str) -> String {
     let source: String = source.chars().filter(|c| !c.is_control()).collect();
-    let Prices {
-        pcre_evaluation_ns,
-        re2_evaluation_ns,
-        visit_ns,
-        lookup_ns,
-    } = prices;
-    format!(
-        "//! What ProxySQL's work on rules costs; `cargo xtask bench proxysql --write-prices` writes this file.\n\n\
-         use crate::prices::Prices;\n\n\
-         /// {source}\n\
-         pub(crate) const PROXYSQL_PRICES: Prices = Prices {{\n    \
-         pcre_evaluation_ns: {pcre_evaluation_ns:.1},\n    re2_evaluation_ns: {re2_evaluation_ns:.1},\n    \
-         visit_ns: {visit_ns:.1},\n    lookup_ns: {lookup_ns:.1},\n}};\n"
-    )
+    let mut out = format!(
+        "//! What ProxySQL's work on rules costs; `cargo xtask bench patterns --write-prices` writes this file.\n\n\
+         use crate::prices::{{PatternPrices, Prices}};\n\n\
+         /// {source} Columns: about 10 and 150 bytes of text, 2 KB, 1 MB.\n\
+         pub(crate) const PROXYSQL_PRICES: Prices = Prices {{\n"
+    );
+    for (field, patterns) in [("pcre", &prices.pcre), ("re2", &prices.re2)] {
+        let mut line = format!("    {field}: PatternPrices([\n");
+        for (kind, [short, usual, long, huge]) in PatternKind::ALL.iter().zip(patterns.0) {
+            let row = format!(
+                "        [{short:.1}, {usual:.1}, {long:.1}, {huge:.1}], // {}\n",
+                kind.name()
+            );
+            line.push_str(&row);
+        }
+        line.push_str("    ]),\n");
+        out.push_str(&line);
+    }
+    // Writing to a text does not fail.
+    let _written = write!(
+        out,
+        "    visit_ns: {:.1},\n    lookup_ns: {:.1},\n}};\n",
+        prices.visit_ns, prices.lookup_ns
+    );
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shardwright_rules::EngineId;
+    use shardwright_rules::{EngineId, TextLength};
 
     const CURRENT: &str = include_str!("../../../rules/src/proxysql_prices.rs");
 
@@ -54,6 +62,7 @@ mod tests {
         let source = CURRENT
             .lines()
             .find_map(|line| line.strip_prefix("/// "))
+            .and_then(|line| line.strip_suffix(" Columns: about 10 and 150 bytes of text, 2 KB, 1 MB."))
             .unwrap();
         assert_eq!(file(prices, source), CURRENT);
         assert_eq!(EngineId::Proxysql30.profile().prices, prices);
@@ -61,28 +70,20 @@ mod tests {
 
     #[test]
     fn only_what_was_measured_is_replaced() {
-        let fitted = Fitted {
-            evaluation_ns: 51.26,
-            visit_ns: 3.94,
-            worst_error: 0.01,
-        };
+        let mut measured = PatternPrices::alike(51.26);
+        measured.0[PatternKind::Select as usize] = [1.0, 1_000.04, 3.0, 4.0];
         let prices = EngineId::Proxysql27.profile().prices;
-        let pcre = refreshed(prices, RegexEngine::Pcre, fitted);
-        assert_eq!(
-            pcre,
-            Prices {
-                pcre_evaluation_ns: 51.26,
-                visit_ns: 3.94,
-                ..prices
-            }
-        );
-        let re2 = refreshed(prices, RegexEngine::Re2, fitted);
-        assert_eq!(
-            (re2.pcre_evaluation_ns, re2.re2_evaluation_ns),
-            (prices.pcre_evaluation_ns, 51.26)
-        );
+        let pcre = refreshed(prices, RegexEngine::Pcre, measured, 3.94);
+        assert_eq!((pcre.pcre, pcre.re2), (measured, prices.re2));
+        assert_eq!((pcre.visit_ns, pcre.lookup_ns), (3.94, prices.lookup_ns));
+        assert_eq!(pcre.pcre.ns(PatternKind::Select, TextLength::Usual), 1_000.04);
+        let re2 = refreshed(prices, RegexEngine::Re2, measured, 3.94);
+        assert_eq!((re2.pcre, re2.re2), (prices.pcre, measured));
         let text = file(pcre, "ProxySQL 2.7.3\nconst X");
-        assert!(text.contains("pcre_evaluation_ns: 51.3,\n"), "{text}");
-        assert!(text.contains("\n/// ProxySQL 2.7.3const X\n"), "{text}");
+        assert!(
+            text.contains("        [1.0, 1000.0, 3.0, 4.0], // read or setup\n"),
+            "{text}"
+        );
+        assert!(text.contains("\n/// ProxySQL 2.7.3const X Columns"), "{text}");
     }
 }

@@ -110,6 +110,7 @@ pub(crate) struct Refines {
 #[command(after_help = "Examples:\n  shardwright prove equivalent git:HEAD .\n  \
     shardwright prove equivalent old.sql new.sql --format json\n  \
     shardwright prove equivalent live plan:change.plan\n  \
+    shardwright prove equivalent old.sql new.sql --log slow.log\n  \
     shardwright prove equivalent . --engine bundled --engine proxysql-2.7")]
 pub(crate) struct Equivalent {
     /// A rule set
@@ -119,6 +120,15 @@ pub(crate) struct Equivalent {
     /// The engine of both, or of each
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Vec<String>,
+    /// A file of recorded traffic whose statements are tried first; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Vec<PathBuf>,
+    /// The format of the log
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub(crate) log_format: LogKind,
+    /// How many times the usual work and memory the proof may take
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) budget: u32,
 }
 
 /// Runs recorded traffic through two rule sets

@@ -207,8 +207,9 @@ fn find_in(opened: &Opened, compiled: &[Compiled]) -> (Vec<Diagnostic>, Vec<Deci
     }
     for (finding, on) in found.findings {
         let everywhere = on.len() == compiled.len();
+        let dead = finding.dead.clone();
         let diagnostic = located(opened, finding, (!everywhere).then_some(on.as_slice()));
-        all.push(fixes::fixed(diagnostic, everywhere, opened));
+        all.push(fixes::fixed(diagnostic, &dead, everywhere, opened));
     }
     all.extend(team::check(compiled.iter().map(|one| &one.configuration), opened));
     (all, reachability)

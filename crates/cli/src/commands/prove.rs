@@ -3,8 +3,11 @@
 mod refines;
 mod witness;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
-use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
+use shardwright_prover::Budget;
+use shardwright_prover::equivalence::{Difference, Equivalence, Means, Tried, equivalence_by};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Body, EngineId};
 
@@ -12,9 +15,13 @@ use crate::args::{Equivalent, Format, Global, Prove, ProveWhat};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
+use crate::recorded;
 use crate::rule_set::{self, Reference, RuleSet};
 use crate::ui::Ui;
 use witness::Witness;
+
+/// Different statements of logs that are tried.
+const MOST_RECORDED: usize = 200_000;
 
 pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     match &args.what {
@@ -25,7 +32,11 @@ pub(crate) fn run(args: &Prove, global: &Global, ui: &Ui) -> Result<Exit, Comman
 
 fn equivalent(args: &Equivalent, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let [left, right] = sides(args, global, ui)?;
-    let answer = equivalence(&left.configuration, &right.configuration);
+    let means = Means {
+        budget: Budget::times(args.budget),
+        statements: recorded_statements(args, ui)?,
+    };
+    let (answer, _) = equivalence_by(&left.configuration, &right.configuration, &means);
     let claim = Claim::new(&left, &right, answer);
     if ui.format() == Format::Json {
         ui.json(&claim)?;
@@ -41,6 +52,23 @@ fn exit(answer: &str) -> Exit {
         "refuted" => Exit::Findings,
         _ => Exit::Undecided,
     }
+}
+
+/// The statements of the logs, each once.
+fn recorded_statements(args: &Equivalent, ui: &Ui) -> Result<Vec<Tried>, CommandError> {
+    let mut statements = BTreeSet::new();
+    for log in &args.log {
+        recorded::read(log, args.log_format, ui, |record| {
+            if statements.len() < MOST_RECORDED {
+                statements.insert(Tried {
+                    user: record.user.map(str::to_owned),
+                    schema: record.schema.map(str::to_owned),
+                    text: record.text.to_vec(),
+                });
+            }
+        })?;
+    }
+    Ok(statements.into_iter().collect())
 }
 
 /// Both rule sets, each for its engine.

@@ -1,24 +1,16 @@
 //! `traffic diff`: what of recorded traffic another rule set would send elsewhere.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal};
-use std::path::Path;
-
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use shardwright_simulation::traffic::{
-    self, Assumed, Comparison, Destination, Format as LogFormat, Moves, ReadError, StatementGroup, Unread,
-};
+use shardwright_simulation::traffic::{Assumed, Comparison, Destination, Moves, StatementGroup, Unread};
 
-use crate::args::{Format, Global, LogKind, Traffic, TrafficDiff, TrafficWhat};
-use crate::error::{CommandError, unreadable};
+use crate::args::{Format, Global, Traffic, TrafficWhat};
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
+use crate::recorded;
 use crate::rule_set::{self, Reference, RuleSet};
-use crate::ui::{Ui, counted};
+use crate::ui::Ui;
 
-/// How much of a log is read to detect its format.
-const BEGINNING: usize = 64 << 10;
 /// Lines of each sort that are shown.
 const MOST_SHOWN: usize = 20;
 /// The longest text of an example.
@@ -39,10 +31,14 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     let mut unread = Unread::default();
     let mut logs = Vec::new();
     for log in &args.log {
-        let (found, log) = read(log, args, &mut comparison, ui)?;
-        unread.lines += found.lines;
-        unread.too_long += found.too_long;
-        logs.push(log);
+        let read = recorded::read(log, args.log_format, ui, |record| comparison.add(record))?;
+        unread.lines += read.unread.lines;
+        unread.too_long += read.unread.too_long;
+        logs.push(Log {
+            file: log.display().to_string(),
+            format: read.format,
+            records: read.records,
+        });
     }
     let moves = comparison.into_moves();
     let report = TrafficReport::new(&moves, unread, logs, &left, &right);
@@ -67,68 +63,6 @@ fn only_user(left: &RuleSet, right: &RuleSet) -> Option<String> {
         ([], []) => Some(String::new()),
         _ => None,
     }
-}
-
-fn read(
-    path: &Path,
-    args: &TrafficDiff,
-    comparison: &mut Comparison,
-    ui: &Ui,
-) -> Result<(Unread, Log), CommandError> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let bar = match ui.shows_progress() && std::io::stderr().is_terminal() && length > 0 {
-        true => ProgressBar::new(length).with_style(
-            ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}")
-                .expect("the template is valid"),
-        ),
-        false => ProgressBar::hidden(),
-    };
-    let mut source = BufReader::with_capacity(BEGINNING, bar.wrap_read(file));
-    let format = match args.log_format {
-        LogKind::Auto => traffic::detect(source.fill_buf().map_err(|error| unreadable(path, &error))?),
-        LogKind::Digests => LogFormat::Digests,
-        LogKind::DigestDump => LogFormat::DigestDump,
-        LogKind::General => LogFormat::General,
-        LogKind::Slow => LogFormat::Slow,
-        LogKind::Queries => LogFormat::Queries,
-    };
-    let mut records: u64 = 0;
-    let unread = traffic::read(source, format, |record| {
-        records += 1;
-        comparison.add(record);
-    })
-    .map_err(|error| match error {
-        ReadError::Io(error) => unreadable(path, &error),
-        error => CommandError::new(
-            Exit::BadDocument,
-            format!("{} is not a {}: {error}", path.display(), format.name()),
-        ),
-    })?;
-    bar.finish_and_clear();
-    if records == 0 {
-        let path = path.display();
-        let message = match unread.lines {
-            0 => format!("{path} contains no statement"),
-            lines => format!(
-                "{path} was read as a {}, and none of its {lines} lines is a statement",
-                format.name()
-            ),
-        };
-        return Err(CommandError::new(Exit::BadDocument, message).hint("--log-format sets the format"));
-    }
-    ui.status(&format!(
-        "{}: {}, {}",
-        path.display(),
-        format.name(),
-        counted(usize::try_from(records).unwrap_or(usize::MAX), "record")
-    ));
-    let log = Log {
-        file: path.display().to_string(),
-        format: format.name(),
-        records,
-    };
-    Ok((unread, log))
 }
 
 /// A log, with its detected format.

@@ -4,11 +4,11 @@
 use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{CommentForm, EngineRule, Finder, KeyTemplate, MapStep};
 
-use super::Lowering;
 use super::chains::{Chains, Dialect, Target};
 use super::maps::MapUse;
 use super::refusals::Refused;
 use super::tree::KeySource;
+use super::{Lowering, UsualStatements};
 use crate::draft::{ChainRef, text_rule};
 use crate::key_patterns::KeyPatterns;
 use crate::program::Section;
@@ -27,6 +27,14 @@ impl Lowering<'_, '_> {
         let address = &section.address;
         let found = self.chains.draft.chain(&format!("{address}.found"));
         let first = self.found_or_not(of, key, found, without);
+        if let Some(pattern) = key.usual(self.chains.wording()) {
+            let usual = UsualStatements {
+                pattern,
+                address: address.clone(),
+                found,
+            };
+            self.shared.usual.insert(first, usual);
+        }
         let several = Refused::plainly(section, Refusal::ConflictingKeys);
         if !self.asks_once(key) {
             let rule = text_rule(key.repeats.clone());

@@ -3,7 +3,7 @@
 //! Each is recognised whole (see [`crate::statement_patterns`]), so what a digest text loses (line comments, its end) and what a NUL byte
 //! hides makes a statement unknown, never another one.
 
-use shardwright_rules::{EngineRule, Modifiers};
+use shardwright_rules::{EngineRule, Modifiers, PatternKind};
 
 use crate::statement_patterns::{Calls, Form, Variables, Wording};
 
@@ -37,8 +37,9 @@ const OF_SESSION: [&str; 5] = [
     "ROW_COUNT",
     "SQL_CALC*",
 ];
-/// A quoted name may be that of a function.
-const QUOTED_CALL: &str = r#"[`"][\t-\r ]*(?:\(|/\*|--|#)"#;
+/// A quoted name may be that of a function: a quote, blanks, and a parenthesis or a comment. It begins at the first quote, so
+/// that a text without quotes is read once.
+const QUOTED_CALL: &str = r#"\A[^`"]*[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#;
 
 /// What session setup does not hold outside of literals: tables, rows that go elsewhere, sequences, `SET STATEMENT … FOR`.
 const SETUP_WITHOUT: [&str; 7] = ["FOR", "FROM", "INTO", "NEXTVAL", "SETVAL", "STATEMENT", "TABLE"];
@@ -76,6 +77,11 @@ const DESCRIBES: &str = concat!(
 /// A rule for what a quoted name may call; behind it, what is recognised by [`read`] is a read.
 pub(super) fn quoted_call() -> EngineRule {
     text(QUOTED_CALL.to_owned())
+}
+
+/// The same for this pattern too.
+pub(super) fn quoted_call_or(pattern: &str) -> EngineRule {
+    text(format!("{QUOTED_CALL}|{pattern}"))
 }
 
 /// Reads. `for_readers`: only those that ProxySQL itself takes for a SELECT by their digest text, `SELECT `: others open
@@ -169,6 +175,32 @@ fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
     text(wording.statement(&form))
 }
 
+/// Every pattern of statements, with its kind.
+pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static str, EngineRule)> {
+    let mut rules = vec![
+        (PatternKind::QuotedCall, "quoted_call", quoted_call()),
+        (PatternKind::Select, "read", read(wording, true, false)),
+        (PatternKind::Select, "read_of_session", read(wording, true, true)),
+        (
+            PatternKind::Select,
+            "system_variables",
+            reads_of_system_variables(wording),
+        ),
+        (PatternKind::Statement, "control", control(wording)),
+        (PatternKind::Beginning, "begin", begin(wording)),
+        (PatternKind::Beginning, "like_setup", like_setup(wording)),
+    ];
+    for (name, rule) in setup(wording) {
+        let kind = match name {
+            "setup" => PatternKind::Select,
+            "describe" => PatternKind::Through,
+            _ => PatternKind::Statement,
+        };
+        rules.push((kind, name, rule));
+    }
+    rules
+}
+
 /// Texts that end inside of a literal or a comment, or seem to.
 pub(crate) fn incomplete(wording: Wording) -> EngineRule {
     EngineRule {
@@ -183,5 +215,40 @@ fn text(pattern: String) -> EngineRule {
         match_pattern: Some(pattern),
         re_modifiers: Modifiers::default(),
         ..EngineRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
+
+    use super::*;
+
+    /// All statements that are recognised whole, in one wording.
+    fn statements(wording: Wording) -> Vec<(&'static str, EngineRule)> {
+        let mut rules = setup(wording);
+        rules.push(("control", control(wording)));
+        rules.push(("system variables", reads_of_system_variables(wording)));
+        for (for_readers, session_functions) in [(true, true), (true, false), (false, true), (false, false)] {
+            rules.push(("read", read(wording, for_readers, session_functions)));
+        }
+        rules
+    }
+
+    #[test]
+    fn the_wordings_of_both_libraries_are_one_language() {
+        let limits = Limits::default();
+        let automaton = |rule: &EngineRule| {
+            let text = rule.match_pattern.as_deref().expect("a pattern");
+            let pattern = Pattern::compile(text, Flags::default(), Dialect::Pcre).expect(text);
+            Automaton::of(&pattern, &limits).expect("within the prover's limits")
+        };
+        let [pcre, re2] = [true, false].map(|possessive| statements(Wording { possessive }));
+        for ((name, one), (_, other)) in pcre.iter().zip(&re2) {
+            let (one, other) = (automaton(one), automaton(other));
+            for (inner, outer) in [(&one, &other), (&other, &one)] {
+                assert_eq!(included(inner, outer, &limits), Ok(Inclusion::Holds), "{name}");
+            }
+        }
     }
 }

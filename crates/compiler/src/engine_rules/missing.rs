@@ -15,12 +15,12 @@ const HIDDEN_BEGIN: &str = r"/\*M?!(?s:.*)(?:BEGIN|START|TRANSACTION)";
 /// BEGIN behind another statement.
 const LATER_BEGIN: &str = r";(?s:.*)\b(?:BEGIN|START)\b";
 /// In the digest text, what looks like session setup and is not: several statements, SET STATEMENT, SELECT with a table.
-const NOT_SETUP: &str = r";|^SET STATEMENT\b|^SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
+const NOT_SETUP: &str = r"\A(?:SELECT\b.*?\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b|SET STATEMENT\b|[^;]*;)";
 
 /// A query in parentheses that has a table or may have one.
-const WRAPPED: &str = r"^\(+ ?SELECT\b.*\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
+const WRAPPED: &str = r"\A\(+ ?SELECT\b.*?\b(?:FROM|INTO|TABLE|NEXT|PREVIOUS)\b";
 /// A query without a table that calls what may be a stored function: whether it is session setup, rules cannot tell.
-const CALLS: &str = r"^\(* ?SELECT\b";
+const CALLS: &str = r"\A\(* ?SELECT\b";
 
 /// What happens to one class of statements.
 #[derive(Clone, Debug, PartialEq)]

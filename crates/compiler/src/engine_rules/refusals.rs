@@ -36,7 +36,8 @@ use crate::program::Section;
 
 /// In front of what is no execution.
 const MARK: &str = ") ";
-const MARKED: &str = r"\A\) ";
+/// A text with that mark.
+pub(crate) const MARKED: &str = r"\A\) ";
 
 /// What a refusal says.
 #[derive(Clone, Debug, PartialEq, Eq)]

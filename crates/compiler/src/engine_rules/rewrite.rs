@@ -165,10 +165,17 @@ mod tests {
     use shardwright_rules::{CommentForm, KeyKind};
 
     use super::*;
+    use crate::statement_patterns::Wording;
 
     #[test]
     fn names_are_rewritten_or_refused() {
-        let patterns = KeyPatterns::new("region", &CommentForm::Pairs, KeyKind::Text, true);
+        let patterns = KeyPatterns::new(
+            "region",
+            &CommentForm::Pairs,
+            KeyKind::Text,
+            true,
+            Wording { possessive: true },
+        );
         let refuse = regex::Regex::new(&doubtful("world", &patterns)).expect("a valid pattern");
         let Replacement { pattern, with } = replacement("world", "Asia");
         let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");

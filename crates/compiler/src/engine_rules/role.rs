@@ -8,8 +8,9 @@ use super::forms;
 use crate::conditions::{self, Conditions};
 use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy, Unsupported};
 use crate::draft::{ChainRef, text_rule};
-use crate::key_patterns::text::any_case;
+use crate::key_patterns::text::caseless;
 use crate::program::{Program, Section};
+use crate::statement_patterns::Wording;
 
 /// Where statements go on behind a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub(crate) struct RoleTargets {
     pub(crate) hostgroup: Option<u32>,
     /// The others.
     pub(crate) writer: Target,
+    /// A rule in front has set the writer: what stops needs no rule to say so.
+    pub(crate) writer_is_set: bool,
 }
 
 /// Policies that the engine can follow: what else they ask for is reported.
@@ -84,6 +87,7 @@ impl RoleTargets {
             reader: Target::Jump(reader),
             hostgroup: None,
             writer: Target::Jump(writer),
+            writer_is_set: false,
         }
     }
 }
@@ -197,9 +201,20 @@ pub(super) fn role_chain(
         let rest = chains.branch(first, branch);
         chains.go(rest, "rest", address, EngineRule::default(), writer);
     }
-    chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
-    if let Some(hint) = &step.writer_hint {
-        chains.go(chain, "hint", address, text_rule(hinted(&hint.word)), writer);
+    let hint = step.writer_hint.as_ref();
+    let hint = hint.map(|hint| hinted(&hint.word, chains.wording()));
+    match hint {
+        // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster.
+        Some(hint) if targets.writer_is_set => {
+            let rule = forms::quoted_call_or(&hint);
+            chains.go(chain, "stays", address, rule, writer);
+        }
+        hint => {
+            chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
+            if let Some(hint) = hint {
+                chains.go(chain, "hint", address, text_rule(hint), writer);
+            }
+        }
     }
     let read = forms::read(chains.wording(), true, step.session_functions_on_readers);
     let conditions =
@@ -221,6 +236,7 @@ fn select_reads(
         reader,
         hostgroup,
         writer,
+        writer_is_set,
     } = targets;
     let address = &section.address;
     let mut last = chain;
@@ -272,8 +288,7 @@ fn select_reads(
             chains.go(among, "rest", address, EngineRule::default(), writer);
         }
     }
-    // Behind the last rule that asks, a statement that stops keeps what is set: it needs no rule to say so.
-    if hostgroup.is_none() || writer != Target::Stop {
+    if !writer_is_set || writer != Target::Stop {
         chains.go(last, "rest", address, EngineRule::default(), writer);
     }
 }
@@ -284,8 +299,8 @@ fn alike(a: &Section<RoleStep>, b: &Section<RoleStep>) -> bool {
 }
 
 /// A comment with the word in it. Takes too much rather than too little: the writer is always right.
-fn hinted(word: &str) -> String {
-    let word = any_case(word);
+pub(crate) fn hinted(word: &str, wording: Wording) -> String {
+    let word = caseless(word, wording);
     let stars = r"(?:\*+[^*/][^*]*)";
     format!(r"/\*[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
 }

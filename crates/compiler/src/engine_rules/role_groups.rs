@@ -98,6 +98,7 @@ impl Lowering<'_, '_> {
             reader: then,
             hostgroup: Some(reader.0),
             writer: then,
+            writer_is_set: true,
         };
         let target = self.ask(&format!("{address}.reads"), &address, groups, &asked, targets);
         self.shared.cluster_splits.insert(key, target);

@@ -10,7 +10,8 @@ use shardwright_rules::{InShards, KeyKind};
 
 use super::integer::Writing;
 use super::search::{KeyPatterns, Quotable};
-use super::text::{self, any_case};
+use super::text::{self, caseless};
+use crate::statement_patterns::Wording;
 
 /// A blank, as the server's lexer has it.
 const BLANK: &str = r"[\t-\r ]";
@@ -50,7 +51,13 @@ pub(crate) struct ColumnPatterns {
 
 impl ColumnPatterns {
     /// The patterns of `column` in tables of `schema`; `None` where a name holds what the patterns cannot spell.
-    pub(crate) fn new(column: &str, schema: &str, kind: KeyKind, in_shards: InShards) -> Option<Self> {
+    pub(crate) fn new(
+        column: &str,
+        schema: &str,
+        kind: KeyKind,
+        in_shards: InShards,
+        wording: Wording,
+    ) -> Option<Self> {
         let plain = |name: &str| {
             let begins = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
             name.bytes().next().is_some_and(begins)
@@ -59,7 +66,7 @@ impl ColumnPatterns {
         if !plain(column) || !plain(schema) {
             return None;
         }
-        let name = any_case(column);
+        let name = caseless(column, wording);
         let literal = match kind {
             KeyKind::Integer => r"(?:-?[0-9]{1,19}|'(?:0|-?[1-9][0-9]{0,18})')",
             KeyKind::Text => r"'[^'\\]*'",
@@ -72,9 +79,9 @@ impl ColumnPatterns {
         let schema_pattern = text::escaped(schema);
         let qualified = format!(r"(?:{schema_pattern}|`{schema_pattern}`){BLANK}*\.{BLANK}*{NAME}");
         let in_schema = format!(r"(?:(?:{schema_pattern}|`{schema_pattern}`){BLANK}*\.{BLANK}*)?{NAME}");
-        let values = format!("{}{BLANK}*\\(", any_case("VALUES"));
+        let values = format!("{}{BLANK}*\\(", word("VALUES"));
         let assigned = format!("\\b{name}`?{BLANK}*=");
-        let any_schema = any_case(schema);
+        let any_schema = caseless(schema, wording);
         let shapes = Shapes {
             key: &name,
             literal,
@@ -82,6 +89,7 @@ impl ColumnPatterns {
             in_shards,
         };
         let key = KeyPatterns {
+            alone: None,
             word: format!(r"\b{name}\b"),
             once: None,
             accepts: shapes.any(&qualified),
@@ -101,8 +109,8 @@ impl ColumnPatterns {
             repeats_schema: format!(r"\b{any_schema}\b(?s:.*)\b{any_schema}\b"),
             ambiguous: format!(
                 "{assigned}(?s:.*){values}|{values}(?s:.*){assigned}|{}{BLANK}+`?{}\\b",
-                any_case("FROM"),
-                any_case("DUAL")
+                word("FROM"),
+                word("DUAL")
             ),
             predicate,
             in_shards,

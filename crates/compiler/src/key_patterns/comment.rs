@@ -13,8 +13,9 @@ use shardwright_rules::{CommentForm, KeyKind};
 
 use super::integer::{self, Writing};
 use super::search::{KeyPatterns, Quotable};
-use super::single_word::SingleWord;
-use super::text::{self, any_case};
+use super::single_word::{SingleWord, twice};
+use super::text::{self, any_case, caseless};
+use crate::statement_patterns::Wording;
 
 /// Blanks, commas and semicolons: what separates the pairs of a comment.
 const SEPARATOR: &str = r"[\t-\r ,;]";
@@ -25,10 +26,10 @@ const BLANKS: &str = r"[\t\n\f\r ]*";
 
 impl KeyPatterns {
     /// The patterns of `word` in comments of this form. `spaced`: values with separators in them are keys.
-    pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool) -> Self {
+    pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool, wording: Wording) -> Self {
         match form {
-            CommentForm::Pairs => Self::pairs(word, spaced, false),
-            CommentForm::Sqlcommenter => Self::pairs(word, spaced, true),
+            CommentForm::Pairs => Self::pairs(word, spaced, false, wording),
+            CommentForm::Sqlcommenter => Self::pairs(word, spaced, true, wording),
             CommentForm::Exact(template) => {
                 Self::exact(&template.prefix, template.width, &template.suffix, kind)
             }
@@ -36,8 +37,8 @@ impl KeyPatterns {
     }
 
     /// `encoded`: words and values may be percent-encoded. Such a statement carries a key, and `accepts` does not prove it.
-    fn pairs(word: &str, spaced: bool, encoded: bool) -> Self {
-        let key = any_case(word);
+    fn pairs(word: &str, spaced: bool, encoded: bool, wording: Wording) -> Self {
+        let key = caseless(word, wording);
         let Spelling {
             anywhere: spelled,
             at_word_start: bounded,
@@ -62,10 +63,13 @@ impl KeyPatterns {
             pairs_before()
         );
         Self {
+            alone: (!encoded).then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
             word: format!("{bounded}="),
             once: SingleWord::new(word).filter(|_| !encoded),
             accepts,
-            repeats: format!(r"{bounded}\b(?s:.*){bounded}\b"),
+            repeats: twice(word)
+                .filter(|_| wording.possessive && !encoded)
+                .unwrap_or_else(|| format!(r"{bounded}\b(?s:.*){bounded}\b")),
             doubtful: any_comment(&format!("{spelled}="), &format!("{bounded}=")),
             keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
@@ -89,6 +93,7 @@ impl KeyPatterns {
         };
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
         Self {
+            alone: None,
             word: comment.clone(),
             once: None,
             accepts: format!("{}{comment}", statement_before_comment()),

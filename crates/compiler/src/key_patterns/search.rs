@@ -5,10 +5,13 @@ use shardwright_rules::KeyValue;
 use super::integer::{self, Writing};
 use super::single_word::SingleWord;
 use super::text;
+use crate::statement_patterns::Wording;
 
 /// The patterns around a key's value, for one way of writing it in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPatterns {
+    /// The key in a comment of its own at the start of the statement; `None` where only `accepts` tells what is a key.
+    pub(super) alone: Option<String>,
     /// The key word stands somewhere: without it a statement has no key.
     pub word: String,
     /// The statement carries a key in a real comment.
@@ -40,9 +43,19 @@ pub(super) enum Quotable {
 }
 
 impl KeyPatterns {
+    /// The pattern for the usual statement: its key alone in a comment in front, and behind it nothing that could be a comment
+    /// or begin a second statement. What it matches, `accepts` matches as well, and no guard against hidden text refuses.
+    pub(crate) fn usual(&self, wording: Wording) -> Option<String> {
+        Some(format!(
+            "{}{}",
+            self.alone.as_ref()?,
+            wording.rest_without_comments()
+        ))
+    }
+
     /// A pattern for a place behind the key and a quote that follows it; for statements that `accepts` matches.
     pub(crate) fn behind_quote(&self) -> String {
-        format!(r#"{}(?s:.*)['"](?s:.*)"#, self.keyed)
+        format!(r#"{}[^'"]*['"](?s:.*)"#, self.keyed)
     }
 
     /// The pattern for a statement whose key is one of the numbers that `value` matches whole.

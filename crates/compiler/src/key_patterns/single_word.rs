@@ -3,7 +3,7 @@
 //! The parts repeat groups without a bound. Engines that match by automata do that for the price of a pass; PCRE 8 would
 //! take stack for every turn, so ProxySQL asks for the second word with a pattern of its own.
 
-use super::text::any_case;
+use super::text::{self, any_case};
 
 const WORD: &str = "[0-9A-Z_a-z]";
 const OTHER: &str = "[^0-9A-Z_a-z]";
@@ -40,6 +40,27 @@ impl SingleWord {
         let Self { before, other } = self;
         format!(r"{before}(?:{pattern})(?:\B{WORD}+|(?:{other})?)(?:{OTHER}(?:{other})?)*\z")
     }
+}
+
+/// A pattern for a statement in which a word of letters, digits and underscores stands twice, for PCRE; `None` for others.
+/// It goes forward word by word, where `.*` would come back byte by byte.
+pub(crate) fn twice(word: &str) -> Option<String> {
+    SingleWord::new(word)?;
+    let class = |byte: u8| text::escaped(char::from(byte).encode_utf8(&mut [0; 4]));
+    // Words that differ from this one at their first byte, at their second, and so on; and their beginnings.
+    let mut turns = Vec::new();
+    for (at, &byte) in word.as_bytes().iter().enumerate() {
+        let same = &word[..at];
+        turns.push(format!(r"{same}[^\W{}]\w*+\b\W*+", class(byte)));
+        if at > 0 {
+            turns.push(format!(r"{same}\b\W*+"));
+        }
+    }
+    turns.push(format!(r"{word}\w++\b\W*+"));
+    let others = format!("(?:{})*+", turns.join("|"));
+    Some(format!(
+        r"(?i:\A\W*+{others}{word}\b\W*+{others}{word}\b(?s:.*)\z)"
+    ))
 }
 
 /// A run of word characters that is not `word`, in whatever case.
@@ -86,6 +107,7 @@ fn all_but(byte: u8) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
 
     use super::*;
 
@@ -116,6 +138,27 @@ mod tests {
                 prop_assert_eq!(open.is_match(text.as_bytes()), expected, "{} {:?}", beginning, text);
             }
         }
+    }
+
+    #[test]
+    fn a_word_stands_twice() {
+        let limits = Limits::default();
+        let automaton = |text: &str| {
+            let flags = Flags::from_modifiers("");
+            let pattern = Pattern::compile(text, flags, Dialect::Pcre).expect("a valid pattern");
+            Automaton::of(&pattern, &limits).expect("within the prover's limits")
+        };
+        for word in ["tenant", "id", "k", "shard_2", "aa", "_"] {
+            let [now, before] = [
+                twice(word).expect("a word"),
+                format!(r"\b(?i:{word})\b(?s:.*)\b(?i:{word})\b"),
+            ]
+            .map(|text| automaton(&text));
+            for (inner, outer) in [(&now, &before), (&before, &now)] {
+                assert_eq!(included(inner, outer, &limits), Ok(Inclusion::Holds), "{word}");
+            }
+        }
+        assert_eq!(twice("shard-id"), None);
     }
 
     #[test]

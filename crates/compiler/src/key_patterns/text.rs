@@ -1,5 +1,7 @@
 //! Patterns for text keys: exact values, and the least that tells a run of sorted values from its neighbours.
 
+use crate::statement_patterns::Wording;
+
 /// Escapes what PCRE and RE2 read as more than itself.
 pub(crate) fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
@@ -23,6 +25,15 @@ pub(crate) fn any_case(word: &str) -> String {
         }
     }
     pattern
+}
+
+/// A word in any case, as short as the library lets it be. RE2 folds beyond ASCII: `(?i:k)` takes the sign for kelvin too.
+pub(crate) fn caseless(word: &str, wording: Wording) -> String {
+    if wording.possessive && word.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        format!("(?i:{})", escaped(word))
+    } else {
+        any_case(word)
+    }
 }
 
 /// A pattern for exactly these values. Not anchored.

@@ -9,10 +9,21 @@ use crate::draft::DraftRule;
 use crate::engine_rules::{Chains, Refused, incomplete};
 use crate::program::Program;
 use crate::raw_blocks::ListEntry;
+use crate::statement_patterns::any_of;
 
 /// Keys that ProxySQL obeys in the first comment of a statement, whoever sends it (2.7.1).
-const KEYS: &str = "cache_ttl|query_delay|query_retries|query_timeout|hostgroup|mirror|max_lag_ms|min_epoch_ms|min_gtid\
-                    |create_new_connection";
+const KEYS: [&str; 10] = [
+    "cache_ttl",
+    "create_new_connection",
+    "hostgroup",
+    "max_lag_ms",
+    "min_epoch_ms",
+    "min_gtid",
+    "mirror",
+    "query_delay",
+    "query_retries",
+    "query_timeout",
+];
 
 /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
 /// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
@@ -29,7 +40,7 @@ pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<D
         (
             "annotations",
             EngineRule {
-                match_pattern: Some(pattern()),
+                match_pattern: Some(annotations_pattern()),
                 ..EngineRule::default()
             },
             Refused::by_guard(
@@ -85,8 +96,8 @@ pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u
 
 /// The name of an annotation behind the start of a comment and before its end. Whether ProxySQL obeys it there depends on
 /// what stands between; all are refused. No group is repeated without a bound: PCRE 8 takes stack for every turn.
-fn pattern() -> String {
+pub(crate) fn annotations_pattern() -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*)";
-    let key = format!(r"(?:\b|[0-9M])(?:{KEYS})\s*=");
+    let key = format!(r"(?:\b|[0-9M]){}\s*=", any_of(&KEYS));
     format!(r"/\*[^*]*(?:{STARS}{{0,16}}{key}|{STARS}{{16}}\*+[^*/](?s:.*){key})")
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{Address, EngineRule, MapStep, MissingAction, UnknownKey, User};
 
-use crate::draft::Draft;
+use crate::draft::{Draft, DraftRule, text_rule};
 use crate::engine_rules::{
     Class, EffectUse, Exits, Input, Lowering, RoleGroup, RoleTargets, Target, reads_alike, usable_policies,
 };
@@ -31,6 +31,14 @@ struct Audience {
     homes: Vec<(Vec<String>, Home)>,
 }
 
+/// What the sections of the first chain became.
+pub(super) struct Sections {
+    /// For each map, the user that its figures are for.
+    pub(super) reference_users: BTreeMap<String, String>,
+    /// Rules for statements that need no guards in front of their map.
+    pub(super) unguarded: Vec<DraftRule>,
+}
+
 /// Which of its axes a map decides.
 #[derive(Clone, Copy)]
 struct Axes {
@@ -39,13 +47,13 @@ struct Axes {
 }
 
 impl Lowering<'_, '_> {
-    /// The rules of the first chain that hand each user's statements to the sections; for each map, the user that its
-    /// figures are for.
-    pub(super) fn sections(&mut self, end: Target) -> BTreeMap<String, String> {
+    /// The rules of the first chain that hand each user's statements to the sections.
+    pub(super) fn sections(&mut self, end: Target) -> Sections {
         let program = self.input.program;
         let usable = usable_policies(program, self.report);
         let audiences = audiences(self.input, &usable);
         let mut reference_users = BTreeMap::new();
+        let mut unguarded = Vec::new();
         for audience in &audiences {
             let class = &audience.class;
             let user = class.users.first().cloned().unwrap_or_default();
@@ -57,6 +65,7 @@ impl Lowering<'_, '_> {
             if target == end {
                 continue;
             }
+            unguarded.extend(self.unguarded(class, target));
             let address = first_address(self.input, audience);
             if class.everyone {
                 self.chains
@@ -76,7 +85,33 @@ impl Lowering<'_, '_> {
             self.chains
                 .go(Draft::START, "rest", &address, EngineRule::default(), end);
         }
-        reference_users
+        Sections {
+            reference_users,
+            unguarded,
+        }
+    }
+
+    /// The rules for statements that need no guards; they may stand in front of these.
+    fn unguarded(&self, class: &Class, target: Target) -> Vec<DraftRule> {
+        let Some(usual) = self.usual(target) else {
+            return Vec::new();
+        };
+        let rule = |username: Option<&String>| {
+            let rule = EngineRule {
+                username: username.cloned(),
+                ..text_rule(usual.pattern.clone())
+            };
+            let name = format!(
+                "{}.usual/{}",
+                usual.address,
+                username.map_or("everyone", String::as_str)
+            );
+            DraftRule::jumping(name, &usual.address, rule, usual.found)
+        };
+        match class.everyone {
+            true => vec![rule(None)],
+            false => class.users.iter().map(|user| rule(Some(user))).collect(),
+        }
     }
 
     /// Where the statements of an audience go on behind the first chain.
@@ -158,6 +193,7 @@ impl Lowering<'_, '_> {
             reader: self.with_effects(&home.cluster, Target::Stop),
             hostgroup: reader.map(|reader| reader.0),
             writer: target,
+            writer_is_set: false,
         };
         self.in_turn(&format!("clusters.{}.reads", home.cluster), &covering, targets)
     }

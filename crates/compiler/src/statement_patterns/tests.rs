@@ -1,7 +1,7 @@
 //! Statements that are recognised whole, and those that are not.
 
 use proptest::prelude::*;
-use shardwright_patterns::{Dialect, Flags, Pattern};
+use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
 
 use super::*;
 
@@ -175,5 +175,45 @@ proptest! {
             prop_assert!(!shape.several, "{:?}", text);
             prop_assert!(Both::of(Wording::complete).recognises(&text), "{:?}", text);
         }
+    }
+}
+
+/// A text that only one of two patterns recognises; none if PCRE reads the same language by both.
+fn told_apart(one: &str, other: &str) -> Option<Vec<u8>> {
+    let limits = Limits::default();
+    let automaton =
+        |text| Automaton::of(&compiled(text, Dialect::Pcre), &limits).expect("within the prover's limits");
+    let [one, other] = [one, other].map(automaton);
+    let difference = |a: &Automaton, b: &Automaton| match included(a, b, &limits).expect("within the limits")
+    {
+        Inclusion::Holds => None,
+        Inclusion::Refuted { witness } => Some(witness),
+    };
+    difference(&one, &other).or_else(|| difference(&other, &one))
+}
+
+#[test]
+fn by_words_and_by_tokens_the_same_is_recognised() {
+    let pcre = Wording { possessive: true };
+    let words: [&[&str]; 4] = [&[], &["IN"], READ.without, &["FORMAT", "NOWHERE*", "SETVAL"]];
+    let mut forms = vec![READ, SETUP];
+    for without in words {
+        for calls in [Calls::Any, Calls::Of(&["NOW", "FOR", "FOUND"]), Calls::None] {
+            for variables in [Variables::None, Variables::OfSystem, Variables::Any] {
+                let spaced = variables == Variables::None;
+                forms.push(Form {
+                    without,
+                    calls,
+                    variables,
+                    spaced,
+                    wrapped: !spaced,
+                    ..SETUP
+                });
+            }
+        }
+    }
+    for form in forms {
+        let [by_words, by_tokens] = [pcre.statement_by_words(&form), pcre.statement_by_tokens(&form)];
+        assert_eq!(told_apart(&by_words, &by_tokens), None, "{form:?}");
     }
 }

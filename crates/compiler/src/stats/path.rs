@@ -18,6 +18,8 @@ pub(super) struct Path {
 /// What has been counted for one user.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
+    /// The statement takes the rules of flag 0 that recognise the usual statements of a map.
+    is_usual: bool,
     /// Up to each chain.
     paths: HashMap<u32, Path>,
     /// Patterns of each chain, up to and with each of its rules.
@@ -32,6 +34,16 @@ pub(super) struct Paths<'a> {
     /// Positions of the rules that jump to a chain.
     jumps: HashMap<u32, Vec<usize>>,
     iterations: u32,
+}
+
+impl Counted {
+    /// Nothing yet, of usual statements or of others.
+    pub(super) fn of(is_usual: bool) -> Self {
+        Self {
+            is_usual,
+            ..Self::default()
+        }
+    }
 }
 
 impl<'a> Paths<'a> {
@@ -62,6 +74,17 @@ impl<'a> Paths<'a> {
         let Some(jumps) = self.jumps.get(&flag) else {
             return Path::default();
         };
+        // Rules that recognise the usual statements of a map stand in front of the guards.
+        let usual = jumps.iter().find(|&&position| {
+            let rule = &self.rules[position];
+            matches!(&rule.body, Body::Engine(row) if rule.flag_in == 0 && row.match_pattern.is_some() && row.schemaname.is_none()
+                && row.username.as_deref().is_none_or(|name| name == user))
+        });
+        let is_usual = |&&position: &&usize| {
+            let rule = &self.rules[position];
+            rule.flag_in == 0 && matches!(&rule.body, Body::Engine(row) if row.match_pattern.is_some())
+        };
+        let jumps: Vec<usize> = jumps.iter().filter(|jump| !is_usual(jump)).copied().collect();
         let of_user = |&&position: &&usize| matches!(&self.rules[position].body, Body::Engine(rule) if rule.username.as_deref() == Some(user));
         // What places a statement without a key has no pattern for one; no statement that has keys takes it.
         let last = |keyed: bool| {
@@ -70,9 +93,9 @@ impl<'a> Paths<'a> {
                     && (!keyed || rule.destination_hostgroup.is_none() || rule.match_pattern.is_some()))
             })
         };
-        let opener = jumps
-            .iter()
-            .find(of_user)
+        let opener = usual
+            .filter(|_| counted.is_usual)
+            .or_else(|| jumps.iter().find(of_user))
             .or_else(|| last(true))
             .or_else(|| last(false));
         let Some(&position) = opener else {

@@ -41,6 +41,7 @@ pub(crate) fn first() -> u64 {
 }
 
 /// The topology of a number, if it is one that both engines run: not all that can be combined is.
+#[expect(clippy::print_stdout, reason = "the topology is shown where a test fails")]
 pub(crate) fn estate(number: u64) -> Option<Project> {
     let text = topology(number);
     // Shown where a test fails.

@@ -169,7 +169,10 @@ fn trees_of_the_bundled_engine() {
 #[test]
 fn trees_of_proxysql_cost_little_more_than_the_best_complete_tree_without_its_guards() {
     // The statement is asked whether it is complete, which no complete tree counts.
-    let guard = EngineId::Proxysql27.profile().prices.pcre_evaluation_ns;
+    let guard = EngineId::Proxysql27
+        .profile()
+        .prices
+        .evaluation_ns(RegexEngine::Pcre);
     for keys in [200, 1_000, 10_000] {
         let stats = tree(keys, EngineId::Proxysql27);
         let complete = (2..=200)
@@ -212,7 +215,7 @@ fn traffic_shapes_trees() {
 }
 
 #[test]
-fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
+fn a_statement_without_the_key_pays_two_evaluations_for_a_map() {
     let mut project = tenants(1..=20, 1).finish();
     let mut maps: Vec<ShardMap> = project.topology.shard_maps.iter().cloned().collect();
     maps[0].missing_key = MissingKey {
@@ -235,7 +238,8 @@ fn a_statement_without_the_key_pays_one_evaluation_for_a_map() {
     };
     let mut evaluations = evaluations;
     let (with, without) = (evaluations(with_map), evaluations(Table::default()));
-    assert!(with <= without + 1, "{with} and {without}");
+    // One of them fails at the first byte.
+    assert!(with <= without + 2, "{with} and {without}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn exhausted_ranges_say_by_how_much() {
     SW323: ids.hostgroups 10-19 has 10 numbers, 31 too few for the hostgroups of this topology
     SW323: ids.hostgroups 10-19 has 10 numbers, 6 too few for the hostgroups that refuse executions on proxysql-2.7
     SW323: ids.flags 20-21 has 2 numbers, 21 too few for the chains of proxysql-2.7
-    SW323: ids.rules 100-109 has 10 numbers for 101 rules of proxysql-2.7 that must be consecutive, 91 too few
+    SW323: ids.rules 100-109 has 10 numbers for 102 rules of proxysql-2.7 that must be consecutive, 92 too few
     ");
 }
 

@@ -4,3 +4,4 @@
 
 mod automata;
 mod dialects;
+mod families;

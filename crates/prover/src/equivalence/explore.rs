@@ -42,10 +42,12 @@ mod chain_ends;
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Body, Configuration, Decision, Outcome};
+use shardwright_rules::{Decision, Outcome};
 
-use super::graph::{ChainEndId, Graph, Node, NodeId, RowId};
+use super::ends::{ChainEnd, ChainEndId};
+use super::graph::{Graph, Node, NodeId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
+use super::rows::RowId;
 use super::state::{Field, StateId, States};
 use super::users::Group;
 use super::{Comparison, Difference, Pair, steps};
@@ -90,22 +92,21 @@ pub(super) struct Exploration<'e> {
 }
 
 impl<'p, 'c> Explorer<'p, 'c> {
-    pub(super) fn new(pair: &'p Pair<'p, 'c>) -> Self {
+    pub(super) fn new(pair: &'p Pair<'p, 'c>, start_flags: Vec<u32>) -> Self {
         let configurations = [0, 1].map(|side| pair.configuration(side));
         let mut graph = Graph::default();
-        let start_flags = start_flags(configurations);
         let roots = match [0, 1].map(|side| graph.add(configurations[side], side, &start_flags)) {
             [Some(left), Some(right)] => Some([left, right]),
             _ => None,
         };
         Self {
-            conditions: Conditions::of(&graph, configurations),
+            conditions: Conditions::of(&graph.rows, configurations, pair.spending),
             pair,
             graph,
             states: States::default(),
             paths: Paths::default(),
             start_flags,
-            mirrors: configurations.into_iter().any(mirrors),
+            mirrors: configurations.into_iter().any(super::mirrors),
             roots,
         }
     }
@@ -119,9 +120,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
             return;
         };
         if self.mirrors && roots[0] != roots[1] {
-            comparison
-                .undecided
-                .insert("mirrored statements, whose sessions have no address".to_owned());
+            comparison.undecided.insert(super::MIRRORED.to_owned());
         }
         let states = group
             .initial
@@ -244,13 +243,14 @@ impl<'p, 'c> Explorer<'p, 'c> {
     fn reads_text(&self, row: RowId) -> bool {
         let row = self
             .graph
+            .rows
             .row_in(row, [self.pair.configuration(0), self.pair.configuration(1)]);
         row.match_pattern.is_some()
     }
 
     fn behind(&mut self, state: StateId, row: RowId) -> StateId {
         let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
-        let engine_row = self.graph.row_in(row, configurations);
+        let engine_row = self.graph.rows.row_in(row, configurations);
         self.states.behind(state, row, engine_row)
     }
 
@@ -426,18 +426,18 @@ impl<'p, 'c> Explorer<'p, 'c> {
             flag: exploration.flag,
             accepts,
         };
-        self.conditions.solve(&self.graph, self.pair, &asked)
+        self.conditions.solve(&self.graph.rows, self.pair, &asked)
     }
 
-    pub(super) fn chain_end(&self, end: ChainEndId) -> &super::graph::ChainEnd {
-        &self.graph.chain_ends[end as usize]
+    pub(super) fn chain_end(&self, end: ChainEndId) -> &ChainEnd {
+        self.graph.ends.end(end)
     }
 
     /// The users whose statements can come to a place: one that a rule on the path asks for, or all.
     pub(super) fn users_at(&self, at: PositionPair, exploration: &Exploration<'_>) -> Users {
         let configurations = [self.pair.configuration(0), self.pair.configuration(1)];
         let mut met = self.paths.tests(at.path).filter(|test| test.met);
-        let asked = met.find_map(|test| given(&self.graph.row_in(test.row, configurations).username));
+        let asked = met.find_map(|test| given(&self.graph.rows.row_in(test.row, configurations).username));
         match asked {
             Some(user) => Users::Among(BTreeSet::from([user.to_owned()])),
             None => exploration.users.clone(),
@@ -459,33 +459,4 @@ fn is_stricter(decided: &Difference) -> bool {
 
 fn weights(drawn: &[(u32, NodeId)]) -> Vec<u32> {
     drawn.iter().map(|(weight, _)| *weight).collect()
-}
-
-fn mirrors(configuration: &Configuration) -> bool {
-    configuration
-        .graph
-        .rules
-        .iter()
-        .any(|rule| matches!(&rule.body, Body::Engine(row) if row.mirror_flag_out.is_some()))
-}
-
-/// Flags that the statements of a session can begin at on both sides.
-fn start_flags(configurations: [&Configuration; 2]) -> Vec<u32> {
-    let set = |configuration: &Configuration| -> BTreeSet<u32> {
-        let rows = configuration
-            .graph
-            .rules
-            .iter()
-            .filter_map(|rule| match &rule.body {
-                Body::Engine(row) => Some(row),
-                Body::Native { .. } => None,
-            });
-        rows.flat_map(|row| [row.next_query_flag_in, row.mirror_flag_out])
-            .flatten()
-            .collect()
-    };
-    // A flag that only one side sets is no start: the match that sets it is a difference by itself.
-    let [left, right] = configurations.map(set);
-    let both = left.intersection(&right).copied().filter(|&flag| flag != 0);
-    std::iter::once(0).chain(both).collect()
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use shardwright_rules::{Body, Configuration, EngineRule, NativeStep, Rule, told_apart};
 
+use super::ends::{ChainEndId, ChainEnds, FlagIndex};
+use super::rows::{RowId, Rows, RulePosition};
+
 /// Nodes of one configuration, restarts counted out; beyond, nothing is compared.
 const MOST_NODES: usize = 2_000_000;
 
 pub(super) type NodeId = u32;
-/// An engine rule's conditions and effects, jumps left out.
-pub(super) type RowId = u32;
 pub(super) type StepId = u32;
-pub(super) type ChainEndId = u32;
 
 /// Where an evaluation stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,37 +36,16 @@ pub(super) enum Node {
     Step { step: StepId, next: NodeId },
 }
 
-/// Where a rule or a step stands first.
-#[derive(Clone, Copy)]
-pub(super) struct RulePosition {
-    /// 0 for the first configuration, 1 for the second.
-    pub(super) side: usize,
-    /// Among the rules of that configuration.
-    pub(super) position: usize,
-}
-
-/// What the end of a chain decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct ChainEnd {
-    /// User, schema and hostgroup of the rows of fast routing; sorted.
-    pub(super) routes: Vec<(String, String, u32)>,
-    /// Users whose firewall allows the flag.
-    pub(super) allowed: Vec<String>,
-}
-
 /// The nodes of both configurations.
 #[derive(Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     numbers: HashMap<Node, NodeId>,
-    rows: HashMap<String, RowId>,
-    pub(super) row_positions: Vec<RulePosition>,
-    /// Rows whose pattern every query matches that comes to them.
-    asks_nothing: BTreeSet<RowId>,
+    /// By conditions and effects, jumps left out.
+    pub(super) rows: Rows,
     steps: HashMap<String, StepId>,
     pub(super) step_positions: Vec<RulePosition>,
-    ends: HashMap<ChainEnd, ChainEndId>,
-    pub(super) chain_ends: Vec<ChainEnd>,
+    pub(super) ends: ChainEnds,
 }
 
 impl Graph {
@@ -98,11 +77,7 @@ impl Graph {
         };
         let regex = patterns.then_some(configuration.settings.regex);
         let key = serde_json::to_string(&(plain, regex)).expect("a row is a map with string keys");
-        let fresh = self.row_positions.len() as RowId;
-        *self.rows.entry(key).or_insert_with(|| {
-            self.row_positions.push(first);
-            fresh
-        })
+        self.rows.id(key, first)
     }
 
     fn step(&mut self, rule: &Rule, surroundings: &str, first: RulePosition) -> StepId {
@@ -110,14 +85,6 @@ impl Graph {
         let fresh = self.step_positions.len() as StepId;
         *self.steps.entry(key).or_insert_with(|| {
             self.step_positions.push(first);
-            fresh
-        })
-    }
-
-    fn chain_end(&mut self, end: ChainEnd) -> ChainEndId {
-        let fresh = self.chain_ends.len() as ChainEndId;
-        *self.ends.entry(end.clone()).or_insert_with(|| {
-            self.chain_ends.push(end);
             fresh
         })
     }
@@ -134,7 +101,7 @@ impl Graph {
         if (iterations + 1).saturating_mul(rules.len()) > MOST_NODES {
             return None;
         }
-        let index = FlagIndex::of(configuration, self);
+        let index = FlagIndex::of(configuration, &mut self.ends);
         let surroundings = super::step_keys::surroundings(configuration);
         let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
             told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
@@ -148,7 +115,7 @@ impl Graph {
                         ..(**row).clone()
                     };
                     let row = self.row(&everything, configuration, RulePosition { side, position });
-                    self.asks_nothing.insert(row);
+                    self.rows.set_asks_nothing(row);
                     row
                 }
                 Body::Engine(row) => self.row(row, configuration, RulePosition { side, position }),
@@ -160,7 +127,7 @@ impl Graph {
         for left in 0..=iterations {
             let mut now = vec![0; rules.len()];
             for position in (0..rules.len()).rev() {
-                let goes_on = index.next(rules[position].flag_in, position + 1, &now, self);
+                let goes_on = self.next(&index, rules[position].flag_in, position + 1, &now);
                 if marks.contains(&position) {
                     // Statements are compared as queries, all of which the next rule takes.
                     now[position] = goes_on;
@@ -173,14 +140,14 @@ impl Graph {
                     },
                     Body::Engine(row) => {
                         let jump = |flag: u32, graph: &mut Self| match left {
-                            0 => index.next(flag, position + 1, &now, graph),
-                            _ => index.next(flag, 0, &fewer, graph),
+                            0 => graph.next(&index, flag, position + 1, &now),
+                            _ => graph.next(&index, flag, 0, &fewer),
                         };
                         let row_id = rows[position];
                         match (row.apply, row.flag_out) {
                             (true, flag_out) => Node::Rule {
                                 row: row_id,
-                                matched: index.stop(flag_out.unwrap_or(rules[position].flag_in), self),
+                                matched: self.stop(&index, flag_out.unwrap_or(rules[position].flag_in)),
                                 failed: goes_on,
                             },
                             (false, Some(flag)) => Node::Rule {
@@ -211,23 +178,23 @@ impl Graph {
         Some(
             start_flags
                 .iter()
-                .map(|&flag| index.next(flag, 0, &fewer, self))
+                .map(|&flag| self.next(&index, flag, 0, &fewer))
                 .collect(),
         )
     }
 
-    /// The engine rule of a row.
-    pub(super) fn row_in<'c>(&self, row: RowId, configurations: [&'c Configuration; 2]) -> &'c EngineRule {
-        let RulePosition { side, position } = self.row_positions[row as usize];
-        match &configurations[side].graph.rules[position].body {
-            Body::Engine(row) => row,
-            Body::Native { .. } => unreachable!("rows are made of engine rules"),
-        }
+    /// The node behind a rule that applies at a flag.
+    fn stop(&mut self, index: &FlagIndex, flag: u32) -> NodeId {
+        let end = index.stop(flag, &mut self.ends);
+        self.node(Node::Stop(end))
     }
 
-    /// Whether every query that comes to the row matches its pattern.
-    pub(super) fn asks_nothing(&self, row: RowId) -> bool {
-        self.asks_nothing.contains(&row)
+    /// The node of the first rule of a chain at or behind `from`.
+    fn next(&mut self, index: &FlagIndex, flag: u32, from: usize, nodes: &[NodeId]) -> NodeId {
+        match index.next(flag, from) {
+            Ok(position) => nodes[position],
+            Err(end) => self.node(Node::End(end)),
+        }
     }
 
     /// The step of the bundled engine.
@@ -236,75 +203,6 @@ impl Graph {
         match &configurations[side].graph.rules[position].body {
             Body::Native { step, .. } => step,
             Body::Engine(_) => unreachable!("steps are made of native rules"),
-        }
-    }
-}
-
-/// Chains and ends by flag.
-struct FlagIndex {
-    chains: HashMap<u32, Vec<usize>>,
-    ends: HashMap<u32, ChainEndId>,
-    no_routes: ChainEndId,
-}
-
-impl FlagIndex {
-    fn of(configuration: &Configuration, graph: &mut Graph) -> Self {
-        let rules = &configuration.graph.rules;
-        let mut chains: HashMap<u32, Vec<usize>> = HashMap::new();
-        for (position, rule) in rules.iter().enumerate() {
-            chains.entry(rule.flag_in).or_default().push(position);
-        }
-        let last_applies = rules
-            .last()
-            .is_some_and(|rule| matches!(&rule.body, Body::Engine(row) if row.apply));
-        let skipped = configuration.engine.profile().trailing_apply_skips_fast_routing && last_applies;
-        let mut ends: HashMap<u32, ChainEnd> = HashMap::new();
-        for row in configuration.graph.fast_routing.iter().filter(|_| !skipped) {
-            let end = ends.entry(row.flag_in).or_default();
-            end.routes
-                .push((row.username.clone(), row.schemaname.clone(), row.hostgroup.0));
-        }
-        for firewall in &configuration.firewall {
-            for &flag in &firewall.flags {
-                ends.entry(flag).or_default().allowed.push(firewall.user.clone());
-            }
-        }
-        for end in ends.values_mut() {
-            end.routes.sort_unstable();
-            end.allowed.sort_unstable();
-        }
-        Self {
-            chains,
-            no_routes: graph.chain_end(ChainEnd::default()),
-            ends: ends
-                .into_iter()
-                .map(|(flag, end)| (flag, graph.chain_end(end)))
-                .collect(),
-        }
-    }
-
-    /// The node behind a rule that applies at a flag.
-    fn stop(&self, flag: u32, graph: &mut Graph) -> NodeId {
-        let allowed = match self.ends.get(&flag) {
-            Some(&end) => graph.chain_ends[end as usize].allowed.clone(),
-            None => Vec::new(),
-        };
-        let end = graph.chain_end(ChainEnd {
-            allowed,
-            routes: Vec::new(),
-        });
-        graph.node(Node::Stop(end))
-    }
-
-    /// The node of the first rule of a chain at or behind `from`.
-    fn next(&self, flag: u32, from: usize, nodes: &[NodeId], graph: &mut Graph) -> NodeId {
-        let chain = self.chains.get(&flag).map_or(&[] as &[usize], Vec::as_slice);
-        match chain.get(chain.partition_point(|&position| position < from)) {
-            Some(&position) => nodes[position],
-            None => {
-                let end = self.ends.get(&flag).copied().unwrap_or(self.no_routes);
-                graph.node(Node::End(end))
-            }
         }
     }
 }

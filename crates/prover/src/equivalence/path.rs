@@ -2,12 +2,14 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use shardwright_rules::decide::Index;
 use shardwright_rules::{Configuration, EngineRule};
 
 use super::Pair;
-use super::graph::{Graph, RowId, RulePosition};
+use super::rows::{RowId, Rows, RulePosition};
+use crate::budget::Spending;
 use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
@@ -16,7 +18,7 @@ use crate::session::{Session, SessionValues, given};
 use crate::solver::{Answer, Target, solve_for};
 
 /// Users that are tried one by one where rules ask for users.
-const MOST_USERS: usize = 24;
+const MOST_USERS: usize = 512;
 
 pub(super) type PathId = usize;
 
@@ -90,24 +92,23 @@ pub(super) struct Conditions<'c> {
 }
 
 impl<'c> Conditions<'c> {
-    pub(super) fn of(graph: &Graph, configurations: [&'c Configuration; 2]) -> Self {
-        let rows = 0..graph.row_positions.len();
-        let engine_rows = rows.map(|row| graph.row_in(row as RowId, configurations));
+    pub(super) fn of(rows: &Rows, configurations: [&'c Configuration; 2], spending: &Rc<Spending>) -> Self {
+        let engine_rows = (0..rows.count()).map(|row| rows.row_in(row as RowId, configurations));
         Self {
-            languages: Languages::new(),
-            by_row: graph.row_positions.iter().map(|_| OnceCell::new()).collect(),
+            languages: Languages::within(spending.clone()),
+            by_row: (0..rows.count()).map(|_| OnceCell::new()).collect(),
             session_values: SessionValues::of(engine_rows),
         }
     }
 
-    fn prepare(&mut self, row: RowId, graph: &Graph, pair: &Pair<'_, 'c>) {
+    fn prepare(&mut self, row: RowId, rows: &Rows, pair: &Pair<'_, 'c>) {
         let cell = &self.by_row[row as usize];
         if cell.get().is_none() {
-            let RulePosition { side, position } = graph.row_positions[row as usize];
-            let engine_row = graph.row_in(row, [pair.configuration(0), pair.configuration(1)]);
+            let RulePosition { side, position } = rows.position(row);
+            let engine_row = rows.row_in(row, [pair.configuration(0), pair.configuration(1)]);
             let patterns = pair.lookups[side].patterns(position);
             let has_digests = pair.configuration(side).digests().is_some();
-            let condition = if graph.asks_nothing(row) {
+            let condition = if rows.asks_nothing(row) {
                 Condition::met(engine_row)
             } else {
                 Condition::of(engine_row, has_digests, patterns, &mut self.languages)
@@ -117,9 +118,9 @@ impl<'c> Conditions<'c> {
     }
 
     /// A statement on the path that is accepted, or a proof that there is no statement on it.
-    pub(super) fn solve(&mut self, graph: &Graph, pair: &Pair<'_, 'c>, asked: &PathQuestion<'_>) -> Answer {
+    pub(super) fn solve(&mut self, rows: &Rows, pair: &Pair<'_, 'c>, asked: &PathQuestion<'_>) -> Answer {
         for test in asked.tests {
-            self.prepare(test.row, graph, pair);
+            self.prepare(test.row, rows, pair);
         }
         let known = |test: &Test| &self.by_row[test.row as usize];
         let conditions: Vec<(Test, &Condition<'c>)> = asked
@@ -128,18 +129,19 @@ impl<'c> Conditions<'c> {
             .filter_map(|test| Some((*test, known(test).get()?)))
             .collect();
         let mut undecided = None;
+        let mut takers = BTreeSet::new();
         let (candidates, complete) = self.users(&conditions, asked);
         for user in candidates {
             match self.solve_for_user(&conditions, asked, user, pair) {
                 Answer::Witness(example) => return Answer::Witness(example),
                 Answer::Undecided(reason) => undecided = Some(reason),
-                Answer::Empty(_) => {}
+                Answer::Empty(more) => takers.extend(more),
             }
         }
         if !complete {
             undecided.get_or_insert("the number of users that rules name".to_owned());
         }
-        undecided.map_or_else(|| Answer::Empty(Vec::new()), Answer::Undecided)
+        undecided.map_or_else(|| Answer::Empty(takers.into_iter().collect()), Answer::Undecided)
     }
 
     /// The users whose sessions stand for all; `None`: one that no rule asks for. False if some were left out.
@@ -201,8 +203,9 @@ impl<'c> Conditions<'c> {
         if asked.extra.must_not.iter().any(|row| session.satisfies(row)) {
             return Answer::Empty(Vec::new());
         }
-        let Some(question) = question(conditions, session) else {
-            return Answer::Empty(Vec::new());
+        let question = match question(conditions, session) {
+            Ok(question) => question,
+            Err(takers) => return Answer::Empty(takers),
         };
         let target = Target {
             languages: &self.languages,
@@ -213,18 +216,18 @@ impl<'c> Conditions<'c> {
     }
 }
 
-/// The conditions on the statement; `None` if they contradict each other at once.
-fn question(conditions: &[(Test, &Condition<'_>)], session: Session) -> Option<Question> {
+/// The conditions on the statement. If they contradict each other at once: the conditions that it must not meet and does.
+fn question(conditions: &[(Test, &Condition<'_>)], session: Session) -> Result<Question, Vec<usize>> {
     let mut question = Question::of(session);
     for (test, condition) in conditions.iter().filter(|(test, _)| test.met) {
         if !question.require(condition, test.text == 0) {
-            return None;
+            return Err(Vec::new());
         }
     }
     for (at, (test, condition)) in conditions.iter().enumerate().filter(|(_, (test, _))| !test.met) {
         if !question.exclude(condition, at, test.text == 0) {
-            return None;
+            return Err(vec![at]);
         }
     }
-    Some(question)
+    Ok(question)
 }

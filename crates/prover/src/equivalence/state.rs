@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use shardwright_rules::EngineRule;
 use shardwright_rules::tables::{Part, RULE_COLUMNS, Value, rule_column_place};
 
-use super::graph::RowId;
+use super::rows::RowId;
 
 /// One thing that a rule can say; a later rule overwrites it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

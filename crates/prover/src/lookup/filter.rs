@@ -94,6 +94,10 @@ impl Index for Filtered<'_, '_> {
         self.lookup.configuration()
     }
 
+    fn most_steps(&self) -> u64 {
+        self.lookup.most_steps()
+    }
+
     fn patterns(&self, position: usize) -> &RulePatterns {
         self.lookup.patterns(position)
     }

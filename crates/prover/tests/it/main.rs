@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod across_engines;
+mod budget;
 mod equivalence;
 mod properties;
+mod published;
 mod refinement;

@@ -13,6 +13,19 @@ use shardwright_rules::{
 const PATTERNS: [&str; 8] = [
     "^SELECT", "t1", "tenant=1", "FROM", "^$", "(broken", "a|b", "UPDATE",
 ];
+/// Keys found by patterns that begin alike, as compiled trees have them.
+const KEYS: [&str; 10] = [
+    r"\btenant=1[7-9]*\b",
+    r"\btenant=(?:1[0-7]|9)\b",
+    r"\btenant=17\b",
+    r"\btenant=18",
+    r"\btenant=1500(?: |$)",
+    r"\btenant='?[0-9]{2}'? ",
+    r"\btenant=x",
+    r"\btenant=",
+    "^SELECT",
+    "tenant=1",
+];
 const USERS: [&str; 5] = ["app", "geo", "dba", "tenant_017", "tenant_099"];
 const SCHEMAS: [Option<&str>; 5] = [
     None,
@@ -82,6 +95,34 @@ fn engine_rule() -> impl Strategy<Value = Value> {
         optional(PATTERNS.to_vec()),
         any::<bool>(),
     );
+    engine_rule_of(conditions)
+}
+
+/// Mostly rules that ask for a key and for nothing else.
+fn key_rule() -> impl Strategy<Value = Value> {
+    let rarely =
+        |values: Vec<&'static str>| prop_oneof![15 => Just(None), 1 => select(values).prop_map(Some)];
+    let conditions = (
+        rarely(USERS.to_vec()),
+        rarely(vec!["app", "world"]),
+        rarely(PATTERNS.to_vec()),
+        prop_oneof![15 => select(KEYS.to_vec()).prop_map(Some), 1 => Just(None)],
+        prop::bool::weighted(0.05),
+    );
+    engine_rule_of(conditions)
+}
+
+fn engine_rule_of(
+    conditions: impl Strategy<
+        Value = (
+            Option<&'static str>,
+            Option<&'static str>,
+            Option<&'static str>,
+            Option<&'static str>,
+            bool,
+        ),
+    >,
+) -> impl Strategy<Value = Value> {
     let actions = (
         optional(vec![0_u32, 1, 2]),
         optional(vec![10_u32, 11, 20, 77]),
@@ -142,7 +183,9 @@ fn native_step() -> impl Strategy<Value = Value> {
 }
 
 fn configuration() -> impl Strategy<Value = Configuration> {
-    let rules = prop::collection::vec(prop_oneof![engine_rule(), native_step()], 0..10);
+    let any = prop::collection::vec(prop_oneof![engine_rule(), native_step()], 0..10);
+    let keys = prop::collection::vec(prop_oneof![9 => key_rule(), 1 => native_step()], 20..60);
+    let rules = prop_oneof![any, keys];
     let fast = prop::collection::vec(
         (select(vec!["", "app"]), select(vec!["app", "world"]), 0_u32..3),
         0..4,
@@ -196,6 +239,7 @@ proptest! {
     ) {
         let configuration = Arc::new(configuration);
         let evaluator = Evaluator::new(configuration.clone());
+        let cold = RoutingTable::new(Arc::clone(&configuration));
         let table = RoutingTable::new(configuration);
         let session = SessionView {
             user,
@@ -205,10 +249,15 @@ proptest! {
             since_write_ms,
             ..SessionView::default()
         };
+        // A table that is asked often matches the patterns of keys together.
+        for _ in 0..40 {
+            table.decide(&session, &Statement::new(b"SELECT 1", Default::default()));
+        }
         for (sent_as, text) in &sql {
             let ask = || Statement::new(text.as_bytes(), Default::default()).sent_as(*sent_as);
             let expected = evaluator.decide(&session, &ask());
             prop_assert_eq!(&table.explain(&session, &ask()), &expected, "{}", text);
+            prop_assert_eq!(&cold.explain(&session, &ask()), &expected, "{}", text);
             let mut quick = expected;
             quick.path.clear();
             prop_assert_eq!(&table.decide(&session, &ask()), &quick, "{}", text);

@@ -4,15 +4,17 @@ use shardwright_tables::{Cell, RULE_COLUMNS};
 
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::patterns::{RulePatterns, finds};
+use crate::decide::{Index, Subject};
 use crate::{EngineRule, Rule};
 
 pub(super) fn run(
+    index: &impl Index,
     rule: &Rule,
     row: &EngineRule,
     patterns: &RulePatterns,
     evaluation: &mut Evaluation<'_>,
 ) -> Next {
-    if !session_matches(row, evaluation) || !statement_matches(row, patterns, evaluation) {
+    if !session_matches(row, evaluation) || !statement_matches(index, row, patterns, evaluation) {
         return Next::Continue;
     }
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
@@ -22,7 +24,9 @@ pub(super) fn run(
         && let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
         && let Some(text) = pattern.rewrite(&evaluation.text, replacement.as_bytes())
     {
+        evaluation.steps += text.len() as u64;
         evaluation.text = text.into();
+        evaluation.rewrites += 1;
     }
     if let Some(flag) = flag_out {
         evaluation.flag = flag;
@@ -52,6 +56,18 @@ fn session_matches(row: &EngineRule, evaluation: &Evaluation<'_>) -> bool {
             .is_none_or(|wanted| wanted == session.listener.map_or(0, |(_, port)| port))
 }
 
+/// Whether the only condition of a row is a pattern over the text that has to match.
+pub fn asks_only_text(row: &EngineRule, patterns: &RulePatterns) -> bool {
+    let is_free = |wanted: &Option<String>| wanted.as_deref().is_none_or(str::is_empty);
+    let of_session = [&row.username, &row.schemaname, &row.client_addr, &row.proxy_addr];
+    of_session.into_iter().all(is_free)
+        && row.proxy_port.is_none()
+        && row.digest.is_none()
+        && patterns.of_digest().is_empty()
+        && patterns.of_text().len() == 1
+        && !row.negate_match_pattern
+}
+
 /// Exact, or a prefix that ends in `%`; a session whose address is not known passes.
 pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> bool {
     match (wanted, actual) {
@@ -63,7 +79,12 @@ pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> boo
     }
 }
 
-fn statement_matches(row: &EngineRule, patterns: &RulePatterns, evaluation: &mut Evaluation<'_>) -> bool {
+fn statement_matches(
+    index: &impl Index,
+    row: &EngineRule,
+    patterns: &RulePatterns,
+    evaluation: &mut Evaluation<'_>,
+) -> bool {
     let statement = evaluation.statement;
     // Without digests, what asks for them is skipped.
     let asks = row.digest.is_some() || !patterns.scope.digest.is_empty();
@@ -78,20 +99,20 @@ fn statement_matches(row: &EngineRule, patterns: &RulePatterns, evaluation: &mut
         return false;
     }
     let of_digest = digest.as_deref().map(|digest| digest.text.as_slice());
-    let on_digest = patterns
-        .scope
-        .digest
-        .iter()
-        .filter_map(|pattern| Some((pattern, of_digest?)));
-    let on_text = patterns
-        .scope
-        .text
-        .iter()
-        .map(|pattern| (pattern, &*evaluation.text));
+    let on_digest = patterns.scope.digest.iter().filter(|_| of_digest.is_some());
+    let on_digest = on_digest.map(|pattern| finds(pattern, of_digest.unwrap_or_default()));
+    let position = evaluation.position;
+    let subject = Subject {
+        text: &evaluation.text,
+        rewrites: evaluation.rewrites,
+    };
+    let on_text = patterns.scope.text.iter().map(|pattern| {
+        let known = index.known_match(position, subject);
+        known.or_else(|| finds(pattern, subject.text))
+    });
     let mut is_unknown = false;
-    for (pattern, subject) in on_digest.chain(on_text) {
+    for found in on_digest.chain(on_text) {
         evaluation.evaluations += 1;
-        let found = finds(pattern, subject);
         is_unknown |= found.is_none();
         if found == Some(row.negate_match_pattern) {
             return false;

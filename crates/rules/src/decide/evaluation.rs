@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use shardwright_sql::DigestOptions;
 
+use crate::decide::index::Subject;
 use crate::{
     Address, AssumedTable, Configuration, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement,
     Step, User, Withheld,
@@ -25,6 +26,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) flag: u32,
     /// The text as rewritten so far.
     pub(super) text: Cow<'a, [u8]>,
+    /// How often it was rewritten.
+    pub(super) rewrites: u32,
     pub(super) hostgroup: Option<u32>,
     /// A map or a policy has placed the statement, or settled that it stays where it is.
     pub(super) placed: bool,
@@ -53,6 +56,10 @@ pub(super) struct Evaluation<'a> {
     /// As in [`crate::Decision::unsure`].
     pub(super) unsure: bool,
     pub(super) path: Vec<Step>,
+    /// Rules that were run, and bytes of texts that they made.
+    pub(super) steps: u64,
+    /// As in [`crate::Decision::is_cut`].
+    pub(super) is_cut: bool,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
     explain: bool,
@@ -86,6 +93,7 @@ impl<'a> Evaluation<'a> {
             withheld: engine.withheld(statement.command()),
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),
+            rewrites: 0,
             hostgroup: None,
             placed: false,
             shard: None,
@@ -105,8 +113,18 @@ impl<'a> Evaluation<'a> {
             unknown: Hits::new(),
             unsure: false,
             path: Vec::new(),
+            steps: 0,
+            is_cut: false,
             position: 0,
             explain,
+        }
+    }
+
+    /// The text that patterns are run on.
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject {
+            text: &self.text,
+            rewrites: self.rewrites,
         }
     }
 

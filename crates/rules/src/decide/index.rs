@@ -16,6 +16,24 @@ pub struct ShardOfKey<'c> {
     pub is_sole_owner: bool,
 }
 
+/// The text that patterns are run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'t> {
+    /// The text.
+    pub text: &'t [u8],
+    /// How often rules have rewritten it. Within one decision, subjects with the same number are the same text.
+    pub rewrites: u32,
+}
+
+/// A rule that comes next in a chain, and what was passed on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextRule {
+    /// Its position; `None` where the chain ends.
+    pub position: Option<usize>,
+    /// Rules of the chain before it whose one condition, a pattern over the text, is known not to hold.
+    pub passed: u32,
+}
+
 /// Look-ups over a configuration. The provided methods go through its lists line by line; an implementation may
 /// answer the same by other means.
 pub trait Index {
@@ -32,6 +50,26 @@ pub trait Index {
             .iter()
             .position(|rule| rule.flag_in == flag)
             .map(|offset| from + offset)
+    }
+
+    /// Rules that are run and bytes of rewritten texts before an evaluation is given up ([`crate::Decision::is_cut`]). The
+    /// engine has no such bound: restarts and rewrites can go on for very long.
+    fn most_steps(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// The first rule of chain `flag` at or behind `from` that may match `subject`. Rules may be passed that are known
+    /// not to match it.
+    fn next_candidate(&self, flag: u32, from: usize, _subject: Subject<'_>) -> NextRule {
+        NextRule {
+            position: self.next_rule(flag, from),
+            passed: 0,
+        }
+    }
+
+    /// Whether the pattern over the text of the engine rule at `position` matches, where that is known without asking it.
+    fn known_match(&self, _position: usize, _subject: Subject<'_>) -> Option<bool> {
+        None
     }
 
     /// The user of this name.

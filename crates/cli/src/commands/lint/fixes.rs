@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use shardwright_diagnostics::{Applicability, Code, Diagnostic, Edit, Problems, Proof, Sources, Span};
+use shardwright_diagnostics::{
+    Applicability, Code, Diagnostic, Edit, FileId, Problems, Proof, Sources, Span,
+};
 use shardwright_documents::{Document, Node};
 use shardwright_prover::equivalence::{Equivalence, equivalence};
-use shardwright_rules::{Configuration, EngineId};
+use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_topology::{Options, read_project_with};
 
 use crate::error::CommandError;
@@ -51,51 +53,30 @@ impl Applied {
     }
 }
 
-/// How a finding about a rule of the user's own list is put right.
-#[derive(Clone, Copy, Debug)]
-enum Remedy {
-    /// The rule takes no statement: its lines go.
-    WithoutRule,
-    /// These columns have no effect on it: they go.
-    WithoutColumns(&'static [&'static str]),
-}
-
-/// Findings with a fix, and what it is. Whether it keeps where statements go is proved before it is made.
-fn remedy(code: Code, proof: Option<Proof>) -> Option<Remedy> {
-    match (code.as_str(), proof) {
-        ("SW201" | "SW202" | "SW206", Some(Proof::Proved)) => Some(Remedy::WithoutRule),
-        ("SW207", _) => Some(Remedy::WithoutColumns(&["flagOUT"])),
-        ("SW612", _) => Some(Remedy::WithoutColumns(&[
-            "cache_timeout",
-            "reconnect",
-            "sticky_conn",
-        ])),
+/// Findings with a fix, and the columns that go, or none if rules go. Whether a fix keeps where statements go is proved
+/// before it is made.
+fn columns_without_effect(code: Code) -> Option<&'static [&'static str]> {
+    match code.as_str() {
+        "SW207" => Some(&["flagOUT"]),
+        "SW612" => Some(&["cache_timeout", "reconnect", "sticky_conn"]),
         _ => None,
     }
 }
 
-/// The finding with its fix, if it has one. It is safe where the finding is one of every engine.
-pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Opened) -> Diagnostic {
-    let is_raw = diagnostic
-        .address
-        .as_deref()
-        .is_some_and(|address| address.starts_with("query_rules.") && address.ends_with(']'));
-    let (Some(primary), Some(remedy), true) = (
-        &diagnostic.primary,
-        remedy(diagnostic.code, diagnostic.proof),
-        is_raw,
-    ) else {
-        return diagnostic;
+/// The finding with its fix, if it has one. It is safe where the finding is one of every engine. `dead`: rules that take no
+/// statement.
+pub(super) fn fixed(
+    diagnostic: Diagnostic,
+    dead: &[Address],
+    on_every_engine: bool,
+    opened: &Opened,
+) -> Diagnostic {
+    let spans = match columns_without_effect(diagnostic.code) {
+        Some(columns) => without_columns(&diagnostic, columns, opened),
+        None if diagnostic.proof == Some(Proof::Proved) => without_rules(dead, opened),
+        None => None,
     };
-    let at = primary.span;
-    let document = opened.documents.all().find(|document| document.file == at.file);
-    let edits = document.and_then(|document| {
-        Some(match remedy {
-            Remedy::WithoutRule => vec![item_lines(document, at, &opened.sources)?],
-            Remedy::WithoutColumns(columns) => entries(document, at, columns, &opened.sources)?,
-        })
-    });
-    let Some(spans) = edits.filter(|_| diagnostic.instance.is_none()) else {
+    let Some(spans) = spans else {
         return diagnostic;
     };
     let applicability = if on_every_engine {
@@ -108,6 +89,71 @@ pub(super) fn fixed(diagnostic: Diagnostic, on_every_engine: bool, opened: &Open
         text: String::new(),
     });
     diagnostic.fix(applicability, edits.collect())
+}
+
+/// Whether the address is that of a rule of the user's own list.
+fn is_own_rule(address: &str) -> bool {
+    address.starts_with("query_rules.") && address.ends_with(']')
+}
+
+fn document_of(span: Span, opened: &Opened) -> Option<&Document> {
+    opened.documents.all().find(|document| document.file == span.file)
+}
+
+/// The columns of the rule that a finding is about.
+fn without_columns(diagnostic: &Diagnostic, columns: &[&str], opened: &Opened) -> Option<Vec<Span>> {
+    let is_own = diagnostic.address.as_deref().is_some_and(is_own_rule);
+    let at = diagnostic.primary.as_ref().filter(|_| is_own)?.span;
+    if diagnostic.instance.is_some() {
+        return None;
+    }
+    entries(document_of(at, opened)?, at, columns, &opened.sources)
+}
+
+/// The lines of rules, but for those that a generator makes. One rule of every list stays: an empty list is none.
+fn without_rules(dead: &[Address], opened: &Opened) -> Option<Vec<Span>> {
+    let origins = &opened.project.origins;
+    let mut spans: Vec<Span> = Vec::new();
+    let mut left: BTreeMap<(FileId, u32), usize> = BTreeMap::new();
+    for address in dead.iter().filter(|address| is_own_rule(address.as_str())) {
+        let origin = opened.find(address.as_str())?;
+        if origins.instance(origin).is_some() {
+            continue;
+        }
+        let at = origins.span(origin);
+        let document = document_of(at, opened)?;
+        let (Some(span), Some((list, count))) = (
+            item_lines(document, at, &opened.sources),
+            innermost_list(document, at),
+        ) else {
+            continue;
+        };
+        let left = left.entry((at.file, list.start)).or_insert(count);
+        if *left > 1 && !spans.contains(&span) {
+            *left -= 1;
+            spans.push(span);
+        }
+    }
+    (!spans.is_empty()).then_some(spans)
+}
+
+/// Where the innermost list that contains a span stands, and how many items it has.
+fn innermost_list(document: &Document, at: Span) -> Option<(Span, usize)> {
+    let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
+    let mut list = None;
+    let mut node = document.root.as_ref();
+    while let Some(inner) = node {
+        node = match inner.as_mapping() {
+            Some(mapping) => mapping.into_iter().map(|entry| &entry.value).find(inside),
+            None => {
+                let items = inner.as_sequence().unwrap_or_default();
+                let found = items.iter().find(inside);
+                list = found.map(|_| (inner.span, items.len())).or(list);
+                found
+            }
+        };
+    }
+    list
 }
 
 /// Entries of the innermost item of a list that contains a span, each with what separates it from its neighbour; none

@@ -32,10 +32,11 @@ fn bytes(pattern: &str) -> regex::bytes::Regex {
 }
 
 fn tenant_17(form: &CommentForm) -> Compiled {
-    let patterns = KeyPatterns::new("tenant", form, KeyKind::Integer, false);
+    let pcre = Wording { possessive: true };
+    let patterns = KeyPatterns::new("tenant", form, KeyKind::Integer, false, pcre);
     Compiled {
         accepts: bytes(&patterns.accepts),
-        repeats: bytes(&patterns.repeats),
+        repeats: bytes(&patterns.repeats.replace("*+", "*").replace("++", "+")),
         doubtful: bytes(&patterns.doubtful),
         leaf: bytes(&patterns.number(&integer::pattern(&[(17, 17)], patterns.writing))),
     }

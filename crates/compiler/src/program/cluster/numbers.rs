@@ -1,4 +1,8 @@
-//! A number for every hostgroup: written, else locked, else probed.
+//! A number for every hostgroup: written, else locked, else given.
+//!
+//! In a new lock, numbers follow the order of clusters, with gaps: the first cluster has 1000 and 1001, the second 1010 and
+//! 1011, so that a number on a dashboard can be found. A lock that has numbers gives new ones by a hash of the name, so that two
+//! branches that add different clusters seldom take the same number.
 
 use shardwright_ids::{Lock, Probe};
 use shardwright_rules::HostgroupId;
@@ -53,6 +57,9 @@ impl Purpose {
     }
 }
 
+/// How far the numbers of neighbouring clusters may be apart in a new lock.
+const DISTANCES: [u32; 3] = [10, 5, 4];
+
 /// Hostgroup numbers by cluster and purpose.
 pub(super) struct Numbers(Vec<[Option<HostgroupId>; Purpose::ALL.len()]>);
 
@@ -99,11 +106,15 @@ pub(super) fn numbers(
         }
     }
     names.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    let is_new = lock.below("hostgroups.").next().is_none();
     for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
         *id = lock.get(&wanted.name).filter(|&id| probe.is_free(id));
         if let Some(id) = *id {
             probe.take(id);
         }
+    }
+    if is_new {
+        in_order(topology, ids, &mut names, &mut probe);
     }
     let mut first_without = None;
     for (wanted, id) in &mut names {
@@ -130,4 +141,29 @@ pub(super) fn numbers(
         lock.set(wanted.name, id.unwrap_or_default());
     }
     Numbers(numbers)
+}
+
+/// Gives numbers in the order of clusters, the same distance apart, where the range has room for as many clusters again.
+fn in_order(topology: &Topology, ids: &IdRanges, names: &mut [(Wanted, Option<u32>)], probe: &mut Probe) {
+    let mut order: Vec<usize> = (0..topology.clusters.len()).collect();
+    order.sort_by_key(|&at| topology.clusters[at].name.as_ref());
+    let room = probe.size() / (2 * order.len().max(1) as u64);
+    let Some(distance) = DISTANCES
+        .into_iter()
+        .find(|&distance| u64::from(distance) <= room)
+    else {
+        return;
+    };
+    let mut nth = vec![0; order.len()];
+    for (position, &at) in order.iter().enumerate() {
+        nth[at] = position as u32;
+    }
+    for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
+        let first = ids.hostgroups.start() + nth[wanted.at] * distance;
+        let number = first + wanted.purpose as u32;
+        if probe.is_free(number) {
+            probe.take(number);
+            *id = Some(number);
+        }
+    }
 }

@@ -163,7 +163,7 @@ impl Maps {
             Arrangement::None => {}
             Arrangement::Chain(length) if room > 1 => {
                 let length = length.min(room);
-                for nth in 0..length {
+                for (nth, _) in WORDS.iter().enumerate().take(length) {
                     let position = if nth + 1 < length {
                         Position::Handing
                     } else {

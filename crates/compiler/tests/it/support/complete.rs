@@ -1,6 +1,6 @@
 //! Complete trees, counted without the compiler. The benchmark of trees is built with this file too.
 
-use shardwright_rules::EngineId;
+use shardwright_rules::{EngineId, RegexEngine};
 
 /// The mean cost of a complete tree whose chains stand in one piece each, a chain behind the one that jumps to it, by the
 /// prices of an engine.
@@ -26,5 +26,5 @@ pub(crate) fn complete_tree_ns(keys: i64, fan_out: i64, engine: EngineId) -> f64
     let (mut rules, mut sums) = (0, (0, 0));
     walk(keys, fan_out, 0, &mut rules, &mut sums);
     let prices = engine.profile().prices;
-    (sums.0 as f64 * prices.pcre_evaluation_ns + sums.1 as f64 * prices.visit_ns) / keys as f64
+    (sums.0 as f64 * prices.evaluation_ns(RegexEngine::Pcre) + sums.1 as f64 * prices.visit_ns) / keys as f64
 }
