@@ -102,6 +102,18 @@ fn a_revision_an_engine_or_an_environment_can_be_the_other_side() {
         let output = refines(&environment, ".", of);
         assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
     }
+    // One tenant less: the tree over the keys is another one.
+    let topology = environment.read("topology/tenants.yaml").unwrap();
+    let fewer = topology
+        .replace("for_each: {n: 1..200}, keys", "for_each: {n: 1..199}, keys")
+        .replace("domain: 1..200", "domain: 1..199");
+    assert_ne!(topology, fewer);
+    environment.write("topology/tenants.yaml", fewer).unwrap();
+    let output = refines(&environment, ".", "git:HEAD");
+    assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("SW352"), "{}", output.stdout);
+    let output = refines(&environment, "git:HEAD", ".");
+    assert_eq!(output.code(), Some(3), "{}{}", output.stdout, output.stderr);
     // Production has more customers, and other numbers of hostgroups.
     let environment = example("environments");
     let output = refines(&environment, "env:staging", "env:prod");

@@ -47,6 +47,7 @@ use shardwright_rules::{Decision, Outcome};
 use super::ends::{ChainEnd, ChainEndId};
 use super::graph::{Graph, Node, NodeId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
+use super::relation::Relation;
 use super::rows::RowId;
 use super::state::{Field, StateId, States};
 use super::users::Group;
@@ -228,10 +229,12 @@ impl<'p, 'c> Explorer<'p, 'c> {
             }
             // The right side has one rule more. If it fails, both walks are at one node again.
             (_, Node::Rule { failed, .. }) if *failed == at.nodes[0] => {
-                self.split_one(at, 1, &right, open, comparison);
+                self.split_one(at, 1, &right, exploration, open, comparison);
             }
-            (Node::Rule { .. } | Node::Draw { .. }, _) => self.split_one(at, 0, &left, open, comparison),
-            _ => self.split_one(at, 1, &right, open, comparison),
+            (Node::Rule { .. } | Node::Draw { .. }, _) => {
+                self.split_one(at, 0, &left, exploration, open, comparison)
+            }
+            _ => self.split_one(at, 1, &right, exploration, open, comparison),
         }
     }
 
@@ -306,6 +309,7 @@ impl<'p, 'c> Explorer<'p, 'c> {
         at: PositionPair,
         side: usize,
         node: &Node,
+        exploration: &Exploration<'_>,
         open: &mut Vec<PositionPair>,
         comparison: &mut Comparison,
     ) {
@@ -328,7 +332,9 @@ impl<'p, 'c> Explorer<'p, 'c> {
             visit.nodes[side] = matched;
             visit.states[side] = self.behind(at.states[side], row);
             visit.path = self.extend(at.path, row, true, text, known);
-            open.push(visit);
+            if known.is_some() || self.comes(visit, exploration) {
+                open.push(visit);
+            }
         }
         if known != Some(true) {
             let mut visit = at;
@@ -406,6 +412,18 @@ impl<'p, 'c> Explorer<'p, 'c> {
             let decided = pair.decided(&example.session.clone().into(), &example.text);
             comparison.stricter.add(decided);
         }
+    }
+
+    /// Whether a statement may come to the place. A refinement compares trees that share no rule: of two that are laid out
+    /// differently, most pairs of branches have no statement, and each would be followed to its leaves.
+    fn comes(&mut self, at: PositionPair, exploration: &Exploration<'_>) -> bool {
+        let asks = self.pair.relation == Relation::Refines;
+        let any = |_: &Example| true;
+        !asks
+            || !matches!(
+                self.answer(at, &ExtraConditions::default(), &any, exploration),
+                Answer::Empty(_)
+            )
     }
 
     /// A statement that comes to the place and is accepted.
