@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use shardwright_bench::proxysql::costs::{self, CostPlan, Group};
 use shardwright_bench::proxysql::{MOST_SHARDS, Measured, Plan, price_file, run};
 use shardwright_bench::{BenchError, Report};
 use shardwright_rules::{EngineId, RegexEngine};
@@ -31,6 +32,13 @@ pub(crate) struct Arguments {
     /// The library that matches patterns, whose price is found.
     #[arg(long, default_value = "pcre", value_parser = PossibleValuesParser::new(["pcre", "re2"]).map(regex))]
     regex: RegexEngine,
+    /// Measures the rules of whole topologies instead, and finds no prices.
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', num_args = 1.., value_parser = groups(),
+        conflicts_with_all = ["write_prices", "regex"])]
+    rules: Vec<Group>,
+    /// The directory of the examples, for --rules.
+    #[arg(long, value_name = "DIR", default_value = "examples")]
+    examples: PathBuf,
     /// Writes the prices that fit best to the source that the profiles are built with, or to FILE.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = price_file::FILE)]
     write_prices: Option<PathBuf>,
@@ -43,6 +51,18 @@ fn program(text: &str) -> Result<PathBuf, String> {
     } else {
         Err("no such file".to_owned())
     }
+}
+
+/// The topologies by their names.
+fn groups() -> impl TypedValueParser<Value = Group> {
+    let named = |name: String| {
+        Group::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, group)| *group)
+    };
+    PossibleValuesParser::new(Group::ALL.map(|(name, _)| name))
+        .try_map(move |name| named(name).ok_or("no such topology"))
 }
 
 fn regex(name: String) -> RegexEngine {
@@ -66,6 +86,18 @@ impl Arguments {
                 .error(ErrorKind::MissingRequiredArgument, missing)
                 .exit();
         };
+        if !self.rules.is_empty() {
+            let plan = CostPlan {
+                program,
+                groups: self.rules.clone(),
+                examples: self.examples.clone(),
+                shards: self.shards.clone(),
+                rounds: self.rounds,
+                statements: self.statements,
+                core: self.core,
+            };
+            return keep(&costs::run(&plan, &progress)?);
+        }
         let plan = Plan {
             program,
             shards: self.shards.clone(),
