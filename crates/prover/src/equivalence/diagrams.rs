@@ -36,7 +36,9 @@ pub(super) type Way = Vec<(VariableId, bool)>;
 
 const LEAF: u32 = 1 << 31;
 /// Bytes of a branch with its place in the tables, about.
-const BRANCH_BYTES: u64 = 40;
+const BRANCH_BYTES: u64 = 72;
+/// What a task costs in steps, about: two look-ups, in tables that are too large for caches.
+const TASK_STEPS: u64 = 3;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,7 +224,7 @@ impl<'s> Diagrams<'s> {
         let mut tasks = vec![Task::Enter(first)];
         let mut done: Vec<DiagramId> = Vec::new();
         while let Some(task) = tasks.pop() {
-            self.spending.steps(1)?;
+            self.spending.steps(TASK_STEPS)?;
             match task {
                 Task::Enter(pair) => {
                     if let Some(&result) = known.get(&pair) {
