@@ -407,6 +407,15 @@ impl<'s> Diagrams<'s> {
         Ok(Some(way))
     }
 
+    /// Where a way through a diagram leads.
+    pub(super) fn followed(&self, diagram: DiagramId, way: &Way) -> DiagramId {
+        let mut at = diagram;
+        for &(asked, is_met) in way {
+            at = self.restricted(at, asked, is_met);
+        }
+        at
+    }
+
     /// For every part of a diagram, how far it is from it to a leaf other than `no`.
     fn costs(&self, diagram: DiagramId, no: DiagramId) -> Result<FxHashMap<DiagramId, u64>, Spent> {
         let mut costs: FxHashMap<DiagramId, u64> = FxHashMap::default();
