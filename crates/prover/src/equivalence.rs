@@ -200,10 +200,9 @@ fn differ(pair: &Pair<'_, '_>, groups: &[users::Group], comparison: &mut Compari
 fn explore(pair: &Pair<'_, '_>, groups: &[users::Group], comparison: &mut Comparison) -> Result<(), Spent> {
     let configurations = [0, 1].map(|side| pair.configuration(side));
     let mut explorer = Explorer::new(pair, start_flags(configurations));
-    groups.iter().try_for_each(|group| {
-        explorer.explore(group, comparison);
-        pair.spending.check()
-    })
+    groups
+        .iter()
+        .try_for_each(|group| explorer.explore(group, comparison))
 }
 
 /// Copies of statements run through the rules.
