@@ -1,6 +1,7 @@
 //! Flat lists and compiled trees in a ProxySQL, and the prices of the cost model that follow.
 
 mod admin;
+pub mod costs;
 pub mod patterns;
 pub mod price_file;
 pub mod prices;

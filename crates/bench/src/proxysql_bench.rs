@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use shardwright_bench::proxysql::costs::{self, CostPlan, Group};
 use shardwright_bench::proxysql::{MOST_SHARDS, Plan, run};
 use shardwright_bench::{BenchError, Report};
 use shardwright_rules::RegexEngine;
@@ -37,6 +38,12 @@ pub(crate) struct Arguments {
     /// Statements of each rule set in each round, made up to a multiple of its shards.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     statements: u32,
+    /// Measures the rules of whole topologies instead.
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', num_args = 1.., value_parser = groups())]
+    rules: Vec<Group>,
+    /// The directory of the examples, for --rules.
+    #[arg(long, value_name = "DIR", default_value = "examples")]
+    examples: PathBuf,
 }
 
 fn program(text: &str) -> Result<PathBuf, String> {
@@ -46,6 +53,18 @@ fn program(text: &str) -> Result<PathBuf, String> {
     } else {
         Err("no such file".to_owned())
     }
+}
+
+/// The topologies by their names.
+fn groups() -> impl TypedValueParser<Value = Group> {
+    let named = |name: String| {
+        Group::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, group)| *group)
+    };
+    PossibleValuesParser::new(Group::ALL.map(|(name, _)| name))
+        .try_map(move |name| named(name).ok_or("no such topology"))
 }
 
 fn regex(name: String) -> RegexEngine {
@@ -75,6 +94,18 @@ impl Arguments {
         keep: impl FnOnce(&Report) -> Result<(), BenchError>,
         progress: impl Fn(&str),
     ) -> Result<(), BenchError> {
+        if !self.rules.is_empty() {
+            let plan = CostPlan {
+                program: self.engine.program(),
+                groups: self.rules.clone(),
+                examples: self.examples.clone(),
+                shards: self.shards.clone(),
+                rounds: self.rounds,
+                statements: self.statements,
+                core: self.engine.core,
+            };
+            return keep(&costs::run(&plan, &progress)?);
+        }
         let plan = Plan {
             program: self.engine.program(),
             shards: self.shards.clone(),

@@ -84,6 +84,15 @@ pub fn compiled(shards: u32, engine: EngineId) -> Compiled {
     compiled_from(project_files(shards), engine, &Options::default())
 }
 
+/// Files as the loader takes them.
+pub(crate) fn input_files(files: [(&'static str, String); 2]) -> Vec<InputFile> {
+    let file = |(path, text): (&str, String)| InputFile {
+        path: path.to_owned(),
+        bytes: text.into_bytes(),
+    };
+    files.into_iter().map(file).collect()
+}
+
 /// The project of these files compiled for one engine.
 ///
 /// # Panics
@@ -93,14 +102,7 @@ pub(crate) fn compiled_from(
     engine: EngineId,
     options: &Options,
 ) -> Compiled {
-    let files = files
-        .into_iter()
-        .map(|(path, text)| InputFile {
-            path: path.to_owned(),
-            bytes: text.into_bytes(),
-        })
-        .collect();
-    let loaded = load(files, &Default::default());
+    let loaded = load(input_files(files), &Default::default());
     let project = loaded.project.expect("the generated project loads");
     let compiled = compile(&project, engine, &Lock::default(), options);
     assert!(!compiled.problems.has_errors(), "the generated project compiles");

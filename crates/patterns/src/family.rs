@@ -28,7 +28,8 @@
 //! # Bounds
 //!
 //! A family has at most [`MOST_MEMBERS`] members. Its automata are made when it is first asked. The states of the tails
-//! are made when a text reaches them, at most [`tails::TAIL_BYTES`] of them for each thread that asks.
+//! are made when a text reaches them. For each thread that asks they take at most [`tails::FAMILY_BYTES`], and
+//! [`tails::MEMBER_BYTES`] for each member.
 
 mod heads;
 mod tails;

@@ -22,8 +22,8 @@ impl Default for Budget {
     /// At most ten seconds and 1 GiB on the machine of `docs/prove.md`.
     fn default() -> Self {
         Self {
-            steps: 100_000_000,
-            bytes: 512 << 20,
+            steps: 150_000_000,
+            bytes: 768 << 20,
         }
     }
 }
@@ -36,6 +36,16 @@ impl Budget {
         Self {
             steps: steps.saturating_mul(factor.into()),
             bytes: bytes.saturating_mul(factor.into()),
+        }
+    }
+
+    /// One of so many parts of the default.
+    #[must_use]
+    pub fn part(parts: u32) -> Self {
+        let Self { steps, bytes } = Self::default();
+        Self {
+            steps: steps / u64::from(parts.max(1)),
+            bytes,
         }
     }
 

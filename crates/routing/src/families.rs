@@ -20,15 +20,20 @@
 //! 3 the family tells that of its members only rule 6 matches. From 4 the walk goes to 6 and counts two patterns. For
 //! the key 7 it goes to 9 and counts five.
 //!
+//! A rule that matches and does nothing but jump to another chain is not touched either: its family knows the jump, and
+//! where the walk lands. This holds only where nobody asks for the path.
+//!
 //! A table that was not asked often has no families, because making them takes longer than a few decisions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use shardwright_patterns::Family;
-use shardwright_rules::decide::{Index, NextRule, RulePatterns, ShardOfKey, Subject, asks_only_text};
+use shardwright_rules::decide::{
+    Index, NextRule, RulePatterns, ShardOfKey, Subject, asks_only_text, only_jumps,
+};
 use shardwright_rules::{
-    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, RuleGraph, Shard, User,
+    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, Rule, RuleGraph, Shard, User,
 };
 use smallvec::SmallVec;
 
@@ -56,6 +61,10 @@ struct Place {
     /// itself where it is in none.
     end: u32,
     end_rank: u32,
+    /// The chain that the rule jumps to, where it asks only for its pattern and does nothing else.
+    jump: u32,
+    /// The first rule of that chain behind it.
+    landing: u32,
 }
 
 impl Families {
@@ -78,6 +87,8 @@ impl Families {
                 rank: *length,
                 end: NONE,
                 end_rank: NONE,
+                jump: NONE,
+                landing: NONE,
             });
             *length += 1;
         }
@@ -91,12 +102,7 @@ impl Families {
         let mut next: rustc_hash::FxHashMap<u32, usize> = rustc_hash::FxHashMap::default();
         for position in (0..rules.len()).rev() {
             let own = rules[position];
-            let runs = |at: usize| {
-                let Body::Engine(row) = &graph.rules[at].body else {
-                    return false;
-                };
-                rules[at].family == own.family && asks_only_text(row, &patterns[at])
-            };
+            let runs = |at: usize| rules[at].family == own.family && runs(&graph.rules[at], &patterns[at]);
             let follower = next.insert(own.flag, position);
             let (end, end_rank) = if own.family == NONE || !runs(position) {
                 (position as u32, own.rank)
@@ -107,14 +113,39 @@ impl Families {
                     Some(at) => (at as u32, rules[at].rank),
                 }
             };
+            if let Body::Engine(row) = &graph.rules[position].body
+                && end as usize != position
+                && let Some(jump) = only_jumps(row)
+            {
+                let landing = match jump == own.flag {
+                    true => follower,
+                    false => next.get(&jump).copied(),
+                };
+                rules[position].jump = jump;
+                rules[position].landing = landing.map_or(NONE, |at| at as u32);
+            }
             rules[position].end = end;
             rules[position].end_rank = end_rank;
         }
         Self { families, rules }
     }
 
+    /// Whether the families of a table are also those of another that has the same patterns in the same order, as far as
+    /// these two rules are concerned.
+    pub(crate) fn stand_alike(one: (&Rule, &RulePatterns), other: (&Rule, &RulePatterns)) -> bool {
+        one.0.flag_in == other.0.flag_in && runs(one.0, one.1) == runs(other.0, other.1)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.families.is_empty()
+    }
+}
+
+/// Whether the only condition of a rule is a pattern over the text.
+fn runs(rule: &Rule, patterns: &RulePatterns) -> bool {
+    match &rule.body {
+        Body::Engine(row) => asks_only_text(row, patterns),
+        Body::Native { .. } => false,
     }
 }
 
@@ -191,10 +222,16 @@ impl<'t> Recall<'t> {
 
 impl Index for Recall<'_> {
     fn next_candidate(&self, flag: u32, from: usize, subject: Subject<'_>) -> NextRule {
-        let position = self.table.next_rule(flag, from);
+        let rules = &self.families.rules;
+        let before = from.checked_sub(1).and_then(|before| rules.get(before));
+        let position = match before {
+            Some(before) if before.jump == flag && flag != NONE => {
+                (before.landing != NONE).then_some(before.landing as usize)
+            }
+            _ => self.table.next_rule(flag, from),
+        };
         let asked = NextRule { position, passed: 0 };
         let Some(position) = position else { return asked };
-        let rules = &self.families.rules;
         let first = rules[position];
         if first.end as usize == position {
             return asked;
@@ -224,6 +261,15 @@ impl Index for Recall<'_> {
         self.with_matches(family, subject, |matches| {
             matches.binary_search(&(position as u32)).is_ok()
         })
+    }
+
+    fn known_jump(&self, position: usize, subject: Subject<'_>) -> Option<u32> {
+        let rule = self.families.rules.get(position)?;
+        if rule.jump == NONE {
+            return None;
+        }
+        let is_match = self.known_match(position, subject)?;
+        is_match.then_some(rule.jump)
     }
 
     fn configuration(&self) -> &Configuration {

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 use shardwright_rules::decide::{Index, RulePatterns, ShardOfKey, decide};
 use shardwright_rules::{
-    Cluster, Configuration, Decision, Dispatch, FastRoute, HostgroupId, KeyRef, SessionView, Shard,
+    Cluster, Configuration, Decision, Dispatch, FastRoute, HostgroupId, KeyRef, Rule, SessionView, Shard,
     Statement, User,
 };
 
@@ -73,22 +73,32 @@ impl RoutingTable {
     #[must_use]
     pub fn changed(&self, configuration: Arc<Configuration>) -> Self {
         let before = &self.configuration;
-        let same_regex = before.settings.regex == configuration.settings.regex;
-        let patterns = configuration
-            .graph
-            .rules
-            .iter()
-            .map(|rule| {
-                let known = before.graph.rules.binary_search_by_key(&rule.id, |rule| rule.id);
-                match known {
-                    Ok(at) if same_regex && before.graph.rules[at].body == rule.body => {
-                        Arc::clone(&self.patterns[at])
-                    }
-                    _ => Arc::new(RulePatterns::of_rule(rule, &configuration)),
-                }
-            })
+        let known = |rule: &Rule| {
+            let rules = &before.graph.rules;
+            let at = rules.binary_search_by_key(&rule.id, |rule| rule.id).ok()?;
+            RulePatterns::are_shared((&rules[at], before), (rule, &configuration))
+                .then(|| Arc::clone(&self.patterns[at]))
+        };
+        let rules = configuration.graph.rules.iter();
+        let patterns: Vec<Arc<RulePatterns>> = rules
+            .map(|rule| known(rule).unwrap_or_else(|| Arc::new(RulePatterns::of_rule(rule, &configuration))))
             .collect();
-        Self::with(configuration, patterns)
+        let has_same_families = self.has_same_families(&configuration, &patterns);
+        let mut changed = Self::with(configuration, patterns);
+        if has_same_families {
+            changed.families = Arc::clone(&self.families);
+        }
+        changed
+    }
+
+    /// Whether rules with these patterns have the families of this table, and the same runs.
+    fn has_same_families(&self, configuration: &Configuration, patterns: &[Arc<RulePatterns>]) -> bool {
+        let (rules, others) = (&self.configuration.graph.rules, &configuration.graph.rules);
+        let alike = |(at, (rule, other)): (usize, (&Rule, &Rule))| {
+            let shared = Arc::ptr_eq(&self.patterns[at], &patterns[at]);
+            shared && Families::stand_alike((rule, &self.patterns[at]), (other, &patterns[at]))
+        };
+        rules.len() == others.len() && rules.iter().zip(others).enumerate().all(alike)
     }
 
     fn with(configuration: Arc<Configuration>, patterns: Vec<Arc<RulePatterns>>) -> Self {

@@ -19,7 +19,7 @@ mod patterns;
 mod refused;
 mod schemas;
 
-pub use engine::asks_only_text;
+pub use engine::{asks_only_text, only_jumps};
 pub use index::{Index, NextRule, ShardOfKey, Subject, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
@@ -160,6 +160,11 @@ fn given_up() -> Rejection {
 }
 
 fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
+    if let Some(flag) = index.known_jump(evaluation.position, evaluation.subject())
+        && evaluation.jumped(flag)
+    {
+        return Next::Jumped;
+    }
     let rule = &index.configuration().graph.rules[evaluation.position];
     let patterns = index.patterns(evaluation.position);
     match &rule.body {

@@ -106,7 +106,15 @@ impl PatternKind {
         if let Some(rest) = text.strip_prefix('^').or_else(|| text.strip_prefix(r"\A")) {
             return if goes_on(rest) { Self::Through } else { Self::Start };
         }
-        let search = text.strip_prefix(r"\b").unwrap_or(text);
+        let without_classes;
+        let search = match text.strip_prefix(r"\b") {
+            // RE2 has words written with a class for each letter.
+            Some(rest) if rest.starts_with('[') => {
+                without_classes = lower_case(rest);
+                &without_classes
+            }
+            rest => rest.unwrap_or(text),
+        };
         let word = search.strip_prefix("(?i:").unwrap_or(search);
         if top_level_branches(text) || !begins_with_a_letter(word) {
             return Self::Search;
@@ -133,6 +141,25 @@ fn goes_on(text: &str) -> bool {
             .any(|end| before.ends_with(end));
         matches!(byte, b'*' | b'+') && !escaped && !small
     })
+}
+
+/// The text with `t` for each `[Tt]`.
+fn lower_case(text: &str) -> String {
+    let mut lower = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        match rest.as_bytes() {
+            [b'[', upper, letter, b']', ..] if upper.to_ascii_lowercase() == *letter && upper != letter => {
+                lower.push(char::from(*letter));
+                rest = &rest[4..];
+            }
+            _ => {
+                lower.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    lower
 }
 
 /// Whether a branch stands outside groups and classes.

@@ -217,7 +217,7 @@ fn differences_of_sessions_and_of_effects_are_told() {
         rules.sql  shop reader (hostgroup 2), by mysql_query_rules.10 (rules.sql:5)
         port.sql   shop writer (hostgroup 1), by mysql_query_rules.5 (port.sql:7)
     undecided because of
-      a step, an annotation or a weighted jump that the patterns do not show
+      hostgroup 1, which a rule of one side names and the other side takes as the user's default: only sessions that are bound to another hostgroup can tell them apart
     ");
     let route = [
         "route",
@@ -279,4 +279,48 @@ fn control_characters_do_not_reach_the_terminal() {
         assert!(!output.stdout.contains('\u{1b}'), "{output}");
         assert!(output.stdout.contains('\u{fffd}'), "{output}");
     }
+}
+
+#[test]
+fn recorded_statements_are_tried_first() {
+    let environment = with_rules();
+    // Which statement has a digest with this hash, nobody can tell from the hash.
+    let hash = shardwright_sql::Digest::of(b"SELECT total FROM invoices WHERE id=7").hash;
+    let rule = |hostgroup: u32| {
+        format!(
+            "INSERT INTO mysql_query_rules (rule_id, active, digest, destination_hostgroup, apply) \
+             VALUES (5, 1, '0x{hash:016X}', {hostgroup}, 1);\n"
+        )
+    };
+    let rules = environment.read("rules.sql").unwrap();
+    environment.write("a.sql", rules.clone() + &rule(1)).unwrap();
+    environment.write("b.sql", rules + &rule(3)).unwrap();
+    environment
+        .write("queries.txt", "SELECT 1\nSELECT total FROM invoices WHERE id=8\n")
+        .unwrap();
+    let without = environment
+        .run(["prove", "equivalent", "a.sql", "b.sql"])
+        .unwrap();
+    assert_eq!(without.code(), Some(8), "{without}");
+    let with = environment
+        .run([
+            "prove",
+            "equivalent",
+            "a.sql",
+            "b.sql",
+            "--log",
+            "queries.txt",
+            "--log-format",
+            "queries",
+            "--budget",
+            "2",
+        ])
+        .unwrap();
+    assert_eq!(with.code(), Some(3), "{with}");
+    let shown = "user=app schema=shop  SELECT total FROM invoices WHERE id=8";
+    assert!(with.stdout.contains(shown), "{with}");
+    let none = environment
+        .run(["prove", "equivalent", "a.sql", "b.sql", "--budget", "0"])
+        .unwrap();
+    assert_eq!(none.code(), Some(64), "{none}");
 }

@@ -170,7 +170,7 @@ impl Lowering<'_, '_> {
         chain
     }
 
-    /// Where each group goes on; the users of the last one are not named.
+    /// Where each group goes on; those who go where most users do are not named.
     pub(crate) fn by_group(
         &mut self,
         name: &str,
@@ -178,7 +178,12 @@ impl Lowering<'_, '_> {
         groups: &[RoleGroup],
         ends: &[Target],
     ) -> Target {
-        let (&rest, _) = ends.split_last().expect("a map has users");
+        let users_of = |end: Target| -> usize {
+            let alike = groups.iter().zip(ends).filter(|(_, other)| **other == end);
+            alike.map(|(group, _)| group.users.len().max(1)).sum()
+        };
+        let rest = ends.iter().copied().max_by_key(|&end| users_of(end));
+        let rest = rest.expect("a map has users");
         if ends.iter().all(|&end| end == rest) {
             return rest;
         }

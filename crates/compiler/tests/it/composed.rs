@@ -40,18 +40,17 @@ pub(crate) fn first() -> u64 {
     asked.map_or(0, |text| text.parse().expect("CONFORMANCE_SEED is a number"))
 }
 
-/// The topology of a number, if it is one that both engines run: not all that can be combined is.
-#[expect(clippy::print_stdout, reason = "the topology is shown where a test fails")]
-pub(crate) fn estate(number: u64) -> Option<Project> {
+/// The topology of a number and its text, if it is one that both engines run: not all that can be combined is.
+pub(crate) fn estate(number: u64) -> Option<(String, Project)> {
     let text = topology(number);
-    // Shown where a test fails.
-    println!("topology {number}\n{text}");
     let project = read(&text, None).project?;
     let is_served = |engine| {
         let compiled = compile(&project, engine, &Lock::default(), &Options::default());
         problems(&compiled, Severity::Error).is_empty()
     };
-    BOTH.into_iter().all(is_served).then_some(project)
+    BOTH.into_iter()
+        .all(is_served)
+        .then_some((format!("topology {number}\n{text}"), project))
 }
 
 /// The project with every layout left to the engine: the bundled one looks keys up.
@@ -74,9 +73,11 @@ fn rules_place_as_the_topology_means_or_refuse() {
         let number = numbers.next().expect("numbers do not end");
         tried += 1;
         assert!(tried < 40 + 6 * wanted, "{served} of {tried} are topologies");
-        let Some(project) = estate(number) else {
+        let Some((text, project)) = estate(number) else {
             continue;
         };
+        // Shown where the test fails.
+        println!("{text}");
         served += 1;
         let meaning = Decider::new(&compiled(&looked_up(&project), EngineId::Bundled));
         let rules = Decider::new(&compiled(&project, EngineId::Proxysql27));
@@ -84,7 +85,7 @@ fn rules_place_as_the_topology_means_or_refuse() {
         let dice = &mut Dice::new(number);
         let random = (0..STATEMENTS).map(|_| clients.said(dice));
         for said in clients.every_key().into_iter().chain(random) {
-            placed += u64::from(is_placed_alike(&meaning, &rules, &said));
+            placed += u64::from(is_placed_alike(&meaning, &rules, &clients, &said));
         }
     }
     println!("{served} topologies of {tried} combinations, {placed} statements placed alike");
@@ -92,7 +93,7 @@ fn rules_place_as_the_topology_means_or_refuse() {
 }
 
 /// Compares; whether both place the statement.
-fn is_placed_alike(meaning: &Decider, rules: &Decider, said: &Said) -> bool {
+fn is_placed_alike(meaning: &Decider, rules: &Decider, clients: &Clients, said: &Said) -> bool {
     let Said {
         user,
         schema,
@@ -110,8 +111,8 @@ fn is_placed_alike(meaning: &Decider, rules: &Decider, said: &Said) -> bool {
         )
     };
     let question = Question {
-        schema,
         sql,
+        is_unnamed: schema.is_some_and(|schema| !clients.names(user, schema)),
         home: rules.home(user),
         is_routed_fast: !rules.configuration.graph.fast_routing.is_empty(),
     };

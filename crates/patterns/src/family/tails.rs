@@ -8,8 +8,9 @@ use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
 
-/// Bytes of the states for each thread that asks.
-pub(super) const TAIL_BYTES: usize = 48 << 20;
+/// Bytes of the states for each thread that asks: of a family, and of each of its members.
+pub(super) const FAMILY_BYTES: usize = 1 << 20;
+pub(super) const MEMBER_BYTES: usize = 4 << 10;
 /// Bytes of the automaton that states are made from.
 pub(super) const NFA_BYTES: usize = 64 << 20;
 /// How often the states may outgrow their memory until the family gives up.
@@ -37,7 +38,7 @@ impl Tails {
             .ok()?;
         let config = Config::new()
             .match_kind(MatchKind::All)
-            .cache_capacity(TAIL_BYTES)
+            .cache_capacity(FAMILY_BYTES + tails.len() * MEMBER_BYTES)
             .minimum_cache_clear_count(Some(MOST_CLEARINGS));
         let automaton = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         let made_from = automaton.clone();

@@ -141,6 +141,19 @@ fn keys_of_one_word_are_one_family() {
 }
 
 #[test]
+fn thousands_of_keys_stay_within_their_memory() {
+    let patterns = tenants(3_000);
+    let families = Family::among((0..).zip(&patterns));
+    for key in 0..3_000_u32 {
+        let text = format!("/* tenant={key} */ SELECT 1");
+        let [(_, Some(matching))] = &told(&families, &patterns, text.as_bytes())[..] else {
+            panic!("key {key} is not told");
+        };
+        assert_eq!(matching, &[key]);
+    }
+}
+
+#[test]
 fn a_text_with_many_keys_is_left_to_the_members() {
     let patterns = tenants(8);
     let families = Family::among((0..).zip(&patterns));

@@ -36,7 +36,9 @@ pub(super) type Way = Vec<(VariableId, bool)>;
 
 const LEAF: u32 = 1 << 31;
 /// Bytes of a branch with its place in the tables, about.
-const BRANCH_BYTES: u64 = 40;
+const BRANCH_BYTES: u64 = 72;
+/// What a task costs in steps, about: two look-ups, in tables that are too large for caches.
+const TASK_STEPS: u64 = 3;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,7 +224,7 @@ impl<'s> Diagrams<'s> {
         let mut tasks = vec![Task::Enter(first)];
         let mut done: Vec<DiagramId> = Vec::new();
         while let Some(task) = tasks.pop() {
-            self.spending.steps(1)?;
+            self.spending.steps(TASK_STEPS)?;
             match task {
                 Task::Enter(pair) => {
                     if let Some(&result) = known.get(&pair) {
@@ -403,6 +405,15 @@ impl<'s> Diagrams<'s> {
             at = if is_met { met } else { missed };
         }
         Ok(Some(way))
+    }
+
+    /// Where a way through a diagram leads.
+    pub(super) fn followed(&self, diagram: DiagramId, way: &Way) -> DiagramId {
+        let mut at = diagram;
+        for &(asked, is_met) in way {
+            at = self.restricted(at, asked, is_met);
+        }
+        at
     }
 
     /// For every part of a diagram, how far it is from it to a leaf other than `no`.

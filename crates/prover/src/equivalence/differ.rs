@@ -25,7 +25,7 @@ use super::diagrams::{DiagramId, Leaf, Variable, VariableId, Way};
 use super::ends::ChainEnd;
 use super::fast_rows;
 use super::meaning::Meaning;
-use super::path::{Conditions, ExtraConditions, PathQuestion, Test};
+use super::path::{Conditions, ExtraConditions, PathQuestion, Test, Users};
 use super::slices::{self, Slice};
 use super::state::Field;
 use super::users::Group;
@@ -67,6 +67,7 @@ struct Asked<'g> {
 
 /// One slice of one group, in which something differs.
 struct Differing<'d> {
+    slice: Slice,
     pairs: DiagramId,
     extra: &'d ExtraConditions,
     /// A decision shows the difference.
@@ -153,6 +154,7 @@ impl<'p, 'c> Differ<'p, 'c> {
         }
         let is_visible = !UNSEEN.iter().any(|&field| Slice::Column(place(field)) == slice);
         let differing = Differing {
+            slice,
             pairs,
             extra: &extra,
             is_visible,
@@ -203,6 +205,7 @@ impl<'p, 'c> Differ<'p, 'c> {
                     })
                 })?;
             let mut differing = Differing {
+                slice: Slice::End,
                 pairs: here,
                 extra: &ExtraConditions::default(),
                 is_visible: false,
@@ -220,9 +223,9 @@ impl<'p, 'c> Differ<'p, 'c> {
             }
             for extra in &questions {
                 differing = Differing {
-                    pairs: here,
                     extra,
                     is_visible: true,
+                    ..differing
                 };
                 let closed = asked.closed.len();
                 self.search(&differing, asked, comparison)?;
@@ -267,7 +270,9 @@ impl<'p, 'c> Differ<'p, 'c> {
             let closed = match self.ask(&way, differing, asked)? {
                 Answer::Empty(takers) => self.contradiction(&way, &takers, differing, asked)?,
                 Answer::Undecided(reason) => {
-                    comparison.undecided.insert(reason);
+                    let at = self.meaning.diagrams.followed(left, &way);
+                    let shown = self.names_default(at, differing.slice, asked.group);
+                    comparison.undecided.insert(shown.unwrap_or(reason));
                     asked.open += 1;
                     comes = true;
                     way
@@ -287,6 +292,35 @@ impl<'p, 'c> Differ<'p, 'c> {
             asked.closed.push(closed);
         }
         Ok(comes)
+    }
+
+    /// The reason, where one side names the hostgroup that the other takes as the user's default.
+    fn names_default(&self, at: DiagramId, slice: Slice, group: &Group) -> Option<String> {
+        if slice != Slice::Column(place(Field::HOSTGROUP)) {
+            return None;
+        }
+        let diagrams = &self.meaning.diagrams;
+        let &Leaf::Pair(left, right) = diagrams.as_leaf(at)? else {
+            return None;
+        };
+        let named = match [left, right].map(|leaf| diagrams.as_leaf(leaf)) {
+            [Some(Leaf::Unchanged), Some(&Leaf::Says(named))]
+            | [Some(&Leaf::Says(named)), Some(Leaf::Unchanged)] => named,
+            _ => return None,
+        };
+        let default = |user: &String| -> Option<u64> {
+            Some(self.pair.configuration(0).user(user)?.default_hostgroup.0.into())
+        };
+        let is_default = match &group.users {
+            Users::Anybody => named == 0,
+            Users::Among(users) => users.iter().any(|user| default(user) == Some(named)),
+        };
+        is_default.then(|| {
+            format!(
+                "hostgroup {named}, which a rule of one side names and the other side takes as the user's default: \
+                 only sessions that are bound to another hostgroup can tell them apart"
+            )
+        })
     }
 
     /// Whether the search for more differences has taken its part of the budget.

@@ -36,7 +36,7 @@
 //!
 //! Each visit moves at least one walk forward, and the graphs have no cycles, so the walk ends. A pair of
 //! nodes is visited once for each path to it. Where many rules without `apply` differ, these are
-//! exponentially many: hence [`MOST_VISITS`].
+//! exponentially many: hence the budget, which visits and questions are charged to.
 
 mod chain_ends;
 
@@ -48,18 +48,18 @@ use super::ends::{ChainEnd, ChainEndId};
 use super::graph::{Graph, Node, NodeId};
 use super::path::{Conditions, ExtraConditions, PathId, PathQuestion, Paths, Test, Users};
 use super::relation::Relation;
-use super::rows::RowId;
+use super::rows::{RowId, RulePosition};
 use super::state::{Field, StateId, States};
 use super::users::Group;
 use super::{Comparison, Difference, Pair, steps};
+use crate::budget::{Cause, Spent};
 use crate::example::Example;
 use crate::session::given;
 use crate::solver::Answer;
 
-/// Places that are visited for one group of users and one start flag.
-const MOST_VISITS: usize = 400_000;
-/// Questions to the solver for one group of users and one start flag.
-const MOST_QUESTIONS: usize = 4_000;
+/// What a visit and a question cost, in steps of the budget, about.
+const VISIT_STEPS: u64 = 20;
+const QUESTION_STEPS: u64 = 100;
 
 /// Both graphs, and what has been made of them.
 pub(super) struct Explorer<'p, 'c> {
@@ -89,7 +89,6 @@ pub(super) struct PositionPair {
 pub(super) struct Exploration<'e> {
     pub(super) users: &'e Users,
     pub(super) flag: u32,
-    pub(super) questions: usize,
 }
 
 impl<'p, 'c> Explorer<'p, 'c> {
@@ -113,12 +112,15 @@ impl<'p, 'c> Explorer<'p, 'c> {
     }
 
     /// Looks for differences among the statements of some users.
-    pub(super) fn explore(&mut self, group: &Group, comparison: &mut Comparison) {
+    ///
+    /// # Errors
+    /// When the budget is spent.
+    pub(super) fn explore(&mut self, group: &Group, comparison: &mut Comparison) -> Result<(), Spent> {
         let Some(roots) = self.roots.clone() else {
             comparison
                 .undecided
                 .insert("so many restarts (mysql-query_processor_iterations) of so many rules".to_owned());
-            return;
+            return Ok(());
         };
         if self.mirrors && roots[0] != roots[1] {
             comparison.undecided.insert(super::MIRRORED.to_owned());
@@ -137,10 +139,10 @@ impl<'p, 'c> Explorer<'p, 'c> {
             let mut exploration = Exploration {
                 users: &group.users,
                 flag,
-                questions: MOST_QUESTIONS,
             };
-            self.explore_from(first, &mut exploration, comparison);
+            self.explore_from(first, &mut exploration, comparison)?;
         }
+        Ok(())
     }
 
     fn explore_from(
@@ -148,22 +150,16 @@ impl<'p, 'c> Explorer<'p, 'c> {
         first: PositionPair,
         exploration: &mut Exploration<'_>,
         comparison: &mut Comparison,
-    ) {
+    ) -> Result<(), Spent> {
         let mut open = vec![first];
-        let mut visits = MOST_VISITS;
         while let Some(visit) = open.pop() {
             if comparison.is_full() {
-                return;
+                return Ok(());
             }
-            if visits == 0 || exploration.questions == 0 {
-                comparison
-                    .undecided
-                    .insert("the number of places where the rules differ".to_owned());
-                return;
-            }
-            visits -= 1;
+            self.pair.spending.steps(VISIT_STEPS)?;
             self.visit(visit, exploration, &mut open, comparison);
         }
+        self.pair.spending.check()
     }
 
     fn visit(
@@ -358,10 +354,11 @@ impl<'p, 'c> Explorer<'p, 'c> {
         if !at.parted {
             return None;
         }
-        let mut tests = self.paths.tests(at.path);
-        tests
-            .find(|test| test.row == row && test.text == text)
-            .map(|test| test.met)
+        let mut asked = 0;
+        let mut tests = self.paths.tests(at.path).inspect(|_| asked += 1);
+        let known = tests.find(|test| test.row == row && test.text == text);
+        let _is_noticed_by_the_next_visit = self.pair.spending.steps(asked);
+        known.map(|test| test.met)
     }
 
     /// Whether a statement comes to the place; if `visible`, one that is routed differently, which is added.
@@ -373,7 +370,6 @@ impl<'p, 'c> Explorer<'p, 'c> {
         exploration: &mut Exploration<'_>,
         comparison: &mut Comparison,
     ) -> bool {
-        exploration.questions = exploration.questions.saturating_sub(1);
         let pair = self.pair;
         let accepts = |example: &Example| !visible || pair.difference_of(example).is_some();
         match self.answer(at, extra, &accepts, exploration) {
@@ -434,9 +430,14 @@ impl<'p, 'c> Explorer<'p, 'c> {
         accepts: &dyn Fn(&Example) -> bool,
         exploration: &Exploration<'_>,
     ) -> Answer {
+        let _is_noticed_by_the_next_visit = self.pair.spending.steps(QUESTION_STEPS);
         let mut tests: Vec<Test> = self.paths.tests(at.path).collect();
         // The path gives the last test first.
         tests.reverse();
+        if let Some(test) = tests.iter().rfind(|test| test.met) {
+            let RulePosition { side, position } = self.graph.rows.position(test.row);
+            self.pair.spending.charge_to(Cause::Rule { side, position });
+        }
         let asked = PathQuestion {
             tests: &tests,
             extra,
@@ -444,7 +445,9 @@ impl<'p, 'c> Explorer<'p, 'c> {
             flag: exploration.flag,
             accepts,
         };
-        self.conditions.solve(&self.graph.rows, self.pair, &asked)
+        let answer = self.conditions.solve(&self.graph.rows, self.pair, &asked);
+        self.pair.spending.charge_to(Cause::Whole);
+        answer
     }
 
     pub(super) fn chain_end(&self, end: ChainEndId) -> &ChainEnd {

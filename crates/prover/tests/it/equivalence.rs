@@ -119,6 +119,12 @@ fn known_answers() {
             "proved",
         ),
         (
+            "rules: [{rule_id: 1, match_digest: '^CALL', destination_hostgroup: 10, apply: 1}]",
+            "rules: []",
+            "undecided: hostgroup 10, which a rule of one side names and the other side takes as the user's default: \
+             only sessions that are bound to another hostgroup can tell them apart",
+        ),
+        (
             "{users: [app], rules: []}",
             "{users: [app, geo], rules: []}",
             "geo `SELECT 1`: no login or 10",

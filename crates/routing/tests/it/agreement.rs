@@ -112,6 +112,14 @@ fn key_rule() -> impl Strategy<Value = Value> {
     engine_rule_of(conditions)
 }
 
+/// What the inner rules of a compiled tree do.
+fn jump_rule() -> impl Strategy<Value = Value> {
+    (0_u32..4, select(KEYS.to_vec()), 0_u32..4).prop_map(|(flag_in, pattern, flag_out)| {
+        json!({"flag_in": flag_in, "body": {"engine": {"match_pattern": pattern, "flag_out": flag_out,
+            "re_modifiers": {"caseless": flag_in == 0, "global": false}}}})
+    })
+}
+
 fn engine_rule_of(
     conditions: impl Strategy<
         Value = (
@@ -184,7 +192,10 @@ fn native_step() -> impl Strategy<Value = Value> {
 
 fn configuration() -> impl Strategy<Value = Configuration> {
     let any = prop::collection::vec(prop_oneof![engine_rule(), native_step()], 0..10);
-    let keys = prop::collection::vec(prop_oneof![9 => key_rule(), 1 => native_step()], 20..60);
+    let keys = prop::collection::vec(
+        prop_oneof![6 => key_rule(), 6 => jump_rule(), 1 => native_step()],
+        20..60,
+    );
     let rules = prop_oneof![any, keys];
     let fast = prop::collection::vec(
         (select(vec!["", "app"]), select(vec!["app", "world"]), 0_u32..3),

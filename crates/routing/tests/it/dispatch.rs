@@ -311,3 +311,27 @@ fn of_keys(shards: &[Value], count: i64) -> Configuration {
             "body": {"native": {"scope": {}, "step": {"map": map}}}}], "fast_routing": []}}))
     .unwrap_or_else(|error| panic!("a configuration: {error}"))
 }
+
+/// ProxySQL's library reads a text to its first NUL byte, the bundled engine to its end.
+#[test]
+fn a_changed_table_reads_texts_as_its_own_engine_does() {
+    let of = |engine: &str| -> Arc<Configuration> {
+        let rule = json!({"id": 1, "address": "query_rules.a", "flag_in": 0, "body": {"engine": {
+            "match_pattern": "wanted", "re_modifiers": {"caseless": true, "global": false},
+            "destination_hostgroup": 7, "apply": true}}});
+        let configuration = json!({"format": 1, "engine": engine,
+            "settings": {"query_processor_iterations": 0, "regex": "pcre"}, "clusters": [], "hostgroups": [], "users": [],
+            "graph": {"rules": [rule], "fast_routing": []}});
+        Arc::new(serde_json::from_value(configuration).unwrap())
+    };
+    let statement = || Statement::new(b"SELECT 1 \0 wanted", Default::default());
+    let session = SessionView::default();
+    for (from, to, hits) in [("proxysql-2.7", "bundled", 1), ("bundled", "proxysql-2.7", 0)] {
+        let table = RoutingTable::new(of(from)).changed(of(to));
+        assert_eq!(
+            table.decide(&session, &statement()).hits.len(),
+            hits,
+            "{from} to {to}"
+        );
+    }
+}

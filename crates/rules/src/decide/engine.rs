@@ -68,6 +68,29 @@ pub fn asks_only_text(row: &EngineRule, patterns: &RulePatterns) -> bool {
         && !row.negate_match_pattern
 }
 
+/// The chain that a row jumps to, where it does nothing else.
+pub fn only_jumps(row: &EngineRule) -> Option<u32> {
+    let flag = row.flag_out?;
+    let nothing = EngineRule::default();
+    // What is left of it without its conditions, its text for people and the jump.
+    let rest = EngineRule {
+        username: None,
+        schemaname: None,
+        client_addr: None,
+        proxy_addr: None,
+        proxy_port: None,
+        digest: None,
+        match_digest: None,
+        match_pattern: None,
+        negate_match_pattern: false,
+        re_modifiers: nothing.re_modifiers,
+        flag_out: None,
+        comment: None,
+        ..row.clone()
+    };
+    (rest == nothing).then_some(flag)
+}
+
 /// Exact, or a prefix that ends in `%`; a session whose address is not known passes.
 pub(super) fn address_matches(wanted: Option<&str>, actual: Option<&str>) -> bool {
     match (wanted, actual) {

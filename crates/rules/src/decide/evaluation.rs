@@ -120,6 +120,18 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// Records that the rule being looked at matched with its one pattern and jumps to `flag`; false if somebody wants to
+    /// know why.
+    pub(super) fn jumped(&mut self, flag: u32) -> bool {
+        if self.explain {
+            return false;
+        }
+        self.evaluations += 1;
+        self.hits.push(self.position as u32);
+        self.flag = flag;
+        true
+    }
+
     /// The text that patterns are run on.
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject {

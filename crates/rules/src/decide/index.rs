@@ -72,6 +72,11 @@ pub trait Index {
         None
     }
 
+    /// The chain that the rule at `position` jumps to, where it is known to match `subject` and to do nothing else.
+    fn known_jump(&self, _position: usize, _subject: Subject<'_>) -> Option<u32> {
+        None
+    }
+
     /// The user of this name.
     fn user(&self, name: &str) -> Option<&User> {
         self.configuration().user(name)

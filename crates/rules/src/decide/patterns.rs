@@ -119,6 +119,21 @@ impl RulePatterns {
         }
     }
 
+    /// Whether two rules have the same patterns, each under its configuration; false where that is not seen at once.
+    pub fn are_shared(of: (&Rule, &Configuration), with: (&Rule, &Configuration)) -> bool {
+        let is_same_library = of.1.settings.regex == with.1.settings.regex
+            && of.1.engine.is_proxysql() == with.1.engine.is_proxysql();
+        is_same_library
+            && match (&of.0.body, &with.0.body) {
+                (Body::Engine(row), Body::Engine(other)) => {
+                    row.match_digest == other.match_digest
+                        && row.match_pattern == other.match_pattern
+                        && row.re_modifiers == other.re_modifiers
+                }
+                (body, other) => body == other,
+            }
+    }
+
     /// Makes every pattern fast at once, and not after it has been asked often.
     pub fn prepare(&self) {
         for scope in std::iter::once(&self.scope).chain(&self.reads) {

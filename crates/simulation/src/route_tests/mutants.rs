@@ -13,8 +13,12 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::{Address, Body, Configuration, MissingAction, NativeStep, Statement};
 
 use change::Change;
-use shardwright_prover::equivalence::{Equivalence, alike, equivalence};
+use shardwright_prover::Budget;
+use shardwright_prover::equivalence::{Equivalence, Means, alike, equivalence_by};
 use shardwright_prover::properties::SessionStatement;
+
+/// A mutant may cost one part in so many of the usual budget of a comparison: there are many mutants.
+const BUDGET_PART: u32 = 10;
 
 /// A configuration with one thing changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +154,11 @@ impl Mutant {
         if let Some(candidate) = candidates.iter().find(differs) {
             return Survivor::Different(candidate.clone());
         }
-        match equivalence(before, after) {
+        let means = Means {
+            budget: Budget::part(BUDGET_PART),
+            ..Means::default()
+        };
+        match equivalence_by(before, after, &means).0 {
             Equivalence::Proved => Survivor::Equivalent,
             Equivalence::Refuted { differences, .. } => match differences.first() {
                 Some(difference) => Survivor::Different(SessionStatement {

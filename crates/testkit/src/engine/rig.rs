@@ -29,11 +29,11 @@ impl Rig {
     ) -> Result<Self, ProxySqlError> {
         let servers = NumberedServers::start(hostgroups, users)?;
         let proxysql = ProxySql::start(binary, options)?;
-        // A hostgroup without a server answers after a tenth of a second. An idle thread reports its hits once a second, not
+        // A hostgroup without a server answers after half a second: on a busy machine less is not enough to connect. An idle thread reports its hits once a second, not
         // once in two.
         let before = [
             "SET admin-refresh_interval='100'",
-            "SET mysql-connect_timeout_server_max='100'",
+            "SET mysql-connect_timeout_server_max='500'",
             "SET mysql-poll_timeout='100'",
             "LOAD ADMIN VARIABLES TO RUNTIME",
             "LOAD MYSQL VARIABLES TO RUNTIME",

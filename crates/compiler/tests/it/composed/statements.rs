@@ -75,6 +75,38 @@ impl Clients {
         }
     }
 
+    /// Whether the topology names a schema, or a map for the user has a shard with the key in its name.
+    pub(crate) fn names(&self, user: &str, schema: &str) -> bool {
+        let of_map = |scope: &Scope, map: &MapStep| {
+            let is_keyed = |finder: &Finder| match finder {
+                Finder::Schema { template } => template
+                    .extract(map.kind, schema)
+                    .is_some_and(|key| has(map, key)),
+                _ => false,
+            };
+            map.logical_schema.as_deref() == Some(schema)
+                || scope.users.contains(user) && map.finders.iter().any(is_keyed)
+                || map
+                    .shards
+                    .iter()
+                    .any(|shard| shard.schema.as_deref() == Some(schema))
+        };
+        self.users.iter().any(|(_, home)| home.as_deref() == Some(schema))
+            || self.maps.iter().any(|(scope, map)| of_map(scope, map))
+    }
+
+    /// Whether the session's schema has a key of no shard in its name: ProxySQL refuses some that have a cluster.
+    fn is_unknown(&self, user: &str, schema: Option<&str>) -> bool {
+        let own = self.maps.iter().filter(|(scope, _)| scope.users.contains(user));
+        let mut named = own.flat_map(|(_, map)| {
+            map.finders.iter().filter_map(move |finder| match finder {
+                Finder::Schema { template } => Some((map, template.extract(map.kind, schema?)?)),
+                _ => None,
+            })
+        });
+        named.any(|(map, key)| !has(map, key))
+    }
+
     /// A user, and a map that its statements meet, if any.
     fn client(&self, dice: &mut Dice) -> (&str, Option<&str>, Option<&MapStep>) {
         let (user, home) = dice.of(&self.users);
@@ -106,7 +138,7 @@ impl Clients {
             sql: (*dice.of(&PLAIN)).to_owned(),
             is_plain: true,
         };
-        said.is_plain = self.reads_all_of(user);
+        said.is_plain = self.reads_all_of(user) && !self.is_unknown(user, home);
         let Some(map) = map.filter(|_| !dice.one_in(8)) else {
             return said;
         };
@@ -115,6 +147,8 @@ impl Clients {
             Finder::Comment { word, form } => {
                 let comment = comment(word, form, map.kind, &key, dice);
                 // ProxySQL reads no comment behind a quote.
+                // Another level may read the same word, and know no key with a blank.
+                said.is_plain &= !key.contains(' ') || self.maps.len() == 1;
                 said.sql = if dice.one_in(3) && !said.sql.contains('\'') {
                     format!("{} /*{comment}*/", said.sql)
                 } else {
@@ -203,11 +237,12 @@ impl Clients {
                 if !scope.users.contains(user) {
                     continue;
                 }
-                let is_plain = self.reads_all_of(user);
+                let is_plain = self.reads_all_of(user) && !self.is_unknown(user, home.as_deref());
                 for key in map.shards.iter().flat_map(ends) {
+                    let is_one_word = !key.contains(' ') || self.maps.len() == 1;
                     let of_key = plain_of(user, home.as_deref(), map, &key).into_iter();
                     said.extend(of_key.map(|said| Said {
-                        is_plain: said.is_plain && is_plain,
+                        is_plain: said.is_plain && is_plain && is_one_word,
                         ..said
                     }));
                 }

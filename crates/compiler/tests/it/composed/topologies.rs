@@ -163,13 +163,13 @@ impl Maps {
             Arrangement::None => {}
             Arrangement::Chain(length) if room > 1 => {
                 let length = length.min(room);
-                for (nth, _) in WORDS.iter().enumerate().take(length) {
+                for (nth, word) in WORDS.iter().enumerate().take(length) {
                     let position = if nth + 1 < length {
                         Position::Handing
                     } else {
                         Position::Last
                     };
-                    self.map(group, WORDS[nth], position, dice);
+                    self.map(group, word, position, dice);
                 }
             }
             Arrangement::Levels if room > 1 => {

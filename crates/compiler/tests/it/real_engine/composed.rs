@@ -23,7 +23,9 @@ fn composed_topologies_are_served_as_the_evaluator_says() {
     };
     let projects = (first()..).filter_map(|number| Some((number, estate(number)?)));
     let (mut sent, mut compared) = (0, 0);
-    for (number, project) in projects.take(wanted(USUAL) as usize) {
+    for (number, (text, project)) in projects.take(wanted(USUAL) as usize) {
+        // Shown where the test fails.
+        println!("{text}");
         let clients = Clients::of(&project);
         let dice = &mut Dice::new(number);
         let random: Vec<Said> = (0..STATEMENTS).map(|_| clients.said(dice)).collect();

@@ -91,7 +91,7 @@ fn rows(
     }
     for extra in &questions {
         explorer.ask(at, extra, true, exploration, comparison);
-        if comparison.is_full() || exploration.questions == 0 {
+        if comparison.is_full() || explorer.pair.spending.check().is_err() {
             return;
         }
     }
