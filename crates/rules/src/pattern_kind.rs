@@ -106,6 +106,8 @@ impl PatternKind {
         if let Some(rest) = text.strip_prefix('^').or_else(|| text.strip_prefix(r"\A")) {
             return if goes_on(rest) { Self::Through } else { Self::Start };
         }
+        let spelled = both_cases_once(text);
+        let text = spelled.as_deref().unwrap_or(text);
         let search = text.strip_prefix(r"\b").unwrap_or(text);
         let word = search.strip_prefix("(?i:").unwrap_or(search);
         if top_level_branches(text) || !begins_with_a_letter(word) {
@@ -120,6 +122,20 @@ impl PatternKind {
             None => Self::Letter,
         }
     }
+}
+
+/// `\b[Tt]enant` as `\btenant`, which is how a word in any case is written for RE2; `None` for what begins otherwise.
+fn both_cases_once(text: &str) -> Option<String> {
+    let mut rest = text.strip_prefix(r"\b").filter(|rest| rest.starts_with('['))?;
+    let mut word = String::from(r"\b");
+    while let [b'[', upper, lower, b']', ..] = rest.as_bytes() {
+        if !upper.is_ascii_uppercase() || upper.to_ascii_lowercase() != *lower {
+            return None;
+        }
+        word.push(char::from(*lower));
+        rest = &rest[4..];
+    }
+    Some(word + rest)
 }
 
 /// Whether something other than blanks and parentheses repeats without a bound.
@@ -183,6 +199,8 @@ mod tests {
             ("FROM a|FROM b", PatternKind::Search),
             ("(?:FROM|JOIN) users", PatternKind::Search),
             ("[Ff]rom", PatternKind::Search),
+            (r"\b[Tt][Ee]n_[Aa]=", PatternKind::KeyWord),
+            (r"\b[tT]en=", PatternKind::Search),
             (".*FROM users", PatternKind::Search),
             ("x?y", PatternKind::Search),
             (r"\btenant=", PatternKind::KeyWord),
