@@ -1,5 +1,6 @@
 //! Figures of a compiled configuration, in the shape of `compile --stats`.
 
+mod evaluated;
 mod path;
 mod placed_read;
 mod routed;
@@ -14,6 +15,7 @@ use crate::engine_rules::{MapOutputs, MapTree};
 use crate::map_plans::{Layout, MapPlan};
 use crate::numbering::Numbered;
 use crate::program::Program;
+use evaluated::Evaluated;
 use path::{Counted, Path, Paths};
 use placed_read::PlacedRead;
 
@@ -219,7 +221,7 @@ impl Measured<'_> {
             .iter()
             .filter(|rule| rule.flag_in == 0)
             .map(|rule| placed.patterns(rule, self.prices))
-            .sum::<path::Evaluated>();
+            .sum::<Evaluated>();
         MapStats {
             layout: Layout::Dispatch.name(),
             keys: keys(self.program, at),

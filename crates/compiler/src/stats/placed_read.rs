@@ -5,7 +5,7 @@ use shardwright_rules::{
     TextLength,
 };
 
-use super::path::Evaluated;
+use super::evaluated::Evaluated;
 
 use crate::program::Program;
 
