@@ -142,6 +142,7 @@ impl Compilation<'_> {
             numbered: &numbered,
             iterations: self.settings.query_processor_iterations,
             price: self.price,
+            prices: self.engine.profile().prices.patterns(self.settings.regex),
         };
         let mut maps = measured.maps();
         let names = program.maps.iter().map(|map| map.step.map.clone());

@@ -1,5 +1,6 @@
 //! Figures of a compiled configuration, in the shape of `compile --stats`.
 
+mod evaluated;
 mod path;
 mod placed_read;
 mod routed;
@@ -8,12 +9,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use shardwright_layout::Price;
-use shardwright_rules::{Configuration, ReadSelection};
+use shardwright_rules::{Configuration, PatternPrices, ReadSelection};
 
 use crate::engine_rules::{MapOutputs, MapTree};
 use crate::map_plans::{Layout, MapPlan};
 use crate::numbering::Numbered;
 use crate::program::Program;
+use evaluated::Evaluated;
 use path::{Counted, Path, Paths};
 use placed_read::PlacedRead;
 
@@ -56,7 +58,7 @@ pub struct MapStats {
     pub worst_evaluations: u32,
     /// Rules looked at, of other chains too.
     pub mean_visits: f64,
-    /// By the engine's prices.
+    /// By the engine's prices, each pattern by its kind, for a text of 150 bytes.
     pub mean_cost_ns: f64,
     /// Under traffic, the means over keys that count alike.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +72,7 @@ pub struct Means {
     pub mean_evaluations: f64,
     /// Rules looked at.
     pub mean_visits: f64,
-    /// By the engine's prices.
+    /// By the engine's prices, each pattern by its kind, for a text of 150 bytes.
     pub mean_cost_ns: f64,
 }
 
@@ -81,7 +83,7 @@ impl Means {
         Self {
             mean_evaluations,
             mean_visits,
-            mean_cost_ns: price.ns(mean_evaluations, mean_visits, 0.0),
+            mean_cost_ns: sums.pattern_ns / weight + price.ns(0.0, mean_visits, 0.0),
         }
     }
 }
@@ -91,13 +93,15 @@ impl Means {
 struct Sums {
     weight: f64,
     evaluations: f64,
+    pattern_ns: f64,
     visits: f64,
 }
 
 impl Sums {
     fn add(&mut self, weight: f64, path: Path) {
         self.weight += weight;
-        self.evaluations += weight * f64::from(path.evaluations);
+        self.evaluations += weight * f64::from(path.evaluated.patterns);
+        self.pattern_ns += weight * path.evaluated.ns;
         self.visits += weight * path.visits as f64;
     }
 }
@@ -171,13 +175,15 @@ pub(crate) struct Measured<'a> {
     pub iterations: u32,
     /// The engine's prices.
     pub price: Price,
+    /// Those of its patterns.
+    pub prices: &'a PatternPrices,
 }
 
 impl Measured<'_> {
     /// Figures of every map; without rules, of those that need none.
     pub(crate) fn maps(&self) -> BTreeMap<String, MapStats> {
         let rules_of = self.rules_by_map();
-        let paths = Paths::over(&self.numbered.graph, self.iterations);
+        let paths = Paths::over(&self.numbered.graph, self.iterations, self.prices);
         let mut maps = BTreeMap::new();
         for (at, section) in self.program.maps.iter().enumerate() {
             let name = &section.step.map;
@@ -211,20 +217,20 @@ impl Measured<'_> {
         let address = &self.program.maps[at].address;
         let map = rules.iter().position(|rule| rule.address == *address);
         let visits = map.map_or(0, |map| placed_read::visits(rules, 0, map + 1));
-        let evaluations = rules[..visits]
+        let evaluated = rules[..visits]
             .iter()
             .filter(|rule| rule.flag_in == 0)
-            .map(|rule| placed.patterns(rule))
-            .sum::<u32>();
+            .map(|rule| placed.patterns(rule, self.prices))
+            .sum::<Evaluated>();
         MapStats {
             layout: Layout::Dispatch.name(),
             keys: keys(self.program, at),
             rules: 1,
             depth: 1,
-            mean_evaluations: f64::from(evaluations),
-            worst_evaluations: evaluations,
+            mean_evaluations: f64::from(evaluated.patterns),
+            worst_evaluations: evaluated.patterns,
             mean_visits: visits as f64,
-            mean_cost_ns: self.price.ns(f64::from(evaluations), visits as f64, 1.0),
+            mean_cost_ns: evaluated.ns + self.price.ns(0.0, visits as f64, 1.0),
             uniform: None,
         }
     }
@@ -295,13 +301,13 @@ impl Measured<'_> {
                     continue;
                 }
                 let mut path = paths.entered(flag, user, counted);
-                path.evaluations += paths.evaluations(flag, position, user, counted);
+                path.evaluated += paths.evaluated(flag, position, user, counted);
                 let path = paths.behind(position, path, &placed);
                 uniform.add(entry.keys as f64 * share, path);
                 if let Some(hits) = plan.weights.hits() {
                     weighted.add(hits[index] * share, path);
                 }
-                stats.worst_evaluations = stats.worst_evaluations.max(path.evaluations);
+                stats.worst_evaluations = stats.worst_evaluations.max(path.evaluated.patterns);
             }
         }
         let alike = Means::of(uniform, self.price);

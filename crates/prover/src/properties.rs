@@ -204,11 +204,13 @@ impl<'c> Prover<'c> {
                 Some((reason, doubtful))
             }
             Claim::Disjoint => claim::meeting(self.configuration, outcomes).map(|(one, other)| {
-                let reason = format!(
-                    "the rules do not exclude that statements of {} and {} meet in one place",
-                    one.shard_name(),
-                    other.shard_name()
-                );
+                let shards = if one == other {
+                    format!("{} and of a shard that shares its rule", one.shard_name())
+                } else {
+                    format!("{} and {}", one.shard_name(), other.shard_name())
+                };
+                let reason =
+                    format!("the rules do not exclude that statements of {shards} meet in one place");
                 (reason, vec![one, other])
             }),
         }

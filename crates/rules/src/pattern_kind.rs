@@ -106,15 +106,9 @@ impl PatternKind {
         if let Some(rest) = text.strip_prefix('^').or_else(|| text.strip_prefix(r"\A")) {
             return if goes_on(rest) { Self::Through } else { Self::Start };
         }
-        let without_classes;
-        let search = match text.strip_prefix(r"\b") {
-            // RE2 has words written with a class for each letter.
-            Some(rest) if rest.starts_with('[') => {
-                without_classes = lower_case(rest);
-                &without_classes
-            }
-            rest => rest.unwrap_or(text),
-        };
+        let spelled = both_cases_once(text);
+        let text = spelled.as_deref().unwrap_or(text);
+        let search = text.strip_prefix(r"\b").unwrap_or(text);
         let word = search.strip_prefix("(?i:").unwrap_or(search);
         if top_level_branches(text) || !begins_with_a_letter(word) {
             return Self::Search;
@@ -130,6 +124,20 @@ impl PatternKind {
     }
 }
 
+/// `\b[Tt]enant` as `\btenant`, which is how a word in any case is written for RE2; `None` for what begins otherwise.
+fn both_cases_once(text: &str) -> Option<String> {
+    let mut rest = text.strip_prefix(r"\b").filter(|rest| rest.starts_with('['))?;
+    let mut word = String::from(r"\b");
+    while let [b'[', upper, lower, b']', ..] = rest.as_bytes() {
+        if !upper.is_ascii_uppercase() || upper.to_ascii_lowercase() != *lower {
+            return None;
+        }
+        word.push(char::from(*lower));
+        rest = &rest[4..];
+    }
+    Some(word + rest)
+}
+
 /// Whether something other than blanks and parentheses repeats without a bound.
 fn goes_on(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -141,25 +149,6 @@ fn goes_on(text: &str) -> bool {
             .any(|end| before.ends_with(end));
         matches!(byte, b'*' | b'+') && !escaped && !small
     })
-}
-
-/// The text with `t` for each `[Tt]`.
-fn lower_case(text: &str) -> String {
-    let mut lower = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        match rest.as_bytes() {
-            [b'[', upper, letter, b']', ..] if upper.to_ascii_lowercase() == *letter && upper != letter => {
-                lower.push(char::from(*letter));
-                rest = &rest[4..];
-            }
-            _ => {
-                lower.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
-        }
-    }
-    lower
 }
 
 /// Whether a branch stands outside groups and classes.
@@ -210,6 +199,8 @@ mod tests {
             ("FROM a|FROM b", PatternKind::Search),
             ("(?:FROM|JOIN) users", PatternKind::Search),
             ("[Ff]rom", PatternKind::Search),
+            (r"\b[Tt][Ee]n_[Aa]=", PatternKind::KeyWord),
+            (r"\b[tT]en=", PatternKind::Search),
             (".*FROM users", PatternKind::Search),
             ("x?y", PatternKind::Search),
             (r"\btenant=", PatternKind::KeyWord),

@@ -21,7 +21,7 @@ use crate::endpoint::pin_process;
 use crate::{Report, Summary, Table, cpu_time_of_group};
 
 /// Bytes of a hostile text, and of a longer one that shows how time grows.
-const HOSTILE_BYTES: [usize; 2] = [2_000, 20_000];
+const HOSTILE_BYTES: [usize; 2] = [500, 5_000];
 /// A SELECT with a JOIN, behind the comment of its key.
 const USUAL: &str = "/* tenant=17 */ SELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.state = 'open' AND o.total > 100 LIMIT 20";
 const REPEATED: &str =

@@ -165,7 +165,7 @@ route_tests:
        │
        ├ example: user=app schema=app  /* tenant=2 */ SELECT a FROM report WHERE id = ?
        ├ note:    this is an execution of read, in the binary protocol
-       ├ goes to: shop reader, by throttles.reports (topology/shop.yaml:15)
+       ├ goes to: shop reader, by shard_maps.tenants.shards.all (topology/shop.yaml:11)
        ╰ more:    shardwright explain SW801
 
     error[SW801]: `what does not hold is shown with the text that was executed` does not hold on proxysql-2.7

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Body, Rule, RuleGraph};
+use shardwright_rules::{Body, PatternPrices, Rule, RuleGraph};
 
+use super::evaluated::Evaluated;
 use super::placed_read::{self, PlacedRead, patterns};
 
 /// What a statement has paid so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
-    pub(super) evaluations: u32,
+    pub(super) evaluated: Evaluated,
     jumps: u32,
     /// Rules looked at up to the last restart; in the end, all.
     pub(super) visits: u64,
@@ -23,12 +24,13 @@ pub(super) struct Counted {
     /// Up to each chain.
     paths: HashMap<u32, Path>,
     /// Patterns of each chain, up to and with each of its rules.
-    sums: HashMap<u32, Vec<u32>>,
+    sums: HashMap<u32, Vec<Evaluated>>,
 }
 
 /// The rules by chain, and who jumps where.
 pub(super) struct Paths<'a> {
     rules: &'a [Rule],
+    prices: &'a PatternPrices,
     /// Positions of a chain's rules.
     chains: HashMap<u32, Vec<usize>>,
     /// Positions of the rules that jump to a chain.
@@ -47,9 +49,10 @@ impl Counted {
 }
 
 impl<'a> Paths<'a> {
-    pub(super) fn over(graph: &'a RuleGraph, iterations: u32) -> Self {
+    pub(super) fn over(graph: &'a RuleGraph, iterations: u32, prices: &'a PatternPrices) -> Self {
         let mut paths = Self {
             rules: &graph.rules,
+            prices,
             chains: HashMap::new(),
             jumps: HashMap::new(),
             iterations,
@@ -103,7 +106,7 @@ impl<'a> Paths<'a> {
         };
         let from = self.rules[position].flag_in;
         let mut path = self.entered(from, user, counted);
-        path.evaluations += self.evaluations(from, position, user, counted);
+        path.evaluated += self.evaluated(from, position, user, counted);
         self.jumped(position, &mut path);
         counted.paths.insert(flag, path);
         path
@@ -118,12 +121,18 @@ impl<'a> Paths<'a> {
     }
 
     /// Patterns evaluated in a chain up to and with the rule at `position`.
-    pub(super) fn evaluations(&self, flag: u32, position: usize, user: &str, counted: &mut Counted) -> u32 {
+    pub(super) fn evaluated(
+        &self,
+        flag: u32,
+        position: usize,
+        user: &str,
+        counted: &mut Counted,
+    ) -> Evaluated {
         let chain = &self.chains[&flag];
         let sums = counted.sums.entry(flag).or_insert_with(|| {
-            let mut sum = 0;
+            let mut sum = Evaluated::default();
             let add = |&rule: &usize| {
-                sum += patterns(&self.rules[rule], user);
+                sum += patterns(&self.rules[rule], user, self.prices);
                 sum
             };
             chain.iter().map(add).collect()
@@ -143,12 +152,12 @@ impl<'a> Paths<'a> {
             let looked_at = chain
                 .iter()
                 .take_while(|&&next| last.is_none_or(|last| next <= last));
-            path.evaluations += looked_at
+            path.evaluated += looked_at
                 .map(|&next| match &self.rules[next].body {
-                    Body::Engine(_) => patterns(&self.rules[next], ""),
-                    Body::Native { .. } => placed.patterns(&self.rules[next]),
+                    Body::Engine(_) => patterns(&self.rules[next], "", self.prices),
+                    Body::Native { .. } => placed.patterns(&self.rules[next], self.prices),
                 })
-                .sum::<u32>();
+                .sum::<Evaluated>();
             let Some(last) = last else {
                 path.visits += self.rules.len() as u64;
                 return path;

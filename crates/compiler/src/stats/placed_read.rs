@@ -1,6 +1,11 @@
 //! The rules that a placed statement passes behind its map, and their patterns.
 
-use shardwright_rules::{Body, HostgroupId, NativeStep, ReadSelection, Rule, Scope, StatementKind};
+use shardwright_rules::{
+    Body, HostgroupId, NativeStep, PatternKind, PatternPrices, ReadSelection, Rule, Scope, StatementKind,
+    TextLength,
+};
+
+use super::evaluated::Evaluated;
 
 use crate::program::Program;
 
@@ -38,9 +43,9 @@ impl<'p> PlacedRead<'p> {
     }
 
     /// Patterns that one look at a rule runs.
-    pub(super) fn patterns(&self, rule: &Rule) -> u32 {
+    pub(super) fn patterns(&self, rule: &Rule, prices: &PatternPrices) -> Evaluated {
         let Body::Native { scope, step } = &rule.body else {
-            return patterns(rule, self.user);
+            return patterns(rule, self.user, prices);
         };
         let own = self.of_scope(scope);
         let matches = scope.match_digest.is_empty() && scope.match_pattern.is_empty();
@@ -53,7 +58,13 @@ impl<'p> PlacedRead<'p> {
             },
             _ => 0,
         };
-        own.unwrap_or(0) + reads
+        let patterns = own.unwrap_or(0) + reads;
+        // Users wrote them, and steps of the bundled engine have one price for all.
+        let each = prices.ns(PatternKind::Search, TextLength::default());
+        Evaluated {
+            patterns,
+            ns: f64::from(patterns) * each,
+        }
     }
 
     /// Patterns of a scope; `None` where something else of it leaves the statement out.
@@ -98,15 +109,21 @@ pub(super) fn ends(rule: &Rule) -> bool {
 }
 
 /// Patterns that one look at a rule runs, for a session of `user` without a schema.
-pub(super) fn patterns(rule: &Rule, user: &str) -> u32 {
-    let Body::Engine(rule) = &rule.body else { return 0 };
+pub(super) fn patterns(rule: &Rule, user: &str, prices: &PatternPrices) -> Evaluated {
+    let Body::Engine(rule) = &rule.body else {
+        return Evaluated::default();
+    };
     let passes = rule.username.as_deref().is_none_or(|name| name == user)
         && rule.schemaname.is_none()
         && rule.client_addr.is_none()
         && rule.digest.is_none();
-    if passes {
-        u32::from(rule.match_digest.is_some()) + u32::from(rule.match_pattern.is_some())
-    } else {
-        0
+    if !passes {
+        return Evaluated::default();
     }
+    let texts = [&rule.match_digest, &rule.match_pattern];
+    let evaluated = texts.into_iter().flatten().map(|text| Evaluated {
+        patterns: 1,
+        ns: prices.ns(PatternKind::of(text), TextLength::default()),
+    });
+    evaluated.sum()
 }

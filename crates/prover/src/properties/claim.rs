@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
+use shardwright_rules::{
+    Address, Body, Configuration, Decision, Finder, KeyValue, Outcome, Route, Shard, Statement, Step,
+};
 
 use super::outcome::PossibleOutcome;
 use super::outcomes::moves_on;
@@ -153,7 +155,11 @@ fn placement(
     let Outcome::Route(route) = &decision.outcome else {
         return None;
     };
-    let shard = shard_of(configuration, decision)?;
+    let shards = shards_of(configuration, decision);
+    let shard = match shards.as_slice() {
+        [shard] => shard.clone(),
+        several => keyed_shard(maps, several, &candidate.query)?,
+    };
     let own = maps
         .iter()
         .filter(|map| map.logical_schema.is_some())
@@ -174,6 +180,26 @@ fn placement(
         shard: shard.to_string(),
         location: Location { cluster, schema },
     })
+}
+
+/// Of shards that share a rule, the one whose key a statement has in a comment in front.
+fn keyed_shard(maps: &[MapStep], shards: &[Address], query: &str) -> Option<Address> {
+    let comment = query.trim_start().strip_prefix("/*")?.split_once("*/")?.0;
+    let (word, value) = comment.trim().split_once('=')?;
+    let named = |finder: &Finder| matches!(finder, Finder::Comment { word: own, .. } if own.eq_ignore_ascii_case(word));
+    let holder = |map: &MapStep| {
+        let key = KeyValue::parse(map.kind, value)?;
+        let holds = |shard: &&Shard| {
+            let in_range =
+                |&(low, high): &(i64, i64)| matches!(&key, KeyValue::Integer(n) if (low..=high).contains(n));
+            shard.keys.contains(&key) || shard.ranges.iter().any(in_range)
+        };
+        let mut own = map.shards.iter().filter(|shard| shards.contains(&shard.address));
+        own.find(holds).map(|shard| shard.address.clone())
+    };
+    maps.iter()
+        .filter(|map| map.finders.iter().any(named))
+        .find_map(holder)
 }
 
 impl Prover<'_> {

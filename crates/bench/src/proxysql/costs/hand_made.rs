@@ -10,18 +10,16 @@ use super::cases::{Case, Made, RuleSet};
 use super::scripts::emitted;
 use super::workloads::{SHORT_READ, Workload};
 use crate::BenchError;
-use crate::shards::{Keys, input_files, one_cluster_files};
+use crate::shards::{input_files, project_files};
 
 /// Who the statements come from.
 const USER: &str = "app";
 
-/// Shards found by a comment: without rules, as compiled, and by hand.
+/// Shards found by a comment, each on a cluster of its own, so that no keys share a rule: without rules, as compiled, and
+/// by hand.
 pub(super) fn case(shards: u32) -> Result<Case, BenchError> {
     let name = format!("{shards} by comment");
-    let loaded = load(
-        input_files(one_cluster_files(shards, Keys::Single)),
-        &Default::default(),
-    );
+    let loaded = load(input_files(project_files(shards)), &Default::default());
     let project = loaded.project.ok_or_else(|| BenchError::Output {
         what: format!("{name} is no project"),
         output: format!("{:?}", loaded.problems.sorted()),

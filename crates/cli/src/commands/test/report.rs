@@ -61,7 +61,15 @@ pub(super) fn diagnostic(
         NoteKind::GoesTo,
         goes_to(&failure.decision, configuration, opened),
     );
-    diagnostic = at_deciding_rule(diagnostic, &failure.decision, configuration, opened)
+    let about_delay = failure
+        .mismatches
+        .iter()
+        .any(|mismatch| mismatch.field == Some("delay"));
+    let decided = match delaying_step(&failure.decision).filter(|_| about_delay) {
+        Some(step) => Some(step),
+        None => configuration.deciding_step(&failure.decision),
+    };
+    diagnostic = at_deciding_rule(diagnostic, &failure.decision, decided, opened)
         .rule_ids(failure.decision.path.iter().map(|step| step.rule_id));
     if let Some(instance) = origins.instance(test.origin) {
         diagnostic = diagnostic.instance(instance);
@@ -90,15 +98,21 @@ pub(super) fn goes_to(decision: &Decision, configuration: &Configuration, opened
     }
 }
 
+/// The last throttle that a statement met, wherever it stands among the rules.
+fn delaying_step(decision: &Decision) -> Option<&Step> {
+    let mut steps = decision.path.iter().rev();
+    steps.find(|step| step.address.as_str().starts_with("throttles."))
+}
+
 /// The object that decided, where it is written.
 fn at_deciding_rule(
     diagnostic: Diagnostic,
     decision: &Decision,
-    configuration: &Configuration,
+    decided: Option<&Step>,
     opened: &Opened,
 ) -> Diagnostic {
     let origins = &opened.project.origins;
-    let Some(step) = configuration.deciding_step(decision) else {
+    let Some(step) = decided else {
         return diagnostic;
     };
     match opened.find(step.address.as_str()) {
