@@ -18,7 +18,7 @@ use shardwright_rules::{
     CommentForm, Conflict, EngineId, Finder, InShards, KeyTemplate, KeyValue, MapStep, MissingAction,
     MissingBegin, Unqualified, User,
 };
-use shardwright_topology::model::{OriginId, ShardMap, Topology};
+use shardwright_topology::model::{CountHitsBy, OriginId, ShardMap, Topology};
 
 use crate::conditions::Conditions;
 use crate::diagnostics::{DIFFERENCE, Diagnostics, UNSUPPORTED};
@@ -175,7 +175,9 @@ pub(crate) fn plan(
         report.difference(section.origin, "missing_key", what);
     }
     let memory = Memory::of(section, planning, report.engine);
-    let by_shard = report.engine == EngineId::Bundled || removes_predicates(&reading);
+    let by_shard = map.count_hits_by == CountHitsBy::Shard
+        || report.engine == EngineId::Bundled
+        || removes_predicates(&reading);
     let entries = entries::entries(step, map, key, by_shard, &memory, report);
     let counts = hits::HitSource {
         section,

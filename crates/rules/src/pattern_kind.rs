@@ -72,7 +72,7 @@ kinds! {
 const BEGINNINGS: [(&str, PatternKind); 12] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
     (
-        r"/\*[^*]*(?:(?:\*+[^*/][^*]*){0,16}(?:\b|[0-9M])",
+        r"/\*[^*]*?(?:(?:\*+[^*/][^*]*?){0,16}?(?:\b|[0-9M])",
         PatternKind::Annotations,
     ),
     (r"/\*[^*]*(?:(?:\*+[^*/][^*]*){0,16}", PatternKind::Hint),

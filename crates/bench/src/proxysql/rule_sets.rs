@@ -77,7 +77,11 @@ pub(super) fn rule_set(
         Layout::Empty => Layout::Flat,
         Layout::Flat | Layout::Tree => layout,
     };
-    let forced = format!("    rule_layout: {}\n    key:", laid_out.name());
+    // Each shard has its rule, although one server has them all.
+    let forced = format!(
+        "    rule_layout: {}\n    count_hits_by: shard\n    key:",
+        laid_out.name()
+    );
     let topology = topology.replace("    key:", &forced);
     let files = [(project_path, project), (topology_path, topology)];
     let compiled = compiled_from(files, ENGINE, &Options::default());
@@ -166,18 +170,18 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("INSERT") || line.starts_with("SET"))
             .collect();
-        assert_snapshot!(inserts.join("\n"), @r"
+        assert_snapshot!(inserts.join("\n"), @r#"
         SET mysql-query_processor_iterations='0';
         SET mysql-query_processor_regex='1';
-        INSERT INTO mysql_servers (hostgroup_id, hostname, port, status, weight, max_connections, max_replication_lag, use_ssl, comment) VALUES (885154, '127.0.0.1', 4006, 'ONLINE', 1, 1000, 0, 0, 'clusters.one.servers.db');
+        INSERT INTO mysql_servers (hostgroup_id, hostname, port, status, weight, max_connections, max_replication_lag, use_ssl, comment) VALUES (1000, '127.0.0.1', 4006, 'ONLINE', 1, 1000, 0, 0, 'clusters.one.servers.db');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (548347, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW361: the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \0');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (1622474, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW357: engine annotations such as /* hostgroup=5 */ are refused; users.NAME.annotations: allow obeys them');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (1405631, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW359: BEGIN has no shard key: shard map tenants needs tenant; write /* tenant=VALUE */');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (678319, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW351: no shard key: shard map tenants needs tenant; write /* tenant=VALUE */');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (1995741, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW353: more than one shard key: shard map tenants takes one tenant a statement');
         INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections, comment) VALUES (337530, '127.0.0.1', 6032, 100, 'refuses by the admin port: SW352: unknown shard key: shard map tenants has no tenant');
-        INSERT INTO mysql_users (username, password, active, default_hostgroup, default_schema, transaction_persistent, max_connections, comment) VALUES ('app', 'bench', 1, 885154, 'app', 1, 10000, 'users.app');
-        ");
+        INSERT INTO mysql_users (username, password, active, default_hostgroup, default_schema, transaction_persistent, max_connections, comment) VALUES ('app', 'bench', 1, 1000, 'app', 1, 10000, 'users.app');
+        "#);
     }
 
     #[test]

@@ -165,20 +165,20 @@ mod tests {
         assert!((fitted.evaluation_ns - 61.0).abs() < 0.01, "{fitted:?}");
         assert!((fitted.visit_ns - 3.0).abs() < 0.01, "{fitted:?}");
         assert_eq!(measured.report.samples.len(), 18);
-        insta::assert_snapshot!(measured.report, @"
+        insta::assert_snapshot!(measured.report, @r#"
         proxysql: What rules take of a statement in ProxySQL version 0
 
         shards, rules                                 rules  evaluations  visits  statements/s  CPU µs   rules µs (min..max)  by the prices
         200, empty                                        0         0.00     0.0         20000   32.00     0.00 (0.00..0.00)           0.00
-        200, flat                                       239       105.50   113.5         20000   38.78     6.78 (6.78..6.78)           5.42
-        200, tree                                       301        13.64   131.9         20000   33.23     1.23 (1.23..1.23)           1.23
+        200, flat                                       240       102.50   114.5         20000   38.60     6.60 (6.60..6.60)           5.28
+        200, tree                                       302        10.64   132.9         20000   33.05     1.05 (1.05..1.05)           1.09
         1000, empty                                       0         0.00     0.0         20000   32.00     0.00 (0.00..0.00)           0.00
-        1000, flat                                     1039       505.50   513.5         20000   64.38  32.38 (32.38..32.38)          25.82
-        1000, tree                                     1211        17.77   559.6         20000   34.76     2.76 (2.76..2.76)           3.34
+        1000, flat                                     1040       502.50   514.5         20000   64.20  32.20 (32.20..32.20)          25.68
+        1000, tree                                     1212        14.77   560.6         20000   34.58     2.58 (2.58..2.58)           3.21
         prices of the profile, ns each                              46.5     4.5
         prices that fit best, ns each                               61.0     3.0
         worst error of the fit: 0.0 % of a statement
-        ");
+        "#);
     }
 
     #[test]

@@ -126,7 +126,7 @@ pub(super) fn reads_of_system_variables(wording: Wording) -> EngineRule {
 pub(super) fn control(wording: Wording) -> EngineRule {
     plain(
         wording,
-        &["COMMIT", "RELEASE", "ROLLBACK", "SAVEPOINT", "XA"],
+        &["COMMIT", "RELEASE SAVEPOINT", "ROLLBACK", "SAVEPOINT", "XA"],
         &[],
     )
 }

@@ -95,9 +95,10 @@ pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u
 }
 
 /// The name of an annotation behind the start of a comment and before its end. Whether ProxySQL obeys it there depends on
-/// what stands between; all are refused. No group is repeated without a bound: PCRE 8 takes stack for every turn.
+/// what stands between; all are refused. The search goes forward from the start of the comment, where ProxySQL reads 1,021 bytes: what
+/// follows, however long, does not use up PCRE's limit first. No group is repeated without a bound: PCRE 8 takes stack for every turn.
 pub(crate) fn annotations_pattern() -> String {
-    const STARS: &str = r"(?:\*+[^*/][^*]*)";
+    const STARS: &str = r"(?:\*+[^*/][^*]*?)";
     let key = format!(r"(?:\b|[0-9M]){}\s*=", any_of(&KEYS));
-    format!(r"/\*[^*]*(?:{STARS}{{0,16}}{key}|{STARS}{{16}}\*+[^*/](?s:.*){key})")
+    format!(r"/\*[^*]*?(?:{STARS}{{0,16}}?{key}|{STARS}{{16}}\*+[^*/](?s:.*?){key})")
 }

@@ -164,6 +164,7 @@ impl Build {
             missing_key: MissingKey::default(),
             unknown_key: UnknownKey::Reject,
             rule_layout: RuleLayout::Auto,
+            count_hits_by: CountHitsBy::Cluster,
         });
         self.maps.last_mut().expect("just added")
     }

@@ -36,7 +36,9 @@ pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, RawRule, RuleBlock};
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::Scope;
-pub use shard_map::{MissingAction, MissingKey, RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey};
+pub use shard_map::{
+    CountHitsBy, MissingAction, MissingKey, RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey,
+};
 pub use shardwright_vocabulary::{
     CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate, KeyValue,
     MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState, Severity,

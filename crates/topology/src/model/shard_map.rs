@@ -50,6 +50,8 @@ pub struct ShardMap {
     pub unknown_key: UnknownKey,
     /// The layout of rules that is forced.
     pub rule_layout: RuleLayout,
+    /// What the hit counters of its rules distinguish.
+    pub count_hits_by: CountHitsBy,
 }
 
 /// One shard. It has keys, ranges or remainders, by the map's [`super::Placement`].
@@ -86,6 +88,19 @@ pub enum RuleLayout {
     FastRouting,
     /// A look-up by key (bundled engine).
     Dispatch,
+}
+
+/// What the hit counters of a map's rules distinguish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountHitsBy {
+    /// Clusters: neighbouring keys on one cluster share a rule.
+    Cluster,
+    /// Shards.
+    Shard,
+}
+
+impl Words for CountHitsBy {
+    const WORDS: &'static [(&'static str, Self)] = &[("cluster", Self::Cluster), ("shard", Self::Shard)];
 }
 
 impl Words for RuleLayout {

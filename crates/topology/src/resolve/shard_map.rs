@@ -14,8 +14,8 @@ use super::{Defined, finder, instances, key, names, overrides, partition, shard}
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
-    ClusterId, Conflict, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard, ShardMap,
-    ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
+    ClusterId, Conflict, CountHitsBy, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard,
+    ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -81,6 +81,11 @@ object! {
         "The layout of its rules; `auto` compares the costs and takes the cheapest.",
     )
     .or(RuleLayout::Auto);
+    COUNT_HITS_BY: Or<Word<CountHitsBy>> = word(
+        "count_hits_by",
+        "What the hit counters of ProxySQL's rules distinguish. By `cluster`, neighbouring keys on one cluster share a rule.",
+    )
+    .or(CountHitsBy::Cluster);
 }
 
 object! {
@@ -163,6 +168,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
     let missing_key = missing_key(object, defined, context);
     let unknown_key = unknown_key(object, defined, context);
     let rule_layout = object.get(&shard_map::RULE_LAYOUT, context);
+    let count_hits_by = object.get(&shard_map::COUNT_HITS_BY, context);
     let otherwise = otherwise(object, context);
     let key = key?;
     let map_key = finder::MapKey {
@@ -193,6 +199,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
         missing_key,
         unknown_key,
         rule_layout,
+        count_hits_by,
     };
     Some(Unlinked { map, otherwise })
 }
