@@ -9,7 +9,7 @@
 //! No pattern repeats a group without a bound: PCRE 8 takes stack for every turn of such a group, and a proxy thread
 //! has 1 MiB of it.
 
-use shardwright_rules::{CommentForm, KeyKind};
+use shardwright_rules::{ANNOTATION_KEYS, CommentForm, KeyKind};
 
 use super::integer::{self, Writing};
 use super::search::{KeyPatterns, Quotable};
@@ -63,7 +63,8 @@ impl KeyPatterns {
             pairs_before()
         );
         Self {
-            alone: (!encoded).then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
+            alone: (!encoded && !is_annotation(word))
+                .then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
             word: format!("{bounded}="),
             once: SingleWord::new(word).filter(|_| !encoded),
             accepts,
@@ -106,6 +107,12 @@ impl KeyPatterns {
             writing,
         }
     }
+}
+
+/// Whether the guard against annotations refuses `word=value`: ProxySQL may obey it.
+fn is_annotation(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ANNOTATION_KEYS.iter().any(|key| word.ends_with(key))
 }
 
 /// Whether a word can be searched by its word boundaries.

@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Address, EngineRule};
+use shardwright_rules::{ANNOTATION_KEYS, Address, EngineRule};
 
 use crate::diagnostics::{DIFFERENCE, Diagnostics};
 use crate::draft::DraftRule;
@@ -10,20 +10,6 @@ use crate::engine_rules::{Chains, Refused, incomplete};
 use crate::program::Program;
 use crate::raw_blocks::ListEntry;
 use crate::statement_patterns::any_of;
-
-/// Keys that ProxySQL obeys in the first comment of a statement, whoever sends it (2.7.1).
-const KEYS: [&str; 10] = [
-    "cache_ttl",
-    "create_new_connection",
-    "hostgroup",
-    "max_lag_ms",
-    "min_epoch_ms",
-    "min_gtid",
-    "mirror",
-    "query_delay",
-    "query_retries",
-    "query_timeout",
-];
 
 /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
 /// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
@@ -99,6 +85,6 @@ pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u
 /// follows, however long, does not use up PCRE's limit first. No group is repeated without a bound: PCRE 8 takes stack for every turn.
 pub(crate) fn annotations_pattern() -> String {
     const STARS: &str = r"(?:\*+[^*/][^*]*?)";
-    let key = format!(r"(?:\b|[0-9M]){}\s*=", any_of(&KEYS));
+    let key = format!(r"(?:\b|[0-9M]){}\s*=", any_of(&ANNOTATION_KEYS));
     format!(r"/\*[^*]*?(?:{STARS}{{0,16}}?{key}|{STARS}{{16}}\*+[^*/](?s:.*?){key})")
 }

@@ -213,6 +213,23 @@ fn hostile_texts_go_where_the_evaluator_says_and_never_to_readers_with_a_write()
 }
 
 #[test]
+fn an_annotation_in_front_of_a_long_comment_is_refused() {
+    let Some(binary) = real_proxysql("annotations in long comments") else {
+        return;
+    };
+    let loaded = Loaded::start(&binary, &loaded(HOSTILE), 1);
+    let mut client = loaded.client("app", Some("app"));
+    let filler = "x".repeat(3_000_000);
+    for sql in [
+        format!("/* hostgroup=2 ;{filler}*/ SELECT 1"),
+        format!("SELECT '/*', 'a*/' /* hostgroup=2 ;{filler}*/"),
+        format!("SELECT '/* {}' /* hostgroup=2 */, '{filler}'", "*x".repeat(40)),
+    ] {
+        assert!(loaded.check(&mut client, ("app", Some("app")), &sql));
+    }
+}
+
+#[test]
 fn maps_of_every_kind_are_served_as_the_evaluator_says() {
     let Some(binary) = real_proxysql("random statements through maps of every kind") else {
         return;

@@ -1,6 +1,7 @@
 //! Statements, and what the patterns answer about them.
 
 use proptest::prelude::*;
+use shardwright_sql::annotation::{annotations_in, first_comment};
 use shardwright_sql::comment::{CommentKey, comment_keys};
 use shardwright_sql::{CommentForm as SqlForm, LexMode};
 
@@ -199,4 +200,78 @@ proptest! {
 fn forms_of_tenant() -> &'static [Compiled; 2] {
     static SITES: std::sync::OnceLock<[Compiled; 2]> = std::sync::OnceLock::new();
     SITES.get_or_init(|| [CommentForm::Pairs, CommentForm::Sqlcommenter].map(|form| tenant_17(&form)))
+}
+
+#[test]
+fn keys_that_proxysql_obeys_as_annotations_pass_the_guards() {
+    let wording = Wording { possessive: true };
+    let usual = |word: &str| {
+        KeyPatterns::new(word, &CommentForm::Pairs, KeyKind::Integer, false, wording).usual(wording)
+    };
+    for word in ["hostgroup", "Mirror", "7min_gtid", "my-cache_ttl"] {
+        assert_eq!(usual(word), None, "{word}");
+    }
+    assert!(usual("tenant").is_some());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// What skips the guards has its key where they find it, ends outside of literals, and has no annotation.
+    #[test]
+    fn a_usual_statement_passes_every_guard(sql in usual_pieces()) {
+        let wording = Wording { possessive: false };
+        let patterns = KeyPatterns::new("tenant", &CommentForm::Pairs, KeyKind::Integer, false, wording);
+        let usual = bytes(&patterns.usual(wording).expect("plain comments have one"));
+        if usual.is_match(sql.as_bytes()) {
+            prop_assert!(bytes(&patterns.accepts).is_match(sql.as_bytes()), "{sql}");
+            prop_assert!(bytes(&wording.complete()).is_match(sql.as_bytes()), "{sql}");
+            // The guard takes any comment for the first one; ProxySQL obeys the first.
+            let comment = first_comment(sql.as_bytes()).expect("it begins with one");
+            let obeyed = annotations_in(&comment.text).any(|annotation| annotation.is_known());
+            prop_assert!(!obeyed, "{sql}");
+        }
+    }
+}
+
+fn usual_pieces() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "SELECT 1",
+        " ",
+        "'a'",
+        "'",
+        "\"",
+        "`",
+        "/",
+        "*",
+        "/*",
+        "*/",
+        "-",
+        "--",
+        "#",
+        "\n",
+        ";",
+        "\\",
+        "hostgroup=2",
+        "/* mirror=1 */",
+        "!",
+        "tenant=2",
+        "x",
+        "=",
+        "''",
+        "'/*'",
+        "+",
+        "M!",
+    ];
+    let rest = prop::collection::vec(prop::sample::select(pieces), 0..8);
+    let fronts = [
+        "/* tenant=1 */",
+        "/*tenant=1*/",
+        "/* TENANT=1\t*/ ",
+        "/*! tenant=1 */",
+        "/* tenant=1; hostgroup=2 */",
+        " /* tenant=1 */",
+    ];
+    (prop::sample::select(fronts.to_vec()), rest)
+        .prop_map(|(front, rest)| format!("{front}{}", rest.concat()))
 }
