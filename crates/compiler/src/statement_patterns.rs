@@ -143,10 +143,7 @@ impl Wording {
         );
         // Directly behind an operator the pattern of words does not stand again, for its size: a word that no special one begins
         // like, or a number, and then a sign.
-        let first: Vec<u8> = special
-            .iter()
-            .filter_map(|(word, _)| word.first().copied())
-            .collect();
+        let first = letters_at(&special, 0);
         let operand = format!(
             r"(?:{}\w*{more}|[0-9]+{more})(?:{sign}|\*|\z)",
             all_but(&first, true)
@@ -241,18 +238,10 @@ impl Wording {
     /// common beginning.
     fn words(self, special: &[(&[u8], WordRole)], at_start: bool) -> String {
         let more = self.more();
-        let mut next: Vec<u8> = special
-            .iter()
-            .filter_map(|(word, _)| word.first().copied())
-            .collect();
-        next.sort_unstable();
-        next.dedup();
+        let next = letters_at(special, 0);
         let mut branches = vec![format!(r"{}\w*{more}", all_but(&next, at_start))];
         for letter in next {
-            let rest: Vec<(&[u8], WordRole)> = special
-                .iter()
-                .filter_map(|(word, role)| Some((word.strip_prefix(&[letter])?, *role)))
-                .collect();
+            let rest = behind_letter(special, letter);
             let here = rest
                 .iter()
                 .find_map(|(word, role)| word.is_empty().then_some(*role));
@@ -269,6 +258,25 @@ impl Wording {
         }
         format!("(?:{})", branches.join("|"))
     }
+}
+
+/// The letters that special words have at a position, ascending.
+fn letters_at(special: &[(&[u8], WordRole)], at: usize) -> Vec<u8> {
+    let mut letters: Vec<u8> = special
+        .iter()
+        .filter_map(|(word, _)| word.get(at).copied())
+        .collect();
+    letters.sort_unstable();
+    letters.dedup();
+    letters
+}
+
+/// What stands behind a first letter.
+fn behind_letter<'w>(special: &[(&'w [u8], WordRole)], letter: u8) -> Vec<(&'w [u8], WordRole)> {
+    special
+        .iter()
+        .filter_map(|(word, role)| Some((word.strip_prefix(&[letter])?, *role)))
+        .collect()
 }
 
 /// Letters other than these; digits too, but at the start of a word.

@@ -10,7 +10,7 @@
 //! `SELECT a, find FROM t`, without the words `FOR` and `INTO`: the verb and a blank; `a` and `, ` (it begins like
 //! neither); `find ` and `FROM ` (`FI` and `FR` begin no special word); `t`.
 
-use super::{BLANK, Calls, Form, Variables, WordRole, Wording, all_but, any_of};
+use super::{BLANK, Calls, Form, Variables, WordRole, Wording, all_but, any_of, behind_letter, letters_at};
 
 /// Branches for words.
 struct Words {
@@ -38,10 +38,7 @@ impl Wording {
         let other = format!(r"{literal}|#[^\n]*{more}(?:\n|\z){system}");
         // Directly behind an operator the pattern of words does not stand again, for its size: a word that no special one begins
         // like, or a number, and then a sign.
-        let first: Vec<u8> = special
-            .iter()
-            .filter_map(|(word, _)| word.first().copied())
-            .collect();
+        let first = letters_at(&special, 0);
         let operand = format!(
             r"(?:{}\w*{more}|[0-9]+{more})(?:{sign}|{other}|\*|\z)",
             all_but(&first, true)
@@ -75,16 +72,7 @@ impl Wording {
     /// Branches for a word that begins with a letter and is not out, each with the signs behind it.
     fn words_and_signs(self, special: &[(&[u8], WordRole)], signs: &str) -> Words {
         let more = self.more();
-        let letters = |at: usize| {
-            let mut letters: Vec<u8> = special
-                .iter()
-                .filter_map(|(word, _)| word.get(at).copied())
-                .collect();
-            letters.sort_unstable();
-            letters.dedup();
-            letters
-        };
-        let (first, second) = (letters(0), letters(1));
+        let (first, second) = (letters_at(special, 0), letters_at(special, 1));
         let behind = format!(r"\b{signs}");
         let mut branches = vec![format!(r"{}\w*{more}{behind}", all_but(&first, true))];
         if !first.is_empty() {
@@ -95,10 +83,7 @@ impl Wording {
         let plain = branches.join("|");
         let tree = |letter: u8| {
             let rest = behind_letter(special, letter);
-            let own: Vec<u8> = rest
-                .iter()
-                .filter_map(|(word, _)| word.first().copied())
-                .collect();
+            let own = letters_at(&rest, 0);
             let others: Vec<u8> = second
                 .iter()
                 .copied()
@@ -120,12 +105,7 @@ impl Wording {
     /// The rest of a word behind a common beginning of special words, which are given without it.
     fn rest_of_word(self, special: &[(&[u8], WordRole)]) -> String {
         let more = self.more();
-        let mut next: Vec<u8> = special
-            .iter()
-            .filter_map(|(word, _)| word.first().copied())
-            .collect();
-        next.sort_unstable();
-        next.dedup();
+        let next = letters_at(special, 0);
         let mut branches = vec![format!(r"{}\w*{more}\b", all_but(&next, false))];
         branches.extend(self.longer_words(special));
         format!("(?:{})", branches.join("|"))
@@ -134,12 +114,7 @@ impl Wording {
     /// The branches of it for words that begin with the next letter of a special one.
     fn longer_words(self, special: &[(&[u8], WordRole)]) -> Vec<String> {
         let more = self.more();
-        let mut next: Vec<u8> = special
-            .iter()
-            .filter_map(|(word, _)| word.first().copied())
-            .collect();
-        next.sort_unstable();
-        next.dedup();
+        let next = letters_at(special, 0);
         let branch = |letter: u8| {
             let rest = behind_letter(special, letter);
             let here = rest
@@ -158,14 +133,6 @@ impl Wording {
         };
         next.into_iter().filter_map(branch).collect()
     }
-}
-
-/// What stands behind a first letter.
-fn behind_letter<'w>(special: &[(&'w [u8], WordRole)], letter: u8) -> Vec<(&'w [u8], WordRole)> {
-    special
-        .iter()
-        .filter_map(|(word, role)| Some((word.strip_prefix(&[letter])?, *role)))
-        .collect()
 }
 
 /// One of these letters.
