@@ -98,6 +98,22 @@ pub(crate) fn digest_rule(pattern: impl Into<String>) -> EngineRule {
     }
 }
 
+/// A rule for sessions in a schema.
+pub(crate) fn schema_rule(schema: &str) -> EngineRule {
+    EngineRule {
+        schemaname: Some(schema.to_owned()),
+        ..EngineRule::default()
+    }
+}
+
+/// A rule for the statements of a user.
+pub(crate) fn user_rule(user: &str) -> EngineRule {
+    EngineRule {
+        username: Some(user.to_owned()),
+        ..EngineRule::default()
+    }
+}
+
 impl DraftRule {
     /// A native step.
     pub(crate) fn native(name: String, address: &Address, scope: Scope, step: NativeStep) -> Self {

@@ -13,16 +13,17 @@
 //! else                         refused
 //! ```
 
+use std::collections::HashSet;
+
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{EngineRule, KeyTemplate, Shard};
+use shardwright_rules::{EngineRule, KeyTemplate};
 
 use super::Lowering;
 use super::chains::Target;
 use super::maps::MapUse;
 use super::refusals::Refused;
-use super::schema_map::of_schema;
 use super::schema_names::named_schemas;
-use crate::draft::{ChainRef, text_rule};
+use crate::draft::{ChainRef, schema_rule, text_rule};
 use crate::key_patterns::KeyPatterns;
 
 /// Schemas that the refusal names.
@@ -42,15 +43,16 @@ impl Lowering<'_, '_> {
         let section = of.section;
         let (step, address) = (&*section.step, &section.address);
         let rows = self.keyed_schemas(section, template);
-        let is_of_shard = |schema: &str| {
-            step.shards
-                .iter()
-                .any(|shard| shard.schema.as_deref() == Some(schema))
-        };
+        let of_shards: HashSet<&str> = step
+            .shards
+            .iter()
+            .filter_map(|shard| shard.schema.as_deref())
+            .collect();
         let mut accepted = named_schemas(self.input.program, section, &rows);
-        accepted.retain(|schema| template.extract(step.kind, schema).is_none() && !is_of_shard(schema));
+        accepted
+            .retain(|schema| template.extract(step.kind, schema).is_none() && !of_shards.contains(schema));
         for schema in &accepted {
-            self.chains.go(found, schema, address, of_schema(schema), trees);
+            self.chains.go(found, schema, address, schema_rule(schema), trees);
         }
         let own = self.chains.draft.chain(&format!("{address}.own_schemas"));
         self.chains.go(
@@ -60,11 +62,26 @@ impl Lowering<'_, '_> {
             EngineRule::default(),
             Target::Jump(own),
         );
+        // A rule that names a writer is all that a session needs where the split follows it, or where there is none.
+        let places =
+            self.input.plan(of.map).splits_behind() || self.readers_of(section, &of.class.groups).is_empty();
+        let targets = match places {
+            true => self.session_targets(of),
+            false => vec![trees; step.shards.len()],
+        };
         for row in &rows {
             let shard = &step.shards[row.shard];
-            if let Some(pattern) = key.one(&row.key) {
-                self.own_schema(own, of, (&row.schema, shard), pattern, trees);
-            }
+            let Some(pattern) = key.one(&row.key) else {
+                continue;
+            };
+            let writer = self.input.destination(&[], shard).filter(|_| places);
+            let rule = EngineRule {
+                schemaname: Some(row.schema.clone()),
+                destination_hostgroup: writer.map(|hostgroup| hostgroup.0),
+                ..text_rule(pattern)
+            };
+            self.chains
+                .go(own, &row.schema, &shard.address, rule, targets[row.shard]);
         }
         let listed: Vec<&str> = accepted.iter().copied().take(MOST_NAMED).collect();
         let what = format!(
@@ -78,35 +95,5 @@ impl Lowering<'_, '_> {
         let refused = Refused::by(section, Refusal::OtherShardsSchema, message);
         self.chains
             .refuse(own, "other", address, EngineRule::default(), &refused);
-    }
-
-    /// The rule for a schema and the key that may stand beside it.
-    fn own_schema(
-        &mut self,
-        chain: ChainRef,
-        of: MapUse<'_>,
-        (schema, shard): (&str, &Shard),
-        pattern: String,
-        trees: Target,
-    ) {
-        let rule = EngineRule {
-            schemaname: Some(schema.to_owned()),
-            ..text_rule(pattern)
-        };
-        if !self.places_sessions(of) {
-            return self.chains.go(chain, schema, &shard.address, rule, trees);
-        }
-        let rule = EngineRule {
-            destination_hostgroup: self.input.destination(&[], shard).map(|hostgroup| hostgroup.0),
-            ..rule
-        };
-        let target = self.behind_session(of, shard);
-        self.chains.go(chain, schema, &shard.address, rule, target);
-    }
-
-    /// Whether a rule that names a writer is all that a session needs.
-    fn places_sessions(&mut self, of: MapUse<'_>) -> bool {
-        let splits_behind = self.input.plan(of.map).splits_behind();
-        splits_behind || self.readers_of(of.section, &of.class.groups).is_empty()
     }
 }

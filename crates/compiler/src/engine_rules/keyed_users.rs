@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use shardwright_rules::{EngineRule, KeyTemplate, KeyValue, MapStep};
 
 use super::maps::Class;
+use crate::draft::user_rule;
 
 /// A user with a key in its name.
 pub(super) struct KeyedUser<'c> {
@@ -50,14 +51,6 @@ pub(super) fn rules_for_keyed_users(
 ) -> Vec<EngineRule> {
     keyed_users(step, template, class)
         .iter()
-        .map(rule_for_user)
+        .map(|user| user_rule(user.user))
         .collect()
-}
-
-/// A rule that matches the statements of a user.
-pub(super) fn rule_for_user(user: &KeyedUser<'_>) -> EngineRule {
-    EngineRule {
-        username: Some(user.user.to_owned()),
-        ..EngineRule::default()
-    }
 }

@@ -7,7 +7,7 @@ use super::chains::{Branch, Chains, Target};
 use super::forms;
 use crate::conditions::{self, Conditions};
 use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy, Unsupported};
-use crate::draft::{ChainRef, text_rule};
+use crate::draft::{ChainRef, text_rule, user_rule};
 use crate::key_patterns::text::caseless;
 use crate::program::{Program, Section};
 use crate::statement_patterns::Wording;
@@ -184,11 +184,7 @@ pub(super) fn role_chain(
         first = chains.draft.chain(&format!("{name}.scope"));
     }
     for (user, target) in others {
-        let rule = EngineRule {
-            username: Some(user.clone()),
-            ..EngineRule::default()
-        };
-        chains.go(first, user, address, rule, *target);
+        chains.go(first, user, address, user_rule(user), *target);
     }
     if is_conditional {
         let conditions = Conditions::of(&scope, &program.users).expect("the policy is usable");

@@ -1,8 +1,7 @@
 //! The read/write split for users who follow different policies.
 //!
 //! Users whose statements meet the same maps share the rules of those maps, whatever policies they follow. Where reads part
-//! from writes, a [`RoleGroup`] after the other is told apart by the names of its users; the last one, the largest, takes the
-//! rest. The split stands in one of two places:
+//! from writes, each [`RoleGroup`] but the largest, which is the last, is told apart by the names of its users. The split stands in one of two places:
 //!
 //! * in front of rules that name hostgroups, which then stand twice ([`Lowering::split`]);
 //! * behind rules that name a cluster's writer, once for each cluster ([`Lowering::split_on`]). What is not a read keeps the
@@ -19,7 +18,7 @@ use shardwright_rules::{Address, EngineRule, MapStep};
 use super::Lowering;
 use super::chains::Target;
 use super::role::{RoleTargets, covering, policies_of, role_chain};
-use crate::draft::ChainRef;
+use crate::draft::{ChainRef, user_rule};
 use crate::program::{Program, Section};
 
 /// Users who follow the same policies.
@@ -190,11 +189,7 @@ impl Lowering<'_, '_> {
         let chain = self.chains.draft.chain(&format!("{name}.users"));
         for (group, &end) in groups.iter().zip(ends).filter(|(_, end)| **end != rest) {
             for user in &group.users {
-                let rule = EngineRule {
-                    username: Some(user.clone()),
-                    ..EngineRule::default()
-                };
-                self.chains.go(chain, user, address, rule, end);
+                self.chains.go(chain, user, address, user_rule(user), end);
             }
         }
         self.chains

@@ -1,8 +1,10 @@
 //! Maps whose key stands in the name of the session's schema: fast routing, or one rule for each schema.
 
+use std::collections::HashMap;
+
 use shardwright_diagnostics::Severity;
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, KeyTemplate, MapStep, MissingAction, Shard, UnknownKey};
+use shardwright_rules::{EngineRule, KeyTemplate, MapStep, MissingAction, UnknownKey};
 
 use super::Lowering;
 use super::chains::Target;
@@ -13,7 +15,7 @@ use super::role::RoleTargets;
 use super::role_groups::RoleGroup;
 use super::schema_names::{KeyedSchema, named_schemas};
 use crate::diagnostics::DIFFERENCE;
-use crate::draft::{ChainRef, DraftRoute, DraftRule};
+use crate::draft::{ChainRef, DraftRoute, DraftRule, schema_rule};
 use crate::map_plans::Layout;
 use crate::program::Section;
 
@@ -49,7 +51,7 @@ impl Lowering<'_, '_> {
         if flat || exits.placed != Target::Stop {
             let rest = self.rest_of_schemas(section, schemas, exits);
             if let Some(rest) = rest {
-                let names: Vec<EngineRule> = rows.iter().map(|row| of_schema(&row.schema)).collect();
+                let names: Vec<EngineRule> = rows.iter().map(|row| schema_rule(&row.schema)).collect();
                 self.refuse_sessions_with_keys_of_later_maps(entry, of, &names, rest);
             }
             let last = self.flat_schemas(entry, of, &rows, &readers);
@@ -225,27 +227,41 @@ impl Lowering<'_, '_> {
 
     /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
     fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+        let targets = self.session_targets(of);
         for KeyedSchema { schema, shard, .. } in rows {
-            let shard = &of.section.step.shards[*shard];
-            let destination = self.input.destination(policies, shard);
+            let placement = &of.section.step.shards[*shard];
+            let destination = self.input.destination(policies, placement);
             let rule = EngineRule {
                 destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
-                ..of_schema(schema)
+                ..schema_rule(schema)
             };
-            let target = self.behind_session(of, shard);
-            self.chains.go(chain, schema, &shard.address, rule, target);
+            self.chains
+                .go(chain, schema, &placement.address, rule, targets[*shard]);
         }
     }
 
-    /// Where a session goes on that its schema has placed on the writer of a shard.
-    pub(super) fn behind_session(&mut self, of: MapUse<'_>, shard: &Shard) -> Target {
-        let target = self.behind_shard(shard, of.exits.placed);
-        match &shard.cluster {
-            Some(cluster) if self.input.plan(of.map).splits_behind() => {
-                self.split_on(cluster, &of.class.groups, target)
-            }
-            _ => target,
+    /// By shard, where a session goes on that its schema has placed on the shard's writer.
+    pub(super) fn session_targets(&mut self, of: MapUse<'_>) -> Vec<Target> {
+        let splits_behind = self.input.plan(of.map).splits_behind();
+        let mut known: HashMap<Option<&str>, Target> = HashMap::new();
+        let mut targets = Vec::with_capacity(of.section.step.shards.len());
+        for shard in &of.section.step.shards {
+            let cluster = shard.cluster.as_deref();
+            let target = match known.get(&cluster) {
+                Some(&target) => target,
+                None => {
+                    let placed = self.behind_shard(shard, of.exits.placed);
+                    let target = match cluster {
+                        Some(cluster) if splits_behind => self.split_on(cluster, &of.class.groups, placed),
+                        _ => placed,
+                    };
+                    known.insert(cluster, target);
+                    target
+                }
+            };
+            targets.push(target);
         }
+        targets
     }
 
     /// Schemas that the topology names and the map does not hold: they have no key, or one of no shard.
@@ -260,7 +276,7 @@ impl Lowering<'_, '_> {
         let step = &*section.step;
         let schemas = named_schemas(self.input.program, section, keyed.rows);
         for schema in schemas {
-            let (rule, address) = (of_schema(schema), &section.address);
+            let (rule, address) = (schema_rule(schema), &section.address);
             let Some(key) = keyed.template.extract(step.kind, schema) else {
                 self.chains
                     .go(chain, schema, address, rule, Target::Jump(missing));
@@ -348,13 +364,6 @@ impl Lowering<'_, '_> {
                 });
             }
         }
-    }
-}
-
-pub(super) fn of_schema(schema: &str) -> EngineRule {
-    EngineRule {
-        schemaname: Some(schema.to_owned()),
-        ..EngineRule::default()
     }
 }
 

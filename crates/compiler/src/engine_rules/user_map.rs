@@ -5,12 +5,12 @@ use shardwright_rules::{Conflict, EngineRule, KeyTemplate, UnknownKey};
 
 use super::Lowering;
 use super::chains::Target;
-use super::keyed_users::{KeyedUser, keyed_users, rule_for_user, rules_for_keyed_users};
+use super::keyed_users::{KeyedUser, keyed_users, rules_for_keyed_users};
 use super::maps::MapUse;
 use super::refusals::Refused;
 use super::role::{RoleTargets, policies_of};
 use super::tree::shard_name;
-use crate::draft::{ChainRef, text_rule};
+use crate::draft::{ChainRef, text_rule, user_rule};
 use crate::key_patterns::KeyPatterns;
 
 impl Lowering<'_, '_> {
@@ -46,7 +46,7 @@ impl Lowering<'_, '_> {
                 continue;
             }
             let agreed = self.agreed(of, comment, &user);
-            let rule = rule_for_user(&user);
+            let rule = user_rule(user.user);
             self.chains
                 .go(chain, user.user, &section.address, rule, Target::Jump(agreed));
         }
@@ -96,7 +96,7 @@ impl Lowering<'_, '_> {
     /// The rule that places a user, or refuses it.
     fn user_rule(&mut self, chain: ChainRef, of: MapUse<'_>, user: &KeyedUser<'_>) {
         let section = of.section;
-        let (step, rule) = (&*section.step, rule_for_user(user));
+        let (step, rule) = (&*section.step, user_rule(user.user));
         match (user.shard, &step.unknown) {
             (Some(at), _) => {
                 let policies = of.class.policies(user.user);

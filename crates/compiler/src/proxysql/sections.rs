@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{Address, EngineRule, MapStep, MissingAction, UnknownKey, User};
 
-use crate::draft::{Draft, DraftRule, text_rule};
+use crate::draft::{Draft, DraftRule, text_rule, user_rule};
 use crate::engine_rules::{
     Class, EffectUse, Exits, Input, Lowering, RoleGroup, RoleTargets, Target, reads_alike, usable_policies,
 };
@@ -72,11 +72,8 @@ impl Lowering<'_, '_> {
                     .go(Draft::START, "everyone", &address, EngineRule::default(), target);
             } else {
                 for user in &class.users {
-                    let rule = EngineRule {
-                        username: Some(user.clone()),
-                        ..EngineRule::default()
-                    };
-                    self.chains.go(Draft::START, user, &address, rule, target);
+                    self.chains
+                        .go(Draft::START, user, &address, user_rule(user), target);
                 }
             }
         }
