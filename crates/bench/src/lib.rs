@@ -12,6 +12,7 @@ mod machine;
 pub mod once;
 pub mod passthrough;
 pub mod pinned_serial;
+pub mod prove_time;
 pub mod proxysql;
 mod report;
 mod resident;

@@ -1,97 +1,126 @@
-//! How long the analysis takes: rules compiled from shards, and lists as people write them.
+//! How long the analysis takes: rules compiled from shards, lists as people write them, and `shardwright lint` of both.
 
+mod lists;
+
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use shardwright_analysis::analyse;
-use shardwright_prover::equivalence::{Equivalence, equivalence};
-use shardwright_rules::{Address, Body, Configuration, EngineId, EngineRule, Rule};
+use shardwright_rules::{Configuration, EngineId};
 
 use crate::cpu_time::own_cpu_time;
-use crate::resident::own_peak_kib;
-use crate::shards::compiled;
-use crate::{Report, Summary, Table};
+use crate::once::{Once, measured};
+use crate::resident::{forget_own_peak, own_peak_kib};
+use crate::shards::{compiled, project_files, write_project};
+use crate::{BenchError, Report, Summary, Table};
+use lists::{dump, shadowing, sharding};
 
 const REPEATS: usize = 3;
-/// Shards whose compiled trees have about 1,000 and 10,000 rules.
-const TREES: [u32; 2] = [850, 8_500];
+/// Shards whose compiled trees have about 1,000, 10,000 and 100,000 rules.
+const TREES: [u32; 3] = [850, 8_500, 100_000];
 const LISTS: [usize; 3] = [1_000, 5_000, 10_000];
-const REVISED_SHARDS: u32 = 10_000;
+/// Shards of a project, and rules of a dump, that the whole program analyses.
+const MOST: u32 = 100_000;
 
-/// Measures inside this process, sizes from small to large: the peak only grows.
-pub fn run(mut progress: impl FnMut(&str)) -> Report {
-    let mut table = Table::new([
-        "what",
-        "rules",
-        "median ms",
-        "processor ms",
-        "peak MiB so far",
-        "found",
-    ]);
-    let (mut samples, mut summary) = (Vec::new(), Vec::new());
-    let mut measure = |what: String, rules: usize, work: &mut dyn FnMut() -> String| {
-        progress(&format!("lint: {what}"));
-        let (mut times, mut processor) = (Vec::new(), Vec::new());
-        let mut found = String::new();
-        for _ in 0..REPEATS {
-            let (start, before) = (Instant::now(), own_cpu_time());
-            found = work();
-            times.push(start.elapsed().as_secs_f64() * 1e3);
-            processor.push((own_cpu_time() - before).as_secs_f64() * 1e3);
-        }
-        let middle = |times: &[f64]| Summary::of(times.iter().copied()).expect("there are repeats");
-        let (wall, own) = (middle(&times), middle(&processor));
-        let mib = own_peak_kib() as f64 / 1024.0;
-        table.row([
-            what.clone(),
+/// Rows of the table, samples and summary.
+struct Figures {
+    table: Table,
+    samples: Vec<Value>,
+    summary: Vec<Value>,
+}
+
+impl Figures {
+    fn add(&mut self, what: &str, rules: usize, runs: &[Once], found: &str) {
+        let middle =
+            |figure: fn(&Once) -> f64| Summary::of(runs.iter().map(figure)).expect("there are repeats");
+        let (wall, own) = (middle(|run| run.ms), middle(|run| run.cpu_ms));
+        let mib = runs.iter().map(|run| run.peak_kib).max().unwrap_or_default() as f64 / 1024.0;
+        self.table.row([
+            what.to_owned(),
             rules.to_string(),
             format!("{:.0}", wall.median),
             format!("{:.0}", own.median),
             format!("{mib:.0}"),
-            found.clone(),
+            found.to_owned(),
         ]);
-        samples.push(json!({"what": what, "rules": rules, "ms": times, "processor_ms": processor}));
-        summary.push(json!({
+        self.samples
+            .push(json!({"what": what, "rules": rules, "runs": runs}));
+        self.summary.push(json!({
             "what": what, "rules": rules, "ms": wall, "processor_ms": own, "peak_mib": mib, "found": found,
         }));
+    }
+
+    fn add_analysis(&mut self, what: &str, configuration: &Configuration) -> Result<(), BenchError> {
+        let mut runs = Vec::new();
+        let mut found = String::new();
+        for _ in 0..REPEATS {
+            forget_own_peak().map_err(BenchError::io("measuring memory"))?;
+            let (start, before) = (Instant::now(), own_cpu_time());
+            found = findings(configuration);
+            runs.push(Once {
+                ms: start.elapsed().as_secs_f64() * 1e3,
+                cpu_ms: (own_cpu_time() - before).as_secs_f64() * 1e3,
+                peak_kib: own_peak_kib(),
+            });
+        }
+        self.add(what, configuration.graph.rules.len(), &runs, &found);
+        Ok(())
+    }
+}
+
+/// Measures inside this process, and `shardwright`, the program, on what is largest.
+///
+/// # Errors
+/// When the program cannot be run or fails, or memory cannot be measured.
+pub fn run(shardwright: &Path, mut progress: impl FnMut(&str)) -> Result<Report, BenchError> {
+    let headings = ["what", "rules", "median ms", "processor ms", "peak MiB", "found"];
+    let mut figures = Figures {
+        table: Table::new(headings),
+        samples: Vec::new(),
+        summary: Vec::new(),
     };
-    for shards in TREES {
-        let tree = compiled(shards, EngineId::Proxysql27).configuration;
-        let rules = tree.graph.rules.len();
-        measure(format!("compiled tree, {shards} shards"), rules, &mut || {
-            findings(&tree)
-        });
+    // The whole program first: children begin with this process's memory.
+    for (what, files) in [
+        (format!("`lint`, {MOST} shards"), project_files(MOST).to_vec()),
+        (
+            format!("`lint`, shard list of {MOST} rules"),
+            vec![("rules.sql", dump(&sharding(MOST as usize)))],
+        ),
+    ] {
+        progress(&format!("lint: {what}"));
+        let directory = write_project(&files)?;
+        let arguments: &[&str] = match files[0].0 {
+            "rules.sql" => &["lint", "rules.sql"],
+            _ => &["lint", "--engine", "proxysql-2.7"],
+        };
+        let runs = (0..REPEATS).map(|_| measured(shardwright, arguments, directory.path()));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        figures.add(&what, MOST as usize, &runs, "");
     }
     for (name, list) in [
         ("shadowing list", shadowing as fn(usize) -> Configuration),
         ("shard list", sharding),
     ] {
         for rules in LISTS {
-            let flat = list(rules);
-            measure(format!("{name}, written by hand"), rules, &mut || findings(&flat));
+            let what = format!("{name}, written by hand");
+            progress(&format!("lint: {what}, {rules} rules"));
+            figures.add_analysis(&what, &list(rules))?;
         }
     }
-    let [left, right] = revisions();
-    let rules = left.graph.rules.len();
-    measure(
-        format!("equivalence, {REVISED_SHARDS} shards, one moved"),
-        rules,
-        &mut || match equivalence(&left, &right) {
-            Equivalence::Refuted { differences, .. } => {
-                let shortest = String::from_utf8_lossy(&differences[0].statement).into_owned();
-                format!("`{shortest}`")
-            }
-            other => format!("{other:?}"),
-        },
-    );
-    Report {
-        name: "lint",
-        title: "The analysis of one configuration, inside one process".to_owned(),
-        parameters: json!({"repeats": REPEATS}),
-        table,
-        samples,
-        summary: Value::Array(summary),
+    for shards in TREES {
+        let what = format!("compiled tree, {shards} shards");
+        progress(&format!("lint: {what}"));
+        figures.add_analysis(&what, &compiled(shards, EngineId::Proxysql27).configuration)?;
     }
+    Ok(Report {
+        name: "lint",
+        title: "The analysis of one configuration inside one process, and `shardwright lint`".to_owned(),
+        parameters: json!({"repeats": REPEATS}),
+        table: figures.table,
+        samples: figures.samples,
+        summary: Value::Array(figures.summary),
+    })
 }
 
 fn findings(configuration: &Configuration) -> String {
@@ -103,67 +132,4 @@ fn findings(configuration: &Configuration) -> String {
             .count()
     };
     format!("{} findings, {} of them SW201", found.len(), of("SW201"))
-}
-
-fn list(rules: impl Iterator<Item = EngineRule>) -> Configuration {
-    let mut configuration = compiled(10, EngineId::Proxysql27).configuration.as_ref().clone();
-    let rules = rules.enumerate().map(|(position, row)| Rule {
-        id: u32::try_from(position + 1).expect("a list has fewer than 2^32 rules"),
-        address: Address::new("query_rules.list"),
-        shards: Vec::new(),
-        flag_in: 0,
-        body: Body::Engine(Box::new(row)),
-    });
-    configuration.graph.rules = rules.collect();
-    configuration
-}
-
-/// A tenth of the rules stand behind a rule that takes their statements.
-fn shadowing(rules: usize) -> Configuration {
-    let verbs = ["SELECT", "INSERT INTO", "UPDATE", "DELETE FROM", "REPLACE INTO"];
-    list((0..rules).map(move |n| {
-        let (verb, table) = (verbs[n % verbs.len()], n / verbs.len());
-        let pattern = match n % 10 {
-            9 => format!(
-                "^{} .*table_{:05}\\b.*WHERE",
-                verbs[(n - 1) % verbs.len()],
-                (n - 1) / verbs.len()
-            ),
-            _ => format!("^{verb} .*table_{table:05}\\b"),
-        };
-        EngineRule {
-            match_digest: Some(pattern),
-            destination_hostgroup: Some(u32::try_from(n % 7).unwrap_or_default()),
-            apply: true,
-            ..EngineRule::default()
-        }
-    }))
-}
-
-/// One rule for each shard, found by a comment.
-fn sharding(rules: usize) -> Configuration {
-    list((0..rules).map(|n| EngineRule {
-        match_pattern: Some(format!(r"/\*\s*shard={n:05}\s*\*/")),
-        destination_hostgroup: Some(u32::try_from(n).unwrap_or_default()),
-        apply: true,
-        ..EngineRule::default()
-    }))
-}
-
-/// The compiled rules of many shards, and the same with one shard on another's hostgroup.
-fn revisions() -> [Configuration; 2] {
-    let left = compiled(REVISED_SHARDS, EngineId::Proxysql27)
-        .configuration
-        .as_ref()
-        .clone();
-    let mut right = left.clone();
-    let half = right.graph.rules.len() / 2;
-    let placing = right.graph.rules[half..]
-        .iter_mut()
-        .find_map(|rule| match &mut rule.body {
-            Body::Engine(row) => row.destination_hostgroup.as_mut(),
-            Body::Native { .. } => None,
-        });
-    *placing.expect("half of the rules of a tree place statements") += 1;
-    [left, right]
 }

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use shardwright_bench::{
-    BenchError, Report, compile_time, decisions, lint_time, once, test_time, traffic_rate, tree_costs,
-    validate_time,
+    BenchError, Report, compile_time, decisions, lint_time, once, prove_time, test_time, traffic_rate,
+    tree_costs, validate_time,
 };
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
@@ -49,12 +49,22 @@ enum Benchmark {
         #[arg(long, default_value_t = 100_000)]
         most: u32,
     },
-    /// Time of the analysis: compiled trees, lists written by hand, two revisions compared.
+    /// Time and memory of the analysis: compiled trees, lists written by hand, and 100,000 shards, whole process.
     Lint,
+    /// Time and memory of comparisons: large rule sets, and those that use up the default budget.
+    Prove {
+        /// Only cases whose name holds this.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
     /// Time of 1,000 and 100,000 route tests, whole process.
     Test,
-    /// Statements of a log that are compared in a second, on one core.
-    Traffic,
+    /// Statements of a log that are compared in a second, and those that one table decides, on one core.
+    Traffic {
+        /// Only cases whose name holds this, such as `proxysql-2.7, 10000`.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
     /// Throughput and processor time of a ProxySQL without rules, with a flat list and with a compiled tree, and the prices
     /// that fit them.
     Proxysql(proxysql_bench::Arguments),
@@ -76,8 +86,9 @@ impl Benchmark {
             Self::Validate { most: 10_000 },
             Self::Decisions { most: 100_000 },
             Self::Lint,
+            Self::Prove { only: String::new() },
             Self::Test,
-            Self::Traffic,
+            Self::Traffic { only: String::new() },
             Self::Proxy(proxy_bench::Arguments::default()),
         ]
     }
@@ -93,9 +104,10 @@ impl Benchmark {
             }
             Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress)?,
             Self::Decisions { most } => decisions::run(*most, progress),
-            Self::Lint => lint_time::run(progress),
+            Self::Lint => lint_time::run(&beside("shardwright")?, progress)?,
+            Self::Prove { only } => prove_time::run(only, progress)?,
             Self::Test => test_time::run(&beside("shardwright")?, progress)?,
-            Self::Traffic => traffic_rate::run(progress)?,
+            Self::Traffic { only } => traffic_rate::run(only, progress)?,
             Self::Once { command } => {
                 let took = serde_json::to_string(&once::here(command)?).expect("numbers have a text");
                 writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;

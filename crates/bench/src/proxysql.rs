@@ -10,6 +10,7 @@ mod rounds;
 mod rule_sets;
 mod summary;
 
+pub(crate) use costs::LONG_READ;
 use std::path::PathBuf;
 
 use shardwright_rules::RegexEngine;

@@ -58,6 +58,29 @@ pub(crate) fn one_cluster_files(shards: u32, keys: Keys) -> [(&'static str, Stri
     ]
 }
 
+/// A project of replicated clusters, one for each shard, whose reads go to readers. Keys are found by a comment, or by a
+/// comment and the session's schema.
+pub(crate) fn split_files(shards: u32, by_schema: bool) -> [(&'static str, String); 2] {
+    let finders = if by_schema {
+        "[comment: {}, schema: \"tenant_$(key)\"]"
+    } else {
+        "[comment: {}]"
+    };
+    let topology = format!(
+        "version: 1\n\
+         clusters:\n  shard-$(n): {{for_each: {{n: 1..{shards}}}, type: replication, servers: {{a: {{host: \"a$(n).db\"}}, b: {{host: \"b$(n).db\"}}}}}}\n\
+         users:\n  app: {{password: {{env: APP_PASSWORD}}, cluster: shard-1, schema: app}}\n\
+         shard_maps:\n  tenants:\n    applies_to: {{users: [app]}}\n    key: {{name: tenant, type: integer}}\n    \
+         key_from: {finders}\n    conflict: reject\n    \
+         shards:\n      t$(n): {{for_each: {{n: 1..{shards}}}, keys: [$(n)], cluster: \"shard-$(n)\"}}\n\
+         read_write_policies:\n  reads: {{applies_to: {{users: [app]}}, reads: {{all: true}}}}\n"
+    );
+    [
+        ("shardwright.yaml", PROJECT.to_owned()),
+        ("topology/tenants.yaml", topology),
+    ]
+}
+
 /// A new directory with these files.
 ///
 /// # Errors

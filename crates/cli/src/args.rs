@@ -14,7 +14,7 @@ pub(crate) use self::ask::{
     TrafficWhat,
 };
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
-pub(crate) use self::serve::{Proxy, Refuse};
+pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::targets::{Foreign, Ownership, Selection};
 
 /// Write MySQL routing as YAML, check it, and apply it.

@@ -73,8 +73,8 @@ impl Signals {
             .map_err(|_| CommandError::internal("the thread that receives signals ended"))
     }
 
-    /// Waits for the next one for some time; whether it came.
+    /// Waits for a signal to stop for some time; whether it came.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
-        self.received.recv_timeout(time).is_ok()
+        self.received.recv_timeout(time).is_ok_and(|name| name != HANGUP)
     }
 }

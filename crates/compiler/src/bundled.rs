@@ -40,8 +40,8 @@ fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_
     list.extend(steps(&program.effects, |effect| match effect {
         Effect::Delay(delay_ms) => NativeStep::Delay(DelayStep { delay_ms: *delay_ms }),
         Effect::Multiplex(_) => NativeStep::NoMultiplex,
-        Effect::Cache { .. } | Effect::Mirror { .. } => {
-            unreachable!("what the bundled engine cannot do is reported and left out")
+        Effect::TimeLimit(_) | Effect::Cache { .. } | Effect::Mirror { .. } => {
+            unreachable!("what the bundled engine does by other means, or cannot do, is left out")
         }
     }));
     let places_statements = !program.maps.is_empty() || !program.roles.is_empty();

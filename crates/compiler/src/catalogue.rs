@@ -92,6 +92,30 @@ pub fn catalogue(regex: RegexEngine) -> Vec<CataloguePattern> {
     ] {
         add(kind, name, text_rule(pattern), &keys);
     }
+    if let Some(usual) = key.usual(wording) {
+        add(PatternKind::Usual, "usual", text_rule(usual.pattern), &keys);
+    }
+    let names = [
+        ["/* tenant=1 */ SELECT ", "shop.a ", ""],
+        ["/* tenant=1 */ SELECT ", "'x' ", "shop.a"],
+        ["", ". ", ""],
+        ["", "`", ""],
+        ["", "S", ""],
+    ];
+    for (name, doubtful) in engine_rules::doubtful("shop", &key, wording) {
+        let kind = match name {
+            "schema_quoted" => PatternKind::LogicalSchema,
+            "schema_unknown" => PatternKind::Through,
+            _ => PatternKind::Letter,
+        };
+        add(kind, name, doubtful, &names);
+    }
+    add(
+        PatternKind::Rewrite,
+        "rewritten schema",
+        text_rule(engine_rules::rewritten("shop", "shop_1")),
+        &names,
+    );
     if let Some(column) = ColumnPatterns::new("tenant", "shop", KeyKind::Integer, InShards::Present, wording)
     {
         let columns = [
@@ -153,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_kind_that_is_no_one_elses_is_listed() {
-        let by_hand = [PatternKind::Letter, PatternKind::Search];
+        let by_hand = [PatternKind::Search];
         let listed = catalogue(RegexEngine::Pcre);
         for kind in PatternKind::ALL {
             let is_listed = listed.iter().any(|pattern| pattern.kind == kind);

@@ -7,6 +7,7 @@ use shardwright_ids::Lock;
 use shardwright_layout::{KEPT, Price};
 use shardwright_rules::{
     Configuration, EngineId, EngineProfile, EngineSettings, FORMAT_VERSION, RefusingHostgroup, RegexEngine,
+    RuleGraph,
 };
 use shardwright_topology::model::{EngineName, Project};
 
@@ -17,7 +18,7 @@ use crate::map_plans::{self, MapPlan, PlanInput, shaped_name, split_name};
 use crate::numbering::Numbered;
 use crate::program::{self, Program};
 use crate::statement_patterns::Wording;
-use crate::stats::{self, Stats};
+use crate::stats::{self, Stats, TreeRules};
 use crate::{Compiled, Options, bundled, proxysql};
 
 /// Compiles a project for one engine. Ids that `lock` remembers stay.
@@ -113,7 +114,7 @@ impl Compilation<'_> {
     /// Ids, flags and the hostgroups that refuse; and figures of the result.
     fn number(
         &self,
-        program: Program,
+        mut program: Program,
         plans: &[MapPlan],
         lowered: Lowered,
         mut lock: Lock,
@@ -134,27 +135,30 @@ impl Compilation<'_> {
         let mut chains = BTreeMap::from([(0, "start".to_owned())]);
         let flags = numbered.flags.iter();
         chains.extend(flags.map(|(&chain, &flag)| (flag, draft.get(chain).name.clone())));
-        let measured = stats::Measured {
-            program: &program,
-            plans,
-            outputs: &outputs,
-            reference_users: &reference_users,
-            numbered: &numbered,
-            iterations: self.settings.query_processor_iterations,
-            price: self.price,
-            prices: self.engine.profile().prices.patterns(self.settings.regex),
-        };
-        let mut maps = measured.maps();
         let names = program.maps.iter().map(|map| map.step.map.clone());
-        let candidates = names.clone().zip(plans.iter().map(CandidateCost::of_plan));
+        let candidates = names.zip(plans.iter().map(CandidateCost::of_plan));
         let candidates = candidates.collect();
         let splits = outputs.splits.iter().map(|(&map, compared)| {
             let name = program.maps[map].step.map.clone();
             (name, Splits::of(compared, self.engine))
         });
         let splits = splits.collect();
-        let configuration = self.configuration(program, numbered, refusing, &mut report);
-        stats::count_rows(&mut maps, &configuration, &reference_users, self.price);
+        let Numbered {
+            graph,
+            flags,
+            tree_rules,
+        } = numbered;
+        let configuration = self.configuration(&mut program, graph, refusing, &mut report);
+        let measured = stats::Measured {
+            program: &program,
+            plans,
+            outputs: &outputs,
+            reference_users: &reference_users,
+            configuration: &configuration,
+            trees: TreeRules { flags, tree_rules },
+            price: self.price,
+        };
+        let maps = measured.maps();
         Compiled {
             stats: Stats::of(&configuration, maps),
             problems: report.problems,
@@ -166,27 +170,28 @@ impl Compilation<'_> {
         }
     }
 
+    /// Takes what the configuration holds out of the program; sections stay.
     fn configuration(
         &self,
-        program: Program,
-        numbered: Numbered,
+        program: &mut Program,
+        graph: RuleGraph,
         refusing: Vec<RefusingHostgroup>,
         report: &mut Diagnostics<'_>,
     ) -> Configuration {
-        let graph = numbered.graph;
-        let firewall = proxysql::firewall::rows(&program, &graph, report);
+        let firewall = proxysql::firewall::rows(program, &graph, report);
         proxysql::refusing_hostgroups::report_silent_refusals(&self.project.topology, &refusing, report);
+        let globals = &mut program.globals;
         Configuration {
             format: FORMAT_VERSION,
             engine: self.engine,
             settings: self.settings,
-            variables: program.globals.variables,
-            listeners: program.globals.listeners,
-            monitor: program.globals.monitor,
-            clusters: program.clusters,
-            hostgroups: program.hostgroups,
+            variables: std::mem::take(&mut globals.variables),
+            listeners: std::mem::take(&mut globals.listeners),
+            monitor: globals.monitor.clone(),
+            clusters: std::mem::take(&mut program.clusters),
+            hostgroups: std::mem::take(&mut program.hostgroups),
             refusing,
-            users: program.users,
+            users: std::mem::take(&mut program.users),
             graph,
             firewall,
         }

@@ -53,8 +53,9 @@ impl Conditions {
         product(&mut first, &scope.client_addrs, |rule, addr| {
             rule.client_addr = Some(addr.clone())
         });
-        product(&mut first, &scope.listener_ports, |rule, port| {
-            rule.proxy_port = Some(*port)
+        product(&mut first, &came_in(scope), |rule, listener| match listener {
+            CameIn::Port(port) => rule.proxy_port = Some(*port),
+            CameIn::Socket(path) => rule.proxy_addr = Some((*path).to_owned()),
         });
         product(&mut first, &scope.digests, |rule, digest| {
             rule.digest = Some(*digest)
@@ -210,4 +211,16 @@ fn kinds(kinds: &[StatementKind]) -> String {
         })
         .collect();
     format!(r"^\(*(?:{})\b", words.join("|"))
+}
+/// A listener that sessions came in through, as rules ask for it.
+enum CameIn<'s> {
+    Port(u16),
+    /// The path stands in the place of the address (observed on ProxySQL 2.7.1).
+    Socket(&'s str),
+}
+
+fn came_in(scope: &Scope) -> Vec<CameIn<'_>> {
+    let ports = scope.listener_ports.iter().map(|&port| CameIn::Port(port));
+    let sockets = scope.listener_sockets.iter();
+    ports.chain(sockets.map(|path| CameIn::Socket(path))).collect()
 }

@@ -1,6 +1,7 @@
 //! Chains under construction: rules that jump to chains by name, before ids and flags are given out.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use shardwright_rules::{Address, Body, EngineRule, HostgroupId, Modifiers, NativeStep, Scope};
 
@@ -17,6 +18,8 @@ pub(crate) struct Draft {
     trees: HashMap<ChainRef, Vec<(ChainRef, u32)>>,
     /// Chains of trees, without their roots.
     branches: HashSet<ChainRef>,
+    /// Chains that few statements reach.
+    rare: HashSet<ChainRef>,
 }
 
 /// A chain: rules of one `flag_in`, in order.
@@ -41,6 +44,8 @@ pub(crate) struct DraftRule {
     pub address: Address,
     /// The shards that it decides, where the address is not that of one.
     pub shards: Vec<Address>,
+    /// What it decides, in a few words.
+    pub summary: Option<String>,
     /// The rule; `flag_out` of an engine rule is set when flags are given out.
     pub body: Body,
     /// The chain to go on in.
@@ -126,7 +131,10 @@ impl DraftRule {
 
     /// The same rule by another name, without what joins it to chains.
     pub(crate) fn copy(&self, name: String) -> Self {
-        Self::new(name, &self.address, self.body.clone())
+        Self {
+            summary: self.summary.clone(),
+            ..Self::new(name, &self.address, self.body.clone())
+        }
     }
 
     fn new(name: String, address: &Address, body: Body) -> Self {
@@ -135,6 +143,7 @@ impl DraftRule {
             formerly: None,
             address: address.clone(),
             shards: Vec::new(),
+            summary: None,
             body,
             jump: None,
             refuses: None,
@@ -146,6 +155,14 @@ impl DraftRule {
     /// A row of the engine.
     pub(crate) fn engine(name: String, address: &Address, rule: EngineRule) -> Self {
         Self::new(name, address, Body::Engine(Box::new(rule)))
+    }
+
+    /// The same, with what it decides.
+    pub(crate) fn about(self, summary: Option<impl Into<String>>) -> Self {
+        Self {
+            summary: summary.map(Into::into),
+            ..self
+        }
     }
 
     /// The same, going on in another chain.
@@ -173,6 +190,7 @@ impl Draft {
             names: HashMap::from([("start".to_owned(), Self::START)]),
             trees: HashMap::new(),
             branches: HashSet::new(),
+            rare: HashSet::new(),
         }
     }
 
@@ -241,6 +259,11 @@ impl Draft {
         self.branches.contains(&chain)
     }
 
+    /// Puts a chain that few statements reach behind the others, where that can be: whoever goes on behind it walks past its rules.
+    pub(crate) fn rarely(&mut self, chain: ChainRef) {
+        self.rare.insert(chain);
+    }
+
     /// Adds a rule to the end of a chain.
     pub(crate) fn push(&mut self, chain: ChainRef, rule: DraftRule) {
         self.chains[chain.0].rules.push(rule);
@@ -251,10 +274,37 @@ impl Draft {
         &self.chains[chain.0]
     }
 
-    /// The chains that can be reached from `first`, every chain before those that it jumps to. A chain whose
-    /// jumps form a circle cannot be ordered; drafts have none, because chains are made after those they jump to or
-    /// before their own items.
+    /// The chains that can be reached from `first`, every chain before those that it jumps to, rare ones as late as can be.
+    ///
+    /// # Panics
+    /// If jumps form a circle. Drafts have none, because chains are made after those they jump to or before their own items.
     pub(crate) fn in_order(&self, first: ChainRef) -> Vec<ChainRef> {
+        let order = self.depth_first(first);
+        let place: HashMap<ChainRef, usize> =
+            order.iter().enumerate().map(|(at, &chain)| (chain, at)).collect();
+        let mut waits_for = vec![0_usize; order.len()];
+        for target in order.iter().flat_map(|&chain| self.targets(chain)) {
+            waits_for[place[&target]] += 1;
+        }
+        let next = |at: usize| Reverse((self.rare.contains(&order[at]), at));
+        let mut ready = BinaryHeap::from([next(0)]);
+        let mut sorted = Vec::with_capacity(order.len());
+        while let Some(Reverse((_, at))) = ready.pop() {
+            sorted.push(order[at]);
+            for target in self.targets(order[at]) {
+                let target = place[&target];
+                waits_for[target] -= 1;
+                if waits_for[target] == 0 {
+                    ready.push(next(target));
+                }
+            }
+        }
+        assert_eq!(sorted.len(), order.len(), "jumps form no circle");
+        sorted
+    }
+
+    /// The same, each chain directly before one that it jumps to.
+    fn depth_first(&self, first: ChainRef) -> Vec<ChainRef> {
         let mut done = vec![false; self.chains.len()];
         let mut order = Vec::with_capacity(self.chains.len());
         let mut stack = vec![(first, self.targets(first))];

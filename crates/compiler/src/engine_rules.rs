@@ -39,11 +39,12 @@ use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
 pub(crate) use chains::{Chains, Dialect, Target};
 pub(crate) use effects::{EffectUse, effect_in_front, usable_effects};
-pub(crate) use forms::{incomplete, statement_rules};
+pub(crate) use forms::{hinted, incomplete, statement_rules};
 pub(crate) use input::Input;
 pub(crate) use maps::{Class, Exits};
 pub(crate) use refusals::{MARKED, Reason, Refused};
-pub(crate) use role::{RoleTargets, hinted, usable_policies};
+pub(crate) use rewrite::{doubtful, rewritten};
+pub(crate) use role::{RoleTargets, usable_policies};
 pub(crate) use role_groups::{RoleGroup, reads_alike};
 pub(crate) use tree::Leaf;
 
@@ -79,6 +80,8 @@ pub(crate) struct MapOutputs {
 pub(crate) struct MapTree {
     /// Index of the map in the program.
     pub(crate) map: usize,
+    /// Its chains, the root first.
+    pub(crate) chains: Vec<ChainRef>,
     /// The leaves.
     pub(crate) leaves: Vec<Leaf>,
 }

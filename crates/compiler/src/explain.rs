@@ -35,6 +35,9 @@ pub struct RuleReference {
     pub flag_in: u32,
     /// The object that it came from.
     pub address: Address,
+    /// What it decides, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 /// A layout and what it costs, mean over keys of equal weight, without the rules in front of the map's tree.
@@ -89,6 +92,7 @@ impl Compiled {
                 id: rule.id,
                 flag_in: rule.flag_in,
                 address: rule.address.clone(),
+                summary: rule.summary.clone(),
             })
             .collect();
         let map = address

@@ -14,4 +14,4 @@ pub(crate) mod text;
 
 pub(crate) use column::{ColumnPatterns, SHAPES};
 pub(crate) use comment::is_searchable;
-pub(crate) use search::{KeyPatterns, Sought, is_spaced};
+pub(crate) use search::{KeyPatterns, Sought, Usual, is_spaced};

@@ -25,6 +25,7 @@ mod proxysql;
 mod raw_blocks;
 mod statement_patterns;
 mod stats;
+mod summary;
 mod traffic;
 pub mod tree;
 

@@ -28,6 +28,7 @@ use crate::program::{Program, Section};
 use crate::statement_patterns::Wording;
 use crate::traffic::Traffic;
 pub(crate) use entry::{Entry, Values};
+pub(crate) use hits::entry_of;
 pub(crate) use layouts::EntryWeights;
 pub(crate) use layouts::key_count;
 use memory::Memory;

@@ -48,6 +48,7 @@ struct SequencedRule {
     formerly: Option<Box<str>>,
     address: Address,
     shards: Vec<Address>,
+    summary: Option<String>,
     /// Where it stands in a tree, if it is part of one.
     tree: Option<TreePosition>,
     /// It is one of the rules that end a chain of a tree.
@@ -130,6 +131,7 @@ impl Sequence {
                 formerly: _,
                 address,
                 shards,
+                summary,
                 tree,
                 ends: _,
                 written,
@@ -169,6 +171,7 @@ impl Sequence {
                 id,
                 address,
                 shards,
+                summary,
                 flag_in,
                 body,
             });
@@ -265,6 +268,7 @@ fn sequenced(chain: ChainRef, rule: DraftRule, tree: Option<TreePosition>) -> Se
         formerly: rule.formerly,
         address: rule.address,
         shards: rule.shards,
+        summary: rule.summary,
         tree,
         ends: rule.ends,
         written: None,
@@ -288,6 +292,7 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> SequencedRule {
         formerly: None,
         address: row.address.clone(),
         shards: Vec::new(),
+        summary: None,
         tree: None,
         ends: false,
         written: row.rule_id.map(|id| (id, row.origin)),

@@ -65,7 +65,12 @@ enum WordRole {
     BeginningOut,
     /// It may be called.
     Called,
+    /// Digits end it: `1.e5FOR UPDATE` is a number and then a word to servers, and `e5FOR` would be a word here.
+    EndsInDigits,
 }
+
+/// In place of a letter: any digit.
+const DIGIT: u8 = b'#';
 
 /// Which variables may stand in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,13 +109,20 @@ impl Form<'_> {
             Calls::Of(names) => names,
             Calls::Any | Calls::None => &[],
         };
+        let exponent: &[(&[u8], WordRole)] = if self.dots && !self.without.is_empty() {
+            &[(&[b'E', DIGIT], WordRole::EndsInDigits)]
+        } else {
+            &[]
+        };
         out.chain(called.iter().map(|name| (name.as_bytes(), WordRole::Called)))
+            .chain(exponent.iter().copied())
             .collect()
     }
 }
 
 impl Wording {
-    fn more(self) -> &'static str {
+    /// Behind a quantifier: what it took is not given back.
+    pub(crate) fn more(self) -> &'static str {
         if self.possessive { "+" } else { "" }
     }
 
@@ -248,9 +260,13 @@ impl Wording {
             if here == Some(WordRole::BeginningOut) {
                 continue;
             }
+            if here == Some(WordRole::EndsInDigits) {
+                branches.push(format!("[0-9]+{more}"));
+                continue;
+            }
             let longer = self.words(&rest, false);
             let behind = match here {
-                Some(WordRole::Out | WordRole::BeginningOut) => longer,
+                Some(WordRole::Out | WordRole::BeginningOut | WordRole::EndsInDigits) => longer,
                 Some(WordRole::Called) => format!(r"(?:{longer}|\(\w*{more})?{more}"),
                 None => format!("{longer}?{more}"),
             };
@@ -279,9 +295,10 @@ fn behind_letter<'w>(special: &[(&'w [u8], WordRole)], letter: u8) -> Vec<(&'w [
         .collect()
 }
 
-/// Letters other than these; digits too, but at the start of a word.
+/// Letters other than these; digits too, but at the start of a word and where [`DIGIT`] is one of the letters.
 fn all_but(letters: &[u8], at_start: bool) -> String {
-    let mut class = String::from(if at_start { "[" } else { "[0-9" });
+    let no_digits = at_start || letters.contains(&DIGIT);
+    let mut class = String::from(if no_digits { "[" } else { "[0-9" });
     for range in [b'A'..=b'Z', b'_'..=b'_'] {
         let mut run: Option<(u8, u8)> = None;
         for letter in range {

@@ -1,29 +1,31 @@
 //! Figures of a compiled configuration, in the shape of `compile --stats`.
 
+mod asker;
 mod evaluated;
-mod path;
-mod placed_read;
-mod routed;
+mod map_costs;
+mod said;
+mod ways;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use shardwright_layout::Price;
-use shardwright_rules::{Configuration, PatternPrices, ReadSelection};
+use shardwright_rules::{Configuration, TextLength};
 
+use crate::draft::ChainRef;
 use crate::engine_rules::{MapOutputs, MapTree};
 use crate::map_plans::{Layout, MapPlan};
-use crate::numbering::Numbered;
 use crate::program::Program;
-use evaluated::Evaluated;
-use path::{Counted, Path, Paths};
-use placed_read::PlacedRead;
+use asker::Asker;
+use map_costs::{MapCosts, MapOf, Sums};
 
 /// Figures of one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
     /// The engine's name.
     pub engine: &'static str,
+    /// Costs are those of a text of about so many bytes.
+    pub text_bytes: usize,
     /// Rules.
     pub rules: usize,
     /// Chains: different `flag_in`.
@@ -38,16 +40,24 @@ pub struct Stats {
     pub shard_maps: BTreeMap<String, MapStats>,
 }
 
-/// Figures of one shard map. Means are over its keys, of which a range counts as one; under traffic each counts as often
-/// as it was asked for. What is counted is a statement
-/// `/* k=KEY */ SELECT 1 FROM t` from flag 0 to its decision, by a session that names no schema; patterns that users wrote
-/// (raw rules, `reads: {only: …}`) are taken not to match it.
+/// Figures of one shard map, as the evaluator counts them. Means are over its keys, of which a range counts as its first;
+/// under traffic each counts as often as it was asked for.
+///
+/// What is counted is a read with the key, from flag 0 to its decision, by a user of the map whose session names no schema:
+/// `/* k=KEY */ SELECT 1 FROM t` where the map looks for keys in comments, else `SELECT 1 FROM SCHEMA.t WHERE k = KEY` where it
+/// looks in columns, else `SELECT 1 FROM t` by a session whose schema or user has the key in its name. Where rules tell more
+/// than a thousand keys or leaves apart, some are taken to cost like the others: `exact_keys` says how many are not.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MapStats {
     /// `dispatch`, `tree`, `flat` or `fast_routing`.
     pub layout: &'static str,
+    /// Who sends the statements that are counted; keys in user names are those of their users.
+    pub user: String,
     /// Keys and ranges.
     pub keys: u64,
+    /// The keys whose figures were counted, where those of others are estimated from them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_keys: Option<u64>,
     /// Rules that came from the map and its shards.
     pub rules: usize,
     /// Chains on the longest path through the tree.
@@ -77,32 +87,14 @@ pub struct Means {
 }
 
 impl Means {
-    fn of(sums: Sums, price: Price) -> Self {
+    fn of(sums: Sums, lookups: f64, price: Price) -> Self {
         let weight = if sums.weight > 0.0 { sums.weight } else { 1.0 };
         let (mean_evaluations, mean_visits) = (sums.evaluations / weight, sums.visits / weight);
         Self {
             mean_evaluations,
             mean_visits,
-            mean_cost_ns: sums.pattern_ns / weight + price.ns(0.0, mean_visits, 0.0),
+            mean_cost_ns: sums.pattern_ns / weight + price.ns(0.0, mean_visits, lookups),
         }
-    }
-}
-
-/// Sums over keys, each times its weight.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    weight: f64,
-    evaluations: f64,
-    pattern_ns: f64,
-    visits: f64,
-}
-
-impl Sums {
-    fn add(&mut self, weight: f64, path: Path) {
-        self.weight += weight;
-        self.evaluations += weight * f64::from(path.evaluated.patterns);
-        self.pattern_ns += weight * path.evaluated.ns;
-        self.visits += weight * path.visits as f64;
     }
 }
 
@@ -117,6 +109,7 @@ impl Stats {
             .collect();
         Self {
             engine: configuration.engine.name(),
+            text_bytes: TextLength::default().bytes(),
             rules: configuration.graph.rules.len(),
             chains: flags.len(),
             fast_routing: configuration.graph.fast_routing.len(),
@@ -135,28 +128,12 @@ fn keys(program: &Program, map: usize) -> u64 {
         .sum()
 }
 
-/// Puts in what statements that fast routing places pay for the rules that they pass.
-pub(crate) fn count_rows(
-    maps: &mut BTreeMap<String, MapStats>,
-    configuration: &Configuration,
-    reference_users: &BTreeMap<String, String>,
-    price: Price,
-) {
-    for (name, stats) in maps
-        .iter_mut()
-        .filter(|(_, stats)| stats.layout == Layout::FastRouting.name())
-    {
-        let user = reference_users.get(name).map_or("", String::as_str);
-        let paid = routed::paid(configuration, &format!("shard_maps.{name}"), user);
-        if paid.is_empty() {
-            continue;
-        }
-        let mean = |sum: u64| sum as f64 / paid.len() as f64;
-        stats.mean_evaluations = mean(paid.iter().map(|paid| u64::from(paid.evaluations)).sum());
-        stats.mean_visits = mean(paid.iter().map(|paid| u64::from(paid.visits)).sum());
-        stats.worst_evaluations = paid.iter().map(|paid| paid.evaluations).max().unwrap_or(0);
-        stats.mean_cost_ns = price.ns(stats.mean_evaluations, stats.mean_visits, 1.0);
-    }
+/// The chains of trees, and their rules.
+pub(crate) struct TreeRules {
+    /// Flags of chains.
+    pub flags: HashMap<ChainRef, u32>,
+    /// Positions of their rules, in the order of the chain.
+    pub tree_rules: HashMap<ChainRef, Vec<u32>>,
 }
 
 /// What the figures of maps are counted from.
@@ -165,42 +142,96 @@ pub(crate) struct Measured<'a> {
     pub program: &'a Program,
     /// What was planned for each map.
     pub plans: &'a [MapPlan],
-    /// The trees, and which maps have rows of fast routing.
+    /// The trees.
     pub outputs: &'a MapOutputs,
     /// The user that the figures of a map are for.
     pub reference_users: &'a BTreeMap<String, String>,
-    /// Its rules.
-    pub numbered: &'a Numbered,
-    /// Restarts after jumps.
-    pub iterations: u32,
+    /// The rules and all around them.
+    pub configuration: &'a Configuration,
+    /// Which of them are rules of trees.
+    pub trees: TreeRules,
     /// The engine's prices.
     pub price: Price,
-    /// Those of its patterns.
-    pub prices: &'a PatternPrices,
 }
 
 impl Measured<'_> {
     /// Figures of every map; without rules, of those that need none.
     pub(crate) fn maps(&self) -> BTreeMap<String, MapStats> {
+        let rules = &self.configuration.graph.rules;
         let rules_of = self.rules_by_map();
-        let paths = Paths::over(&self.numbered.graph, self.iterations, self.prices);
+        let asker = Asker::new(self.configuration);
         let mut maps = BTreeMap::new();
         for (at, section) in self.program.maps.iter().enumerate() {
-            let name = &section.step.map;
-            let stats = match self.plans[at].layout {
-                Layout::Dispatch => self.dispatched(at),
-                _ if self.numbered.graph.rules.is_empty() => continue,
-                _ => self.in_rules(at, rules_of.get(name.as_str()).copied().unwrap_or(0), &paths),
+            let (name, plan) = (&section.step.map, &self.plans[at]);
+            let is_looked_up = plan.layout == Layout::Dispatch;
+            if !is_looked_up && rules.is_empty() {
+                continue;
+            }
+            let costs = self.costs(at, &asker);
+            let counted = costs.count();
+            let lookups = match plan.layout {
+                Layout::Dispatch | Layout::FastRouting => 1.0,
+                Layout::Tree | Layout::Flat => 0.0,
+            };
+            let alike = Means::of(counted.uniform, lookups, self.price);
+            let weighted = counted.weighted.filter(|weighted| weighted.weight > 0.0);
+            let means = weighted.map_or(alike, |weighted| Means::of(weighted, lookups, self.price));
+            let stats = MapStats {
+                layout: plan.layout.name(),
+                user: costs.user().to_owned(),
+                keys: keys(self.program, at),
+                exact_keys: (counted.estimated > 0).then_some(counted.exact),
+                rules: match is_looked_up {
+                    true => 1,
+                    false => rules_of.get(name.as_str()).copied().unwrap_or(0),
+                },
+                depth: plan
+                    .candidates
+                    .first()
+                    .map_or(1, |candidate| candidate.cost.depth),
+                mean_evaluations: means.mean_evaluations,
+                worst_evaluations: counted.worst,
+                mean_visits: means.mean_visits,
+                mean_cost_ns: means.mean_cost_ns,
+                uniform: weighted.map(|_| alike),
             };
             maps.insert(name.clone(), stats);
         }
         maps
     }
 
+    fn costs<'m>(&'m self, at: usize, asker: &'m Asker<'m>) -> MapCosts<'m> {
+        let section = &self.program.maps[at];
+        let step = &*section.step;
+        let first = || {
+            let users = &self.configuration.users;
+            users.iter().find(|user| section.scope.users.contains(&user.name))
+        };
+        let user = match self.reference_users.get(&step.map) {
+            Some(user) => user.as_str(),
+            None => first().map_or("", |user| &user.name),
+        };
+        let others = self.program.maps.iter().enumerate();
+        let others = others.filter(|(other, map)| *other != at && map.scope.users.contains(user));
+        let trees = self.outputs.trees.iter().filter(|tree| tree.map == at);
+        let trees: Vec<&MapTree> = trees.collect();
+        MapCosts::of(
+            MapOf {
+                step,
+                plan: &self.plans[at],
+                user,
+                others: others.map(|(_, map)| &*map.step).collect(),
+            },
+            &trees,
+            &self.trees,
+            asker,
+        )
+    }
+
     /// How many rules came from each map and its shards.
     fn rules_by_map(&self) -> HashMap<&str, usize> {
         let mut rules_of: HashMap<&str, usize> = HashMap::new();
-        for rule in &self.numbered.graph.rules {
+        for rule in &self.configuration.graph.rules {
             if let Some(name) = rule.address.as_str().strip_prefix("shard_maps.") {
                 *rules_of
                     .entry(name.split('.').next().unwrap_or(name))
@@ -208,116 +239,5 @@ impl Measured<'_> {
             }
         }
         rules_of
-    }
-
-    /// Figures of a look-up, without a pattern.
-    fn dispatched(&self, at: usize) -> MapStats {
-        let placed = PlacedRead::of(self.program, at);
-        let rules = &self.numbered.graph.rules;
-        let address = &self.program.maps[at].address;
-        let map = rules.iter().position(|rule| rule.address == *address);
-        let visits = map.map_or(0, |map| placed_read::visits(rules, 0, map + 1));
-        let evaluated = rules[..visits]
-            .iter()
-            .filter(|rule| rule.flag_in == 0)
-            .map(|rule| placed.patterns(rule, self.prices))
-            .sum::<Evaluated>();
-        MapStats {
-            layout: Layout::Dispatch.name(),
-            keys: keys(self.program, at),
-            rules: 1,
-            depth: 1,
-            mean_evaluations: f64::from(evaluated.patterns),
-            worst_evaluations: evaluated.patterns,
-            mean_visits: visits as f64,
-            mean_cost_ns: evaluated.ns + self.price.ns(0.0, visits as f64, 1.0),
-            uniform: None,
-        }
-    }
-
-    /// Figures of a map that is laid out in rules, or in rows of fast routing.
-    fn in_rules(&self, at: usize, rules: usize, paths: &Paths<'_>) -> MapStats {
-        let plan = &self.plans[at];
-        let name = &self.program.maps[at].step.map;
-        let visits = self.numbered.graph.rules.len() as f64;
-        let mut stats = MapStats {
-            layout: plan.layout.name(),
-            keys: keys(self.program, at),
-            rules,
-            depth: plan
-                .candidates
-                .first()
-                .map_or(1, |candidate| candidate.cost.depth),
-            mean_evaluations: 0.0,
-            worst_evaluations: 0,
-            mean_visits: visits,
-            mean_cost_ns: self.price.ns(0.0, visits, 1.0),
-            uniform: None,
-        };
-        if !self.outputs.routed_maps.contains(&at)
-            && let Some(tree) = self.reference_tree(at)
-        {
-            let user = self.reference_users.get(name).map_or("", String::as_str);
-            self.follow(tree, user, paths, &mut stats);
-        }
-        stats
-    }
-
-    /// The tree that a read takes: the readers' where there is one and the policy takes any read.
-    fn reference_tree(&self, map: usize) -> Option<&MapTree> {
-        let takes_any = self
-            .program
-            .roles
-            .iter()
-            .all(|policy| matches!(policy.step.reads, ReadSelection::All | ReadSelection::Except(_)));
-        // A tree that no rule leads to has been left out of the sequence.
-        let is_numbered = |tree: &&MapTree| {
-            let mut chains = tree.leaves.iter().map(|leaf| &leaf.chain);
-            chains.all(|chain| self.numbered.flags.contains_key(chain))
-        };
-        let trees = self.outputs.trees.iter().filter(|tree| tree.map == map);
-        let mut trees = trees.filter(is_numbered);
-        if takes_any {
-            trees.next_back()
-        } else {
-            trees.next()
-        }
-    }
-
-    fn follow(&self, tree: &MapTree, user: &str, paths: &Paths<'_>, stats: &mut MapStats) {
-        // Keys that are not written as a word are not those of usual statements.
-        let mut counted = [true, false].map(Counted::of);
-        let (mut uniform, mut weighted) = (Sums::default(), Sums::default());
-        let plan = &self.plans[tree.map];
-        let placed = PlacedRead::of(self.program, tree.map);
-        for leaf in &tree.leaves {
-            let flag = self.numbered.flags[&leaf.chain];
-            let position = self.numbered.tree_rules[&leaf.chain][leaf.nth as usize] as usize;
-            let index = leaf.entry as usize;
-            let entry = &plan.entries[index];
-            let words = entry.share_of_words();
-            for (counted, share) in counted.iter_mut().zip([words, 1.0 - words]) {
-                if share == 0.0 {
-                    continue;
-                }
-                let mut path = paths.entered(flag, user, counted);
-                path.evaluated += paths.evaluated(flag, position, user, counted);
-                let path = paths.behind(position, path, &placed);
-                uniform.add(entry.keys as f64 * share, path);
-                if let Some(hits) = plan.weights.hits() {
-                    weighted.add(hits[index] * share, path);
-                }
-                stats.worst_evaluations = stats.worst_evaluations.max(path.evaluated.patterns);
-            }
-        }
-        let alike = Means::of(uniform, self.price);
-        let means = match plan.weights.hits() {
-            Some(_) => Means::of(weighted, self.price),
-            None => alike,
-        };
-        stats.uniform = plan.weights.hits().map(|_| alike);
-        stats.mean_evaluations = means.mean_evaluations;
-        stats.mean_visits = means.mean_visits;
-        stats.mean_cost_ns = means.mean_cost_ns;
     }
 }

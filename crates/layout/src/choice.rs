@@ -157,6 +157,25 @@ pub(super) mod tests {
         }
     }
 
+    /// A visit costs 0.75 to 1 ns where the rules are in the cache, and 2 to 5 ns where they are not. One layout serves both.
+    #[test]
+    fn the_choice_is_good_for_warm_and_cold_caches() {
+        for entries in [5, 17, 50, 200, 1_000, 2_000, 10_000] {
+            let weights = vec![1.0; entries];
+            let chosen = candidates(alike(&weights, PROXYSQL)).swap_remove(0);
+            for (visit_ns, most) in [(0.75, 1.065), (1.0, 1.05), (2.0, 1.02), (5.0, 1.005)] {
+                let real = alike(&weights, Price { visit_ns, ..PROXYSQL });
+                let best = candidates(real).swap_remove(0).cost.mean_ns;
+                let ratio = cost(&chosen.shape, real).mean_ns / best;
+                assert!(
+                    (1.0..=most).contains(&ratio),
+                    "{entries} entries, {visit_ns} ns a visit: {} costs {ratio:.3} of the best",
+                    chosen.name
+                );
+            }
+        }
+    }
+
     #[test]
     fn a_handful_stays_flat() {
         assert_eq!(candidates(alike(&[1.0; 3], PROXYSQL))[0].name, "flat");

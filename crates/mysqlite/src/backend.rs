@@ -31,6 +31,9 @@ pub trait Backend: Send + Sync {
 /// Stops what a session is doing, from another thread.
 pub type Interrupt = Box<dyn Fn() + Send>;
 
+/// Whether the client of a session has gone; asked while a statement runs.
+pub type IsGone = Box<dyn Fn() -> bool + Send>;
+
 /// One client's session; used by one thread at a time. Dropping it rolls back.
 pub trait Session {
     /// Makes `schema` the current one (COM_INIT_DB and the login's schema).
@@ -89,6 +92,11 @@ pub trait Session {
     /// The connection is ended with the error.
     fn close(&mut self) -> Result<(), MysqlError> {
         Ok(())
+    }
+
+    /// Takes a question whose answer may end a running statement: whether its client has gone.
+    fn watch(&mut self, is_gone: IsGone) {
+        drop(is_gone);
     }
 
     /// A handle that stops a running statement when the server goes down.

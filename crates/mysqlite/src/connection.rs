@@ -3,11 +3,11 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use shardwright_wire::auth::{Scramble, switch_to_native};
+use shardwright_wire::auth::Scramble;
 use shardwright_wire::{
     CapabilityFlags, ChangeUser, Command, EofPacket, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
-    PRE_AUTH_MAX_PAYLOAD, PrepareOk, ResultSetWriter, ServerLogin, append_packet, capability, charset,
-    errors,
+    PRE_AUTH_MAX_PAYLOAD, PrepareOk, Privacy, ResultSetWriter, ServerLogin, append_packet, capability,
+    charset, errors,
 };
 
 use crate::answer::Answer;
@@ -68,7 +68,10 @@ fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transpo
     let attempt = login(shared, id, transport)?;
     let capabilities = attempt.capabilities;
     let schema = attempt.request.database.clone().unwrap_or_default();
-    let session = open(shared, id, endpoints, &attempt, &schema)?;
+    let session = open(shared, id, endpoints, transport, &attempt, &schema)?;
+    if let Some(payload) = attempt.acknowledgement() {
+        transport.queue(payload);
+    }
     let mut connection = Connection {
         shared,
         id,
@@ -95,18 +98,45 @@ fn login(shared: &Shared, id: u32, transport: &mut Transport) -> Result<LoginAtt
     transport.queue(&greeting.encode());
     transport.flush()?;
     let deadline = Instant::now() + shared.config.limits.handshake_timeout;
-    let mut machine = ServerLogin::new(&greeting);
+    let mut machine = ServerLogin::new(&greeting, Privacy::Plain);
+    let payload = next_payload(transport, deadline)?;
+    let first = machine.on_payload(&payload)?;
+    attempt(shared, &mut machine, first, transport, deadline)
+}
+
+/// Runs a login from a step on to the attempt.
+fn attempt(
+    shared: &Shared,
+    machine: &mut ServerLogin,
+    mut step: LoginStep,
+    transport: &mut Transport,
+    deadline: Instant,
+) -> Result<LoginAttempt, Ended> {
     loop {
-        let patience = deadline.saturating_duration_since(Instant::now());
-        let payload = transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)?;
-        match machine.on_payload(&payload)? {
+        step = match step {
+            LoginStep::Identified => {
+                let verifier = std::str::from_utf8(machine.user()).ok();
+                let verifier = verifier.and_then(|user| shared.verifier(user));
+                machine.identified(verifier)?
+            }
             LoginStep::Send(payload) => {
                 transport.queue(&payload);
                 transport.flush()?;
+                machine.on_payload(&next_payload(transport, deadline)?)?
             }
             LoginStep::Attempt(attempt) => return Ok(attempt),
-        }
+            // TLS is not offered, and there is no key.
+            LoginStep::StartTls | LoginStep::SendPublicKey => {
+                let message = "the password cannot be sent on this connection: it is not encrypted";
+                return Err(errors::NOT_SUPPORTED_AUTH_MODE.with(message).into());
+            }
+        };
     }
+}
+
+fn next_payload(transport: &mut Transport, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+    let patience = deadline.saturating_duration_since(Instant::now());
+    transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)
 }
 
 /// Opens a session for a login whose password is right.
@@ -114,22 +144,22 @@ fn open(
     shared: &Shared,
     id: u32,
     endpoints: Endpoints,
+    transport: &Transport,
     attempt: &LoginAttempt,
     schema: &[u8],
 ) -> Result<Box<dyn Session>, MysqlError> {
     let denied = || attempt.denied(&endpoints.peer.ip().to_string());
     let user = std::str::from_utf8(&attempt.request.user).map_err(|_| denied())?;
     let verifier = shared.verifier(user).ok_or_else(denied)?;
-    if !attempt.verify(verifier) {
-        return Err(denied());
-    }
-    session(shared, id, endpoints, user, schema)
+    attempt.verify(verifier).ok_or_else(denied)?;
+    session(shared, id, endpoints, transport, user, schema)
 }
 
 fn session(
     shared: &Shared,
     id: u32,
     endpoints: Endpoints,
+    transport: &Transport,
     user: &str,
     schema: &[u8],
 ) -> Result<Box<dyn Session>, MysqlError> {
@@ -140,6 +170,9 @@ fn session(
         local: endpoints.local,
     };
     let mut session = shared.backend.open_session(&context)?;
+    if let Some(is_gone) = transport.is_gone() {
+        session.watch(is_gone);
+    }
     if !schema.is_empty() {
         session.use_schema(text(schema)?)?;
     }
@@ -332,30 +365,29 @@ impl Connection<'_> {
         let change = ChangeUser::decode(body, self.capabilities)
             .map_err(|_| errors::MALFORMED_PACKET.with("Malformed communication packet."))?;
         let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
-        self.transport.queue(&switch_to_native(&scramble));
-        self.transport.flush()?;
-        let patience = self.shared.config.limits.handshake_timeout;
-        let answer = self.transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)?;
-        let user = String::from_utf8_lossy(change.user).into_owned();
-        let is_right = self
-            .shared
-            .verifier(&user)
-            .is_some_and(|verifier| verifier.verify(&answer, &scramble));
-        if !is_right {
-            let host = self.endpoints.peer.ip();
-            return Err(errors::ACCESS_DENIED
-                .with(format_args!(
-                    "Access denied for user '{user}'@'{host}' (using password: YES)"
-                ))
-                .into());
+        let deadline = Instant::now() + self.shared.config.limits.handshake_timeout;
+        let mut machine = ServerLogin::of_change(&change, self.capabilities, scramble, Privacy::Plain);
+        let attempt = attempt(
+            self.shared,
+            &mut machine,
+            LoginStep::Identified,
+            self.transport,
+            deadline,
+        )?;
+        let denied = || attempt.denied(&self.endpoints.peer.ip().to_string());
+        let user = std::str::from_utf8(change.user).map_err(|_| denied())?;
+        let verifier = self.shared.verifier(user).ok_or_else(denied)?;
+        attempt.verify(verifier).ok_or_else(denied)?;
+        if let Some(payload) = attempt.acknowledgement() {
+            self.transport.queue(payload);
         }
-        self.replace_session(&user, change.database)
+        self.replace_session(user, change.database)
     }
 
     fn replace_session(&mut self, user: &str, schema: &[u8]) -> Result<(), Ended> {
         self.statements.clear();
         self.session.close()?;
-        self.session = session(self.shared, self.id, self.endpoints, user, schema)?;
+        self.session = session(self.shared, self.id, self.endpoints, self.transport, user, schema)?;
         user.clone_into(&mut self.user);
         self.ok()
     }

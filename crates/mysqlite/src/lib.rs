@@ -17,7 +17,7 @@ mod transport;
 pub mod world;
 
 pub use answer::{Answer, Cell, Completion, RowSink, Table, Value};
-pub use backend::{Backend, Interrupt, Session, SessionContext, StatementShape};
+pub use backend::{Backend, Interrupt, IsGone, Session, SessionContext, StatementShape};
 pub use config::{Config, Limits, OnQuery, User};
 pub use server::Server;
 pub use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags};

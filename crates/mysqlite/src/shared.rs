@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use shardwright_wire::auth::NativeVerifier;
+use shardwright_wire::auth::Verifier;
 
 use crate::backend::{Backend, Interrupt};
 use crate::config::Config;
@@ -16,7 +16,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) started: Instant,
-    verifiers: BTreeMap<String, NativeVerifier>,
+    verifiers: BTreeMap<String, Verifier>,
     is_stopping: AtomicBool,
     next_id: AtomicU32,
     live: Mutex<BTreeMap<u32, LiveConnection>>,
@@ -33,7 +33,7 @@ impl Shared {
         let verifiers = config
             .users
             .iter()
-            .map(|user| (user.name.clone(), NativeVerifier::from_secret(&user.password)))
+            .map(|user| (user.name.clone(), Verifier::from_secret(&user.password)))
             .collect();
         Self {
             config,
@@ -69,7 +69,7 @@ impl Shared {
         self.live().len()
     }
 
-    pub(crate) fn verifier(&self, user: &str) -> Option<&NativeVerifier> {
+    pub(crate) fn verifier(&self, user: &str) -> Option<&Verifier> {
         self.verifiers.get(user)
     }
 

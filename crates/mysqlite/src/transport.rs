@@ -2,10 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use shardwright_wire::{HEADER_LEN, MysqlError, PacketError, errors, take_packet, write_packet};
 use thiserror::Error;
+
+use crate::backend::IsGone;
 
 /// Bytes of answer that are collected before they are written.
 const WRITE_THRESHOLD: usize = 64 * 1024;
@@ -65,6 +70,19 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
+    /// A question whether the other end has closed, for another thread or a callback; what it sent stays to be read.
+    pub(crate) fn is_gone(&self) -> Option<IsGone> {
+        let stream = self.stream.try_clone().ok()?;
+        Some(Box::new(move || {
+            let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+            match recv(stream.as_raw_fd(), &mut [0], flags) {
+                Ok(read) => read == 0,
+                Err(Errno::EAGAIN | Errno::EINTR) => false,
+                Err(_) => true,
+            }
+        }))
+    }
+
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self {
             stream,

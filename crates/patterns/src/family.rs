@@ -1,4 +1,4 @@
-//! Patterns with a common beginning, matched as one.
+//! Patterns that are matched as one.
 //!
 //! # Idea
 //!
@@ -8,16 +8,20 @@
 //! from each of these positions, for all tails at once, and gives the members whose tail matches there. So the answer for
 //! ten thousand patterns costs what the answer for one does.
 //!
+//! Beside the keys stand guards: patterns that have nothing in common, but every statement passes all of them. They are
+//! families without a head. One automaton reads the text once for all of them.
+//!
 //! # Invariant
 //!
 //! A text contains a match of `head tail` exactly if a match of the head ends at a position at which a match of the
 //! tail begins. Therefore it does not matter where a pattern is cut, and [`Family::matching`] gives exactly the members
 //! that [`Pattern::finds`] finds. Assertions at the cut see the whole text. The head has a fixed length, and the automaton
-//! gives every end of it, overlapping matches too.
+//! gives every end of it, overlapping matches too. The automaton of a family without a head begins a match of every
+//! member at every byte, and tells each member that matches, not only the first.
 //!
 //! What cannot be told is no answer: more than [`MOST_ENDS`] ends, an automaton that grows beyond its memory. The caller
-//! then asks each pattern. A pattern that is opaque, has Unicode word boundaries, or repeats a large class without bound
-//! (`.*`, whose automaton grows with every member) is in no family.
+//! then asks each pattern. A pattern that is opaque or has Unicode word boundaries is in no family. One that repeats a
+//! large class without bound (`.*`, whose automaton grows with every member) is in no family with a head.
 //!
 //! # Example
 //!
@@ -27,11 +31,13 @@
 //!
 //! # Bounds
 //!
-//! A family has at most [`MOST_MEMBERS`] members. Its automata are made when it is first asked. The states of the tails
-//! are made when a text reaches them. For each thread that asks they take at most [`tails::FAMILY_BYTES`], and
-//! [`tails::MEMBER_BYTES`] for each member.
+//! A family with a head has at most [`MOST_MEMBERS`] different members. Its automata are made when it is first asked. The states of
+//! the tails are made when a text reaches them. For each thread that asks they take at most [`FAMILY_BYTES`], and
+//! [`MEMBER_BYTES`] for each member. There are at most [`rest::MOST_FAMILIES`] families without a head, of at most
+//! [`rest::MOST_MEMBERS`] members, and the states of each take at most [`REST_BYTES`] for each thread.
 
 mod heads;
+mod rest;
 mod tails;
 
 use std::sync::OnceLock;
@@ -42,23 +48,30 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::Pattern;
 use tails::Tails;
 
-/// Members of a family: as many as a few tens of megabytes hold.
+/// Different members of a family: as many as a few tens of megabytes hold.
 const MOST_MEMBERS: usize = 16_384;
 /// Ends of the head in one text.
 const MOST_ENDS: usize = 8;
 /// Bytes of the automaton of a head.
 const HEAD_BYTES: usize = 1 << 20;
+/// Bytes of the states of tails, for each thread that asks: of a family, and of each of its members.
+const FAMILY_BYTES: usize = 1 << 20;
+const MEMBER_BYTES: usize = 4 << 10;
+/// Bytes of the states of a family without a head, for each thread that asks.
+const REST_BYTES: usize = 4 << 20;
 
-/// Patterns that begin alike.
+/// Patterns that begin alike, or that are asked together.
 #[derive(Debug)]
 pub struct Family {
     /// The numbers of the members, ascending.
     members: Vec<u32>,
-    /// How many parts of each member are the head.
+    /// How many parts of each member are the head; 0 if there is none.
     head_parts: usize,
     past_nul: bool,
     automata: OnceLock<Option<Automata>>,
@@ -68,24 +81,33 @@ pub struct Family {
 
 #[derive(Debug)]
 struct Automata {
-    head: dense::DFA<Vec<u32>>,
+    head: Option<dense::DFA<Vec<u32>>>,
     tails: Tails,
+    /// The members that have each tail. Rules for readers have the patterns of those for writers: one tail stands for all.
+    of_tail: Vec<SmallVec<[u32; 4]>>,
 }
 
 impl Family {
-    /// Sorts patterns into families; `patterns` has each with its number, ascending. Few patterns are in none.
+    /// Sorts patterns into families; `patterns` has each with its number, ascending. Some patterns are in none.
     pub fn among<'p>(patterns: impl IntoIterator<Item = (u32, &'p Pattern)>) -> Vec<Self> {
+        let patterns: Vec<(u32, &Pattern)> = patterns.into_iter().collect();
+        let family = |members: &[u32], head_parts: usize, past_nul: bool| Self {
+            members: members.to_vec(),
+            head_parts,
+            past_nul,
+            automata: OnceLock::new(),
+            gave_up: AtomicBool::new(false),
+        };
         let mut families = Vec::new();
-        for group in heads::groups(patterns) {
-            for members in group.members.chunks(MOST_MEMBERS) {
-                families.push(Self {
-                    members: members.to_vec(),
-                    head_parts: group.head_parts,
-                    past_nul: group.past_nul,
-                    automata: OnceLock::new(),
-                    gave_up: AtomicBool::new(false),
-                });
-            }
+        let mut taken = FxHashSet::default();
+        for group in heads::groups(patterns.iter().copied()) {
+            taken.extend(group.members.iter().copied());
+            let chunks = chunks(&group.members, &patterns);
+            families.extend(chunks.map(|members| family(members, group.head_parts, group.past_nul)));
+        }
+        let left = patterns.into_iter().filter(|(number, _)| !taken.contains(number));
+        for group in rest::groups(left) {
+            families.push(family(&group.members, 0, group.past_nul));
         }
         families
     }
@@ -109,14 +131,27 @@ impl Family {
         let built = self.automata.get_or_init(|| self.build(pattern));
         let Some(automata) = built else { return false };
         let text = crate::pattern::subject(text, self.past_nul);
-        let mut ends = [0; MOST_ENDS];
-        let Some(count) = automata.ends(text, &mut ends) else {
-            return false;
+        let mut take = |tail: usize| automata.of_tail[tail].iter().for_each(|&member| take(member));
+        let told = match &automata.head {
+            Some(head) => {
+                let mut ends = [0; MOST_ENDS];
+                let Some(count) = ends_of(head, text, &mut ends) else {
+                    return false;
+                };
+                let mut from = ends[..count].iter();
+                from.all(|&end| automata.tails.matching(text, end, &mut take).is_some())
+            }
+            None => match automata.tails.anywhere(text) {
+                Some(mut found) => {
+                    while found != 0 {
+                        take(found.trailing_zeros() as usize);
+                        found &= found - 1;
+                    }
+                    true
+                }
+                None => false,
+            },
         };
-        let mut take = |member: usize| take(self.members[member]);
-        let told = ends[..count]
-            .iter()
-            .all(|&end| automata.tails.matching(text, end, &mut take).is_some());
         if !told {
             self.gave_up.store(true, Ordering::Relaxed);
         }
@@ -125,64 +160,93 @@ impl Family {
 
     fn build<'p>(&self, pattern: impl Fn(u32) -> Option<&'p Pattern>) -> Option<Automata> {
         let mut head = None;
-        let mut tails = Vec::with_capacity(self.members.len());
+        let (mut tails, mut of_tail) = (Vec::new(), Vec::<SmallVec<[u32; 4]>>::new());
+        let mut known = FxHashMap::default();
         for &number in &self.members {
-            let mut parts = heads::parts(pattern(number)?.hir()?);
+            let pattern = pattern(number)?;
+            if let Some(&tail) = known.get(&pattern.regular_text()?) {
+                let members: &mut SmallVec<_> = &mut of_tail[tail];
+                members.push(number);
+                continue;
+            }
+            let mut parts = heads::parts(pattern.hir()?);
             if self.head_parts > parts.len() {
                 return None;
             }
+            known.insert(pattern.regular_text()?, tails.len());
             tails.push(Hir::concat(parts.split_off(self.head_parts)));
+            of_tail.push(SmallVec::from_elem(number, 1));
             head.get_or_insert(parts);
         }
-        let head = Hir::concat(head?);
-        let config = dense::Config::new()
-            .match_kind(MatchKind::All)
-            .start_kind(regex_automata::dfa::StartKind::Unanchored)
-            .dfa_size_limit(Some(HEAD_BYTES))
-            .determinize_size_limit(Some(HEAD_BYTES));
-        let nfa = thompson::Compiler::new()
-            .configure(nfa_config())
-            .build_from_hir(&head)
-            .ok()?;
-        let head = dense::Builder::new()
-            .configure(config)
-            .build_from_nfa(&nfa)
-            .ok()?;
-        let tails = Tails::of(&tails)?;
-        Some(Automata { head, tails })
+        let bytes = match self.head_parts {
+            0 => REST_BYTES,
+            _ => FAMILY_BYTES + tails.len() * MEMBER_BYTES,
+        };
+        let head = match self.head_parts {
+            0 => None,
+            _ => Some(head_automaton(Hir::concat(head?))?),
+        };
+        let tails = Tails::of(&tails, bytes)?;
+        Some(Automata { head, tails, of_tail })
     }
 }
 
-impl Automata {
-    /// Where matches of the head end; `None` if there are too many.
-    fn ends(&self, text: &[u8], ends: &mut [usize; MOST_ENDS]) -> Option<usize> {
-        let head = &self.head;
-        let start = start::Config::new().anchored(Anchored::No);
-        let mut state = head.start_state(&start).ok()?;
-        let mut count = 0;
-        let mut add = |end: usize| {
-            *ends.get_mut(count)? = end;
-            count += 1;
-            Some(())
-        };
-        // A match is seen one byte behind its end.
-        for (at, &byte) in text.iter().enumerate() {
-            state = head.next_state(state, byte);
-            if head.is_special_state(state) {
-                if head.is_match_state(state) {
-                    add(at)?;
-                } else if head.is_dead_state(state) {
-                    return Some(count);
-                } else if head.is_quit_state(state) {
-                    return None;
-                }
+/// Members in a row, as many as make a family. `patterns` has each with its number, ascending.
+fn chunks<'m>(members: &'m [u32], patterns: &[(u32, &Pattern)]) -> impl Iterator<Item = &'m [u32]> {
+    let text_of = |number: u32| {
+        let at = patterns.binary_search_by_key(&number, |&(number, _)| number);
+        at.ok().and_then(|at| patterns[at].1.regular_text())
+    };
+    let mut different = FxHashSet::default();
+    members.chunk_by(move |_, &next| {
+        if different.len() == MOST_MEMBERS {
+            different.clear();
+        }
+        different.insert(text_of(next));
+        different.len() < MOST_MEMBERS
+    })
+}
+
+fn head_automaton(head: Hir) -> Option<dense::DFA<Vec<u32>>> {
+    let config = dense::Config::new()
+        .match_kind(MatchKind::All)
+        .start_kind(regex_automata::dfa::StartKind::Unanchored)
+        .dfa_size_limit(Some(HEAD_BYTES))
+        .determinize_size_limit(Some(HEAD_BYTES));
+    let nfa = thompson::Compiler::new()
+        .configure(nfa_config())
+        .build_from_hir(&head)
+        .ok()?;
+    dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
+}
+
+/// Where matches of a head end; `None` if there are too many.
+fn ends_of(head: &dense::DFA<Vec<u32>>, text: &[u8], ends: &mut [usize; MOST_ENDS]) -> Option<usize> {
+    let start = start::Config::new().anchored(Anchored::No);
+    let mut state = head.start_state(&start).ok()?;
+    let mut count = 0;
+    let mut add = |end: usize| {
+        *ends.get_mut(count)? = end;
+        count += 1;
+        Some(())
+    };
+    // A match is seen one byte behind its end.
+    for (at, &byte) in text.iter().enumerate() {
+        state = head.next_state(state, byte);
+        if head.is_special_state(state) {
+            if head.is_match_state(state) {
+                add(at)?;
+            } else if head.is_dead_state(state) {
+                return Some(count);
+            } else if head.is_quit_state(state) {
+                return None;
             }
         }
-        if head.is_match_state(head.next_eoi_state(state)) {
-            add(text.len())?;
-        }
-        Some(count)
     }
+    if head.is_match_state(head.next_eoi_state(state)) {
+        add(text.len())?;
+    }
+    Some(count)
 }
 
 /// How the expressions of heads and tails are read: as [`Pattern`] reads the whole.

@@ -6,6 +6,8 @@ mod fold;
 mod group;
 mod repeat;
 
+use std::ops::Range;
+
 use crate::dialect::Dialect;
 use crate::error::{ErrorKind, PatternError};
 
@@ -27,8 +29,8 @@ pub(crate) struct Translation {
     pub(crate) opaque: Option<&'static str>,
     /// `regular` and `exact` differ because of a `$`.
     pub(crate) dollar: bool,
-    /// Some quantifier is possessive: `regular` holds where it makes no difference.
-    pub(crate) possessive: bool,
+    /// What is repeated possessively in `regular`, which holds where that makes no difference; with the quantifiers.
+    pub(crate) possessive: Vec<Range<usize>>,
     /// Capturing groups.
     pub(crate) groups: usize,
 }
@@ -42,7 +44,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         regular: String::with_capacity(text.len() + 16),
         exact: String::with_capacity(text.len() + 16),
         opaque: None,
-        possessive: false,
+        possessive: Vec::new(),
         dollar: false,
         groups: 0,
         highest_reference: 0,
@@ -146,7 +148,7 @@ struct Front<'p> {
     regular: String,
     exact: String,
     opaque: Option<&'static str>,
-    possessive: bool,
+    possessive: Vec<Range<usize>>,
     dollar: bool,
     groups: usize,
     highest_reference: usize,

@@ -4,8 +4,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regex_automata::meta;
+use regex_automata::nfa::thompson::{self, NFA, backtrack::BoundedBacktracker, pikevm::PikeVM};
 use regex_automata::util::syntax;
+use regex_automata::{Input, meta};
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::error::{ErrorKind, PatternError};
@@ -19,10 +20,13 @@ const MANY_PARTS: usize = 2_000;
 /// Bytes of one compiled regular expression.
 pub(crate) const COMPILED_BYTES: usize = 16 << 20;
 
-/// The matchers of one pattern, each built when it is needed.
+/// The matchers of one pattern, each built when it is needed. Of 100,000 patterns most are asked once or twice, so what is
+/// kept for them is small: no groups, and no memory for the next search.
 #[derive(Debug, Default)]
 pub(crate) struct Matcher {
-    /// An NFA.
+    /// An NFA without groups, which tells whether there is a match; kept from the second question on.
+    plain: OnceLock<Option<NFA>>,
+    /// An NFA with groups.
     light: OnceLock<Option<meta::Regex>>,
     /// With its automata.
     full: OnceLock<Option<meta::Regex>>,
@@ -30,15 +34,29 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    pub(crate) fn of(&self, hir: &Hir) -> Option<&meta::Regex> {
-        if let Some(full) = self.full.get() {
-            return full.as_ref();
+    /// Whether the text contains a match; `None` if the pattern is too large.
+    pub(crate) fn finds(&self, hir: &Hir, text: &[u8]) -> Option<bool> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.full.get().is_some() || asked >= OFTEN {
+            return Some(self.prepared(hir)?.is_match(text));
         }
-        if self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN {
-            self.prepare(hir);
-            return self.full.get().and_then(Option::as_ref);
+        match asked {
+            0 => is_match(&plain(hir)?, text),
+            _ => is_match(self.plain.get_or_init(|| plain(hir)).as_ref()?, text),
+        }
+    }
+
+    /// What also finds places and groups; `None` if the pattern is too large.
+    pub(crate) fn with_groups(&self, hir: &Hir) -> Option<&meta::Regex> {
+        if self.full.get().is_some() || self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN {
+            return self.prepared(hir);
         }
         self.light.get_or_init(|| light(hir).ok()).as_ref()
+    }
+
+    fn prepared(&self, hir: &Hir) -> Option<&meta::Regex> {
+        self.prepare(hir);
+        self.full.get()?.as_ref()
     }
 
     /// Builds the fast matcher.
@@ -77,6 +95,28 @@ pub(crate) fn engine() -> meta::Config {
         .nfa_size_limit(Some(COMPILED_BYTES))
 }
 
+fn plain(hir: &Hir) -> Option<NFA> {
+    let config = thompson::Config::new()
+        .utf8(false)
+        .which_captures(thompson::WhichCaptures::None)
+        .nfa_size_limit(Some(COMPILED_BYTES));
+    let mut compiler = thompson::Compiler::new();
+    compiler.configure(config).build_from_hir(hir).ok()
+}
+
+fn is_match(nfa: &NFA, text: &[u8]) -> Option<bool> {
+    let input = Input::new(text).earliest(true);
+    let quick = BoundedBacktracker::new_from_nfa(nfa.clone()).ok()?;
+    // It takes texts that are short beside the pattern.
+    quick
+        .try_is_match(&mut quick.create_cache(), input.clone())
+        .ok()
+        .or_else(|| {
+            let any = PikeVM::new_from_nfa(nfa.clone()).ok()?;
+            Some(any.is_match(&mut any.create_cache(), input))
+        })
+}
+
 fn light(hir: &Hir) -> Result<meta::Regex, Box<meta::BuildError>> {
     build(hir, engine().dfa(false).hybrid(false).onepass(false))
 }
@@ -93,7 +133,8 @@ pub(crate) fn may_be_too_large(hir: &Hir) -> bool {
     parts(hir) > MANY_PARTS
 }
 
-fn parts(hir: &Hir) -> usize {
+/// Parts of an expression, repetitions counted out.
+pub(crate) fn parts(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),

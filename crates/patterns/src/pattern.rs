@@ -21,9 +21,9 @@ pub struct Pattern {
     text: String,
     dialect: Dialect,
     flags: Flags,
-    translation: Translation,
+    translation: Arc<Translation>,
     /// The regular language; absent for an opaque pattern.
-    hir: Option<Hir>,
+    hir: Option<Arc<Hir>>,
     /// Finds whether there is a match in the regular language.
     regular: Arc<Matcher>,
     /// Finds where it is, if `regular` cannot tell exactly; compiled when it is first asked.
@@ -43,12 +43,21 @@ impl Pattern {
         let mut translation = front::translate(text, flags.caseless, dialect)?;
         let case = if flags.caseless { "i" } else { "" };
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
-        translation.regular = format!("(?{case}{bytes}:{})", translation.regular);
+        let opening = format!("(?{case}{bytes}:");
+        let marked = possessive::marked(&translation.regular, &translation.possessive);
+        translation.regular = format!("{opening}{})", translation.regular);
         let mut hir = match translation.opaque {
             Some(_) => None,
             None => Some(parse(&translation.regular)?),
         };
-        if translation.possessive && !hir.as_ref().is_some_and(possessive::reads_one_way) {
+        let takes_back = match (&hir, &marked) {
+            (Some(hir), Some(marked)) => {
+                !possessive::gives_nothing_back(&parse(&format!("{opening}{marked})"))?)
+                    && !possessive::reads_one_way(hir)
+            }
+            _ => false,
+        };
+        if takes_back {
             translation.opaque.get_or_insert(front::POSSESSIVE);
             hir = None;
         }
@@ -78,8 +87,8 @@ impl Pattern {
             text: text.to_owned(),
             dialect,
             flags,
-            translation,
-            hir,
+            translation: Arc::new(translation),
+            hir: hir.map(Arc::new),
             regular,
             exact,
             rewriting,
@@ -148,23 +157,29 @@ impl Pattern {
 
     /// The same language as a syntax tree; `None` if opaque.
     pub(crate) fn hir(&self) -> Option<&Hir> {
-        self.hir.as_ref()
+        self.hir.as_deref()
     }
 
     /// A text that contains a match, short and readable where the pattern shows one; `None` where it does not. Only a
     /// proposal: an assertion or a `$` may refuse it.
     pub fn sample(&self) -> Option<Vec<u8>> {
-        literals::sample(self.hir.as_ref()?)
+        literals::sample(self.hir()?)
     }
 
     /// Texts, in lower case, that every matching text holds whatever its letter case; none for an opaque pattern.
     pub fn needles(&self) -> Vec<Vec<u8>> {
-        self.hir.as_ref().map(literals::needles).unwrap_or_default()
+        self.hir().map(literals::needles).unwrap_or_default()
+    }
+
+    /// Whether a match is known to be of one byte or more: then the empty text contains none. False for an opaque pattern.
+    pub fn reads_bytes(&self) -> bool {
+        let least = |hir: &Hir| hir.properties().minimum_len();
+        self.hir().is_some_and(|hir| least(hir) != Some(0))
     }
 
     /// Numbers of the capturing groups that can match text of any length; none for an opaque pattern.
     pub fn open_groups(&self) -> Vec<usize> {
-        self.hir.as_ref().map(literals::open_groups).unwrap_or_default()
+        self.hir().map(literals::open_groups).unwrap_or_default()
     }
 
     /// What makes a backtracking engine try very many ways, if the pattern has such a shape.
@@ -192,7 +207,7 @@ impl Pattern {
     pub fn finds(&self, text: &[u8]) -> Option<bool> {
         let text = self.subject(text);
         match &self.hir {
-            Some(hir) => Some(self.regular.of(hir)?.is_match(text)),
+            Some(hir) => self.regular.finds(hir, text),
             None => self.exact()?.is_match(text).ok(),
         }
     }
@@ -232,7 +247,7 @@ impl Pattern {
                     .collect(),
             );
         }
-        let regular = self.regular.of(self.hir.as_ref()?)?;
+        let regular = self.regular.with_groups(self.hir.as_deref()?)?;
         let mut captures = regular.create_captures();
         regular.captures(regex_automata::Input::new(text).range(from..), &mut captures);
         let found = captures.is_match();

@@ -13,6 +13,9 @@ use crate::structure::Structure;
 /// Frames that are kept; each costs one decision for every rule that is not yet reached.
 const MOST_FRAMES: usize = 8;
 
+/// Passes over the rules with their own patterns; each costs a few decisions for every rule not yet reached.
+const MOST_PASSES: usize = 4;
+
 /// Keys that nobody is likely to have.
 const OTHER_VALUES: [&[u8]; 2] = [b"987654321", b"zz9"];
 
@@ -48,7 +51,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
 
     /// Runs a statement and remembers it for every rule that it matched for the first time.
     fn note(&mut self, session: &Session, text: &[u8]) {
-        for hit in self.set.decide(session, text).hits {
+        for hit in self.set.hits(session, text) {
             self.found[hit as usize].get_or_insert_with(|| Example {
                 session: session.clone(),
                 text: text.to_vec(),
@@ -56,7 +59,22 @@ impl<'s, 'c> Attempts<'s, 'c> {
         }
     }
 
-    pub(crate) fn try_ordinary(&mut self) {
+    /// Ordinary statements, those that the rules' own patterns show, and those with other values.
+    pub(crate) fn try_all(&mut self, structure: &Structure) {
+        self.try_ordinary();
+        // A statement found for a rule far behind also shows how to get to the chains that it passed.
+        let mut tried = vec![None; self.set.rule_count()];
+        for _ in 0..MOST_PASSES {
+            let before = self.found.iter().flatten().count();
+            self.try_own_patterns(structure, &mut tried);
+            if self.found.iter().flatten().count() == before {
+                break;
+            }
+        }
+        self.try_other_values();
+    }
+
+    fn try_ordinary(&mut self) {
         for session in sessions(self.set) {
             for text in ORDINARY {
                 self.note(&session, text.as_bytes());
@@ -67,7 +85,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
     /// A rule's own shortest statement, put together with one that comes to its chain. The last rules first: a statement
     /// for the leaf of a tree is one for every jump that leads there. `tried`: by position, with which entrance it was
     /// tried before.
-    pub(crate) fn try_own_patterns(&mut self, structure: &Structure, tried: &mut [Option<Option<usize>>]) {
+    fn try_own_patterns(&mut self, structure: &Structure, tried: &mut [Option<Option<usize>>]) {
         let set = self.set;
         for position in (0..set.rule_count()).rev() {
             if self.found[position].is_some()
@@ -142,7 +160,7 @@ impl<'s, 'c> Attempts<'s, 'c> {
 
     /// Behind the rules for the keys that are known, a rule without a condition takes all others: what came to the rules
     /// before it is tried with another value.
-    pub(crate) fn try_other_values(&mut self) {
+    fn try_other_values(&mut self) {
         let set = self.set;
         for position in (0..set.rule_count()).filter(|&position| set.matches_everything(position)) {
             let chain = set.chain(set.flag_in(position)).iter();

@@ -79,7 +79,9 @@ pub(crate) struct Spent;
 /// A budget and what has been spent of it, by cause.
 #[derive(Debug)]
 pub(crate) struct Spending {
-    budget: Cell<Budget>,
+    budget: Budget,
+    /// What may be spent for now.
+    limit: Cell<Budget>,
     steps: Cell<u64>,
     bytes: Cell<u64>,
     cause: RefCell<Cause>,
@@ -91,7 +93,8 @@ pub(crate) struct Spending {
 impl Spending {
     pub(crate) fn of(budget: Budget) -> Self {
         Self {
-            budget: Cell::new(budget),
+            budget,
+            limit: Cell::new(budget),
             steps: Cell::new(0),
             bytes: Cell::new(0),
             cause: RefCell::new(Cause::Whole),
@@ -101,16 +104,35 @@ impl Spending {
     }
 
     pub(crate) fn budget(&self) -> Budget {
-        self.budget.get()
+        self.budget
+    }
+
+    /// What follows may take one of so many parts of the budget, as far as there is one left.
+    pub(crate) fn allow_part(&self, parts: u64) {
+        let Budget { steps, bytes } = self.budget;
+        self.limit.set(Budget {
+            steps: self.steps.get().saturating_add(steps / parts).min(steps),
+            bytes: self.bytes.get().saturating_add(bytes / parts).min(bytes),
+        });
+    }
+
+    /// What follows may take all that is left.
+    pub(crate) fn allow_all(&self) {
+        self.limit.set(self.budget);
     }
 
     /// Grants a part of the budget once more, for a last search when all of it is spent.
     pub(crate) fn grant_last(&self) {
-        let Budget { steps, bytes } = self.budget.get();
-        self.budget.set(Budget {
+        let Budget { steps, bytes } = self.budget;
+        self.limit.set(Budget {
             steps: self.steps.get().max(steps).saturating_add(steps / LAST_PART),
             bytes: self.bytes.get().max(bytes).saturating_add(bytes / LAST_PART),
         });
+    }
+
+    /// Nothing is kept of what has been charged so far.
+    pub(crate) fn release(&self) {
+        self.bytes.set(0);
     }
 
     /// What has been spent so far does not count.
@@ -162,8 +184,8 @@ impl Spending {
     /// # Errors
     /// When there is nothing left.
     pub(crate) fn check(&self) -> Result<(), Spent> {
-        let budget = self.budget.get();
-        let within = self.steps.get() <= budget.steps && self.bytes.get() <= budget.bytes;
+        let limit = self.limit.get();
+        let within = self.steps.get() <= limit.steps && self.bytes.get() <= limit.bytes;
         if within { Ok(()) } else { Err(Spent) }
     }
 

@@ -27,6 +27,7 @@ mod users;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use shardwright_rules::decide::Detail;
 use shardwright_rules::{Body, Configuration, Decision, EngineRule, Outcome, SessionView, Statement};
 use shardwright_sql::LexMode;
 
@@ -40,6 +41,8 @@ use explore::Explorer;
 pub(crate) use relation::Relation;
 use relation::Stricter;
 
+/// One part in so many of the budget is for the rules before examples are tried, and the same again for the examples.
+const FIRST_PART: u64 = 8;
 /// Differences that are shown; there may be more.
 const MOST_SHOWN: usize = 8;
 
@@ -178,26 +181,81 @@ pub(crate) fn compared(both: [&Configuration; 2], relation: Relation, means: &Me
     candidates::try_given(&pair, &means.statements, &mut comparison);
     spending.forget();
     let of_users = users::compare(&pair, &mut comparison);
-    let within = match (relation, [&left, &right].into_iter().any(|side| has_steps(side))) {
-        (Relation::Refines, _) if left.engine.is_proxysql() != right.engine.is_proxysql() => Ok(()),
-        (Relation::Alike, false) => differ(&pair, &of_users.groups, &mut comparison),
-        (Relation::Refines, false) if is_same(&pair, &of_users.groups) => Ok(()),
-        _ => explore(&pair, &of_users.groups, &mut comparison),
+    let (within, has_tried) = match relation {
+        Relation::Alike => in_two_rounds(&pair, &of_users.groups, &mut comparison),
+        Relation::Refines => (compare_rules(&pair, &of_users.groups, &mut comparison), false),
     };
     if relation == Relation::Alike {
         // Refinement assumes that there are no annotations and no open transactions.
         steps::compare_engines(&pair, &mut comparison);
     }
     surroundings::compare(&pair, &mut comparison);
-    if comparison.differences.is_empty() && (within.is_err() || !comparison.undecided.is_empty()) {
-        let costliest = within.is_err().then(|| pair.costliest());
+    let costliest = within.is_err().then(|| pair.costliest());
+    let is_open = within.is_err() || !comparison.undecided.is_empty();
+    if comparison.differences.is_empty() && is_open && !has_tried {
         spending.grant_last();
         candidates::try_all(&pair, &mut comparison);
-        comparison.undecided.extend(costliest);
-    } else if within.is_err() {
-        comparison.undecided.insert(pair.costliest());
     }
+    comparison.undecided.extend(costliest);
     (comparison, spending.spent())
+}
+
+/// The reason of an answer beyond the budget.
+pub(crate) fn costliest(spending: &Spending, configurations: [&Configuration; 2]) -> String {
+    let most = match spending.costliest() {
+        Cause::Rule { side, position } => {
+            let rule = &configurations[side].graph.rules[position];
+            let which = ["first", "second"][side];
+            format!(
+                "; most of it went to rule {} ({}) of the {which} rule set",
+                rule.id, rule.address
+            )
+        }
+        Cause::Pattern(text) => format!("; most of it went to pattern `{}`", shortened(&text)),
+        Cause::Whole => String::new(),
+    };
+    format!("the budget of the comparison{most}")
+}
+
+/// The rules with a part of the budget, which is nearly always enough; then the examples of all rules, which are cheap;
+/// then the rules with what is left. True if the examples were tried.
+fn in_two_rounds(
+    pair: &Pair<'_, '_>,
+    groups: &[users::Group],
+    comparison: &mut Comparison,
+) -> (Result<(), Spent>, bool) {
+    let before = comparison.undecided.clone();
+    pair.spending.allow_part(FIRST_PART);
+    let first = compare_rules(pair, groups, comparison);
+    pair.spending.allow_all();
+    if first.is_ok() || !comparison.differences.is_empty() {
+        return (first, false);
+    }
+    pair.spending.release();
+    pair.spending.allow_part(FIRST_PART);
+    candidates::try_all(pair, comparison);
+    pair.spending.allow_all();
+    if !comparison.differences.is_empty() {
+        return (first, true);
+    }
+    comparison.undecided = before;
+    (compare_rules(pair, groups, comparison), true)
+}
+
+fn compare_rules(
+    pair: &Pair<'_, '_>,
+    groups: &[users::Group],
+    comparison: &mut Comparison,
+) -> Result<(), Spent> {
+    let sides = [0, 1].map(|side| pair.configuration(side));
+    let is_across = sides[0].engine.is_proxysql() != sides[1].engine.is_proxysql();
+    match (pair.relation, sides.into_iter().any(has_steps)) {
+        (Relation::Refines, _) if is_across => Ok(()),
+        _ if sides[0] == sides[1] => Ok(()),
+        (Relation::Alike, false) => differ(pair, groups, comparison),
+        (Relation::Refines, false) if is_same(pair, groups) => Ok(()),
+        _ => explore(pair, groups, comparison),
+    }
 }
 
 /// Engine rules alone: as decision diagrams.
@@ -313,7 +371,7 @@ impl<'c> Pair<'_, 'c> {
     fn difference(&self, session: &ComparedSession, text: &[u8]) -> Option<Difference> {
         let statement = Statement::new(text, LexMode::default());
         let [left, right] = [0, 1].map(|side| {
-            let decision = self.lookups[side].decide_quickly(&session.view(side), &statement);
+            let decision = self.lookups[side].decide_quickly(&session.view(side), &statement, Detail::Names);
             self.charge(text, &decision);
             decision
         });
@@ -338,19 +396,7 @@ impl<'c> Pair<'_, 'c> {
 
     /// The reason of an answer beyond the budget.
     fn costliest(&self) -> String {
-        let most = match self.spending.costliest() {
-            Cause::Rule { side, position } => {
-                let rule = &self.configuration(side).graph.rules[position];
-                let which = ["first", "second"][side];
-                format!(
-                    "; most of it went to rule {} ({}) of the {which} rule set",
-                    rule.id, rule.address
-                )
-            }
-            Cause::Pattern(text) => format!("; most of it went to pattern `{}`", shortened(&text)),
-            Cause::Whole => String::new(),
-        };
-        format!("the budget of the comparison{most}")
+        costliest(self.spending, [0, 1].map(|side| self.configuration(side)))
     }
 
     /// What both decide of a statement, whether it is the same or not.

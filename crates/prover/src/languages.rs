@@ -307,7 +307,11 @@ impl Languages {
 
     /// Whether it is proved that every text of the domain satisfies the literal.
     pub(crate) fn holds_everywhere(&self, lit: Lit, domain: Domain) -> bool {
-        matches!(self.shortest(&[lit.negated()], domain), Ok(None)) && self.unknown(lit).is_none()
+        // The empty text is one of every domain, so most patterns need no automaton.
+        let fails_empty = lit.positive && self.languages[lit.language].pattern.reads_bytes();
+        !fails_empty
+            && matches!(self.shortest(&[lit.negated()], domain), Ok(None))
+            && self.unknown(lit).is_none()
     }
 
     /// Why the literal's language is not known exactly.

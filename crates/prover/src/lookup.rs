@@ -5,7 +5,7 @@ mod filter;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use shardwright_rules::decide::{Index, RulePatterns, decide};
+use shardwright_rules::decide::{Detail, Index, RulePatterns, decide};
 use shardwright_rules::{
     Chains, Cluster, Configuration, Decision, FastRoute, HostgroupId, SessionView, Statement, User,
 };
@@ -62,8 +62,16 @@ impl<'c> Lookup<'c> {
 
     /// Where a statement goes, found by asking only the rules whose patterns can match it: the counts of evaluations and
     /// visits are those of this search.
-    pub(crate) fn decide_quickly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        let filter = self.filter.get_or_init(|| Filter::of(self));
+    pub(crate) fn decide_quickly(
+        &self,
+        session: &SessionView<'_>,
+        statement: &Statement<'_>,
+        detail: Detail,
+    ) -> Decision {
+        let filter = self.filter.get_or_init(|| {
+            self.compile_all();
+            Filter::of(self)
+        });
         let hits = filter.hits(statement);
         decide(
             &Filtered {
@@ -73,13 +81,29 @@ impl<'c> Lookup<'c> {
             },
             session,
             statement,
-            true,
+            detail,
         )
+    }
+
+    /// Compiles all patterns at once, which is quicker than one after the other where there are many.
+    pub(crate) fn compile_all(&self) {
+        if self.patterns.iter().any(|patterns| patterns.get().is_some()) {
+            return;
+        }
+        let all = RulePatterns::of(self.configuration);
+        for (known, patterns) in self.patterns.iter().zip(all) {
+            known.get_or_init(|| patterns);
+        }
     }
 
     /// Where a statement goes.
     pub(crate) fn decide(&self, session: &SessionView<'_>, text: &[u8]) -> Decision {
-        decide(self, session, &Statement::new(text, Default::default()), false)
+        decide(
+            self,
+            session,
+            &Statement::new(text, Default::default()),
+            Detail::Names,
+        )
     }
 
     /// The configuration itself, for as long as it lives.

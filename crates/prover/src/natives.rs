@@ -44,6 +44,8 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
             }
             if let Some(port) = scope.listener_ports.first() {
                 session.listener.1 = *port;
+            } else if let Some(path) = scope.listener_sockets.first() {
+                session.listener = (path.clone(), 0);
             }
             for text in &texts {
                 let decision = lookup.decide(&session.view(), text);

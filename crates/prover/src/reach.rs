@@ -11,9 +11,6 @@ use crate::rule_set::RuleSet;
 use crate::solver::{self, Answer};
 use crate::structure::Structure;
 
-/// Passes over the rules with their own patterns; each costs a few decisions for every rule not yet reached.
-const MOST_PASSES: usize = 4;
-
 /// What is known of one rule.
 #[derive(Clone, Debug)]
 pub enum Verdict {
@@ -41,17 +38,7 @@ impl Reach {
     #[must_use]
     pub fn of(set: &RuleSet<'_>, structure: &Structure) -> Self {
         let mut attempts = Attempts::new(set);
-        attempts.try_ordinary();
-        // A statement found for a rule far behind also shows how to get to the chains that it passed.
-        let mut tried = vec![None; set.rule_count()];
-        for _ in 0..MOST_PASSES {
-            let before = attempts.found.iter().flatten().count();
-            attempts.try_own_patterns(structure, &mut tried);
-            if attempts.found.iter().flatten().count() == before {
-                break;
-            }
-        }
-        attempts.try_other_values();
+        attempts.try_all(structure);
         let verdicts = (0..set.rule_count()).map(|position| match attempts.found[position].take() {
             Some(example) => Verdict::Reached(Box::new(example)),
             None => attempts.verdict(structure, position),

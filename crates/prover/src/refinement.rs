@@ -30,9 +30,13 @@ mod key_machine;
 mod natures;
 mod numbering;
 mod placements;
+mod read_machine;
+
+use std::rc::Rc;
 
 use shardwright_rules::Configuration;
 
+use crate::budget::{Budget, Spending};
 use crate::equivalence::{Difference, Equivalence, Means, Relation, compared};
 
 /// What is known about a refinement.
@@ -86,14 +90,26 @@ const ACROSS_ENGINES: [&str; 2] = [
     "sql_mode is without ANSI_QUOTES and NO_BACKSLASH_ESCAPES",
 ];
 
-/// Whether `left` refines `right`.
+/// [`refinement_by`] with the default budget.
 #[must_use]
 pub fn refinement(left: &Configuration, right: &Configuration) -> Refinement {
+    refinement_by(left, right, Budget::default())
+}
+
+/// Whether `left` refines `right`. Beyond the budget, the answer is undecided and names what cost the most; across engines,
+/// the budget is once for what both have and once for the ways through the rules.
+#[must_use]
+pub fn refinement_by(left: &Configuration, right: &Configuration, budget: Budget) -> Refinement {
     let renumbered = numbering::as_in(left, right);
-    let (mut comparison, _) = compared([left, &renumbered], Relation::Refines, &Means::default());
+    let means = Means {
+        budget,
+        ..Means::default()
+    };
+    let (mut comparison, _) = compared([left, &renumbered], Relation::Refines, &means);
     let mut across = engines::AcrossEngines::default();
     if engines::differ(left, &renumbered) {
-        across = engines::compare(left, &renumbered, &mut comparison);
+        let spending = Rc::new(Spending::of(budget));
+        across = engines::compare([left, &renumbered], &spending, &mut comparison);
         for difference in std::mem::take(&mut across.tried.differences).into_values() {
             comparison.add(difference);
         }

@@ -5,10 +5,10 @@ mod cycles;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_rules::decide::{Index, RulePatterns};
+use shardwright_rules::decide::{Detail, Index, RulePatterns};
 use shardwright_rules::{
-    Address, Body, Cluster, Configuration, Decision, EngineRule, Finder, HostgroupId, InShards, MapStep,
-    NativeStep, Rule, SentAs, SessionView, Statement, User, told_apart,
+    Address, Body, Cluster, Configuration, Decision, EngineRule, Finder, Hits, HostgroupId, InShards,
+    MapStep, NativeStep, Rule, SentAs, SessionView, Statement, User, told_apart,
 };
 use shardwright_sql::Digest;
 
@@ -39,8 +39,8 @@ pub struct RuleSet<'c> {
     pub fast_flags: BTreeSet<u32>,
     /// Rules that mark what is no execution, for the next rule of their chain alone.
     marks: BTreeSet<usize>,
-    /// Those next rules: all but executions end there.
-    answers: BTreeSet<usize>,
+    /// By flag, the first of those next rules: all but executions end there.
+    answers: BTreeMap<u32, usize>,
     /// Some rule or step changes the text that later patterns read, but for those marks.
     pub rewrites_anywhere: bool,
     cyclic: OnceCell<bool>,
@@ -51,6 +51,7 @@ impl<'c> RuleSet<'c> {
     #[must_use]
     pub fn of(configuration: &'c Configuration) -> Self {
         let lookup = Lookup::of(configuration);
+        lookup.compile_all();
         let mut languages = Languages::new();
         let rules = &configuration.graph.rules;
         let (marks, answers): (BTreeSet<usize>, BTreeSet<usize>) =
@@ -91,7 +92,11 @@ impl<'c> RuleSet<'c> {
                 .enumerate()
                 .any(|(position, rule)| rewrites(rule) && !marks.contains(&position)),
             marks,
-            answers,
+            answers: answers
+                .iter()
+                .rev()
+                .map(|&position| (rules[position].flag_in, position))
+                .collect(),
             cyclic: OnceCell::new(),
             configuration,
             lookup,
@@ -184,9 +189,8 @@ impl<'c> RuleSet<'c> {
 
     /// Whether only executions of prepared statements come to the rule: all else ended at an earlier one of its chain.
     pub(crate) fn is_for_executions(&self, position: usize) -> bool {
-        let chain = self.chain(self.flag_in(position));
-        let mut before = chain.iter().take_while(|&&other| other < position);
-        before.any(|earlier| self.answers.contains(earlier))
+        let first = self.answers.get(&self.flag_in(position));
+        first.is_some_and(|&answer| answer < position)
     }
 
     /// Whether the rule puts a mark in front of what is no execution, and does nothing else.
@@ -298,7 +302,17 @@ impl<'c> RuleSet<'c> {
     /// What the evaluator says of a statement that is sent with this command.
     pub fn decide_as(&self, sent_as: SentAs, session: &Session, text: &[u8]) -> Decision {
         let statement = Statement::new(text, Default::default()).sent_as(sent_as);
-        self.lookup.decide_quickly(&session.view(), &statement)
+        self.lookup
+            .decide_quickly(&session.view(), &statement, Detail::Path)
+    }
+
+    /// The rules that a statement matches, as [`RuleSet::decide`] tells them.
+    pub(crate) fn hits(&self, session: &Session, text: &[u8]) -> Hits {
+        let statement = Statement::new(text, Default::default());
+        let decision = self
+            .lookup
+            .decide_quickly(&session.view(), &statement, Detail::Dispatch);
+        decision.hits
     }
 }
 

@@ -5,11 +5,12 @@ mod rows;
 mod tables;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession};
+use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession, StatementLimits};
 use shardwright_mysqlite::{
-    Answer, Backend, Config, Interrupt, Limits, RowSink, Session, SessionContext, StatusFlags, Table, User,
-    Value,
+    Answer, Backend, Config, Interrupt, IsGone, Limits, RowSink, Session, SessionContext, StatusFlags, Table,
+    User, Value,
 };
 use shardwright_rules::{SessionView, Statement};
 use shardwright_sql::{LexMode, StatementClass, classify};
@@ -25,6 +26,13 @@ const ADMIN_USER: &str = "admin";
 const VERSION: &str = concat!("8.0.30-shardwright-admin-", env!("CARGO_PKG_VERSION"));
 /// Largest statement: a whole configuration.
 const MAX_PACKET: usize = 320 << 20;
+
+/// What a SELECT on the admin tables may take.
+const STATEMENT_LIMITS: StatementLimits = StatementLimits {
+    time: Duration::from_secs(30),
+    value_bytes: 64 << 20,
+    heap_bytes: 512 << 20,
+};
 
 /// How the admin port presents itself.
 pub(crate) fn config(password: Option<&Zeroizing<String>>, connections: usize) -> Config {
@@ -67,6 +75,7 @@ impl Backend for AdminBackend {
         tables::create(&tables)?;
         let mut sqlite = tables.session(context)?;
         sqlite.use_schema(tables::SCHEMAS[0])?;
+        sqlite.limit(STATEMENT_LIMITS)?;
         Ok(Box::new(AdminSession {
             shared: self.shared.clone(),
             sqlite,
@@ -125,8 +134,13 @@ impl Session for AdminSession {
                 json,
             }) => self.apply(&expected, project.as_deref(), &json, rows),
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
+            Some(AdminStatement::Reload) => self.reload(rows),
             None => self.sql(text, rows),
         }
+    }
+
+    fn watch(&mut self, is_gone: IsGone) {
+        self.sqlite.watch(is_gone);
     }
 
     fn interrupt(&self) -> Option<Interrupt> {
@@ -176,6 +190,14 @@ impl AdminSession {
         .send(rows)
     }
 
+    fn reload(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        let mut table = Table::of_text(&["address", "problem"]);
+        for problem in self.shared.reload() {
+            table = table.with_row(vec![problem.address.into(), problem.reason.into()]);
+        }
+        table.send(rows)
+    }
+
     fn explain(&self, explain: &Explain, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         let snapshot = self.shared.control.snapshot().load_full();
         let user = match &explain.user {
@@ -192,11 +214,13 @@ impl AdminSession {
             return Err(errors::UNKNOWN.with(format_args!("there is no user {user:?}")));
         }
         let default_schema = configured.and_then(|user| user.default_schema.as_deref());
-        let listener = &self.shared.listener;
+        let listener = self.shared.control.listeners.first();
         let view = SessionView {
             user: &user,
             schema: explain.schema.as_deref().or(default_schema),
-            listener: Some((listener.host.as_str(), listener.port)),
+            listener: listener
+                .as_ref()
+                .map(|listener| (listener.host.as_str(), listener.port)),
             ..SessionView::default()
         };
         let statement = Statement::new(explain.sql.as_bytes(), LexMode::default());

@@ -1,44 +1,50 @@
 //! A connection to a server: what is known of its state, and exchanges that its session does not see.
 
+mod reset;
+
+use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use rustls::ClientConfig;
+use shardwright_rules::{HostgroupId, ServerTls};
+use shardwright_sql::LexMode;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, Started,
-    StatusFlags, capability, errors,
+    Greeting, MysqlError, Outcome, Privacy, ResponseScanner, ResponseShape, ScanError, ScanEvent,
+    SpliceError, StatusFlags, capability, errors, first_value,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
+use crate::insert_id::InsertId;
 use crate::members::MemberRuntime;
+use crate::reading::is_read_in;
 use crate::set_names::SetNames;
 use crate::socket::Socket;
+use crate::tls::Loaded;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
 pub(crate) const SHAPING: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
-    .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS);
+    .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
+    .union(RESHAPING);
 
-/// What is spoken on both sides beside those. `CLIENT_DEPRECATE_EOF` and `CLIENT_SESSION_TRACK` are not: they
-/// change the bytes of responses, and servers that lack them must be able to serve every client.
+/// The capabilities that change the bytes of answers. Clients are offered those that no server is known to lack.
+pub(crate) const RESHAPING: CapabilityFlags =
+    CapabilityFlags::CLIENT_DEPRECATE_EOF.union(CapabilityFlags::CLIENT_SESSION_TRACK);
+
+/// What is spoken on both sides beside those.
 pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
     .union(CapabilityFlags::CLIENT_LONG_PASSWORD)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
     .union(CapabilityFlags::CLIENT_TRANSACTIONS)
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
-
-/// Status flags of a server whose statements the lexer would read wrongly. The second is MariaDB's
-/// (`include/mysql_com.h`, SERVER_STATUS_ANSI_QUOTES).
-const UNREADABLE: u16 = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() | 0x8000;
-
-/// Has a row in a session whose statements the lexer would read wrongly, whatever its `sql_select_limit`.
-const UNREADABLE_SESSION: &[u8] = b"SELECT 1 FROM DUAL WHERE @@character_set_client IN \
-    ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
-    OR @@sql_mode LIKE '%ANSI_QUOTES%' OR @@sql_mode LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1";
 
 /// What a connection must be for a session to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +69,8 @@ pub(crate) enum ConnectFailure {
     Closed,
     #[error(transparent)]
     Login(#[from] ConnectError),
+    #[error("TLS with the server could not be begun: {0}")]
+    Tls(std::io::Error),
     #[error("{0}")]
     Unfit(&'static str),
 }
@@ -76,6 +84,10 @@ pub(crate) enum BackendError {
     Io(#[from] std::io::Error),
     #[error("the server does not follow the protocol: {0}")]
     Scan(#[from] ScanError),
+    #[error("the server has not reset the connection")]
+    NotReset,
+    #[error("the server does not follow the protocol: {0}")]
+    Splice(#[from] SpliceError),
 }
 
 impl BackendError {
@@ -94,17 +106,29 @@ pub(crate) struct Backend {
     pub(crate) member: Arc<MemberRuntime>,
     /// Unique in its worker.
     pub(crate) serial: u64,
+    /// The server's number of it.
+    pub(crate) thread_id: u32,
+    /// A KILL QUERY was sent for it: what it meets may be the next statement.
+    pub(crate) may_be_killed: bool,
     pub(crate) key: PoolKey,
     pub(crate) is_mariadb: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
     pub(crate) names: Option<SetNames>,
     pub(crate) autocommit: bool,
+    /// The autocommit of the login, which a reset brings back.
+    first_autocommit: bool,
+    /// COM_RESET_CONNECTION was sent or queued, and its answer was not read.
+    is_resetting: bool,
     pub(crate) statements: BackendStatements,
     /// Code ran on it that may have changed how statements are to be read.
     pub(crate) is_suspect: bool,
-    /// The session that used it last.
+    /// The session whose state it has; 0 for none.
     pub(crate) last_session: u64,
+    /// The latest id of that session, if it was left here.
+    pub(crate) insert_id: Option<Rc<InsertId>>,
+    /// The last entry of that session's SET history that it has.
+    pub(crate) replayed: u64,
     pub(crate) idle_since: Instant,
     /// Its list of warnings need not be empty.
     pub(crate) may_have_warnings: bool,
@@ -117,11 +141,24 @@ pub(crate) struct Backend {
 pub(crate) struct Connect<'a> {
     pub(crate) member: &'a Arc<MemberRuntime>,
     pub(crate) key: PoolKey,
-    pub(crate) secret: &'a ClientSecret,
+    pub(crate) secret: ClientSecret,
+    /// The certificates of now.
+    pub(crate) tls: Arc<Loaded>,
+    pub(crate) allow_public_key_retrieval: bool,
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) permit: OwnedSemaphorePermit,
     pub(crate) serial: u64,
     pub(crate) scratch: Scratch,
+}
+
+/// A connection to a server, before its greeting.
+pub(crate) async fn dial(member: &MemberRuntime) -> std::io::Result<Socket> {
+    if member.port == 0 {
+        return Ok(Socket::Unix(UnixStream::connect(&member.host).await?));
+    }
+    let stream = TcpStream::connect((member.host.as_str(), member.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(Socket::Tcp(stream))
 }
 
 impl Connect<'_> {
@@ -134,16 +171,10 @@ impl Connect<'_> {
     }
 
     async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
-        let socket = if self.member.port == 0 {
-            Socket::Unix(UnixStream::connect(&self.member.host).await?)
-        } else {
-            let stream = TcpStream::connect((self.member.host.as_str(), self.member.port)).await?;
-            stream.set_nodelay(true)?;
-            Socket::Tcp(stream)
-        };
-        let mut channel = Channel::new(socket, self.scratch.clone());
+        let mut channel = Channel::new(dial(self.member).await?, self.scratch.clone());
         let (greeting, status) = self.log_in(&mut channel).await?;
-        if status.bits() & UNREADABLE != 0 {
+        self.member.greeted(&greeting);
+        if !is_read_in(LexMode::default(), status, greeting.is_mariadb()) {
             return Err(ConnectFailure::Unfit(
                 "its sql_mode has ANSI_QUOTES or NO_BACKSLASH_ESCAPES, under which statements cannot be routed",
             ));
@@ -153,14 +184,20 @@ impl Connect<'_> {
             scanner: ResponseScanner::new(BASE | self.key.shaping),
             member: self.member.clone(),
             serial: self.serial,
+            thread_id: greeting.connection_id,
+            may_be_killed: false,
             key: self.key,
             is_mariadb: greeting.is_mariadb(),
             schema: self.schema,
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
+            first_autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
+            is_resetting: false,
             statements: BackendStatements::default(),
             is_suspect: false,
             last_session: 0,
+            insert_id: None,
+            replayed: 0,
             idle_since: Instant::now(),
             may_have_warnings: false,
             exchanges: 0,
@@ -169,27 +206,29 @@ impl Connect<'_> {
     }
 
     async fn log_in(&self, channel: &mut Channel) -> Result<(Greeting, StatusFlags), ConnectFailure> {
-        let credentials = BackendCredentials {
-            user: self.key.user.as_bytes().to_vec(),
-            secret: self.secret.clone(),
-            database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
-            capabilities: BASE | self.key.shaping,
-            collation: self.key.collation,
-            attributes: Vec::new(),
-        };
+        let credentials = self.credentials();
         let mut frame = Frame::default();
         login_packet(channel, &mut frame).await?;
-        let Started {
-            greeting,
-            mut login,
-            mut answer,
-        } = ClientLogin::start(frame.payload(), &credentials)?;
+        let greeting = ClientLogin::greeting(frame.payload())?;
+        let mut seq = frame.next_seq();
+        if let Some(config) = self.config(&greeting)? {
+            channel.queue(&mut seq, &ClientLogin::tls_request(&greeting, &credentials));
+            channel.flush().await?;
+            let begun = channel.connect_tls(config, &self.member.host).await;
+            begun.map_err(ConnectFailure::Tls)?;
+        }
+        let privacy = match channel.is_private() {
+            true => Privacy::Private,
+            false => Privacy::Plain,
+        };
+        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, privacy)?;
+        channel.queue(&mut seq, &answer);
         loop {
-            channel.queue(&mut frame.next_seq(), &answer);
             channel.flush().await?;
             login_packet(channel, &mut frame).await?;
             match login.on_payload(frame.payload())? {
-                ClientStep::Send(payload) => answer = payload,
+                ClientStep::Send(payload) => channel.queue(&mut frame.next_seq(), &payload),
+                ClientStep::Wait => {}
                 ClientStep::Ready { capabilities, status } if capabilities.contains(self.key.shaping) => {
                     return Ok((greeting, status));
                 }
@@ -199,6 +238,43 @@ impl Connect<'_> {
                     ));
                 }
             }
+        }
+    }
+
+    fn credentials(&self) -> BackendCredentials {
+        BackendCredentials {
+            user: self.key.user.as_bytes().to_vec(),
+            secret: self.secret.clone(),
+            database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
+            capabilities: BASE | self.key.shaping,
+            collation: self.key.collation,
+            attributes: Vec::new(),
+            allow_public_key_retrieval: self.allow_public_key_retrieval,
+        }
+    }
+
+    /// How TLS is begun with a server that greets like this; `None` for a plain connection. A unix socket is private
+    /// without it.
+    fn config(&self, greeting: &Greeting) -> Result<Option<Arc<ClientConfig>>, ConnectFailure> {
+        let wanted = match self.member.port {
+            0 => ServerTls::Disabled,
+            _ => self.member.tls,
+        };
+        let is_offered = greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL);
+        match wanted {
+            ServerTls::Disabled => Ok(None),
+            ServerTls::Preferred if !is_offered => Ok(None),
+            ServerTls::Required | ServerTls::Verify if !is_offered => Err(ConnectFailure::Unfit(
+                "the server offers no TLS, and its cluster asks for it: give the server a certificate, or change \
+                 `tls` of the cluster",
+            )),
+            ServerTls::Preferred | ServerTls::Required => Ok(Some(self.tls.servers.clone())),
+            ServerTls::Verify => match &self.tls.verified_servers {
+                Some(config) => Ok(Some(config.clone())),
+                None => Err(ConnectFailure::Unfit(
+                    "the server's certificate is to be checked: start the proxy with --tls-server-ca",
+                )),
+            },
         }
     }
 }
@@ -232,14 +308,20 @@ impl Backend {
             scanner: ResponseScanner::new(BASE),
             member,
             serial: 0,
+            thread_id: 0,
+            may_be_killed: false,
             key,
             is_mariadb: true,
             schema: None,
             names: None,
             autocommit: true,
+            first_autocommit: true,
+            is_resetting: false,
             statements: BackendStatements::default(),
             is_suspect: false,
             last_session: 0,
+            insert_id: None,
+            replayed: 0,
             idle_since: Instant::now(),
             may_have_warnings: false,
             exchanges: 0,
@@ -251,44 +333,78 @@ impl Backend {
 impl Backend {
     /// Sends a command and reads its whole answer, which nobody else sees.
     pub(crate) async fn exchange(&mut self, command: Command<'_>) -> Result<Outcome, BackendError> {
+        self.exchange_with(command, |_| ()).await
+    }
+
+    /// The first value of the answer to a question of the proxy's own; `None` if it is an error, or has no row.
+    pub(crate) async fn exchange_value(&mut self, question: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        let mut answer = Vec::new();
+        let outcome = self.exchange_with(Command::Query(question), |bytes| answer.extend_from_slice(bytes));
+        let outcome = outcome.await?;
+        Ok((outcome.rows > 0)
+            .then(|| first_value(&answer, self.key.shaping))
+            .flatten())
+    }
+
+    async fn exchange_with(
+        &mut self,
+        command: Command<'_>,
+        take: impl FnMut(&[u8]),
+    ) -> Result<Outcome, BackendError> {
         let mut payload = Vec::new();
         command.encode(&mut payload);
         let mut seq = 0;
         self.channel.queue(&mut seq, &payload);
-        self.receive(command.response_shape(), seq).await
+        self.receive(command.response_shape(), seq, take).await
     }
 
     /// Sends what is queued and reads the answer to it.
-    async fn receive(&mut self, shape: ResponseShape, next_seq: u8) -> Result<Outcome, BackendError> {
+    async fn receive(
+        &mut self,
+        shape: ResponseShape,
+        next_seq: u8,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<Outcome, BackendError> {
+        self.finish_reset().await?;
         self.exchanges += 1;
         self.scanner.begin(shape, next_seq);
         self.channel.flush().await?;
-        std::future::poll_fn(|cx| {
-            loop {
-                let scanner = &mut self.scanner;
-                let fed = std::task::ready!(self.channel.poll_bytes(cx, |_, _, bytes| {
-                    if bytes.is_empty() {
-                        return Err(BackendError::Closed);
-                    }
-                    let feed = scanner.feed(bytes)?;
-                    if feed.consumed < bytes.len() {
-                        return Err(ScanError::NotExpected.into());
-                    }
-                    Ok(feed.event)
-                }))??;
-                match fed {
-                    ScanEvent::More => {}
-                    ScanEvent::Complete => return std::task::Poll::Ready(Ok::<_, BackendError>(())),
-                    ScanEvent::LocalInfile => {
-                        return std::task::Poll::Ready(Err(ScanError::NotExpected.into()));
-                    }
-                }
-            }
-        })
-        .await?;
+        std::future::poll_fn(|cx| self.poll_answer(cx, false, &mut take)).await?;
         let outcome = self.scanner.outcome().clone();
         self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
         Ok(outcome)
+    }
+
+    /// Reads the rest of an answer. `is_followed`: that of the next command may come with it.
+    fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        is_followed: bool,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Poll<Result<(), BackendError>> {
+        loop {
+            let _is_sent = self.channel.poll_flush(cx)?.is_ready();
+            let scanner = &mut self.scanner;
+            let arrived = self.channel.poll_arrived(cx, |channel, _, bytes| {
+                if bytes.is_empty() {
+                    return Err(BackendError::Closed);
+                }
+                let feed = scanner.feed(bytes)?;
+                take(&bytes[..feed.consumed]);
+                if feed.consumed < bytes.len() {
+                    if !is_followed {
+                        return Err(ScanError::NotExpected.into());
+                    }
+                    channel.keep(&bytes[feed.consumed..]);
+                }
+                Ok(feed.event)
+            });
+            match ready!(arrived)?? {
+                ScanEvent::More => {}
+                ScanEvent::Complete => return Poll::Ready(Ok(())),
+                ScanEvent::LocalInfile => return Poll::Ready(Err(ScanError::NotExpected.into())),
+            }
+        }
     }
 
     /// Follows the server's word on autocommit.
@@ -298,37 +414,67 @@ impl Backend {
         }
     }
 
-    /// Makes the session of the connection as it was after the login, except for its schema.
-    pub(crate) async fn reset(&mut self) -> Result<Result<(), MysqlError>, BackendError> {
-        let outcome = self.exchange(Command::ResetConnection).await?;
-        self.statements = BackendStatements::default();
-        self.is_suspect = false;
-        if let Some(error) = outcome.error {
-            return Ok(Err(error));
+    /// Lets a KILL QUERY that came too late for its statement end a ping in place of the next one.
+    pub(crate) async fn outlive_kill(&mut self) -> Result<(), BackendError> {
+        if std::mem::take(&mut self.may_be_killed) {
+            self.exchange(Command::Ping).await?;
         }
-        self.autocommit = outcome
-            .status
-            .is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
-        // MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
-        // COM_RESET_CONNECTION).
-        self.names = if self.is_mariadb {
-            None
-        } else {
-            Some(SetNames::unknown())
-        };
-        Ok(Ok(()))
+        Ok(())
     }
 
-    /// Whether statements are still read as the lexer reads them. A server that does not know the question is
-    /// believed.
-    pub(crate) async fn is_readable(&mut self) -> Result<bool, BackendError> {
-        let outcome = self.exchange(Command::Query(UNREADABLE_SESSION)).await?;
+    /// Whether texts are read in this mode, in a character set that the lexer can read. A server that does not know the
+    /// question is believed.
+    pub(crate) async fn is_reading_in(&mut self, mode: LexMode) -> Result<bool, BackendError> {
+        let not = |is_on: bool| if is_on { " NOT" } else { "" };
+        let question = format!(
+            "SELECT 1 FROM DUAL WHERE @@character_set_client IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
+             OR @@sql_mode{} LIKE '%ANSI_QUOTES%' OR @@sql_mode{} LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1",
+            not(mode.ansi_quotes),
+            not(mode.no_backslash_escapes)
+        );
+        let outcome = self.exchange(Command::Query(question.as_bytes())).await?;
         self.is_suspect = false;
+        // It has a row in any other mode, whatever the session's sql_select_limit.
         Ok(outcome.rows == 0)
     }
 }
 
-/// Whether the lexer would read wrongly what a server in this state executes.
-pub(crate) fn is_unreadable(status: StatusFlags) -> bool {
-    status.bits() & UNREADABLE != 0
+impl Backend {
+    /// Notes that the session's LAST_INSERT_ID() is here.
+    pub(crate) fn leave_insert_id(&mut self, hostgroup: HostgroupId, value: Option<u64>) -> Rc<InsertId> {
+        let id = InsertId::on(hostgroup, self.member.number, value);
+        self.insert_id = Some(id.clone());
+        id
+    }
+
+    /// Whether the session's id is that of this connection.
+    pub(crate) fn has_this(&self, id: &Rc<InsertId>) -> bool {
+        self.insert_id.as_ref().is_some_and(|own| Rc::ptr_eq(own, id))
+    }
+
+    /// Whether a session can only learn its id from this connection.
+    pub(crate) fn has_insert_id(&self) -> bool {
+        let wanted = |id: &Rc<InsertId>| id.value().is_none() && Rc::strong_count(id) > 1;
+        self.insert_id.as_ref().is_some_and(wanted)
+    }
+
+    /// Asks the server for the id that a session has left here, if it is wanted and not known.
+    pub(crate) async fn save_insert_id(&mut self) -> Result<(), BackendError> {
+        if !self.has_insert_id() {
+            return Ok(());
+        }
+        if let Some(id) = self.insert_id.clone() {
+            let text = self.exchange_value(b"SELECT LAST_INSERT_ID()").await?;
+            let value = text.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
+            id.say(value);
+        }
+        Ok(())
+    }
+
+    /// Gives the connection an id that was left elsewhere; `false` if the server refuses.
+    pub(crate) async fn set_insert_id(&mut self, value: u64) -> Result<bool, BackendError> {
+        let text = format!("SET last_insert_id = {value}");
+        let outcome = self.exchange(Command::Query(text.as_bytes())).await?;
+        Ok(outcome.error.is_none())
+    }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use crate::reading::Reading;
 use crate::set_names::SetNames;
 
 /// What a prepared statement means depends on: its text, and the session it was prepared in.
@@ -13,14 +14,21 @@ pub(crate) struct PreparedText {
     pub(crate) schema: Option<Rc<str>>,
     /// What `SET NAMES` said, where it is not the login's character set.
     pub(crate) names: Option<SetNames>,
+    pub(crate) reading: Reading,
 }
 
 impl PreparedText {
-    pub(crate) fn new(text: Rc<[u8]>, schema: Option<&str>, names: Option<&SetNames>) -> Self {
+    pub(crate) fn new(
+        text: Rc<[u8]>,
+        schema: Option<&str>,
+        names: Option<&SetNames>,
+        reading: Reading,
+    ) -> Self {
         Self {
             text,
             schema: schema.map(Rc::from),
             names: names.cloned(),
+            reading,
         }
     }
 }
@@ -48,6 +56,18 @@ impl BackendStatements {
         Some(prepared.id)
     }
 
+    /// Forgets the statement with this number.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<PreparedText> {
+        let text = self
+            .by_text
+            .iter()
+            .find(|(_, prepared)| prepared.id == id)?
+            .0
+            .clone();
+        self.by_text.remove(&text);
+        Some(text)
+    }
+
     /// Remembers a statement; the number of one to close, when there are more than `limit`.
     pub(crate) fn insert(&mut self, text: PreparedText, id: u32, limit: usize) -> Option<u32> {
         self.clock += 1;
@@ -70,7 +90,7 @@ mod tests {
     use super::*;
 
     fn text(text: &str, schema: Option<&str>) -> PreparedText {
-        PreparedText::new(Rc::from(text.as_bytes()), schema, None)
+        PreparedText::new(Rc::from(text.as_bytes()), schema, None, Reading::default())
     }
 
     #[test]

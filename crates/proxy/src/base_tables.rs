@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use shardwright_rules::{AssumedTable, HostgroupId};
+use shardwright_sql::lex::reads_alike;
 
 /// A change of a table that does not pass through the proxy is noticed after this time.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -81,7 +82,15 @@ impl BaseTables {
 /// Asks for a table: no row if there is none, one if it is a base table, two if it is anything else. The limit stands
 /// against the session's `sql_select_limit`.
 pub(crate) fn question(table: &AssumedTable) -> String {
-    let literal = |name: &str| format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''"));
+    // The connection may be in any sql_mode, and in another character set than the name.
+    let literal = |name: &str| match name.is_ascii() && reads_alike(name.as_bytes()) {
+        true => format!("'{}'", name.replace('\'', "''")),
+        false => {
+            name.bytes()
+                .fold("_utf8mb4 X'".to_owned(), |hex, byte| format!("{hex}{byte:02X}"))
+                + "'"
+        }
+    };
     let from = format!(
         "FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND TABLE_TYPE",
         literal(&table.schema),
@@ -140,6 +149,8 @@ mod tests {
     #[test]
     fn names_are_asked_for_as_literals() {
         let asked = question(&table("it's\\"));
-        assert!(asked.contains("TABLE_NAME = 'it''s\\\\'"), "{asked}");
+        assert!(asked.contains("TABLE_NAME = _utf8mb4 X'697427735C'"), "{asked}");
+        let asked = question(&table("it's"));
+        assert!(asked.contains("TABLE_NAME = 'it''s'"), "{asked}");
     }
 }

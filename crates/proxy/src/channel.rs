@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use rustls::{ClientConfig, ServerConfig};
 use shardwright_wire::{PacketError, take_packet, write_packet};
 use tokio::io::ReadBuf;
 
@@ -124,12 +126,73 @@ impl Channel {
         Poll::Ready(Ok(use_bytes(self, cx, &scratch[..filled])))
     }
 
+    /// As [`Channel::poll_bytes`], but what [`Channel::keep`] has kept comes first.
+    pub(crate) fn poll_arrived<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        use_bytes: impl FnOnce(&mut Self, &mut Context<'_>, &[u8]) -> T,
+    ) -> Poll<io::Result<T>> {
+        if self.inbox.is_empty() {
+            return self.poll_bytes(cx, use_bytes);
+        }
+        let kept = std::mem::take(&mut self.inbox);
+        Poll::Ready(Ok(use_bytes(self, cx, &kept)))
+    }
+
+    /// Keeps bytes that were read too early.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        self.inbox.extend_from_slice(bytes);
+    }
+
     /// Reads once into the inbox; `Ok(0)` is the end of the stream.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.poll_bytes(cx, |channel, _, bytes| {
             channel.inbox.extend_from_slice(bytes);
             bytes.len()
         })
+    }
+
+    /// Whether both ends alone can read what is sent.
+    pub(crate) fn is_private(&self) -> bool {
+        self.socket.is_private()
+    }
+
+    /// Whether the other end has shown a certificate, which was checked.
+    pub(crate) fn has_peer_certificate(&self) -> bool {
+        self.socket.has_peer_certificate()
+    }
+
+    /// Begins TLS as the server, with what was read and not taken.
+    pub(crate) async fn accept_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
+        let received = std::mem::take(&mut self.inbox);
+        self.socket.accept_tls(config, &received).await
+    }
+
+    /// Begins compression, with what was read and not taken.
+    pub(crate) fn compress(&mut self) -> io::Result<()> {
+        let received = std::mem::take(&mut self.inbox);
+        self.socket.compress(&received)
+    }
+
+    /// Begins TLS as the client of a server of this name, which has sent nothing since its greeting.
+    pub(crate) async fn connect_tls(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
+        if !self.inbox.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the server sent more than its greeting before TLS",
+            ));
+        }
+        self.socket.connect_tls(config, host).await
+    }
+
+    /// What was read and not taken.
+    pub(crate) fn received(&self) -> &[u8] {
+        &self.inbox
+    }
+
+    /// Takes bytes that were read out of the inbox.
+    pub(crate) fn discard(&mut self, len: usize) {
+        self.inbox.drain(..len);
     }
 
     /// Bytes that were read and not taken.
@@ -201,7 +264,7 @@ impl Channel {
         if self.outbox.capacity() > KEPT_CAPACITY {
             self.outbox = Vec::new();
         }
-        Poll::Ready(Ok(()))
+        self.socket.poll_flush(cx)
     }
 
     /// Sends what is queued.

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use arc_swap::ArcSwap;
 
 use crate::failpoint::{FailPoint, FailPoints};
+use crate::listeners::Listeners;
 use crate::members::MemberRegistry;
 use crate::options::Options;
 use crate::snapshot::{BuildContext, Snapshot};
 use crate::store::{Store, StoreError};
-use crate::validate::Problem;
+use crate::validate::{Certificates, Problem};
 
 /// Problems that an answer lists; the rest is counted.
 const LISTED_PROBLEMS: usize = 20;
@@ -19,7 +20,9 @@ pub(crate) struct Control {
     snapshot: Arc<ArcSwap<Snapshot>>,
     store: Mutex<Store>,
     pub(crate) members: MemberRegistry,
+    pub(crate) listeners: Listeners,
     allow_secret_commands: bool,
+    certificates: Certificates,
     pub(crate) fail_points: FailPoints,
 }
 
@@ -64,7 +67,7 @@ fn said(project: Option<&str>) -> String {
     )
 }
 
-fn listed(problems: &[Problem]) -> String {
+pub(crate) fn listed(problems: &[Problem]) -> String {
     let mut text: Vec<String> = problems
         .iter()
         .take(LISTED_PROBLEMS)
@@ -103,9 +106,12 @@ impl Control {
         fail_points: FailPoints,
     ) -> Result<Self, RestoreError> {
         let members = MemberRegistry::default();
+        let certificates = Certificates::of(&options.tls);
         let context = BuildContext {
             members: &members,
             allow_secret_commands: options.allow_secret_commands,
+            certificates,
+            served: None,
         };
         let snapshot = match store.last()? {
             None => Snapshot::empty(),
@@ -133,7 +139,9 @@ impl Control {
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             store: Mutex::new(store),
             members,
+            listeners: Listeners::new(options.listen),
             allow_secret_commands: options.allow_secret_commands,
+            certificates,
             fail_points,
         })
     }
@@ -141,6 +149,32 @@ impl Control {
     /// What is served.
     pub(crate) fn snapshot(&self) -> &Arc<ArcSwap<Snapshot>> {
         &self.snapshot
+    }
+
+    /// Opens the listeners of what is served.
+    pub(crate) fn open_listeners(&self) -> Result<(), Vec<Problem>> {
+        let _store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = self.listeners.prepare(&self.snapshot.load().configuration)?;
+        self.listeners.publish(prepared);
+        Ok(())
+    }
+
+    /// Resolves the secrets of what is served again. No apply is under way meanwhile.
+    pub(crate) fn reload_users(&self) -> Vec<Problem> {
+        let _store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.snapshot.load_full();
+        let (snapshot, problems) = served.with_secrets_reloaded(&self.context(&served));
+        self.snapshot.store(Arc::new(snapshot));
+        problems
+    }
+
+    fn context<'a>(&'a self, served: &'a Snapshot) -> BuildContext<'a> {
+        BuildContext {
+            members: &self.members,
+            allow_secret_commands: self.allow_secret_commands,
+            certificates: self.certificates,
+            served: Some(served),
+        }
     }
 
     /// Applies a serialized configuration of a project, if what is served is what the caller expects and no other
@@ -173,13 +207,14 @@ impl Control {
                 project,
             });
         }
-        let context = BuildContext {
-            members: &self.members,
-            allow_secret_commands: self.allow_secret_commands,
-        };
+        let context = self.context(&served);
         let snapshot = Snapshot::build(served.generation + 1, json, &context)
             .map_err(ApplyError::Invalid)?
             .of_project(project);
+        let listeners = self
+            .listeners
+            .prepare(&snapshot.configuration)
+            .map_err(ApplyError::Invalid)?;
         self.fail_points.reach(FailPoint::Validated);
         self.fail_points.reach(FailPoint::BeforePersist);
         store.append(&snapshot.generation(), self.fail_points)?;
@@ -189,6 +224,7 @@ impl Control {
             fingerprint: snapshot.fingerprint.clone(),
         };
         self.snapshot.store(Arc::new(snapshot));
+        self.listeners.publish(listeners);
         self.fail_points.reach(FailPoint::Published);
         drop(store);
         self.members.prune();

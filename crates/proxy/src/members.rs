@@ -1,12 +1,14 @@
 //! Servers as members of hostgroups, while a proxy runs: their connection limits, their state, and who is picked.
 
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwapOption;
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Address, HostgroupId, Member, MemberStatus, Role};
+use shardwright_rules::{Address, HostgroupId, Member, MemberStatus, Role, ServerTls};
+use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
 
 /// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
@@ -16,9 +18,12 @@ pub(crate) struct MemberRuntime {
     pub(crate) number: u64,
     pub(crate) host: String,
     pub(crate) port: u16,
+    pub(crate) tls: ServerTls,
     pub(crate) max_connections: u32,
     /// One permit for each connection that may be opened.
     pub(crate) permits: Arc<Semaphore>,
+    /// One permit for each connection that may be opened beside those, to kill.
+    pub(crate) kill_permits: Arc<Semaphore>,
     /// Sessions that wait for a permit, on any worker.
     pub(crate) waiting: AtomicUsize,
     pub(crate) connected: AtomicU64,
@@ -26,9 +31,38 @@ pub(crate) struct MemberRuntime {
     /// Milliseconds after `epoch` until which the server is left alone; 0: it is not.
     avoid_until_ms: AtomicU64,
     epoch: Instant,
+    /// As the server greets.
+    version: ArcSwapOption<String>,
+    /// Capabilities that its greeting did not offer; none before the first.
+    lacks: AtomicU32,
 }
 
 impl MemberRuntime {
+    /// The server's version, if a connection was opened.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.version.load().as_deref().cloned()
+    }
+
+    /// Notes what the server says of itself.
+    pub(crate) fn greeted(&self, greeting: &Greeting) {
+        self.lacks
+            .store(greeting.capabilities.complement().bits(), Ordering::Relaxed);
+        let version = greeting.server_version.as_str();
+        if self
+            .version
+            .load()
+            .as_deref()
+            .is_none_or(|known| known != version)
+        {
+            self.version.store(Some(Arc::new(version.to_owned())));
+        }
+    }
+
+    /// Capabilities that the server does not have, as far as is known.
+    pub(crate) fn lacks(&self) -> CapabilityFlags {
+        CapabilityFlags::from_bits_retain(self.lacks.load(Ordering::Relaxed))
+    }
+
     /// Connections open or being opened.
     pub(crate) fn connections(&self) -> usize {
         (self.max_connections as usize).saturating_sub(self.permits.available_permits())
@@ -66,6 +100,7 @@ struct MemberKey {
     hostgroup: HostgroupId,
     host: String,
     port: u16,
+    tls: ServerTls,
     max_connections: u32,
 }
 
@@ -76,6 +111,9 @@ pub(crate) struct MemberRegistry {
     next: AtomicU64,
 }
 
+/// Most connections to a member that kill at a time.
+const KILLS_AT_ONCE: usize = 4;
+
 impl MemberRegistry {
     /// The running member for a member of a configuration.
     pub(crate) fn get(&self, hostgroup: HostgroupId, member: &Member) -> Arc<MemberRuntime> {
@@ -83,6 +121,7 @@ impl MemberRegistry {
             hostgroup,
             host: member.host.clone(),
             port: member.port,
+            tls: member.tls,
             max_connections: member.max_connections,
         };
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,13 +133,17 @@ impl MemberRegistry {
                     number: self.next.fetch_add(1, Ordering::Relaxed),
                     host: member.host.clone(),
                     port: member.port,
+                    tls: member.tls,
                     max_connections: member.max_connections,
                     permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+                    kill_permits: Arc::new(Semaphore::new(KILLS_AT_ONCE)),
                     waiting: AtomicUsize::new(0),
                     connected: AtomicU64::new(0),
                     connect_errors: AtomicU64::new(0),
                     avoid_until_ms: AtomicU64::new(0),
                     epoch: Instant::now(),
+                    version: ArcSwapOption::empty(),
+                    lacks: AtomicU32::new(0),
                 });
                 entry.insert(runtime).clone()
             }
@@ -216,7 +259,7 @@ mod tests {
                     tier,
                     max_connections: 10,
                     max_replication_lag_s: 0,
-                    use_tls: false,
+                    tls: ServerTls::Disabled,
                     status,
                 };
                 HostgroupMember {
@@ -296,12 +339,18 @@ mod tests {
             tier: 0,
             max_connections: 5,
             max_replication_lag_s: 0,
-            use_tls: false,
+            tls: ServerTls::Disabled,
             status: Online,
         };
         let first = registry.get(HostgroupId(1), &member);
         member.weight = 9;
         assert!(Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
+        member.tls = ServerTls::Required;
+        assert!(
+            !Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)),
+            "connections in the clear are not used any more"
+        );
+        member.tls = ServerTls::Disabled;
         member.max_connections = 6;
         assert!(!Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
         drop(first);

@@ -7,11 +7,25 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use crate::tls::TlsFiles;
+
+/// Where clients connect; port 0 takes a free one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// Here, whatever the configuration says.
+    Only(SocketAddr),
+    /// At the listeners of the configuration.
+    Configured {
+        /// Where, if it has none.
+        otherwise: SocketAddr,
+    },
+}
+
 /// How to start a proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where clients connect; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// Where clients connect.
+    pub listen: Listen,
     /// Where administrators connect; port 0 takes a free one.
     pub admin: SocketAddr,
     /// Directory of the durable state; created when it is absent. One proxy at a time.
@@ -22,8 +36,13 @@ pub struct Options {
     pub workers: Option<NonZeroUsize>,
     /// Whether secrets may be the output of commands.
     pub allow_secret_commands: bool,
-    /// The version that clients are told.
-    pub server_version: String,
+    /// The version that clients are told; `None`: that of the servers.
+    pub server_version: Option<String>,
+    /// Certificates and keys.
+    pub tls: TlsFiles,
+    /// Whether a password may be encrypted with a key that a server sends on a connection that is not. Who answers in
+    /// the server's place reads it then.
+    pub allow_public_key_retrieval: bool,
     /// Limits and deadlines.
     pub limits: Limits,
 }
@@ -32,13 +51,15 @@ impl Options {
     /// Options with defaults for everything but the addresses and the data directory.
     pub fn new(listen: SocketAddr, admin: SocketAddr, data_dir: impl Into<PathBuf>) -> Self {
         Self {
-            listen,
+            listen: Listen::Only(listen),
             admin,
             data_dir: data_dir.into(),
             admin_password: None,
             workers: None,
             allow_secret_commands: false,
-            server_version: "8.0.30-shardwright".to_owned(),
+            server_version: None,
+            tls: TlsFiles::default(),
+            allow_public_key_retrieval: false,
             limits: Limits::default(),
         }
     }

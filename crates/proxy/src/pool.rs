@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 use crate::backend::{Backend, PoolKey};
+use crate::insert_id::InsertId;
 
 /// Which connection a session would like best.
 #[derive(Clone, Copy, Debug)]
@@ -65,12 +66,23 @@ impl Pool {
         }
     }
 
-    /// Closes the idle connection of this member that was used least recently; `false` when there is none.
+    /// Takes the idle connection that has this id.
+    pub(crate) fn take_with(&self, id: &Rc<InsertId>) -> Option<Backend> {
+        let mut members = self.members.borrow_mut();
+        let idle = &mut members.get_mut(&id.member)?.idle;
+        let position = idle.iter().position(|backend| backend.has_this(id))?;
+        let mut backend = idle.remove(position);
+        is_silent(&mut backend).then_some(backend)
+    }
+
+    /// Closes the idle connection of this member that was used least recently, if possible one that no session needs for
+    /// its LAST_INSERT_ID(); `false` when there is none.
     pub(crate) fn evict(&self, member: u64) -> bool {
         let mut members = self.members.borrow_mut();
         match members.get_mut(&member) {
             Some(pool) if !pool.idle.is_empty() => {
-                pool.idle.remove(0);
+                let position = pool.idle.iter().position(|backend| !backend.has_insert_id());
+                pool.idle.remove(position.unwrap_or(0));
                 true
             }
             _ => false,
@@ -173,7 +185,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use shardwright_rules::{HostgroupId, Member, MemberStatus};
+    use shardwright_rules::{HostgroupId, Member, MemberStatus, ServerTls};
     use shardwright_wire::CapabilityFlags;
     use tokio::net::UnixStream;
 
@@ -197,7 +209,7 @@ mod tests {
                 tier: 0,
                 max_connections: 10,
                 max_replication_lag_s: 0,
-                use_tls: false,
+                tls: ServerTls::Disabled,
                 status: MemberStatus::Online,
             };
             Self {

@@ -1,23 +1,24 @@
 //! Starting a proxy and ending it.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use nix::sys::resource::{Resource, setrlimit};
 use shardwright_mysqlite::Server;
-use tokio::sync::watch;
 
 use crate::admin;
-use crate::control::{Control, RestoreError};
+use crate::connection_ids::ConnectionIds;
+use crate::control::{Control, RestoreError, listed};
+use crate::descriptors;
 use crate::failpoint::{FailPoints, UnknownFailPoint};
-use crate::listen_address::ListenAddress;
-use crate::listener;
+use crate::listener::Acceptors;
 use crate::options::Options;
 use crate::shared::{Phase, Shared};
 use crate::store::{Store, StoreError};
+use crate::tls::{Tls, TlsError};
 use crate::worker_handle::WorkerHandle;
 use crate::worker_thread;
 
@@ -35,6 +36,9 @@ pub enum StartError {
         /// Why it failed.
         source: io::Error,
     },
+    /// Listeners cannot be opened.
+    #[error("{0}")]
+    Listeners(String),
     /// The admin address can be reached from elsewhere and there is no password.
     #[error(
         "the admin address {0} is not loopback: give a password (--admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD)"
@@ -46,6 +50,9 @@ pub enum StartError {
     /// The last generation cannot be served.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// Certificates or keys cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A thread or runtime cannot be started.
     #[error("cannot start: {0}")]
     Io(#[from] io::Error),
@@ -71,28 +78,16 @@ impl Proxy {
             return Err(StartError::AdminNeedsPassword(options.admin));
         }
         setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(StartError::CoreDumps)?;
+        descriptors::raise_limit(options.limits.max_sessions);
         let fail_points = FailPoints::from_environment()?;
         let store = Store::open(&options.data_dir)?;
+        let tls = Tls::load(options.tls.clone())?;
         let control = Control::restore(store, &options, fail_points)?;
-        let listener = TcpListener::bind(options.listen).map_err(|source| StartError::Listen {
-            address: options.listen,
-            source,
-        })?;
-        listener.set_nonblocking(true)?;
-        let listen = listener.local_addr()?;
-        let address = Arc::new(ListenAddress {
-            host: options.listen.ip().to_string(),
-            port: listen.port(),
-        });
-        let shared = Arc::new(Shared::new(
-            control,
-            options.limits.clone(),
-            options.server_version.clone(),
-            address.clone(),
-        ));
+        let connection_ids = ConnectionIds::draw().map_err(|error| io::Error::other(error.to_string()))?;
+        let shared = Arc::new(Shared::new(control, tls, &options, connection_ids));
+        let acceptors = Box::new(Acceptors(Arc::downgrade(&shared)));
+        shared.control.listeners.accept_with(acceptors)?;
         let workers = start_workers(&shared, options.workers)?;
-        let (stop_accepting, stopped) = watch::channel(false);
-        let acceptor = listener::start(shared.clone(), address, listener, stopped)?;
         let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
@@ -100,18 +95,17 @@ impl Proxy {
             source,
         });
         let mut running = RunningProxy {
-            listen,
             admin_address: options.admin,
             shared,
-            stop_accepting,
             threads: workers,
             admin: None,
         };
-        running.threads.push(acceptor);
         // On an error, dropping what runs ends it.
         let admin = admin?;
         running.admin_address = admin.local_addr();
         running.admin = Some(admin);
+        let opened = running.shared.control.open_listeners();
+        opened.map_err(|problems| StartError::Listeners(listed(&problems)))?;
         Ok(running)
     }
 }
@@ -139,18 +133,21 @@ fn start_workers(
 /// A proxy that serves. Dropping it stops it at once.
 #[derive(Debug)]
 pub struct RunningProxy {
-    listen: SocketAddr,
     admin_address: SocketAddr,
     shared: Arc<Shared>,
-    stop_accepting: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
     admin: Option<Server>,
 }
 
 impl RunningProxy {
-    /// Where clients connect.
+    /// The first address that clients connect to; where there are only unix sockets, the one that would be there otherwise.
     pub fn listen_address(&self) -> SocketAddr {
-        self.listen
+        self.shared.control.listeners.first_tcp()
+    }
+
+    /// Where clients connect now: addresses, and paths of unix sockets.
+    pub fn listen_places(&self) -> Vec<String> {
+        self.shared.control.listeners.places()
     }
 
     /// Where administrators connect.
@@ -158,14 +155,25 @@ impl RunningProxy {
         self.admin_address
     }
 
+    /// Connections of administrators that are there.
+    pub fn admin_connections(&self) -> usize {
+        self.admin.as_ref().map_or(0, Server::connections)
+    }
+
     /// Client connections that are there.
     pub fn sessions(&self) -> usize {
         self.shared.sessions()
     }
 
+    /// Reads certificates and secrets again, for connections from now on. Open sessions go on. What cannot be used is
+    /// left as it was; each line of the answer says what and why.
+    pub fn reload(&self) -> Vec<String> {
+        self.shared.reload().iter().map(ToString::to_string).collect()
+    }
+
     /// Takes on no more sessions, and ends those that are not in a transaction.
     pub fn begin_drain(&self) {
-        self.stop_accepting.send_replace(true);
+        self.shared.control.listeners.close();
         self.shared.advance(Phase::Draining);
     }
 
@@ -175,7 +183,7 @@ impl RunningProxy {
     }
 
     fn stop(&mut self) {
-        self.stop_accepting.send_replace(true);
+        self.shared.control.listeners.close();
         self.shared.advance(Phase::Stopping);
         if let Some(admin) = self.admin.take() {
             admin.shutdown();

@@ -18,27 +18,39 @@ mod assumed;
 mod autocommit;
 mod checkout;
 mod client;
+mod cursor;
+mod cursors;
 mod diagnostics;
 mod execute_parameters;
 mod forward;
 mod held;
 mod holds;
-mod logical_schema;
+mod kill;
+mod kill_statement;
+mod local_file;
 mod login;
+mod own_number;
 mod pending_transaction;
 mod prepared;
+mod prepared_here;
+mod proof;
+mod proxied;
+mod questions;
 mod requirements;
 mod reset;
 mod routing_state;
+mod saved_values;
 mod schema;
 mod set_statement;
 mod settings;
+mod several;
 mod statement;
 mod statement_words;
 mod statements;
+mod try_out;
 mod wait;
+mod watch;
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -55,11 +67,14 @@ use self::settings::Settings;
 use self::statements::SessionStatements;
 use self::wait::Woken;
 use crate::channel::{Channel, Frame};
-use crate::listen_address::ListenAddress;
-use crate::permit::Permit;
+use crate::half_open::LoginPermit;
+use crate::insert_id::InsertId;
+use crate::kill::KillScope;
+use crate::listen_address::{ListenAddress, Peer};
+use crate::session_handle::SessionHandle;
 use crate::shared::Phase;
 use crate::stats::bump;
-use crate::worker::{SessionWaker, Worker};
+use crate::worker::Worker;
 
 /// The session is over.
 #[derive(Debug)]
@@ -75,7 +90,7 @@ type Flow<T = ()> = Result<T, End>;
 /// A session after its login.
 struct Session {
     worker: Rc<Worker>,
-    waker: Rc<SessionWaker>,
+    handle: Rc<SessionHandle>,
     /// Unique in its worker.
     number: u64,
     /// Where the client connected to.
@@ -86,41 +101,50 @@ struct Session {
     pending: PendingTransaction,
     held: HeldConnections,
     diagnostics: Diagnostics,
+    /// Where the session's LAST_INSERT_ID() is, if a statement has left one.
+    insert_id: Option<Rc<InsertId>>,
     routing: RoutingState,
     statements: SessionStatements,
 }
 
 /// A client whose connection was accepted.
 pub(crate) struct Arrival {
+    pub(crate) connection_id: u32,
+    pub(crate) handle: Rc<SessionHandle>,
     pub(crate) channel: Channel,
-    pub(crate) peer: SocketAddr,
+    pub(crate) peer: Peer,
     pub(crate) listener: Arc<ListenAddress>,
-    pub(crate) login_permit: Permit,
+    pub(crate) login_permit: LoginPermit,
 }
 
 /// Serves a client from its greeting to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, waker: Rc<SessionWaker>, number: u64, arrival: Arrival) {
+pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
     let Arrival {
+        connection_id,
+        handle,
         mut channel,
         peer,
         listener,
-        login_permit,
+        mut login_permit,
     } = arrival;
-    let timeout = worker.shared.limits.handshake_timeout;
-    let login = login::log_in(&worker, &mut channel, peer);
-    let accepted = match tokio::time::timeout(timeout, login).await {
-        Ok(Some(accepted)) => accepted,
-        Ok(None) => return,
-        Err(_) => {
-            tracing::debug!(%peer, "a client did not log in in time");
-            return;
-        }
+    let Some(accepted) = login::arrive(
+        &worker,
+        &mut channel,
+        connection_id,
+        peer,
+        &listener,
+        &mut login_permit,
+    )
+    .await
+    else {
+        return;
     };
     drop(login_permit);
+    handle.log_in(accepted.login.user.name.clone());
     let mut session = Session {
+        number: worker.next_number(),
         worker,
-        waker,
-        number,
+        handle,
         listener,
         client: Client::new(channel, accepted.capabilities),
         login: accepted.login,
@@ -128,10 +152,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, waker: Rc<SessionWaker>, number: u
         pending: PendingTransaction::default(),
         held: HeldConnections::default(),
         diagnostics: Diagnostics::default(),
+        insert_id: None,
         routing: RoutingState::default(),
         statements: SessionStatements::default(),
     };
-    session.run().await;
+    if session.welcome(accepted.names_schema, accepted.seq).await.is_ok() {
+        session.run().await;
+    }
     session.held.release_all(&session.worker);
 }
 
@@ -172,36 +199,25 @@ impl Session {
             Command::StmtPrepare(text) => self.prepare(text, seq).await,
             Command::StmtExecute {
                 statement_id,
+                flags,
                 parameters,
-                ..
-            } => self.execute(statement_id, parameters, seq).await,
+            } => self.execute(statement_id, flags, parameters, seq).await,
             Command::StmtSendLongData {
                 statement_id,
                 parameter,
                 data,
             } => self.long_data(statement_id, parameter, data),
-            Command::StmtClose(id) => {
-                self.statements.close(id);
-                Ok(())
-            }
+            Command::StmtClose(id) => self.close_statement(id).await,
             Command::StmtReset(id) => self.reset_statement(id, seq).await,
-            Command::StmtFetch { statement_id, .. } => self.fetch(statement_id, seq).await,
+            Command::StmtFetch { statement_id, rows } => self.fetch(statement_id, rows, seq).await,
             Command::ResetConnection => self.reset_connection(seq).await,
             Command::ChangeUser(body) => self.change_user(body, seq).await,
             Command::Statistics => self.statistics(seq).await,
-            Command::SetOption {
-                multi_statements: false,
-            } => self.send_eof(seq).await,
-            Command::SetOption {
-                multi_statements: true,
-            } => {
-                self.unsupported(seq, "several statements in one query are not supported")
-                    .await
+            Command::SetOption { multi_statements } => {
+                self.client.takes_several = multi_statements;
+                self.send_eof(seq).await
             }
-            Command::ProcessKill(_) => {
-                self.unsupported(seq, "KILL is not supported through the proxy")
-                    .await
-            }
+            Command::ProcessKill(id) => self.kill(id, KillScope::Connection, seq).await,
             Command::ProcessInfo | Command::Debug | Command::Unknown(_) => {
                 self.unsupported(seq, "Unknown command").await
             }

@@ -1,16 +1,21 @@
 //! What all threads of a proxy share: the control, limits, and counts that must hold across workers.
 
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
+use shardwright_wire::auth::RsaKey;
 
+use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
-use crate::listen_address::ListenAddress;
-use crate::options::Limits;
+use crate::half_open::HalfOpen;
+use crate::options::{Limits, Options};
 use crate::permit::Permit;
+use crate::server_version::ServerVersion;
+use crate::tls::Tls;
+use crate::validate::Problem;
 use crate::worker_handle::WorkerHandle;
 
 /// How far the end of a proxy has come.
@@ -28,15 +33,18 @@ pub(crate) enum Phase {
 pub(crate) struct Shared {
     pub(crate) control: Control,
     pub(crate) limits: Limits,
-    pub(crate) server_version: String,
-    /// Where clients connect, as configured.
-    pub(crate) listener: Arc<ListenAddress>,
+    pub(crate) server_version: ServerVersion,
+    pub(crate) tls: Tls,
+    /// Whether passwords may be encrypted with keys that servers send in the clear.
+    pub(crate) allow_public_key_retrieval: bool,
+    /// For clients that encrypt their password; made when the first one asks for it.
+    rsa_key: Mutex<Option<Arc<RsaKey>>>,
     pub(crate) started: Instant,
     pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
     phase: AtomicU8,
     sessions: Arc<AtomicUsize>,
-    half_open: Arc<AtomicUsize>,
-    next_connection: AtomicU32,
+    pub(crate) half_open: Arc<HalfOpen>,
+    pub(crate) connection_ids: Arc<ConnectionIds>,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
     table_changes: AtomicU64,
 }
@@ -44,24 +52,49 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         control: Control,
-        limits: Limits,
-        server_version: String,
-        listener: Arc<ListenAddress>,
+        tls: Tls,
+        options: &Options,
+        connection_ids: Arc<ConnectionIds>,
     ) -> Self {
         Self {
             control,
-            limits,
-            server_version,
-            listener,
+            limits: options.limits.clone(),
+            server_version: ServerVersion::new(options.server_version.clone()),
+            tls,
+            allow_public_key_retrieval: options.allow_public_key_retrieval,
+            rsa_key: Mutex::default(),
             started: Instant::now(),
             workers: OnceLock::new(),
             phase: AtomicU8::new(Phase::Serving as u8),
             sessions: Arc::default(),
-            half_open: Arc::default(),
-            next_connection: AtomicU32::new(1),
+            half_open: HalfOpen::new(options.limits.max_half_open),
+            connection_ids,
             users: Mutex::default(),
             table_changes: AtomicU64::new(0),
         }
+    }
+
+    /// The key for passwords; making it takes a good part of a second. `None`: the system cannot.
+    pub(crate) fn rsa_key(&self) -> Option<Arc<RsaKey>> {
+        let mut key = self.rsa_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if key.is_none() {
+            match RsaKey::generate() {
+                Ok(made) => *key = Some(Arc::new(made)),
+                Err(error) => tracing::error!(%error, "clients cannot encrypt their passwords"),
+            }
+        }
+        key.clone()
+    }
+
+    /// Reads certificates and secrets again. Sessions go on with what they have; what cannot be used any more is left as
+    /// it was, and said.
+    pub(crate) fn reload(&self) -> Vec<Problem> {
+        let mut problems = self.control.reload_users();
+        if let Err(error) = self.tls.reload() {
+            problems.push(Problem::new("tls", error.to_string()));
+        }
+        self.workers().iter().for_each(WorkerHandle::wake);
+        problems
     }
 
     /// Statements so far that may have changed a table.
@@ -99,24 +132,9 @@ impl Shared {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// A number for a client connection; never 0.
-    pub(crate) fn next_connection_id(&self) -> u32 {
-        loop {
-            let id = self.next_connection.fetch_add(1, Ordering::Relaxed);
-            if id != 0 {
-                return id;
-            }
-        }
-    }
-
     /// A permit for one more session, or `None` when there are too many.
     pub(crate) fn session_permit(&self) -> Option<Permit> {
         Permit::take(&self.sessions, self.limits.max_sessions)
-    }
-
-    /// A permit for one more login under way.
-    pub(crate) fn login_permit(&self) -> Option<Permit> {
-        Permit::take(&self.half_open, self.limits.max_half_open)
     }
 
     /// A permit for one more session of a user.

@@ -1,14 +1,19 @@
 //! One generation, ready to run: a configuration with its routing, its users' credentials and its running members.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Body, Configuration, EngineId, Evaluator, HostgroupId, Names, NativeStep, User};
+use shardwright_rules::{
+    Body, Configuration, EngineId, Evaluator, HostgroupId, MapStep, Names, NativeStep, OnClientGone, Scope,
+    User,
+};
+use shardwright_wire::CapabilityFlags;
 
-use crate::members::{HostgroupMember, HostgroupMembers, MemberRegistry};
+use crate::members::{HostgroupMember, HostgroupMembers, MemberRegistry, MemberRuntime};
 use crate::secrets::Credentials;
 use crate::store::Generation;
-use crate::validate::{self, Problem};
+use crate::validate::{self, Certificates, Problem};
 
 /// What decides statements.
 pub(crate) type Router = shardwright_routing::RoutingTable;
@@ -23,7 +28,7 @@ pub(crate) struct UserEntry {
 }
 
 /// An immutable generation; published by one swap of a pointer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     /// 0: nothing was ever applied.
     pub(crate) generation: i64,
@@ -34,20 +39,29 @@ pub(crate) struct Snapshot {
     /// The serialized configuration; empty for generation 0.
     pub(crate) json: String,
     pub(crate) configuration: Arc<Configuration>,
-    pub(crate) router: Router,
+    pub(crate) router: Arc<Router>,
     pub(crate) users: FxHashMap<Arc<str>, Arc<UserEntry>>,
     pub(crate) hostgroups: FxHashMap<HostgroupId, HostgroupMembers>,
     /// Schemas that clients name and no server has: shard maps place by schemas of other names.
     /// Names, and the users to whom they stand for what shards hold.
     logical_schemas: FxHashMap<String, Vec<Names>>,
+    /// The users that each shard map applies to.
+    users_of_maps: Vec<Names>,
+    /// Hostgroups that rules written by hand send statements to.
+    rule_destinations: BTreeSet<HostgroupId>,
     /// A decision depends on the time since the session's last write.
     pub(crate) is_time_dependent: bool,
+    /// What becomes of a statement whose client has gone.
+    pub(crate) on_client_gone: OnClientGone,
 }
 
 /// What a snapshot is made with.
 pub(crate) struct BuildContext<'a> {
     pub(crate) members: &'a MemberRegistry,
     pub(crate) allow_secret_commands: bool,
+    pub(crate) certificates: Certificates,
+    /// What is served: its users may have shown what their secrets do not say.
+    pub(crate) served: Option<&'a Snapshot>,
 }
 
 impl Snapshot {
@@ -59,12 +73,15 @@ impl Snapshot {
             fingerprint: String::new(),
             project: None,
             json: String::new(),
-            router: Router::new(configuration.clone()),
+            router: Arc::new(Router::new(configuration.clone())),
             configuration,
             users: FxHashMap::default(),
             hostgroups: FxHashMap::default(),
             logical_schemas: FxHashMap::default(),
+            users_of_maps: Vec::new(),
+            rule_destinations: BTreeSet::new(),
             is_time_dependent: false,
+            on_client_gone: OnClientGone::default(),
         }
     }
 
@@ -101,7 +118,7 @@ impl Snapshot {
         context: &BuildContext<'_>,
     ) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let configuration = Arc::new(validate::parse(json).map_err(|problem| vec![problem])?);
-        let mut problems = validate::problems(&configuration);
+        let mut problems = validate::problems(&configuration, context.certificates);
         let evaluator = Evaluator::new(configuration.clone());
         problems.extend(
             evaluator
@@ -111,21 +128,8 @@ impl Snapshot {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut users = FxHashMap::default();
-        for user in &configuration.users {
-            let credentials = Credentials::resolve(user.password.as_ref(), context.allow_secret_commands);
-            let credentials = credentials
-                .map_err(|error| problems.push(Problem::new(user.address.as_str(), error.to_string())))
-                .ok();
-            let name: Arc<str> = Arc::from(user.name.as_str());
-            let entry = UserEntry {
-                name: name.clone(),
-                user: user.clone(),
-                credentials,
-            };
-            users.insert(name, Arc::new(entry));
-        }
-        let router = Router::new(configuration.clone()).prepared();
+        let users = users(&configuration, context, &mut problems);
+        let router = Arc::new(Router::new(configuration.clone()).prepared());
         let json = configuration.to_json();
         let snapshot = Self {
             generation,
@@ -136,10 +140,33 @@ impl Snapshot {
             users,
             hostgroups: hostgroups(&configuration, context.members),
             logical_schemas: logical_schemas(&configuration),
+            rule_destinations: rule_destinations(&configuration),
+            users_of_maps: maps(&configuration)
+                .map(|(scope, _)| scope.users.clone())
+                .collect(),
             is_time_dependent: is_time_dependent(&configuration),
+            on_client_gone: configuration.on_client_gone(),
             configuration,
         };
         Ok((snapshot, problems))
+    }
+
+    /// The same generation with its secrets resolved again. A secret that cannot be resolved stays what it was.
+    pub(crate) fn with_secrets_reloaded(&self, context: &BuildContext<'_>) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut users = users(&self.configuration, context, &mut problems);
+        for (name, entry) in &mut users {
+            if entry.credentials.is_none()
+                && let Some(before) = self.users.get(name)
+            {
+                *entry = before.clone();
+            }
+        }
+        let reloaded = Self {
+            users,
+            ..self.clone()
+        };
+        (reloaded, problems)
     }
 
     /// Whether this user may be in a schema of this name although servers have none. To users that no map of this
@@ -147,6 +174,23 @@ impl Snapshot {
     pub(crate) fn is_logical_schema(&self, name: &str, user: &str) -> bool {
         let users = self.logical_schemas.get(name);
         users.is_some_and(|users| users.iter().any(|names| names.contains(user)))
+    }
+
+    /// Whether statements of this user that are not reads can only go to the cluster of this hostgroup.
+    pub(crate) fn is_only_cluster(&self, hostgroup: HostgroupId, user: &str) -> bool {
+        if self.users_of_maps.iter().any(|users| users.contains(user)) {
+            return false;
+        }
+        let cluster_of = |id: HostgroupId| {
+            let mut hostgroups = self.configuration.hostgroups.iter();
+            hostgroups
+                .find(|group| group.id == id)
+                .map(|group| &group.cluster)
+        };
+        let cluster = cluster_of(hostgroup);
+        self.rule_destinations
+            .iter()
+            .all(|&other| cluster_of(other) == cluster)
     }
 
     /// The same as a project's.
@@ -164,11 +208,57 @@ impl Snapshot {
         }
     }
 
+    /// The members, hostgroups in the order of the configuration.
+    pub(crate) fn members_in_order(&self) -> impl Iterator<Item = &MemberRuntime> {
+        let groups = self.configuration.hostgroups.iter();
+        let groups = groups.filter_map(|group| self.hostgroups.get(&group.id));
+        groups.flat_map(|group| group.members.iter().map(|member| &*member.runtime))
+    }
+
+    /// The version of the first server whose version is known.
+    pub(crate) fn server_version(&self) -> Option<String> {
+        self.members_in_order().find_map(MemberRuntime::version)
+    }
+
+    /// Capabilities that some server does not have, as far as is known.
+    pub(crate) fn lacks(&self) -> CapabilityFlags {
+        self.members_in_order()
+            .fold(CapabilityFlags::empty(), |lacks, member| lacks | member.lacks())
+    }
+
     /// Whether a running member is one of this generation's.
     pub(crate) fn has_member(&self, number: u64) -> bool {
         let mut members = self.hostgroups.values().flat_map(|group| &group.members);
         members.any(|member| member.runtime.number == number)
     }
+}
+
+fn users(
+    configuration: &Configuration,
+    context: &BuildContext<'_>,
+    problems: &mut Vec<Problem>,
+) -> FxHashMap<Arc<str>, Arc<UserEntry>> {
+    let mut entry = |user: &User| {
+        let credentials = Credentials::resolve(user.password.as_ref(), context.allow_secret_commands);
+        let credentials = credentials
+            .map_err(|error| problems.push(Problem::new(user.address.as_str(), error.to_string())))
+            .ok();
+        let served = context
+            .served
+            .and_then(|served| served.users.get(user.name.as_str()));
+        let credentials = match (credentials, served.and_then(|served| served.credentials.as_ref())) {
+            (Some(credentials), Some(earlier)) => Some(credentials.after(earlier)),
+            (credentials, _) => credentials,
+        };
+        let name: Arc<str> = Arc::from(user.name.as_str());
+        let entry = UserEntry {
+            name: name.clone(),
+            user: user.clone(),
+            credentials,
+        };
+        (name, Arc::new(entry))
+    };
+    configuration.users.iter().map(&mut entry).collect()
 }
 
 fn hostgroups(
@@ -192,16 +282,34 @@ fn hostgroups(
     configuration.hostgroups.iter().map(entry).collect()
 }
 
+/// The shard maps, each with the sessions that it applies to.
+fn maps(configuration: &Configuration) -> impl Iterator<Item = (&Scope, &MapStep)> {
+    configuration
+        .graph
+        .rules
+        .iter()
+        .filter_map(|rule| match &rule.body {
+            Body::Native {
+                scope,
+                step: NativeStep::Map(map),
+            } => Some((&**scope, &**map)),
+            Body::Native { .. } | Body::Engine(_) => None,
+        })
+}
+
+fn rule_destinations(configuration: &Configuration) -> BTreeSet<HostgroupId> {
+    let of_rule = |rule: &shardwright_rules::Rule| match &rule.body {
+        Body::Engine(rule) => rule.destination_hostgroup.map(HostgroupId),
+        Body::Native { .. } => None,
+    };
+    let graph = &configuration.graph;
+    let fast = graph.fast_routing.iter().map(|route| route.hostgroup);
+    graph.rules.iter().filter_map(of_rule).chain(fast).collect()
+}
+
 fn logical_schemas(configuration: &Configuration) -> FxHashMap<String, Vec<Names>> {
     let mut logical_schemas: FxHashMap<String, Vec<Names>> = FxHashMap::default();
-    for rule in &configuration.graph.rules {
-        let Body::Native {
-            scope,
-            step: NativeStep::Map(map),
-        } = &rule.body
-        else {
-            continue;
-        };
+    for (scope, map) in maps(configuration) {
         let Some(logical) = map.logical_schema.as_deref() else {
             continue;
         };

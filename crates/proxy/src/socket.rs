@@ -1,16 +1,41 @@
 //! What carries the bytes of a connection.
+//!
+//! A plain socket pays for TLS and compression with one comparison: the kinds are an enumeration, and what they keep is behind
+//! a pointer.
+
+mod compressed;
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
+use rustls::{ClientConfig, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-/// A stream of either kind.
+use self::compressed::CompressedSocket;
+use crate::tls::server_name;
+
+/// A stream of any kind.
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsSocket>),
+    Compressed(Box<CompressedSocket>),
+    /// What a connection is after TLS could not be begun.
+    Closed,
+}
+
+/// A TCP connection inside TLS. Its end is announced: who sees none cannot tell a cut from an end.
+pub(crate) struct TlsSocket(TlsStream<TcpStream>);
+
+impl Drop for TlsSocket {
+    fn drop(&mut self) {
+        // One write that does not wait. A peer that takes nothing any more goes without.
+        let _unannounced = Pin::new(&mut self.0).poll_shutdown(&mut Context::from_waker(Waker::noop()));
+    }
 }
 
 impl Socket {
@@ -22,13 +47,93 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Socket::Tls(stream) => Pin::new(&mut stream.0).poll_read(cx, buffer),
+            Socket::Compressed(stream) => stream.poll_read(cx, buffer),
+            Socket::Closed => Poll::Ready(Ok(())),
         }
     }
 
+    /// Writes. What TLS has taken need not be sent yet: see [`Socket::poll_flush`].
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Socket::Tls(stream) => Pin::new(&mut stream.0).poll_write(cx, bytes),
+            Socket::Compressed(stream) => stream.poll_write(cx, bytes),
+            Socket::Closed => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }
     }
+
+    /// Sends what TLS has taken. Plain sockets keep nothing.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed => Poll::Ready(Ok(())),
+            Socket::Tls(stream) => Pin::new(&mut stream.0).poll_flush(cx),
+            Socket::Compressed(stream) => stream.poll_flush(cx),
+        }
+    }
+
+    /// Whether both ends alone can read what is sent.
+    pub(crate) fn is_private(&self) -> bool {
+        match self {
+            Socket::Unix(_) | Socket::Tls(_) => true,
+            Socket::Compressed(stream) => stream.inner().is_private(),
+            Socket::Tcp(_) | Socket::Closed => false,
+        }
+    }
+
+    /// Whether the other end has shown a certificate, which was checked.
+    pub(crate) fn has_peer_certificate(&self) -> bool {
+        match self {
+            Socket::Tls(stream) => stream.0.get_ref().1.peer_certificates().is_some(),
+            Socket::Compressed(stream) => stream.inner().has_peer_certificate(),
+            Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed => false,
+        }
+    }
+
+    /// Begins compression. `received` are bytes of the peer's that were read already; they are frames.
+    pub(crate) fn compress(&mut self, received: &[u8]) -> io::Result<()> {
+        let inner = std::mem::replace(self, Socket::Closed);
+        *self = Socket::Compressed(Box::new(CompressedSocket::new(inner, received)?));
+        Ok(())
+    }
+
+    /// Begins TLS as the server. `received` are bytes of the client's that were read already: they are the beginning of
+    /// its handshake and nothing else, so nothing that was sent in the clear is taken for something sent inside.
+    pub(crate) async fn accept_tls(&mut self, config: Arc<ServerConfig>, received: &[u8]) -> io::Result<()> {
+        let Socket::Tcp(stream) = std::mem::replace(self, Socket::Closed) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let mut begun = Ok(());
+        let accept =
+            TlsAcceptor::from(config).accept_with(stream, |connection| begun = feed(connection, received));
+        // A handshake that has failed already fails again here, after its alert is sent.
+        let stream = accept.await?;
+        begun?;
+        *self = Socket::Tls(Box::new(TlsSocket(TlsStream::Server(stream))));
+        Ok(())
+    }
+
+    /// Begins TLS as the client of a server of this name.
+    pub(crate) async fn connect_tls(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
+        let name = server_name(host)?;
+        let Socket::Tcp(stream) = std::mem::replace(self, Socket::Closed) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let stream = TlsConnector::from(config).connect(name, stream).await?;
+        *self = Socket::Tls(Box::new(TlsSocket(TlsStream::Client(stream))));
+        Ok(())
+    }
+}
+
+fn feed(connection: &mut ServerConnection, mut received: &[u8]) -> io::Result<()> {
+    while !received.is_empty() {
+        if connection.read_tls(&mut received)? == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        connection
+            .process_new_packets()
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    }
+    Ok(())
 }

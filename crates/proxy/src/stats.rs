@@ -32,6 +32,8 @@ pub(crate) struct Counters {
 pub(crate) struct Totals {
     pub(crate) sessions: Cell<u64>,
     pub(crate) logins_denied: Cell<u64>,
+    /// Logins that took too long or had to make room.
+    pub(crate) logins_cut: Cell<u64>,
     pub(crate) questions: Cell<u64>,
     pub(crate) backend_lost: Cell<u64>,
     pub(crate) session_panics: Cell<u64>,
@@ -154,6 +156,7 @@ impl Counters {
             totals: [
                 ("Client_Connections_created", &self.totals.sessions),
                 ("Access_Denied_Wrong_Password", &self.totals.logins_denied),
+                ("Client_Logins_Cut", &self.totals.logins_cut),
                 ("Questions", &self.totals.questions),
                 ("Server_Connections_lost", &self.totals.backend_lost),
                 ("Session_Panics", &self.totals.session_panics),

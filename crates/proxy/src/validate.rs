@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 
 use shardwright_rules::{
-    Body, BrokenPattern, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup, HostgroupId,
-    MapStep, MissingAction, NativeStep, Rule, UnknownKey, User,
+    Body, BrokenPattern, ClientTls, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup,
+    HostgroupId, MapStep, MissingAction, NativeStep, Rule, ServerTls, UnknownKey, User,
 };
+
+use crate::tls::TlsFiles;
 
 const MAX_JSON: usize = 256 << 20;
 const MAX_RULES: usize = 1_000_000;
@@ -78,10 +80,29 @@ pub(crate) fn parse(json: &str) -> Result<Configuration, Problem> {
     serde_json::from_str(json).or_else(|error| problem(format!("it is not a configuration: {error}")))
 }
 
+/// Which certificates the proxy was started with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Certificates {
+    for_clients: bool,
+    of_clients: bool,
+    of_servers: bool,
+}
+
+impl Certificates {
+    pub(crate) fn of(files: &TlsFiles) -> Self {
+        Self {
+            for_clients: files.certificate.is_some(),
+            of_clients: files.client_ca.is_some(),
+            of_servers: files.server_ca.is_some(),
+        }
+    }
+}
+
 /// Everything wrong that can be seen without compiling patterns and resolving secrets.
-pub(crate) fn problems(configuration: &Configuration) -> Vec<Problem> {
+pub(crate) fn problems(configuration: &Configuration, certificates: Certificates) -> Vec<Problem> {
     let mut check = Check {
         configuration,
+        certificates,
         hostgroups: configuration
             .hostgroups
             .iter()
@@ -105,6 +126,7 @@ pub(crate) fn problems(configuration: &Configuration) -> Vec<Problem> {
 
 struct Check<'a> {
     configuration: &'a Configuration,
+    certificates: Certificates,
     hostgroups: HashSet<HostgroupId>,
     clusters: HashSet<&'a str>,
     problems: Vec<Problem>,
@@ -215,8 +237,9 @@ impl<'a> Check<'a> {
             if member.max_connections == 0 {
                 self.problem(address, "max_connections is 0: nothing could be sent to it");
             }
-            if member.use_tls {
-                self.problem(address, "this proxy does not support TLS to servers");
+            if member.tls == ServerTls::Verify && !self.certificates.of_servers {
+                let reason = "its certificate is to be checked: start the proxy with --tls-server-ca";
+                self.problem(address, reason);
             }
             if member.tier > 1 {
                 self.problem(address, format!("tier {} is neither 0 nor 1", member.tier));
@@ -253,6 +276,15 @@ impl<'a> Check<'a> {
                 &user.address,
                 format!("a user name has 1 to {MAX_USER_NAME} bytes and no NUL"),
             );
+        }
+        let needed = match user.tls {
+            ClientTls::Certificate if !self.certificates.of_clients => Some("--tls-client-ca"),
+            ClientTls::Required if !self.certificates.for_clients => Some("--tls-cert and --tls-key"),
+            ClientTls::Optional | ClientTls::Required | ClientTls::Certificate => None,
+        };
+        if let Some(options) = needed {
+            let reason = format!("the user could not log in with TLS: start the proxy with {options}");
+            self.problem(&user.address, reason);
         }
         if user.max_connections == 0 {
             self.problem(&user.address, "max_connections is 0: the user could not log in");

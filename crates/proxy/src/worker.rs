@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, Cache};
@@ -11,57 +10,44 @@ use rustc_hash::FxHashMap;
 
 use crate::base_tables::BaseTables;
 use crate::channel::Scratch;
+use crate::connection_ids::ConnectionId;
+use crate::kill::{KillRequest, KillScope, Killed};
+use crate::known_good::KnownGood;
 use crate::pool::Pool;
+use crate::session_handle::SessionHandle;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Counters;
 
-/// What a session leaves with its worker so that it can be woken.
-pub(crate) struct SessionWaker {
-    waker: RefCell<Option<Waker>>,
-    /// When the session wants to be woken.
-    pub(crate) deadline: Cell<Option<Instant>>,
-}
-
-impl SessionWaker {
-    /// Wakes this task at the deadline, and when something changes.
-    pub(crate) fn register(&self, cx: &Context<'_>) {
-        let mut waker = self.waker.borrow_mut();
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            *waker = Some(cx.waker().clone());
-        }
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
-        }
-    }
-}
-
 /// A worker, on its own thread.
 pub(crate) struct Worker {
+    /// Its place among the workers.
+    place: usize,
     pub(crate) shared: Arc<Shared>,
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
     pub(crate) counters: Counters,
     pub(crate) base_tables: RefCell<BaseTables>,
+    pub(crate) known_good: KnownGood,
     snapshot: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
-    wakers: RefCell<FxHashMap<u64, Rc<SessionWaker>>>,
+    /// By the number of the client's connection.
+    sessions: RefCell<FxHashMap<u32, Rc<SessionHandle>>>,
     next: Cell<u64>,
     random: Cell<u64>,
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, seed: u64) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, place: usize, seed: u64) -> Self {
         let snapshot = shared.control.snapshot().clone();
         Self {
+            place,
             scratch: Scratch::new(),
             pool: Pool::default(),
             counters: Counters::new(shared.limits.max_digests),
             snapshot: RefCell::new(Cache::new(snapshot)),
-            wakers: RefCell::default(),
+            sessions: RefCell::default(),
             base_tables: RefCell::default(),
+            known_good: KnownGood::default(),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
             shared,
@@ -100,29 +86,53 @@ impl Worker {
     }
 
     /// Registers a session; it must be given back with [`Worker::forget`].
-    pub(crate) fn remember(&self, session: u64) -> Rc<SessionWaker> {
-        let waker = Rc::new(SessionWaker {
-            waker: RefCell::new(None),
-            deadline: Cell::new(None),
-        });
-        self.wakers.borrow_mut().insert(session, waker.clone());
-        waker
+    pub(crate) fn remember(&self) -> (ConnectionId, Rc<SessionHandle>) {
+        let id = self.shared.connection_ids.take(self.place);
+        let handle = Rc::new(SessionHandle::default());
+        self.sessions.borrow_mut().insert(id.id, handle.clone());
+        (id, handle)
     }
 
-    pub(crate) fn forget(&self, session: u64) {
-        self.wakers.borrow_mut().remove(&session);
+    pub(crate) fn forget(&self, id: u32) {
+        self.sessions.borrow_mut().remove(&id);
+    }
+
+    /// Leaves a KILL with its session.
+    pub(crate) fn kill(&self, request: KillRequest) {
+        let KillRequest { id, user, order } = request;
+        let handle = self.sessions.borrow().get(&id).cloned();
+        let Some((handle, owner)) = handle.and_then(|handle| handle.user().map(|owner| (handle, owner)))
+        else {
+            return order.done(Killed::Unknown);
+        };
+        if owner != user {
+            return order.done(Killed::Denied);
+        }
+        match handle.take_order() {
+            // The session ends, and its statement with it.
+            Some(earlier) if earlier.scope == KillScope::Connection => {
+                order.done(Killed::Done);
+                handle.order(earlier);
+            }
+            earlier => {
+                handle.order(order);
+                if let Some(earlier) = earlier {
+                    earlier.done(Killed::Done);
+                }
+            }
+        }
     }
 
     fn wake_all(&self) {
-        self.wakers.borrow().values().for_each(|waker| waker.wake());
+        self.sessions.borrow().values().for_each(|session| session.wake());
     }
 
     /// Wakes the sessions whose time has come, and closes connections that were idle for too long.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
-        for waker in self.wakers.borrow().values() {
-            if waker.deadline.get().is_some_and(|deadline| deadline <= now) {
-                waker.wake();
+        for session in self.sessions.borrow().values() {
+            if session.deadline.get().is_some_and(|deadline| deadline <= now) {
+                session.wake();
             }
         }
         let snapshot = self.snapshot();

@@ -1,12 +1,15 @@
 //! A worker as other threads see it: what it can be told, and how.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 
 use tokio::sync::mpsc;
 
-use crate::listen_address::ListenAddress;
+use crate::half_open::LoginPermit;
+use crate::kill::KillRequest;
+use crate::listen_address::{ListenAddress, Peer};
 use crate::permit::Permit;
 use crate::stats::{DigestFigures, WorkerFigures};
 
@@ -16,6 +19,8 @@ pub(crate) enum Message {
     Session(NewSession),
     /// Something that everybody looks at has changed: the generation or the phase.
     Wake,
+    /// End a session, or its statement.
+    Kill(KillRequest),
     /// A session elsewhere waits for a connection to this member.
     Release(u64),
     /// Say what was counted.
@@ -24,14 +29,20 @@ pub(crate) enum Message {
     TakeDigests(std_mpsc::Sender<Vec<DigestFigures>>),
 }
 
+/// A client's connection on its way to a worker.
+pub(crate) enum ClientStream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
 /// A client connection that was accepted.
 pub(crate) struct NewSession {
-    pub(crate) stream: TcpStream,
-    pub(crate) peer: SocketAddr,
+    pub(crate) stream: ClientStream,
+    pub(crate) peer: Peer,
     /// Where it connected to.
     pub(crate) listener: Arc<ListenAddress>,
     pub(crate) session_permit: Permit,
-    pub(crate) login_permit: Permit,
+    pub(crate) login_permit: LoginPermit,
 }
 
 /// A worker as other threads see it.
@@ -62,6 +73,10 @@ impl WorkerHandle {
     /// Makes the worker look at the generation and the phase.
     pub(crate) fn wake(&self) {
         self.tell(Message::Wake);
+    }
+
+    pub(crate) fn kill(&self, request: KillRequest) {
+        self.tell(Message::Kill(request));
     }
 
     pub(crate) fn release(&self, member: u64) {

@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use crate::channel::Channel;
+use crate::connection_ids::ConnectionId;
 use crate::session;
 use crate::shared::{Phase, Shared};
 use crate::socket::Socket;
 use crate::stats::bump;
 use crate::worker::Worker;
-use crate::worker_handle::{Message, NewSession, WorkerHandle};
+use crate::worker_handle::{ClientStream, Message, NewSession, WorkerHandle};
 
 /// How exact idle timeouts are.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -34,7 +35,7 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let worker = Rc::new(Worker::new(shared, u64::from_le_bytes(seed)));
+            let worker = Rc::new(Worker::new(shared, number, u64::from_le_bytes(seed)));
             let local = LocalSet::new();
             local.block_on(&runtime, run(worker, receiver, load));
         })?;
@@ -60,6 +61,7 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
     match message {
         Message::Session(session) => spawn_session(worker.clone(), session, load.clone()),
         Message::Wake => worker.changed(),
+        Message::Kill(request) => worker.kill(request),
         Message::Release(member) => {
             worker.pool.evict(member);
         }
@@ -76,13 +78,13 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
 /// Takes the session out of the worker's books, however it ends.
 struct SessionEntry {
     worker: Rc<Worker>,
-    session: u64,
+    id: ConnectionId,
     load: Arc<AtomicUsize>,
 }
 
 impl Drop for SessionEntry {
     fn drop(&mut self) {
-        self.worker.forget(self.session);
+        self.worker.forget(self.id.id);
         self.load.fetch_sub(1, Ordering::Relaxed);
         if std::thread::panicking() {
             bump(&self.worker.counters.totals.session_panics);
@@ -91,32 +93,38 @@ impl Drop for SessionEntry {
 }
 
 fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
-    let number = worker.next_number();
+    let (id, handle) = worker.remember();
+    let connection_id = id.id;
     let entry = SessionEntry {
-        session: number,
+        id,
         worker: worker.clone(),
         load,
     };
     bump(&worker.counters.totals.sessions);
-    let waker = worker.remember(number);
     // A panic ends this task alone: tokio catches it, and the parts of the session are dropped on the way.
     tokio::task::spawn_local(async move {
         let _entry = entry;
-        let stream = match TcpStream::from_std(new.stream) {
-            Ok(stream) => stream,
+        let watched = match new.stream {
+            ClientStream::Tcp(stream) => TcpStream::from_std(stream).map(Socket::Tcp),
+            ClientStream::Unix(stream) => UnixStream::from_std(stream).map(Socket::Unix),
+        };
+        let socket = match watched {
+            Ok(socket) => socket,
             Err(error) => {
                 tracing::warn!(%error, "a client connection cannot be watched");
                 return;
             }
         };
-        let channel = Channel::new(Socket::Tcp(stream), worker.scratch.clone());
+        let channel = Channel::new(socket, worker.scratch.clone());
         let _permit = new.session_permit;
         let arrival = session::Arrival {
+            connection_id,
+            handle,
             channel,
             peer: new.peer,
             listener: new.listener,
             login_permit: new.login_permit,
         };
-        session::serve(worker, waker, number, arrival).await;
+        session::serve(worker, arrival).await;
     });
 }

@@ -159,7 +159,7 @@ impl Direct {
                 effects: self.effects.clone(),
                 assumed: Vec::new(),
             }),
-            hits: Hits::from_buf_and_len(self.hits, self.hits_len),
+            hits: Hits::from_slice(&self.hits[..self.hits_len]),
         }
     }
 }

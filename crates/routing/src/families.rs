@@ -1,4 +1,4 @@
-//! Patterns that are matched together, and what a decision remembers of them.
+//! Patterns that are matched together, and where the walk goes from the rules that have them.
 //!
 //! # Idea
 //!
@@ -20,54 +20,47 @@
 //! 3 the family tells that of its members only rule 6 matches. From 4 the walk goes to 6 and counts two patterns. For
 //! the key 7 it goes to 9 and counts five.
 //!
-//! A rule that matches and does nothing but jump to another chain is not touched either: its family knows the jump, and
-//! where the walk lands. This holds only where nobody asks for the path.
+//! A rule that matches and does nothing but jump to another chain, or name a hostgroup and end the walk, is not touched
+//! either: the table knows what it does, and where a jump lands. This holds only where nobody asks for the path.
 //!
 //! A table that was not asked often has no families, because making them takes longer than a few decisions.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use shardwright_patterns::Family;
-use shardwright_rules::decide::{
-    Index, NextRule, RulePatterns, ShardOfKey, Subject, asks_only_text, only_jumps,
-};
-use shardwright_rules::{
-    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, Rule, RuleGraph, Shard, User,
-};
-use smallvec::SmallVec;
-
-use crate::RoutingTable;
+use shardwright_rules::decide::{KnownAction, RulePatterns, asks_only_text, only_action};
+use shardwright_rules::{Body, Rule, RuleGraph};
 
 /// No family, no rule.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The families of a table, and the runs of rules whose only condition is a member of one.
 #[derive(Debug, Default)]
 pub(crate) struct Families {
-    families: Vec<Family>,
+    pub(crate) families: Vec<Family>,
     /// By position; empty where there are no families.
-    rules: Vec<Place>,
+    pub(crate) rules: Vec<Place>,
 }
 
 /// What the families know of a rule.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    family: u32,
-    flag: u32,
+pub(crate) struct Place {
+    pub(crate) family: u32,
+    pub(crate) flag: u32,
     /// How many rules of its chain stand before it.
-    rank: u32,
+    pub(crate) rank: u32,
     /// The first rule of its chain behind the run that this rule is in, and how many stand before that one. The rule
     /// itself where it is in none.
-    end: u32,
-    end_rank: u32,
-    /// The chain that the rule jumps to, where it asks only for its pattern and does nothing else.
-    jump: u32,
-    /// The first rule of that chain behind it.
-    landing: u32,
+    pub(crate) end: u32,
+    pub(crate) end_rank: u32,
 }
 
 impl Families {
+    pub(crate) const NONE: Self = Self {
+        families: Vec::new(),
+        rules: Vec::new(),
+    };
+
     /// Sorts the patterns over the text into families.
     pub(crate) fn among(graph: &RuleGraph, patterns: &[Arc<RulePatterns>]) -> Self {
         let members = patterns.iter().enumerate();
@@ -87,8 +80,6 @@ impl Families {
                 rank: *length,
                 end: NONE,
                 end_rank: NONE,
-                jump: NONE,
-                landing: NONE,
             });
             *length += 1;
         }
@@ -113,17 +104,6 @@ impl Families {
                     Some(at) => (at as u32, rules[at].rank),
                 }
             };
-            if let Body::Engine(row) = &graph.rules[position].body
-                && end as usize != position
-                && let Some(jump) = only_jumps(row)
-            {
-                let landing = match jump == own.flag {
-                    true => follower,
-                    false => next.get(&jump).copied(),
-                };
-                rules[position].jump = jump;
-                rules[position].landing = landing.map_or(NONE, |at| at as u32);
-            }
             rules[position].end = end;
             rules[position].end_rank = end_rank;
         }
@@ -136,9 +116,45 @@ impl Families {
         one.0.flag_in == other.0.flag_in && runs(one.0, one.1) == runs(other.0, other.1)
     }
 
+    /// Whether the rule at `position` is a member of one.
+    pub(crate) fn has(&self, position: usize) -> bool {
+        self.rules.get(position).is_some_and(|place| place.family != NONE)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.families.is_empty()
     }
+}
+
+/// What a rule does, where it asks only for its pattern and does nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Action {
+    pub(crate) known: Option<KnownAction>,
+    /// The first rule of the chain that it jumps to, behind it.
+    pub(crate) landing: u32,
+}
+
+/// By position. Tables that share families can differ in these.
+pub(crate) fn actions(graph: &RuleGraph, patterns: &[Arc<RulePatterns>]) -> Vec<Action> {
+    let mut next: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
+    let mut actions: Vec<Action> = Vec::with_capacity(graph.rules.len());
+    for (position, rule) in graph.rules.iter().enumerate().rev() {
+        let known = match &rule.body {
+            Body::Engine(row) if asks_only_text(row, &patterns[position]) => only_action(row),
+            _ => None,
+        };
+        let landing = match known {
+            Some(KnownAction::Jump(flag)) => next.get(&flag).copied(),
+            _ => None,
+        };
+        actions.push(Action {
+            known,
+            landing: landing.unwrap_or(NONE),
+        });
+        next.insert(rule.flag_in, position as u32);
+    }
+    actions.reverse();
+    actions
 }
 
 /// Whether the only condition of a rule is a pattern over the text.
@@ -150,161 +166,9 @@ fn runs(rule: &Rule, patterns: &RulePatterns) -> bool {
 }
 
 /// The pattern over the text of an engine's rule, if it has one that can be run.
-fn text_pattern(rule: &RulePatterns) -> Option<&shardwright_patterns::Pattern> {
+pub(crate) fn text_pattern(rule: &RulePatterns) -> Option<&shardwright_patterns::Pattern> {
     match rule.of_text() {
         [Ok(pattern)] => Some(pattern),
         _ => None,
-    }
-}
-
-/// Positions of the rules of a family that match, ascending; `None` where the family did not tell.
-type Matches = Option<SmallVec<[u32; 24]>>;
-
-/// A table, and what the families have told of one statement.
-pub(crate) struct Recall<'t> {
-    table: &'t RoutingTable,
-    families: &'t Families,
-    told: RefCell<Told>,
-}
-
-/// What the families have told of one text.
-#[derive(Default)]
-struct Told {
-    /// As in [`Subject`].
-    rewrites: u32,
-    matches: SmallVec<[(u32, Matches); 1]>,
-}
-
-impl<'t> Recall<'t> {
-    pub(crate) fn new(table: &'t RoutingTable, families: &'t Families) -> Self {
-        Self {
-            table,
-            families,
-            told: RefCell::default(),
-        }
-    }
-
-    /// Asks the family, or what it has told of this text.
-    fn with_matches<R>(
-        &self,
-        family: u32,
-        subject: Subject<'_>,
-        read: impl FnOnce(&[u32]) -> R,
-    ) -> Option<R> {
-        let told = &mut *self.told.borrow_mut();
-        if told.rewrites != subject.rewrites {
-            told.rewrites = subject.rewrites;
-            told.matches.clear();
-        }
-        let at = match told.matches.iter().position(|(known, _)| *known == family) {
-            Some(at) => at,
-            None => {
-                told.matches.push((family, self.ask(family, subject.text)));
-                told.matches.len() - 1
-            }
-        };
-        told.matches[at].1.as_deref().map(read)
-    }
-
-    fn ask(&self, family: u32, text: &[u8]) -> Matches {
-        let family = self.families.families.get(family as usize)?;
-        let mut matches = SmallVec::new();
-        let pattern = |number: u32| text_pattern(self.table.patterns.get(number as usize)?);
-        family
-            .matching(text, pattern, |position| matches.push(position))
-            .then(|| {
-                matches.sort_unstable();
-                matches.dedup();
-                matches
-            })
-    }
-}
-
-impl Index for Recall<'_> {
-    fn next_candidate(&self, flag: u32, from: usize, subject: Subject<'_>) -> NextRule {
-        let rules = &self.families.rules;
-        let before = from.checked_sub(1).and_then(|before| rules.get(before));
-        let position = match before {
-            Some(before) if before.jump == flag && flag != NONE => {
-                (before.landing != NONE).then_some(before.landing as usize)
-            }
-            _ => self.table.next_rule(flag, from),
-        };
-        let asked = NextRule { position, passed: 0 };
-        let Some(position) = position else { return asked };
-        let first = rules[position];
-        if first.end as usize == position {
-            return asked;
-        }
-        let next = self.with_matches(first.family, subject, |matches| {
-            let behind = &matches[matches.partition_point(|&at| (at as usize) < position)..];
-            let matching = behind.iter().find(|&&at| rules[at as usize].flag == flag);
-            match matching {
-                Some(&at) if at < first.end => NextRule {
-                    position: Some(at as usize),
-                    passed: rules[at as usize].rank - first.rank,
-                },
-                _ => NextRule {
-                    position: (first.end != NONE).then_some(first.end as usize),
-                    passed: first.end_rank - first.rank,
-                },
-            }
-        });
-        next.unwrap_or(asked)
-    }
-
-    fn known_match(&self, position: usize, subject: Subject<'_>) -> Option<bool> {
-        let family = self.families.rules.get(position)?.family;
-        if family == NONE {
-            return None;
-        }
-        self.with_matches(family, subject, |matches| {
-            matches.binary_search(&(position as u32)).is_ok()
-        })
-    }
-
-    fn known_jump(&self, position: usize, subject: Subject<'_>) -> Option<u32> {
-        let rule = self.families.rules.get(position)?;
-        if rule.jump == NONE {
-            return None;
-        }
-        let is_match = self.known_match(position, subject)?;
-        is_match.then_some(rule.jump)
-    }
-
-    fn configuration(&self) -> &Configuration {
-        self.table.configuration()
-    }
-
-    fn patterns(&self, position: usize) -> &RulePatterns {
-        self.table.patterns(position)
-    }
-
-    fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {
-        self.table.next_rule(flag, from)
-    }
-
-    fn user(&self, name: &str) -> Option<&User> {
-        self.table.user(name)
-    }
-
-    fn cluster(&self, name: &str) -> Option<&Cluster> {
-        self.table.cluster(name)
-    }
-
-    fn cluster_of(&self, hostgroup: HostgroupId) -> Option<&Cluster> {
-        self.table.cluster_of(hostgroup)
-    }
-
-    fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<ShardOfKey<'_>> {
-        self.table.shard(position, key)
-    }
-
-    fn shard_of_schema(&self, position: usize, name: &str) -> Option<&Shard> {
-        self.table.shard_of_schema(position, name)
-    }
-
-    fn fast_route(&self, user: &str, schema: &str, flag: u32) -> Option<&FastRoute> {
-        self.table.fast_route(user, schema, flag)
     }
 }

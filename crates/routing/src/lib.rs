@@ -8,21 +8,27 @@ mod chains;
 mod direct;
 mod families;
 mod integers;
+mod moved;
+mod recall;
 mod shards;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::decide::{Index, RulePatterns, ShardOfKey, decide};
+use shardwright_rules::decide::{Detail, Index, RulePatterns, ShardOfKey, decide, step_of};
 use shardwright_rules::{
     Cluster, Configuration, Decision, Dispatch, FastRoute, HostgroupId, KeyRef, Rule, SessionView, Shard,
-    Statement, User,
+    Statement, Step, User,
 };
+use shardwright_sql::DigestOptions;
 
 use crate::chains::Chains;
 use crate::direct::Direct;
-use crate::families::{Families, Recall};
+use crate::families::{Action, Families};
+pub use crate::moved::moved;
+use crate::recall::Recall;
+pub use crate::recall::Recollection;
 use crate::shards::{Owner, ShardIndex};
 
 /// Decisions after which patterns are matched together.
@@ -36,6 +42,10 @@ pub struct RoutingTable {
     chains: Chains,
     /// Made when the table has been asked often.
     families: Arc<OnceLock<Families>>,
+    /// Made with the families.
+    actions: OnceLock<Vec<Action>>,
+    /// By position: how paths tell rules that matched, as far as somebody asked for one.
+    steps: OnceLock<Box<[OnceLock<Option<Step>>]>>,
     asked: AtomicU32,
     /// By position of the map's rule.
     shards: Vec<Option<Box<ShardIndex>>>,
@@ -44,6 +54,7 @@ pub struct RoutingTable {
     cluster_of: FxHashMap<HostgroupId, usize>,
     /// By schema and flag, then by user.
     fast_routes: FxHashMap<(String, u32), FxHashMap<String, usize>>,
+    digests: Option<DigestOptions>,
 }
 
 #[derive(Debug)]
@@ -60,11 +71,14 @@ impl RoutingTable {
         Self::with(configuration, patterns.into_iter().map(Arc::new).collect())
     }
 
-    /// Makes every pattern fast at once, and not after it has been asked often: for those who answer clients.
+    /// Makes every pattern fast at once, and not after it has been asked often: for those who answer clients. What is
+    /// matched together with others is not asked alone.
     #[must_use]
     pub fn prepared(self) -> Self {
-        self.families.get_or_init(|| self.find_families());
-        self.patterns.iter().for_each(|patterns| patterns.prepare());
+        let families = self.families.get_or_init(|| self.find_families());
+        let alone = |&(position, _): &(usize, _)| !families.has(position);
+        let patterns = self.patterns.iter().enumerate().filter(alone);
+        patterns.for_each(|(_, patterns)| patterns.prepare());
         self
     }
 
@@ -135,26 +149,31 @@ impl RoutingTable {
             patterns,
             chains,
             families: Arc::default(),
+            actions: OnceLock::new(),
+            steps: OnceLock::new(),
             asked: AtomicU32::new(0),
             shards,
             users,
             clusters,
             cluster_of,
             fast_routes,
+            digests: configuration.digests(),
             configuration,
         }
     }
 
     /// Where `statement` of `session` goes; the human-readable path stays empty.
     pub fn decide(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        self.walk(session, statement, false)
+        self.walk(session, statement, Detail::Names)
     }
 
-    fn walk(&self, session: &SessionView<'_>, statement: &Statement<'_>, explain: bool) -> Decision {
-        match self.families() {
-            Some(families) => decide(&Recall::new(self, families), session, statement, explain),
-            None => decide(self, session, statement, explain),
+    fn walk(&self, session: &SessionView<'_>, statement: &Statement<'_>, detail: Detail) -> Decision {
+        if self.families().is_none() && !self.chains.ask_for_schemas() {
+            return decide(self, session, statement, detail);
         }
+        let told = Recollection::default();
+        let recall = Recall::new(self, session, &told, false);
+        decide(&recall, session, statement, detail)
     }
 
     /// The patterns that are matched together, where there are any and the table has been asked often.
@@ -167,6 +186,19 @@ impl RoutingTable {
         (!families.is_empty()).then_some(families)
     }
 
+    fn actions(&self) -> &[Action] {
+        self.actions
+            .get_or_init(|| families::actions(&self.configuration.graph, &self.patterns))
+    }
+
+    /// How a path tells that an engine's rule matched.
+    fn step(&self, position: usize) -> Option<&Step> {
+        let rules = &self.configuration.graph.rules;
+        let none = || rules.iter().map(|_| OnceLock::new()).collect();
+        let step = self.steps.get_or_init(none).get(position)?;
+        step.get_or_init(|| step_of(&rules[position])).as_ref()
+    }
+
     fn find_families(&self) -> Families {
         Families::among(&self.configuration.graph, &self.patterns)
     }
@@ -175,8 +207,23 @@ impl RoutingTable {
     pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
         match self.directly(session, statement) {
             Some((direct, writer)) => direct.dispatch(writer),
-            None => self.decide(session, statement).into(),
+            None => self.walk(session, statement, Detail::Dispatch).into(),
         }
+    }
+
+    /// The same for one of several tables that are asked about one statement: what the patterns that they share have told
+    /// is in `recollection`, and they are not run again.
+    pub fn dispatch_recalling<'t>(
+        &'t self,
+        session: &SessionView<'_>,
+        statement: &Statement<'_>,
+        recollection: &Recollection<'t>,
+    ) -> Dispatch {
+        if let Some((direct, writer)) = self.directly(session, statement) {
+            return direct.dispatch(writer);
+        }
+        let recall = Recall::new(self, session, recollection, true);
+        decide(&recall, session, statement, Detail::Dispatch).into()
     }
 
     fn directly(
@@ -195,7 +242,7 @@ impl RoutingTable {
 
     /// Where `statement` of `session` goes, and why.
     pub fn explain(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        self.walk(session, statement, true)
+        self.walk(session, statement, Detail::Path)
     }
 }
 
@@ -211,6 +258,10 @@ fn first_positions<K: std::hash::Hash + Eq>(names: impl Iterator<Item = K>) -> F
 impl Index for RoutingTable {
     fn configuration(&self) -> &Configuration {
         &self.configuration
+    }
+
+    fn digests(&self) -> Option<DigestOptions> {
+        self.digests
     }
 
     fn patterns(&self, position: usize) -> &RulePatterns {

@@ -10,7 +10,7 @@ use shardwright_sql::DigestOptions;
 use crate::digests;
 use crate::{
     Body, Cluster, Decision, EngineId, EngineSettings, Firewall, Hostgroup, HostgroupId, Listener, Monitor,
-    RefusingHostgroup, RuleGraph, Step, User,
+    OnClientGone, RefusingHostgroup, RuleGraph, Step, User, Words,
 };
 
 /// The version of the serialized form of [`Configuration`]; raised when an old reader would misread a new value.
@@ -51,6 +51,9 @@ pub struct Configuration {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub firewall: Vec<Firewall>,
 }
+
+/// The bundled engine's variable for statements whose clients have gone.
+pub const ON_CLIENT_GONE: &str = "on_client_gone";
 
 /// ProxySQL's variable for the schema of sessions that name none, of users without one.
 const DEFAULT_SCHEMA: &str = "mysql-default_schema";
@@ -143,6 +146,12 @@ impl Configuration {
         own.filter(|schema| !schema.is_empty())
             .or(of_engine.filter(|schema| !schema.is_empty()))
             .or(self.engine.profile().default_schema)
+    }
+
+    /// What the bundled engine does with a statement whose client has gone.
+    pub fn on_client_gone(&self) -> OnClientGone {
+        let said = self.variables.get(ON_CLIENT_GONE).map(String::as_str);
+        said.and_then(OnClientGone::of_word).unwrap_or_default()
     }
 
     /// How the engine makes digests; `None` where it makes none, so that conditions on them are skipped.

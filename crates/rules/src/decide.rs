@@ -19,33 +19,50 @@ mod patterns;
 mod refused;
 mod schemas;
 
-pub use engine::{asks_only_text, only_jumps};
-pub use index::{Index, NextRule, ShardOfKey, Subject, remainder};
+pub use engine::{asks_only_text, only_action, step_of};
+pub use index::{Index, KnownAction, NextRule, ShardOfKey, Subject, holds, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::{
-    Annotations, Body, Decision, NativeStep, Outcome, Rejection, SentAs, SessionView, Statement, prepared,
+    Annotations, Body, Configuration, Decision, NativeStep, Outcome, Rejection, SentAs, SessionView,
+    Statement, prepared,
 };
 
-/// Where `statement` of `session` goes; with `explain`, also the human-readable path.
-pub fn decide<'a>(
-    index: &'a impl Index,
-    session: &'a SessionView<'a>,
-    statement: &'a Statement<'a>,
-    explain: bool,
-) -> Decision {
-    let user = index.user(session.user);
-    let configuration = index.configuration();
-    let profile = configuration.engine.profile();
-    let engine = &profile.prepared;
+/// How much a decision says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// What a [`crate::Dispatch`] keeps; the cluster and the role of a route stay empty.
+    Dispatch,
+    /// All but the human-readable path.
+    Names,
+    /// All.
+    Path,
+}
+
+/// The schema that rules see: the session's, or what the engine has in its place.
+pub fn schema_of<'a>(configuration: &'a Configuration, session: &SessionView<'a>) -> Option<&'a str> {
     let of_engine = || {
+        let profile = configuration.engine.profile();
         profile
             .default_schema
             .and_then(|_| configuration.default_schema(session.user))
     };
-    let schema = session.schema.or_else(of_engine);
-    let mut evaluation = Evaluation::new(configuration, session, schema, user, statement, explain);
+    session.schema.or_else(of_engine)
+}
+
+/// Where `statement` of `session` goes.
+pub fn decide<'a>(
+    index: &'a impl Index,
+    session: &'a SessionView<'a>,
+    statement: &'a Statement<'a>,
+    detail: Detail,
+) -> Decision {
+    let user = index.user(session.user);
+    let configuration = index.configuration();
+    let engine = &configuration.engine.profile().prepared;
+    let schema = schema_of(configuration, session);
+    let mut evaluation = Evaluation::new(index, session, schema, user, statement, detail);
     let outcome = match before_rules(index, &evaluation) {
         Some(outcome) => outcome,
         None => match scan(index, &mut evaluation) {
@@ -55,7 +72,7 @@ pub fn decide<'a>(
     };
     let is_answered = matches!(outcome, Outcome::Answer { .. } | Outcome::DeferBegin);
     let outcome = match statement.command() {
-        SentAs::Prepare if engine.refuses_session_changes && is_answered => {
+        SentAs::Prepare if engine.refuses_session_changes && is_answered && !prepared::is_text(statement) => {
             Outcome::Reject(prepared::not_preparable())
         }
         _ => outcome,
@@ -87,7 +104,11 @@ fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outco
     }
     if evaluation.statement.follows_transaction() {
         if let Some(transaction) = evaluation.session.transaction {
-            return Some(Outcome::Route(finish::route(index, transaction.hostgroup)));
+            return Some(Outcome::Route(finish::route(
+                index,
+                evaluation,
+                transaction.hostgroup,
+            )));
         }
         if evaluation.session.transaction_pending {
             return Some(Outcome::Answer {
@@ -105,7 +126,10 @@ fn prepared_in_vain(index: &impl Index, statement: &Statement<'_>) -> bool {
         .profile()
         .prepared
         .refuses_session_changes;
-    refuses && statement.command() == SentAs::Prepare && prepared::changes_session(statement)
+    refuses
+        && statement.command() == SentAs::Prepare
+        && prepared::changes_session(statement)
+        && !prepared::is_text(statement)
 }
 
 fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Box<Outcome>> {
@@ -131,7 +155,7 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
             evaluation.is_cut = true;
             return Some(Box::new(Outcome::Reject(given_up())));
         }
-        match run(index, evaluation) {
+        match run(index, evaluation, next.matches) {
             Next::Continue => {}
             Next::Jumped if budget > 0 => {
                 budget -= 1;
@@ -159,17 +183,21 @@ fn given_up() -> Rejection {
     }
 }
 
-fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Next {
-    if let Some(flag) = index.known_jump(evaluation.position, evaluation.subject())
-        && evaluation.jumped(flag)
-    {
-        return Next::Jumped;
+/// Runs the rule that is being looked at; `matches`: its one condition is known to hold.
+fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>, matches: bool) -> Next {
+    if matches && let Some(action) = index.known_action(evaluation.position) {
+        if evaluation.detail < Detail::Path {
+            return evaluation.acted(action, None);
+        }
+        if let Some(step) = index.known_step(evaluation.position) {
+            return evaluation.acted(action, Some(step));
+        }
     }
     let rule = &index.configuration().graph.rules[evaluation.position];
-    let patterns = index.patterns(evaluation.position);
     match &rule.body {
-        Body::Engine(row) => engine::run(index, rule, row, patterns, evaluation),
+        Body::Engine(row) => engine::run(index, rule, row, evaluation, matches),
         Body::Native { scope, step } => {
+            let patterns = index.patterns(evaluation.position);
             if !native::in_scope(index, scope, &patterns.scope, evaluation) {
                 if let NativeStep::Map(step) = step {
                     map::pass(step, evaluation);

@@ -9,7 +9,7 @@ use crate::refusal::Rejection;
 use crate::{Address, HostgroupId, Role, Withheld};
 
 /// Positions of rules; as many as most statements match are held without a heap.
-pub type Hits = SmallVec<[u32; 8]>;
+pub type Hits = SmallVec<[u32; 20]>;
 
 /// The decision about one statement, and how it came about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -219,7 +219,7 @@ pub struct Step {
     /// The object of the topology that it came from; for a map, the shard where one was found.
     pub address: Address,
     /// What made it match, human-readable.
-    pub why: String,
+    pub why: Arc<str>,
     /// The chain that it jumped to.
     pub flag_out: Option<u32>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::decide::{Index, RulePatterns, decide};
+use crate::decide::{Detail, Index, RulePatterns, decide};
 use crate::{BrokenPattern, Configuration, Decision, SessionView, Statement};
 
 /// Decides statements under one configuration. Patterns are compiled once; everything else is looked up as it stands.
@@ -33,7 +33,7 @@ impl Evaluator {
 
     /// Where `statement` of `session` goes, and why.
     pub fn decide(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
-        decide(self, session, statement, true)
+        decide(self, session, statement, Detail::Path)
     }
 }
 

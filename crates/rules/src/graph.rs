@@ -26,6 +26,9 @@ pub struct Rule {
     /// The shards that it decides, where its address is not that of one: they lie on one cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<Address>,
+    /// What it decides, in a few words: which keys, or what it looks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// The chain that it is part of.
     pub flag_in: u32,
     /// What it tests and does.
@@ -33,6 +36,19 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The comment of its row: what the user wrote, or where it came from and what it decides.
+    pub fn comment(&self) -> String {
+        if let Body::Engine(row) = &self.body
+            && let Some(written) = &row.comment
+        {
+            return written.clone();
+        }
+        match &self.summary {
+            Some(summary) => format!("{}: {summary}", self.address),
+            None => self.address.to_string(),
+        }
+    }
+
     /// The shards that it decides.
     pub fn decided_shards(&self) -> impl Iterator<Item = &Address> {
         let own = Some(&self.address).filter(|address| address.is_shard());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, WriterServesReads};
+use crate::{Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, WriterServesReads};
 
 /// The number of a hostgroup, pinned in the lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -123,8 +123,8 @@ pub struct Member {
     pub max_connections: u32,
     /// Replication lag in seconds past which it takes no statements; 0: not checked.
     pub max_replication_lag_s: u32,
-    /// Whether TLS is used towards it.
-    pub use_tls: bool,
+    /// Encryption towards it.
+    pub tls: ServerTls,
     /// Whether it takes statements.
     pub status: MemberStatus,
 }

@@ -39,7 +39,6 @@ const fn lacking(column: &str, what: &'static str, zero_is_none: bool) -> Lackin
 /// What the bundled proxy lacks.
 pub(crate) const OF_BUNDLED: &[Lacking] = &[
     lacking("cache_ttl", "keep results", true),
-    lacking("timeout", "end statements after a time", true),
     lacking("mirror_hostgroup", "send copies", false),
     lacking("mirror_flagOUT", "send copies", false),
     lacking("gtid_from_hostgroup", "wait for a GTID", false),

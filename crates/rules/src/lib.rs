@@ -34,7 +34,7 @@ mod user;
 
 pub use address::Address;
 pub use chains::Chains;
-pub use configuration::{Configuration, FORMAT_VERSION};
+pub use configuration::{Configuration, FORMAT_VERSION, ON_CLIENT_GONE};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
     AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
@@ -60,9 +60,10 @@ pub use shardwright_sql::annotation::KNOWN_KEYS as ANNOTATION_KEYS;
 pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
 pub use shardwright_vocabulary::{
-    CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate, KeyValue,
-    MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState as MemberStatus,
-    StatedTables, StatementKind, Unqualified, Words, WriterServesReads, glob_matches, is_glob,
+    ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate,
+    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, ReadOnlyCheck, RegexEngine, Role, RolesBy,
+    ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, Unqualified, Words,
+    WriterServesReads, glob_matches, is_glob,
 };
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};

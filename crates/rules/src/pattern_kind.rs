@@ -34,6 +34,8 @@ macro_rules! kinds {
 kinds! {
     /// Whether the text ends outside literals and comments.
     Complete => "complete text",
+    /// A usual statement: its key in front, and no other comment.
+    Usual => "usual statement",
     /// An annotation of the engine in a comment.
     Annotations => "annotations",
     /// A word in a comment that keeps a statement on the writer.
@@ -50,6 +52,10 @@ kinds! {
     KeyRange => "values of a key",
     /// A whole statement with a key in a column.
     ColumnStatement => "statement with a key column",
+    /// A logical schema behind a quote.
+    LogicalSchema => "logical schema behind a quote",
+    /// A logical schema that is rewritten.
+    Rewrite => "rewritten schema",
     /// A quoted name that is called.
     QuotedCall => "quoted call",
     /// A whole SELECT, or session setup.
@@ -69,18 +75,19 @@ kinds! {
 }
 
 /// How the patterns that the compiler writes begin.
-const BEGINNINGS: [(&str, PatternKind); 12] = [
+const BEGINNINGS: [(&str, PatternKind); 13] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
+    (r"\A/\*[\t-\r ]*", PatternKind::Usual),
+    (r"(\A|[\s", PatternKind::Rewrite),
     (
         r"/\*[^*]*?(?:(?:\*+[^*/][^*]*?){0,16}?(?:\b|[0-9M])",
         PatternKind::Annotations,
     ),
-    (r"/\*[^*]*(?:(?:\*+[^*/][^*]*){0,16}", PatternKind::Hint),
     (r#"\A[^'"`/#-]*(?:(?:"#, PatternKind::KeyComment),
     (r"/\*(?:", PatternKind::DoubtfulKey),
-    (r"(?i:\A\W*+(?:", PatternKind::RepeatedKey),
     (r"\A[\t-\r ]*(?:/\*(?:[^*!+M]", PatternKind::ColumnStatement),
     (r#"\A[^`"]*[`"]"#, PatternKind::QuotedCall),
+    (r#"\A[^`"/]*"#, PatternKind::QuotedCall),
     (r"\A(?:[\t-\r (;]|/\*", PatternKind::Beginning),
     (r"\A(?:[\t-\r (]|/\*", PatternKind::Select),
     (r"\A(?:[\t-\r ]|/\*", PatternKind::Select),
@@ -98,6 +105,8 @@ impl PatternKind {
                 Self::Statement
             }
             Some((_, kind)) => *kind,
+            None if is_hint(text) => Self::Hint,
+            None if text.contains(r#"[^'"]*['"](?s:.*)\b"#) => Self::LogicalSchema,
             None => Self::by_structure(text),
         }
     }
@@ -113,7 +122,7 @@ impl PatternKind {
         if top_level_branches(text) || !begins_with_a_letter(word) {
             return Self::Search;
         }
-        if text.starts_with(r"\b") && text.contains("(?s:.*)") {
+        if text.starts_with(r"\b") && (text.contains("(?s:.*)") || text.contains(r"++|\B")) {
             return Self::RepeatedKey;
         }
         match text.starts_with(r"\b").then(|| word.split_once('=')).flatten() {
@@ -122,6 +131,15 @@ impl PatternKind {
             None => Self::Letter,
         }
     }
+}
+
+/// `/\*[^*Pp]*+[^*]*` and so on: up to the first letter of a word, and then the word anywhere in a comment.
+fn is_hint(text: &str) -> bool {
+    let letters = text.strip_prefix(r"/\*[^*").and_then(|rest| rest.split_once(']'));
+    letters.is_some_and(|(_, rest)| {
+        let rest = rest.trim_start_matches(['*', '+']);
+        rest.starts_with(r"[^*]*(?:(?:\*+[^*/][^*]*){0,16}")
+    })
 }
 
 /// `\b[Tt]enant` as `\btenant`, which is how a word in any case is written for RE2; `None` for what begins otherwise.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shardwright_sql::StatementClass;
+use shardwright_sql::{StatementClass, TokenKind};
 
 use crate::refusal::Rejection;
 use crate::{SentAs, Statement, Withheld};
@@ -16,7 +16,7 @@ pub struct PreparedStatements {
     pub keeps_schema: bool,
     /// Preparing sets the flag that the session's next statements start at.
     pub preparing_sets_flag: bool,
-    /// Statements that would change the session, and those that the proxy answers itself, cannot be prepared.
+    /// Statements that change the session cannot be prepared, unless their execution is their text ([`is_text`]).
     pub refuses_session_changes: bool,
     /// What becomes of the engine when rules refuse or answer an execution.
     pub refused_execution: RefusedExecution,
@@ -86,6 +86,28 @@ pub fn wrong_arguments(given: usize, parameters: usize) -> Rejection {
         ),
         address: None,
     }
+}
+
+/// Whether an execution does what the text does when it is sent as a query: it changes the session and nothing else, has no
+/// rows, and no parameters.
+pub fn is_text(statement: &Statement<'_>) -> bool {
+    let class = match statement.class() {
+        StatementClass::Set
+        | StatementClass::Use
+        | StatementClass::Begin
+        | StatementClass::Savepoint
+        | StatementClass::Lock
+        | StatementClass::Kill => true,
+        StatementClass::Xa => {
+            let second = statement.tokens().nth(1);
+            second.is_some_and(|token| !token.is_word(statement.text(), "RECOVER"))
+        }
+        _ => false,
+    };
+    class
+        && statement
+            .tokens()
+            .all(|token| token.kind != TokenKind::Placeholder)
 }
 
 /// Whether the meaning of a statement lies in the session, which a proxy follows by reading texts.

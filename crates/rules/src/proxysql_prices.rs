@@ -6,6 +6,7 @@ use crate::prices::{PatternPrices, Prices};
 pub(crate) const PROXYSQL_PRICES: Prices = Prices {
     pcre: PatternPrices([
         [46.5, 46.5, 46.5, 46.5], // complete text
+        [46.5, 46.5, 46.5, 46.5], // usual statement
         [46.5, 46.5, 46.5, 46.5], // annotations
         [46.5, 46.5, 46.5, 46.5], // hint in a comment
         [46.5, 46.5, 46.5, 46.5], // key word
@@ -14,6 +15,8 @@ pub(crate) const PROXYSQL_PRICES: Prices = Prices {
         [46.5, 46.5, 46.5, 46.5], // second key
         [46.5, 46.5, 46.5, 46.5], // values of a key
         [46.5, 46.5, 46.5, 46.5], // statement with a key column
+        [46.5, 46.5, 46.5, 46.5], // logical schema behind a quote
+        [46.5, 46.5, 46.5, 46.5], // rewritten schema
         [46.5, 46.5, 46.5, 46.5], // quoted call
         [46.5, 46.5, 46.5, 46.5], // read or setup
         [46.5, 46.5, 46.5, 46.5], // other statement
@@ -25,6 +28,7 @@ pub(crate) const PROXYSQL_PRICES: Prices = Prices {
     ]),
     re2: PatternPrices([
         [157.5, 157.5, 157.5, 157.5], // complete text
+        [157.5, 157.5, 157.5, 157.5], // usual statement
         [157.5, 157.5, 157.5, 157.5], // annotations
         [157.5, 157.5, 157.5, 157.5], // hint in a comment
         [157.5, 157.5, 157.5, 157.5], // key word
@@ -33,6 +37,8 @@ pub(crate) const PROXYSQL_PRICES: Prices = Prices {
         [157.5, 157.5, 157.5, 157.5], // second key
         [157.5, 157.5, 157.5, 157.5], // values of a key
         [157.5, 157.5, 157.5, 157.5], // statement with a key column
+        [157.5, 157.5, 157.5, 157.5], // logical schema behind a quote
+        [157.5, 157.5, 157.5, 157.5], // rewritten schema
         [157.5, 157.5, 157.5, 157.5], // quoted call
         [157.5, 157.5, 157.5, 157.5], // read or setup
         [157.5, 157.5, 157.5, 157.5], // other statement

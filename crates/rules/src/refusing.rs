@@ -155,6 +155,7 @@ mod tests {
             id,
             address: Address::new("test"),
             shards: Vec::new(),
+            summary: None,
             flag_in: 7,
             body: Body::Engine(Box::new(row)),
         }

@@ -2,7 +2,7 @@
 
 use shardwright_tables::Cell;
 
-use crate::{FastRoute, HostgroupId, Member, User};
+use crate::{ClientTls, FastRoute, HostgroupId, Member, ServerTls, User};
 
 /// The password of a user whose password is a reference: a hash that no known password has, so that nobody logs in
 /// until it is replaced. (An empty text would let everyone in; any other text would be a password in a file.)
@@ -19,8 +19,11 @@ impl User {
             ("username", self.name.as_str().into()),
             ("password", password.into()),
             ("active", true.into()),
-            ("default_hostgroup", self.default_hostgroup.0.into()),
         ];
+        if self.tls != ClientTls::Optional {
+            cells.push(("use_ssl", true.into()));
+        }
+        cells.push(("default_hostgroup", self.default_hostgroup.0.into()));
         if let Some(schema) = &self.default_schema {
             cells.push(("default_schema", schema.as_str().into()));
         }
@@ -44,7 +47,7 @@ impl Member {
             ("weight", self.weight.into()),
             ("max_connections", self.max_connections.into()),
             ("max_replication_lag", self.max_replication_lag_s.into()),
-            ("use_ssl", self.use_tls.into()),
+            ("use_ssl", (self.tls != ServerTls::Disabled).into()),
             ("comment", self.server.as_str().into()),
         ]
     }

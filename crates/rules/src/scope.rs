@@ -23,6 +23,9 @@ pub struct Scope {
     /// Ports of the listeners that sessions came in through.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listener_ports: Vec<u16>,
+    /// Paths of the unix sockets that sessions came in through: alternatives to the ports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listener_sockets: Vec<String>,
     /// Kinds of statement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementKind>,
@@ -60,6 +63,22 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Whether only sessions of certain listeners are meant.
+    #[must_use]
+    pub fn asks_for_listener(&self) -> bool {
+        !self.listener_ports.is_empty() || !self.listener_sockets.is_empty()
+    }
+
+    /// Whether sessions that came in through this listener are meant: its address and port, or its path and 0.
+    #[must_use]
+    pub fn takes_listener(&self, listener: Option<(&str, u16)>) -> bool {
+        let is_meant = |(address, port): (&str, u16)| match port {
+            0 => self.listener_sockets.iter().any(|path| path == address),
+            port => self.listener_ports.contains(&port),
+        };
+        !self.asks_for_listener() || listener.is_some_and(is_meant)
+    }
+
     /// Whether sessions in this schema are meant. A session without one is in no listed schema, of those that are left out
     /// neither; `*` matches it.
     #[must_use]
@@ -81,6 +100,7 @@ impl Scope {
             client_addrs: self.client_addrs.clone(),
             except_client_addrs: self.except_client_addrs.clone(),
             listener_ports: self.listener_ports.clone(),
+            listener_sockets: self.listener_sockets.clone(),
             ..Scope::default()
         };
         *self == session
@@ -94,6 +114,7 @@ impl Scope {
             client_addrs: Vec::new(),
             except_client_addrs: Vec::new(),
             listener_ports: Vec::new(),
+            listener_sockets: Vec::new(),
             ..self.clone()
         };
         *self == statement

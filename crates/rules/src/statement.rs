@@ -7,7 +7,9 @@ use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
-use shardwright_sql::{Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass};
+use shardwright_sql::{
+    Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
+};
 
 use crate::{NamePattern, Names, SentAs, StatementKind};
 
@@ -67,6 +69,11 @@ impl<'a> Statement<'a> {
     /// How the session's SQL mode changes the lexer.
     pub fn mode(&self) -> LexMode {
         self.mode
+    }
+
+    /// The tokens without blanks and comments.
+    pub fn tokens(&self) -> impl Iterator<Item = Token> + use<'a> {
+        Lexer::new(self.text, self.mode).significant()
     }
 
     /// What one pass over the tokens tells.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, HostgroupId};
+use crate::{Address, ClientTls, HostgroupId};
 
 /// A user that clients log in as; the same name and password are used towards backends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,10 +20,16 @@ pub struct User {
     pub default_schema: Option<String>,
     /// Most client connections of this user.
     pub max_connections: u32,
+    /// Longest time that a statement of the user may take, ms; only where the engine knows such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement_timeout_ms: Option<u32>,
     /// Whether an open transaction keeps its hostgroup.
     pub transaction_persistent: bool,
     /// Whether `/* hostgroup=5 */` and its kin are obeyed.
     pub annotations_allowed: bool,
+    /// What its clients must do to log in.
+    #[serde(default, skip_serializing_if = "ClientTls::is_optional")]
+    pub tls: ClientTls,
 }
 
 /// Where a secret is found; the secret itself is never part of a configuration.

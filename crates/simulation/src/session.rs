@@ -188,17 +188,25 @@ impl Simulated {
 
     /// Preparing runs nothing; what could not be prepared is not there to be executed.
     fn prepared(&mut self, name: &str, statement: &Statement<'_>, outcome: &Outcome) {
-        let Outcome::Route(route) = outcome else {
-            self.prepared.remove(name);
-            return;
+        let route = match outcome {
+            Outcome::Route(route) => Some(route),
+            Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin
+                if self.engine.refuses_session_changes && prepared::is_text(statement) =>
+            {
+                None
+            }
+            _ => {
+                self.prepared.remove(name);
+                return;
+            }
         };
-        let kept = self.engine.kept(route.rewritten.as_deref());
+        let kept = route.and_then(|route| self.engine.kept(route.rewritten.as_deref()));
         let prepared = Prepared {
             text: kept.unwrap_or(statement.text()).to_vec(),
             schema: self.schema.clone(),
         };
         self.prepared.insert(name.to_owned(), prepared);
-        if self.engine.preparing_sets_flag {
+        if let Some(route) = route.filter(|_| self.engine.preparing_sets_flag) {
             self.next_query_flag_in = route.effects.next_query_flag_in.or(self.next_query_flag_in);
         }
     }

@@ -9,7 +9,7 @@ mod read;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shardwright_routing::RoutingTable;
+use shardwright_routing::{Recollection, RoutingTable, moved};
 use shardwright_rules::decide::Index;
 use shardwright_rules::{
     Chains, Configuration, Dispatch, HostgroupId, Outcome, SentAs, SessionView, Statement,
@@ -163,13 +163,20 @@ impl Side {
     }
 
     /// Where a statement goes; an execution after it was prepared, and as what the engine made of it then.
-    fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>, kind: Recorded) -> Dispatch {
+    /// `recollection` is of the statement as it was recorded.
+    fn dispatch<'s>(
+        &'s self,
+        session: &SessionView<'_>,
+        statement: &Statement<'_>,
+        kind: Recorded,
+        recollection: &Recollection<'s>,
+    ) -> Dispatch {
         if kind != Recorded::Execution {
-            return self.table.dispatch(session, statement);
+            return self.table.dispatch_recalling(session, statement, recollection);
         }
         let sent_as = |text, sent_as| Statement::new(text, LexMode::default()).sent_as(sent_as);
         let prepare = sent_as(statement.text(), SentAs::Prepare);
-        let prepared = self.table.dispatch(session, &prepare);
+        let prepared = self.table.dispatch_recalling(session, &prepare, recollection);
         let Outcome::Route(route) = &prepared.outcome else {
             return prepared;
         };
@@ -201,6 +208,8 @@ struct Sender {
 /// Two configurations and what was recorded so far.
 pub struct Comparison {
     sides: [Side; 2],
+    /// The rules that name other hostgroups, where nothing else differs.
+    moved: Option<Vec<u32>>,
     assumed: Assumed,
     sender: Option<Sender>,
     moves: Moves,
@@ -214,6 +223,7 @@ impl Comparison {
         // Most rules are in both as a rule.
         let changed = table.changed(Arc::clone(&right));
         Self {
+            moved: moved(&left, &right),
             sides: [Side::new(left, table), Side::new(right, changed)],
             assumed,
             sender: None,
@@ -278,17 +288,40 @@ impl Comparison {
     fn destination_of(&self, record: &Record<'_>, sender: &Sender, side: usize) -> Destination {
         let statement = Statement::new(record.text, LexMode::default());
         let session = self.session(record, sender, side);
-        Destination::of(&self.sides[side].dispatch(&session, &statement, record.kind))
+        let dispatch = self.sides[side].dispatch(&session, &statement, record.kind, &Recollection::default());
+        Destination::of(&dispatch)
     }
 
     fn add_statement(&mut self, record: &Record<'_>, sender: &Sender) {
         // What the lexer knows of it serves both sides.
         let statement = Statement::new(record.text, LexMode::default());
-        let decisions = [0, 1].map(|side: usize| {
+        match self.decisions(record, sender, &statement) {
+            Some(decisions) => self.count(record, &sender.user, &decisions),
+            None => self.moves.same = self.moves.same.saturating_add(record.count),
+        }
+    }
+
+    /// What both sides make of a statement; none where they are known to make the same of it.
+    fn decisions(
+        &self,
+        record: &Record<'_>,
+        sender: &Sender,
+        statement: &Statement<'_>,
+    ) -> Option<[Dispatch; 2]> {
+        let recollection = Recollection::default();
+        let of_side = |side: usize| {
             let session = self.session(record, sender, side);
-            self.sides[side].dispatch(&session, &statement, record.kind)
-        });
-        self.count(record, &sender.user, &decisions);
+            self.sides[side].dispatch(&session, statement, record.kind, &recollection)
+        };
+        let left = of_side(0);
+        let is_same = record.kind == Recorded::Statement && self.meets_no_moved_rule(&left);
+        (!is_same).then(|| [left, of_side(1)])
+    }
+
+    /// Whether the right side decides alike because the statement matches no rule that differs ([`moved`]).
+    fn meets_no_moved_rule(&self, left: &Dispatch) -> bool {
+        let is_moved = |moved: &[u32]| left.hits.iter().any(|hit| moved.binary_search(hit).is_ok());
+        self.moved.as_deref().is_some_and(|moved| !is_moved(moved))
     }
 
     fn add_digest(&mut self, record: &Record<'_>, sender: &Sender, hash: Option<u64>) {

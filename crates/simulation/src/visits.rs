@@ -285,6 +285,7 @@ mod tests {
                 id: *id,
                 address: Address::new(format!("rules.{id}")),
                 shards: Vec::new(),
+                summary: None,
                 flag_in: *flag_in,
                 body: Body::Engine(Box::new(row.clone())),
             })

@@ -4,11 +4,17 @@
 //! every table it names belongs to the logical schema and is pinned by a top-level `column = literal` or
 //! `column IN (literals)`, all pinned alike. Whatever is not shown to be so is `Undecidable`, with the reason.
 
+mod calls;
+mod common_tables;
+mod conditions;
 mod decide;
 mod insert;
+mod lists;
 mod mentions;
 mod pins;
 mod scope;
+mod structure;
+mod tables;
 
 use shardwright_vocabulary::InShards;
 
@@ -16,6 +22,7 @@ use crate::lex::{LexMode, Span};
 use crate::rewrite::Edit;
 
 pub use decide::decide;
+pub use structure::reads_no_rows;
 
 /// What is asked of a statement.
 #[derive(Clone, Copy, Debug)]

@@ -22,12 +22,14 @@
 //! Facts are those of `lib/c_tokenizer.cpp` and `lib/Query_Processor.cpp` of 2.7.1, and what the engine answered;
 //! `docs/conformance.md` has the figures.
 
+mod beginning;
 mod lists;
 mod page;
 mod scan;
 mod signs;
 
 use crate::spooky;
+pub use beginning::first_word;
 use page::Page;
 use scan::Scanner;
 

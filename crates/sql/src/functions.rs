@@ -47,7 +47,7 @@ pub(crate) fn meaning_of(name: &[u8], adjacent: bool) -> Option<Meaning> {
         (PURE.as_slice(), Meaning::Pure),
         (&NAMED_LOCK, Meaning::NamedLock),
         (&SESSION, Meaning::Session),
-        (&["LAST_INSERT_ID"], Meaning::InsertId),
+        (&INSERT_ID, Meaning::InsertId),
         (&SEQUENCE, Meaning::Sequence),
         (&SERVER, Meaning::Server),
     ];
@@ -56,6 +56,12 @@ pub(crate) fn meaning_of(name: &[u8], adjacent: bool) -> Option<Meaning> {
         .find(|(names, _)| is_in(names))
         .map(|(_, meaning)| meaning);
     Some(known.unwrap_or(Meaning::Unknown))
+}
+
+/// The built-in functions that keep a SELECT on the writer.
+pub(crate) fn calls_of_no_read() -> impl Iterator<Item = &'static str> {
+    let names = NAMED_LOCK.iter().chain(&SESSION).chain(&INSERT_ID);
+    names.chain(&SEQUENCE).chain(&SERVER).copied()
 }
 
 /// Keywords and types that a `(` can follow without a call.
@@ -105,6 +111,8 @@ const SESSION: [&str; 14] = [
     "WSREP_LAST_WRITTEN_GTID",
     "WSREP_SYNC_WAIT_UPTO_GTID",
 ];
+
+const INSERT_ID: [&str; 1] = ["LAST_INSERT_ID"];
 
 const SEQUENCE: [&str; 4] = ["CURRVAL", "LASTVAL", "NEXTVAL", "SETVAL"];
 

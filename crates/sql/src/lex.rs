@@ -3,7 +3,7 @@
 pub(crate) mod scan;
 mod text;
 
-pub use text::{identifier, string_value};
+pub use text::{identifier, reads_alike, string_value};
 
 /// A half-open range of byte offsets into a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

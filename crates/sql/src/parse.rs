@@ -10,11 +10,17 @@ use sqlparser::tokenizer::{Location, Span as TreeSpan, Token as TreeToken, Token
 use crate::class::{StatementClass, classify};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, string_value};
 
-/// Longer statements are not looked into.
-pub(crate) const MAX_BYTES: usize = 1 << 20;
+/// Statements with more tokens are not looked into: 24 bytes each.
+const MAX_TOKENS: usize = 8_000_000;
+/// Trees are not made of more: some 200 bytes each.
+const MAX_TREE_TOKENS: usize = 1_000_000;
 /// Operators and keywords that can pile up one node on another, along one path of parentheses. Trees are walked and
 /// dropped by recursion, so their depth must stay bounded.
-const MAX_CHAIN: usize = 300;
+const MAX_CHAIN: usize = 20_000;
+/// Piled up nodes for which any stack is deep enough.
+const SHALLOW: usize = 200;
+/// Bytes of stack for a node that is piled up: enough for builds without optimisation.
+const STACK_OF_NODE: usize = 16 << 10;
 /// Nesting that the parser follows.
 const MAX_DEPTH: usize = 50;
 
@@ -30,12 +36,6 @@ pub(crate) struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Reads the tokens of `text`; the error says why it is not looked into.
     pub(crate) fn of(text: &'a [u8], mode: LexMode) -> Result<Self, String> {
-        if text.len() > MAX_BYTES {
-            return Err(format!(
-                "statements longer than {} KiB are not looked into",
-                MAX_BYTES >> 10
-            ));
-        }
         let mut tokens = Vec::new();
         for token in Lexer::new(text, mode) {
             if !token.terminated {
@@ -46,6 +46,11 @@ impl<'a> Reading<'a> {
             }
             if token.is_significant() {
                 tokens.push(token);
+            }
+            if tokens.len() > MAX_TOKENS {
+                return Err(format!(
+                    "statements of more than {MAX_TOKENS} words are not looked into"
+                ));
             }
         }
         while tokens
@@ -87,14 +92,53 @@ impl<'a> Reading<'a> {
         identifier(token, self.text).is_some_and(|found| same_but_for_case(&found, name))
     }
 
-    /// The tree of the statement; the error is human-readable.
-    pub(crate) fn tree(&self) -> Result<ast::Statement, String> {
-        self.check_depth()?;
-        let tokens = self
-            .tokens
-            .iter()
-            .map(|token| self.tree_token(token))
-            .collect::<Result<Vec<_>, _>>()?;
+    /// What an EXPLAIN explains; `None` where it is about something else than a statement.
+    pub(crate) fn explained(&self) -> Option<Reading<'a>> {
+        let mut at = 1;
+        for word in ["ANALYZE", "EXTENDED", "PARTITIONS"] {
+            at += usize::from(self.is_word(at, word));
+        }
+        let is_format = self.is_word(at, "FORMAT") && self.tokens.get(at + 1)?.is_operator(self.text, "=");
+        at += if is_format { 3 } else { 0 };
+        let part = (at < self.tokens.len()).then(|| self.part(at..self.tokens.len()))?;
+        use StatementClass as C;
+        matches!(
+            part.class,
+            C::Select | C::Insert | C::Replace | C::Update | C::Delete
+        )
+        .then_some(part)
+    }
+
+    /// A statement inside this one, of at least one token.
+    pub(crate) fn part(&self, tokens: std::ops::Range<usize>) -> Reading<'a> {
+        let tokens = self.tokens[tokens].to_vec();
+        let start = tokens.first().map_or(self.text.len(), |token| token.span.start);
+        Reading {
+            text: self.text,
+            mode: self.mode,
+            class: classify(&self.text[start..], self.mode),
+            tokens,
+        }
+    }
+
+    /// What `look` sees in the tree of the statement; the error is human-readable.
+    pub(crate) fn with_tree<T>(&self, look: impl FnOnce(&ast::Statement) -> T) -> Result<T, String> {
+        let depth = self.depth()?;
+        let read = || self.tree().map(|tree| look(&tree));
+        match depth > SHALLOW {
+            // It is dropped there, too.
+            true => stacker::grow(depth * STACK_OF_NODE, read),
+            false => read(),
+        }
+    }
+
+    fn tree(&self) -> Result<ast::Statement, String> {
+        if self.tokens.len() > MAX_TREE_TOKENS {
+            return Err(format!(
+                "statements of more than {MAX_TREE_TOKENS} words are not looked into"
+            ));
+        }
+        let tokens = self.tree_tokens()?;
         let mut parser = Parser::new(&MySqlDialect {})
             .with_recursion_limit(MAX_DEPTH)
             .with_tokens_with_locations(tokens);
@@ -107,9 +151,59 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn check_depth(&self) -> Result<(), String> {
+    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b` and `UPDATE a, b`; the
+    /// first two say nothing about rows.
+    fn tree_tokens(&self) -> Result<Vec<TokenWithSpan>, String> {
+        let mut tree = Vec::with_capacity(self.tokens.len());
+        let mut is_before_set = self.class == StatementClass::Update;
+        let (mut at, mut depth) = (0, 0_usize);
+        while let Some(token) = self.tokens.get(at) {
+            match token.kind {
+                TokenKind::LeftParen => depth += 1,
+                TokenKind::RightParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            is_before_set &= !(depth == 0 && self.is_word(at, "SET"));
+            let words = ["LOCK", "IN", "SHARE", "MODE"];
+            if words
+                .iter()
+                .enumerate()
+                .all(|(index, word)| self.is_word(at + index, word))
+            {
+                at += words.len();
+                continue;
+            }
+            if self.is_word(at, "INTO") && self.is_kind(at + 1, TokenKind::UserVariable) {
+                at += 2;
+                while self.is_kind(at, TokenKind::Comma) && self.is_kind(at + 1, TokenKind::UserVariable) {
+                    at += 2;
+                }
+                continue;
+            }
+            let is_call = self.is_kind(at + 1, TokenKind::LeftParen);
+            match token.kind {
+                TokenKind::Comma if is_before_set && depth == 0 => {
+                    let word = |raw| TokenWithSpan {
+                        token: word(raw),
+                        span: tree_span(token.span),
+                    };
+                    tree.extend([word("CROSS"), word("JOIN")]);
+                }
+                TokenKind::Word if !is_call && self.is_word(at, "MOD") => tree.push(TokenWithSpan {
+                    token: TreeToken::Mod,
+                    span: tree_span(token.span),
+                }),
+                _ => tree.push(self.tree_token(token)?),
+            }
+            at += 1;
+        }
+        Ok(tree)
+    }
+
+    /// Nodes that can be piled up in the tree.
+    fn depth(&self) -> Result<usize, String> {
         let mut open = vec![0_usize];
-        let mut total = 0;
+        let (mut total, mut most) = (0, 0);
         for token in &self.tokens {
             match token.kind {
                 TokenKind::LeftParen => open.push(0),
@@ -124,13 +218,14 @@ impl<'a> Reading<'a> {
                 }
                 _ => {}
             }
+            most = most.max(total);
             if total > MAX_CHAIN || open.len() > 4 * MAX_DEPTH {
                 return Err(format!(
                     "an expression has more than {MAX_CHAIN} operators in a row"
                 ));
             }
         }
-        Ok(())
+        Ok(most)
     }
 
     fn tree_token(&self, token: &Token) -> Result<TokenWithSpan, String> {

@@ -3,7 +3,7 @@
 mod read;
 mod sql_mode;
 
-pub use sql_mode::lex_mode_after;
+pub use sql_mode::{UnknownMode, lex_mode_after};
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub enum Value<'a> {
     Default,
     /// A number as written, sign included.
     Number(Cow<'a, [u8]>),
-    /// A string, unescaped.
+    /// A string, unescaped; or a quoted name, which servers take for one.
     Text(Cow<'a, [u8]>),
     /// A bare word: `ON`, `utf8mb4`, `NULL`.
     Word(&'a [u8]),

@@ -103,8 +103,11 @@ impl Comments {
             Comments::None => Some(None),
             Comments::Lone(span) => {
                 let body = span.of(text);
+                // The last byte of its end may begin another one: `/* a */*`.
+                let is_last = text.get(span.end + 2) != Some(&b'*');
                 let is_kept_whole = body.len() <= MAX_COMMENT_BYTES
                     && span.end < MAX_SCANNED_BYTES
+                    && is_last
                     && last_opener(body).is_none();
                 is_kept_whole.then_some(Some(FirstComment {
                     text: Cow::Borrowed(body),

@@ -112,6 +112,31 @@ pub struct EngineRule {
 }
 
 impl EngineRule {
+    /// What the row does to statements that it takes: the row without its conditions and its comment. The pattern of a rewrite
+    /// and its modifiers say what is replaced, so they stay.
+    #[must_use]
+    pub fn effect(&self) -> Self {
+        let rewrites = self.replace_pattern.is_some();
+        Self {
+            username: None,
+            schemaname: None,
+            client_addr: None,
+            proxy_addr: None,
+            proxy_port: None,
+            digest: None,
+            match_digest: None,
+            match_pattern: rewrites.then(|| self.match_pattern.clone()).flatten(),
+            negate_match_pattern: false,
+            re_modifiers: if rewrites {
+                self.re_modifiers
+            } else {
+                Modifiers::default()
+            },
+            comment: None,
+            ..self.clone()
+        }
+    }
+
     /// Whether every statement of every session matches it: no column asks for anything. An empty text asks for nothing,
     /// an empty pattern matches everything unless it is negated, and is a condition here.
     pub fn is_unconditional(&self) -> bool {

@@ -66,7 +66,7 @@ fn rows(list: &Value) -> impl Iterator<Item = &Value> {
 
 fn hostgroup(cluster: &str, id: u32, other: Option<&Value>) -> Value {
     let mut member = json!({"server": format!("clusters.{cluster}.servers.s{id}"), "host": format!("s{id}"), "port": 3306,
-        "weight": 1, "tier": 0, "max_connections": 100, "max_replication_lag_s": 0, "use_tls": false, "status": "online"});
+        "weight": 1, "tier": 0, "max_connections": 100, "max_replication_lag_s": 0, "tls": "disabled", "status": "online"});
     overlay(&mut member, other);
     let role = if id % 10 == 1 { "reader" } else { "writer" };
     json!({"id": id, "cluster": format!("clusters.{cluster}"), "role": role, "members": [member]})

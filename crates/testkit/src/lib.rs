@@ -4,6 +4,8 @@
 //! see [`GuardedProcess`]. Nothing here uses a fixed port or a fixed time to wait.
 
 mod cases;
+#[cfg(feature = "certificates")]
+mod certificates;
 mod client;
 mod command;
 #[cfg(feature = "configurations")]
@@ -19,6 +21,8 @@ mod proxysql;
 mod world;
 
 pub use cases::cases;
+#[cfg(feature = "certificates")]
+pub use certificates::{Authority, Pair};
 pub use client::{ClientOptions, TextRow, connect, text_rows};
 pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningCommand};
 #[cfg(feature = "configurations")]

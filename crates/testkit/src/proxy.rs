@@ -52,7 +52,7 @@ pub struct Endpoints {
 
 impl Endpoints {
     /// The endpoints a line of output announces: it has the word `ready` and the fields `listen=` and `admin=`, in any
-    /// order, in any log format that writes fields as `name=value`.
+    /// order, in any log format that writes fields as `name=value`. Of several places, it is the first address.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let is_quote = |c: char| matches!(c, '"' | '\'' | ',' | ';' | '`');
@@ -62,7 +62,8 @@ impl Endpoints {
             let value = words
                 .clone()
                 .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
-            value.trim_matches(is_quote).parse().ok()
+            let mut places = value.split(',').map(|place| place.trim_matches(is_quote));
+            places.find_map(|place| place.parse().ok())
         };
         Some(Self {
             listen: field("listen")?,
@@ -85,6 +86,8 @@ pub enum Ports {
 pub struct ProxyOptions {
     /// Where it keeps its state.
     pub data_dir: PathBuf,
+    /// Whether it opens the listeners of the configuration in `data_dir`, in the place of a free port.
+    pub listens_as_configured: bool,
     /// Arguments after the kit's own.
     pub extra_args: Vec<String>,
     /// Variables of this process only, for example to inject a failure.
@@ -96,6 +99,7 @@ impl ProxyOptions {
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
+            listens_as_configured: false,
             extra_args: Vec::new(),
             variables: Vec::new(),
         }
@@ -135,14 +139,11 @@ impl ProxyProcess {
         wanted: Endpoints,
     ) -> Result<Self, ProxyError> {
         let mut command = environment.command();
+        command.args(["proxy", "--admin", &wanted.admin.to_string()]);
+        if !options.listens_as_configured {
+            command.args(["--listen", &wanted.listen.to_string()]);
+        }
         command
-            .args([
-                "proxy",
-                "--listen",
-                &wanted.listen.to_string(),
-                "--admin",
-                &wanted.admin.to_string(),
-            ])
             .arg("--data-dir")
             .arg(&options.data_dir)
             .args(&options.extra_args)
@@ -319,6 +320,7 @@ mod tests {
             "ready listen=127.0.0.1:4001 admin=[::1]:4002\n",
             "2026-01-01T00:00:00Z  INFO shardwright: ready admin=[::1]:4002 listen=127.0.0.1:4001 generation=3",
             "ready: listen=\"127.0.0.1:4001\", admin=\"[::1]:4002\"",
+            "ready listen=/run/p.sock,127.0.0.1:4001,127.0.0.1:4003 admin=[::1]:4002",
         ] {
             assert_eq!(Endpoints::parse(line), Some(expected), "{line}");
         }

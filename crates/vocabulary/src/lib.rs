@@ -8,9 +8,11 @@ mod glob;
 mod key;
 mod names;
 mod regex;
+mod session;
 mod severity;
 mod shard_map;
 mod statement;
+mod tls;
 mod words;
 
 pub use cluster::{Failback, ReadOnlyCheck, Role, RolesBy, ServerState, WriterServesReads};
@@ -18,10 +20,12 @@ pub use glob::{glob_matches, is_glob};
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue, parse_integer};
 pub use names::{NamePattern, Names};
 pub use regex::RegexEngine;
+pub use session::OnClientGone;
 pub use severity::Severity;
 pub use shard_map::{
     CommentForm, Conflict, Finder, InShards, MissingAction, MissingBegin, MissingKey, StatedTables,
     UnknownKey, Unqualified,
 };
 pub use statement::{FirewallMode, StatementKind};
+pub use tls::{ClientTls, ServerTls};
 pub use words::Words;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::words::words;
-use crate::{KeyTemplate, Words};
+use crate::{KeyTemplate, KeyValue, Words};
 
 /// Where a key is found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,32 @@ pub enum CommentForm {
     Sqlcommenter,
     /// The whole trimmed comment is the key in this form.
     Exact(KeyTemplate),
+}
+
+impl CommentForm {
+    /// A comment with nothing but this key in it; `None` where the form cannot hold the key.
+    pub fn comment(&self, word: &str, key: &KeyValue) -> Option<String> {
+        Some(match self {
+            Self::Pairs => {
+                let value = key.to_string();
+                match value.contains([' ', '\t', '\n', '\r', ',', ';']) {
+                    true => format!("/* {word}='{value}' */"),
+                    false => format!("/* {word}={value} */"),
+                }
+            }
+            Self::Sqlcommenter => format!("/*{word}='{}'*/", percent_encoded(&key.to_string())),
+            Self::Exact(template) => format!("/* {} */", template.render(key)?),
+        })
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let encoded = text.bytes().map(|byte| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    encoded.collect()
 }
 
 words! {

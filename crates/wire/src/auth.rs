@@ -1,18 +1,52 @@
 //! Authentication: challenges, the packet that changes the method, and a module for each method.
 
+pub(crate) mod caching_sha2;
 mod native;
+pub(crate) mod rsa;
+mod secret;
+mod sha256_crypt;
+mod verifier;
 
 use mysql_common::packets::AuthSwitchRequest;
 use mysql_common::proto::MySerialize;
 
+pub use self::caching_sha2::{FAST_ACCEPTED, FULL_WANTED, sha2_answer};
 pub use self::native::{NativeVerifier, PasswordHash, native_answer};
+pub use self::rsa::{NoKey, RsaKey};
+pub use self::secret::ClientSecret;
+pub use self::verifier::{Proof, Proven, Verifier};
 use crate::bytes::DecodeError;
 
-/// Name of the one method spoken on both sides.
-pub const NATIVE: &str = "mysql_native_password";
+/// A method that is spoken on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `mysql_native_password`: what every client and server of the last twenty years speaks, but MySQL 9.
+    Native,
+    /// `caching_sha2_password`: the default of MySQL 8 and 9.
+    CachingSha2,
+}
 
-/// Name of MySQL 8's default method.
-pub const CACHING_SHA2: &str = "caching_sha2_password";
+impl Method {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Native, Self::CachingSha2];
+
+    /// As the protocol names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+        }
+    }
+
+    /// The method of this name.
+    #[must_use]
+    pub fn named(name: &[u8]) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|method| method.name().as_bytes() == name)
+    }
+}
 
 /// Bytes of a challenge and of a SHA1.
 pub const SCRAMBLE_LEN: usize = 20;
@@ -47,12 +81,12 @@ impl Scramble {
     }
 }
 
-/// The payload that asks a client for `mysql_native_password` with this challenge.
+/// The payload that asks a client for another method, with this challenge.
 #[must_use]
-pub fn switch_to_native(scramble: &Scramble) -> Vec<u8> {
+pub fn switch_to(method: Method, scramble: &Scramble) -> Vec<u8> {
     let data = [scramble.0.as_slice(), &[0]].concat();
     let mut out = Vec::new();
-    AuthSwitchRequest::new(NATIVE.as_bytes(), data).serialize(&mut out);
+    AuthSwitchRequest::new(method.name().as_bytes(), data).serialize(&mut out);
     out
 }
 

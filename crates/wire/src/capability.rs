@@ -5,10 +5,10 @@ use mysql_common::constants::CapabilityFlags as C;
 /// What a peer must offer or claim: protocol 4.1 and 20-byte challenges.
 pub const REQUIRED: C = C::CLIENT_PROTOCOL_41.union(C::CLIENT_SECURE_CONNECTION);
 
-/// Every capability whose effect on the bytes this crate knows.
+/// Every capability whose effect on the bytes this crate knows. `CLIENT_COMPRESS` puts packets into frames
+/// ([`crate::FrameCodec`]), from the first packet behind the login on; whoever claims or offers it must do that.
 ///
-/// Left out on purpose, because each changes the layout of packets: `CLIENT_COMPRESS`,
-/// `CLIENT_ZSTD_COMPRESSION_ALGORITHM`, `CLIENT_SSL`, `CLIENT_OPTIONAL_RESULTSET_METADATA`,
+/// Left out on purpose, because each changes the layout of packets: `CLIENT_ZSTD_COMPRESSION_ALGORITHM`, `CLIENT_SSL`, `CLIENT_OPTIONAL_RESULTSET_METADATA`,
 /// `CLIENT_QUERY_ATTRIBUTES`, `MULTI_FACTOR_AUTHENTICATION`. MariaDB's extended capabilities are never claimed.
 pub const UNDERSTOOD: C = REQUIRED
     .union(C::CLIENT_LONG_PASSWORD)
@@ -16,6 +16,7 @@ pub const UNDERSTOOD: C = REQUIRED
     .union(C::CLIENT_LONG_FLAG)
     .union(C::CLIENT_CONNECT_WITH_DB)
     .union(C::CLIENT_NO_SCHEMA)
+    .union(C::CLIENT_COMPRESS)
     .union(C::CLIENT_ODBC)
     .union(C::CLIENT_LOCAL_FILES)
     .union(C::CLIENT_IGNORE_SPACE)
@@ -33,8 +34,9 @@ pub const UNDERSTOOD: C = REQUIRED
     .union(C::CLIENT_DEPRECATE_EOF);
 
 /// What a server built on this crate may offer before it knows more: everything understood except what asks for
-/// work beyond packets (`LOAD DATA LOCAL`, several statements in one query, session tracking).
+/// work beyond packets (compression, `LOAD DATA LOCAL`, several statements in one query, session tracking).
 pub const SERVER_BASE: C = UNDERSTOOD
+    .difference(C::CLIENT_COMPRESS)
     .difference(C::CLIENT_LOCAL_FILES)
     .difference(C::CLIENT_MULTI_STATEMENTS)
     .difference(C::CLIENT_SESSION_TRACK)

@@ -1,6 +1,14 @@
 //! The client's side of a login, for connections to backends.
-
-use std::fmt;
+//!
+//! ```text
+//! greeting ▶ (TLS request ▶ handshake ▶) login request with an answer by the server's method ▶ OK
+//!                 switch ▶ answer by that method ▶ OK
+//!                 caching_sha2: fast accepted ▶ OK
+//!                               full wanted ▶ password (private) or key ▶ encrypted password ▶ OK
+//! ```
+//!
+//! Invariant: the password itself leaves only on a private connection, or encrypted where the caller allows to believe
+//! the key that a server sends.
 
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -8,38 +16,16 @@ use mysql_common::packets::AuthSwitchRequest;
 use mysql_common::proto::MyDeserialize;
 use thiserror::Error;
 
-use crate::auth::{CACHING_SHA2, NATIVE, PasswordHash, SCRAMBLE_LEN, Scramble};
+use crate::auth::caching_sha2::{MORE_DATA, PUBLIC_KEY_WANTED};
+use crate::auth::{ClientSecret, FAST_ACCEPTED, FULL_WANTED, Method, Scramble, rsa};
 use crate::bytes::DecodeError;
 use crate::capability;
 use crate::errors::MysqlError;
 use crate::handshake::Greeting;
-use crate::login::{Attributes, LoginRequest};
+use crate::login::{Attributes, LoginRequest, tls_request};
 use crate::packet::MAX_CHUNK;
 use crate::response::OkPacket;
-
-/// What a backend asks for in place of a password. Never printed.
-#[derive(Clone)]
-pub enum ClientSecret {
-    /// The password; may be empty.
-    Password(Vec<u8>),
-    /// Its SHA1.
-    Hash(PasswordHash),
-}
-
-impl ClientSecret {
-    fn answer(&self, scramble: &Scramble) -> Vec<u8> {
-        match self {
-            Self::Password(password) => crate::auth::native_answer(password, scramble),
-            Self::Hash(hash) => hash.answer(scramble).to_vec(),
-        }
-    }
-}
-
-impl fmt::Debug for ClientSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientSecret(..)")
-    }
-}
+use crate::server_login::Privacy;
 
 /// With what to log in to a backend.
 #[derive(Debug, Clone)]
@@ -56,6 +42,9 @@ pub struct BackendCredentials {
     pub collation: u8,
     /// Connection attributes.
     pub attributes: Attributes,
+    /// Whether a password may be encrypted with a key that the server sends on a plain connection. Who answers in the
+    /// server's place can send a key of their own, and reads the password.
+    pub allow_public_key_retrieval: bool,
 }
 
 /// Why a login at a backend failed.
@@ -66,14 +55,23 @@ pub enum ConnectError {
     Refused(MysqlError),
     /// The server insists on a method that is not spoken.
     #[error(
-        "the server asks for authentication plugin `{plugin}`; only `mysql_native_password` is spoken{hint}"
+        "the server asks for authentication plugin `{0}`; only `mysql_native_password` and `caching_sha2_password` are \
+         spoken: create the user with one of them"
     )]
-    UnsupportedPlugin {
-        /// The method's name.
-        plugin: String,
-        /// What can be done about it, starting with `: `, or empty.
-        hint: &'static str,
-    },
+    UnsupportedPlugin(String),
+    /// The server asks for more than a hash can answer.
+    #[error(
+        "the server asks for `caching_sha2_password`, and of the password only its mysql_native_password hash is known: \
+         let the user's secret be the password itself, or create the user on the server with \
+         `IDENTIFIED WITH mysql_native_password`"
+    )]
+    OnlyHashKnown,
+    /// The server asks for the password on a connection that others can read.
+    #[error(
+        "the server asks for the password itself, and the connection is not encrypted: set `tls` of the cluster, or \
+         allow the server's public key with --allow-public-key-retrieval"
+    )]
+    NeedsPrivacy,
     /// The server's packets make no sense.
     #[error("the server's handshake is not understood: {0}")]
     Handshake(#[from] DecodeError),
@@ -84,6 +82,8 @@ pub enum ConnectError {
 pub enum ClientStep {
     /// Send this payload with the next sequence number and wait for another.
     Send(Vec<u8>),
+    /// Send nothing and wait for another payload.
+    Wait,
     /// Logged in.
     Ready {
         /// What the connection speaks.
@@ -93,67 +93,93 @@ pub enum ClientStep {
     },
 }
 
-/// A login at a backend that has begun.
-#[derive(Debug)]
-pub struct Started {
-    /// What the server said first.
-    pub greeting: Greeting,
-    /// The login.
-    pub login: ClientLogin,
-    /// The payload to send.
-    pub answer: Vec<u8>,
-}
-
 /// A login in progress at a backend.
 #[derive(Debug)]
 pub struct ClientLogin {
     secret: ClientSecret,
     capabilities: CapabilityFlags,
+    privacy: Privacy,
+    allow_public_key_retrieval: bool,
+    /// The method of the last answer, and the challenge it is for.
+    method: Method,
+    scramble: Scramble,
     switches_left: u8,
+    exchange: Exchange,
+}
+
+/// How far `caching_sha2_password` has come. Nothing comes twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exchange {
+    Answered,
+    KeyWanted,
+    Over,
 }
 
 impl ClientLogin {
-    /// Takes the server's first payload.
-    ///
-    /// The answer is for `mysql_native_password` whatever the server's default is: a server that wants another
-    /// method for this user asks for it.
+    /// Reads the server's first payload.
     ///
     /// # Errors
     /// [`ConnectError`], also when the server sends an error in place of a greeting.
-    pub fn start(payload: &[u8], credentials: &BackendCredentials) -> Result<Started, ConnectError> {
+    pub fn greeting(payload: &[u8]) -> Result<Greeting, ConnectError> {
         if payload.first() == Some(&0xFF) {
             return Err(ConnectError::Refused(MysqlError::decode(payload)?));
         }
-        let greeting = Greeting::decode(payload)?;
-        let wished = credentials.capabilities | capability::REQUIRED | CapabilityFlags::CLIENT_PLUGIN_AUTH;
-        let mut capabilities = wished & capability::UNDERSTOOD & greeting.capabilities;
+        Ok(Greeting::decode(payload)?)
+    }
+
+    /// The payload that asks a server that offers it for TLS; the login goes on inside.
+    #[must_use]
+    pub fn tls_request(greeting: &Greeting, credentials: &BackendCredentials) -> Vec<u8> {
+        let capabilities = shared_capabilities(greeting, credentials) | CapabilityFlags::CLIENT_SSL;
+        tls_request(capabilities, MAX_PACKET, credentials.collation)
+    }
+
+    /// The login, and the payload to send. It answers by the server's method if that is spoken: a server that wants
+    /// another for this user asks for it.
+    ///
+    /// # Errors
+    /// [`ConnectError`] where the secret does not suffice.
+    pub fn start(
+        greeting: &Greeting,
+        credentials: &BackendCredentials,
+        privacy: Privacy,
+    ) -> Result<(Self, Vec<u8>), ConnectError> {
+        let mut capabilities = shared_capabilities(greeting, credentials);
         capabilities.set(
-            CapabilityFlags::CLIENT_CONNECT_WITH_DB,
-            credentials.database.is_some()
-                && greeting
-                    .capabilities
-                    .contains(CapabilityFlags::CLIENT_CONNECT_WITH_DB),
+            CapabilityFlags::CLIENT_SSL,
+            privacy == Privacy::Private && greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL),
         );
+        let offered = Method::named(greeting.auth_plugin.as_bytes()).unwrap_or(Method::Native);
+        let answer = credentials.secret.answer(offered, &greeting.scramble);
+        // A server with a method that the secret cannot answer may have the user with one that it can.
+        let (method, answer) = match answer {
+            Some(answer) => (offered, Some(answer)),
+            None => (
+                Method::Native,
+                credentials.secret.answer(Method::Native, &greeting.scramble),
+            ),
+        };
         let request = LoginRequest {
             capabilities,
-            max_packet: MAX_CHUNK as u32 + 1,
+            max_packet: MAX_PACKET,
             collation: credentials.collation,
             user: credentials.user.clone(),
-            auth_response: credentials.secret.answer(&greeting.scramble),
+            auth_response: answer.ok_or(ConnectError::OnlyHashKnown)?,
             database: credentials.database.clone(),
-            plugin: Some(NATIVE.as_bytes().to_vec()),
+            plugin: Some(method.name().as_bytes().to_vec()),
             attributes: credentials.attributes.clone(),
         };
         let login = Self {
             secret: credentials.secret.clone(),
             capabilities,
+            privacy,
+            allow_public_key_retrieval: credentials.allow_public_key_retrieval,
+            method,
+            scramble: greeting.scramble,
             switches_left: 1,
+            exchange: Exchange::Answered,
         };
-        Ok(Started {
-            greeting,
-            login,
-            answer: request.encode(),
-        })
+        Ok((login, request.encode()))
     }
 
     /// Takes a further payload of the server.
@@ -172,6 +198,7 @@ impl ClientLogin {
             Some(0xFF) => Err(ConnectError::Refused(MysqlError::decode(payload)?)),
             Some(0xFE) if payload.len() == 1 => Err(DecodeError::Unsupported("mysql_old_password").into()),
             Some(0xFE) => self.switch(payload),
+            Some(&MORE_DATA) if self.method == Method::CachingSha2 => self.more(payload),
             Some(_) => Err(DecodeError::Malformed("not a packet of an authentication").into()),
             None => Err(DecodeError::Truncated.into()),
         }
@@ -181,23 +208,64 @@ impl ClientLogin {
         // What can be wrong with it is a name that does not end.
         let request =
             AuthSwitchRequest::deserialize((), &mut ParseBuf(payload)).map_err(|_| DecodeError::Truncated)?;
-        let method = request.auth_plugin();
-        let method = method.as_bytes();
-        if method != NATIVE.as_bytes() {
-            let plugin = String::from_utf8_lossy(&method[..method.len().min(64)]).into_owned();
-            let hint = if plugin == CACHING_SHA2 {
-                ": create the user with `IDENTIFIED WITH mysql_native_password`"
-            } else {
-                ""
-            };
-            return Err(ConnectError::UnsupportedPlugin { plugin, hint });
-        }
+        let name = request.auth_plugin();
+        let name = name.as_bytes();
+        let Some(method) = Method::named(name) else {
+            let name = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
+            return Err(ConnectError::UnsupportedPlugin(name));
+        };
         self.switches_left = self.switches_left.checked_sub(1).ok_or(DecodeError::Malformed(
             "the server switches authentication again and again",
         ))?;
-        let scramble = Scramble::from_wire(request.plugin_data())?;
-        let answer = self.secret.answer(&scramble);
-        debug_assert!(answer.is_empty() || answer.len() == SCRAMBLE_LEN);
-        Ok(ClientStep::Send(answer))
+        self.scramble = Scramble::from_wire(request.plugin_data())?;
+        self.method = method;
+        self.exchange = Exchange::Answered;
+        let answer = self.secret.answer(method, &self.scramble);
+        Ok(ClientStep::Send(answer.ok_or(ConnectError::OnlyHashKnown)?))
     }
+
+    /// What `caching_sha2_password` says between an answer and OK.
+    fn more(&mut self, payload: &[u8]) -> Result<ClientStep, ConnectError> {
+        const UNASKED: DecodeError = DecodeError::Malformed("not a packet of caching_sha2_password");
+        let ClientSecret::Password(password) = &self.secret else {
+            return Err(UNASKED.into());
+        };
+        match (self.exchange, payload) {
+            (Exchange::Answered, payload) if payload == FAST_ACCEPTED => {
+                self.exchange = Exchange::Over;
+                Ok(ClientStep::Wait)
+            }
+            (Exchange::Answered, payload) if payload == FULL_WANTED => {
+                if self.privacy == Privacy::Private {
+                    self.exchange = Exchange::Over;
+                    return Ok(ClientStep::Send([password.as_slice(), &[0]].concat()));
+                }
+                if !self.allow_public_key_retrieval {
+                    return Err(ConnectError::NeedsPrivacy);
+                }
+                self.exchange = Exchange::KeyWanted;
+                Ok(ClientStep::Send(PUBLIC_KEY_WANTED.to_vec()))
+            }
+            (Exchange::KeyWanted, [_, key @ ..]) => {
+                self.exchange = Exchange::Over;
+                Ok(ClientStep::Send(rsa::encrypt(key, password, &self.scramble)?))
+            }
+            _ => Err(UNASKED.into()),
+        }
+    }
+}
+
+/// The largest packet that is taken.
+const MAX_PACKET: u32 = MAX_CHUNK as u32 + 1;
+
+/// What is wished for, understood, and offered.
+fn shared_capabilities(greeting: &Greeting, credentials: &BackendCredentials) -> CapabilityFlags {
+    let wished = credentials.capabilities | capability::REQUIRED | CapabilityFlags::CLIENT_PLUGIN_AUTH;
+    let mut capabilities = wished & capability::UNDERSTOOD & greeting.capabilities;
+    let with_schema = CapabilityFlags::CLIENT_CONNECT_WITH_DB;
+    capabilities.set(
+        with_schema,
+        credentials.database.is_some() && greeting.capabilities.contains(with_schema),
+    );
+    capabilities
 }

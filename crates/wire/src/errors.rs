@@ -100,6 +100,8 @@ codes! {
     EMPTY_QUERY = 1065, b"42000";
     /// The thread to kill does not exist.
     NO_SUCH_THREAD = 1094, b"HY000";
+    /// KILL of another user's thread.
+    KILL_DENIED = 1095, b"HY000";
     /// The name is no name of a schema.
     WRONG_DB_NAME = 1102, b"42000";
     /// Something without a number of its own.
@@ -108,6 +110,8 @@ codes! {
     UNKNOWN_CHARACTER_SET = 1115, b"42000";
     /// The table or result has too many columns.
     TOO_MANY_FIELDS = 1117, b"HY000";
+    /// The server takes no connections from there.
+    HOST_NOT_PRIVILEGED = 1130, b"HY000";
     /// The row has another number of columns than the table.
     WRONG_VALUE_COUNT = 1136, b"21S01";
     /// The table does not exist.
@@ -136,6 +140,8 @@ codes! {
     USER_LIMIT_REACHED = 1226, b"42000";
     /// The variable cannot have this value.
     WRONG_VALUE_FOR_VAR = 1231, b"42000";
+    /// What a server of this version does not do.
+    NOT_SUPPORTED_YET = 1235, b"42000";
     /// The prepared statement is not known.
     UNKNOWN_STMT_HANDLER = 1243, b"HY000";
     /// Client and server have no authentication method in common.
@@ -160,6 +166,8 @@ codes! {
     NO_REFERENCED_ROW = 1452, b"23000";
     /// Too many statements are prepared.
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, b"42000";
+    /// A prepared statement would not mean the same any more.
+    NEED_REPREPARE = 1615, b"HY000";
     /// The packet is malformed.
     MALFORMED_PACKET = 1835, b"HY000";
     /// The connection was killed.
@@ -174,6 +182,8 @@ codes! {
     CLIENT_MALFORMED_PACKET = 2027, b"HY000";
     /// Client side: the authentication plugin cannot be used.
     CLIENT_AUTH_PLUGIN = 2059, b"HY000";
+    /// The connection must be encrypted.
+    SECURE_TRANSPORT_REQUIRED = 3159, b"HY000";
     /// A foreign key or a check does not hold.
     CONSTRAINT_FAILED = 4025, b"23000";
     /// The connection was idle for too long.

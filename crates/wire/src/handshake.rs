@@ -4,7 +4,7 @@
 
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 
-use crate::auth::{NATIVE, SCRAMBLE_LEN, Scramble};
+use crate::auth::{Method, SCRAMBLE_LEN, Scramble};
 use crate::bytes::{DecodeError, Reader, put_nul_bytes};
 
 const PROTOCOL_VERSION: u8 = 10;
@@ -51,7 +51,7 @@ impl Greeting {
             mariadb_capabilities: 0,
             collation,
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
-            auth_plugin: NATIVE.to_owned(),
+            auth_plugin: Method::Native.name().to_owned(),
         }
     }
 
@@ -117,7 +117,7 @@ impl Greeting {
         let auth_plugin = if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH) {
             String::from_utf8_lossy(reader.nul_or_rest()).into_owned()
         } else {
-            NATIVE.to_owned()
+            Method::Native.name().to_owned()
         };
         Ok(Self {
             server_version: String::from_utf8_lossy(server_version).into_owned(),

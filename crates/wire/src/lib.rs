@@ -8,6 +8,7 @@
 //! * streams ([`ResponseScanner`]) for responses that are forwarded as they arrive and are never
 //!   held in memory.
 
+mod answer_splice;
 pub mod auth;
 pub mod binary;
 mod bytes;
@@ -16,6 +17,7 @@ pub mod charset;
 mod client_login;
 mod column;
 mod command;
+mod compression;
 pub mod errors;
 mod handshake;
 mod login;
@@ -29,10 +31,13 @@ mod server_login;
 mod session_track;
 pub mod statement;
 
+pub use answer_splice::{AnswerSplice, SpliceError};
+pub use auth::ClientSecret;
 pub use bytes::DecodeError;
-pub use client_login::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, ConnectError, Started};
+pub use client_login::{BackendCredentials, ClientLogin, ClientStep, ConnectError};
 pub use column::ColumnDefinition;
 pub use command::{ChangeUser, Command, ResponseShape};
+pub use compression::{CompressionError, FrameCodec};
 pub use errors::{ErrorCode, MysqlError};
 pub use handshake::Greeting;
 pub use login::{Attributes, ClientHello, LoginRequest};
@@ -44,6 +49,6 @@ pub use packet::{
 };
 pub use response::{EofPacket, OkPacket, PrepareOk};
 pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};
-pub use result_set::ResultSetWriter;
-pub use server_login::{LoginAttempt, LoginStep, ServerLogin};
+pub use result_set::{ResultSetWriter, first_value};
+pub use server_login::{LoginAttempt, LoginStep, Privacy, ServerLogin};
 pub use session_track::{SessionChange, session_changes};

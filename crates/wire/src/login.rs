@@ -114,6 +114,16 @@ fn attributes(block: &[u8]) -> Result<Attributes, DecodeError> {
     Ok(found)
 }
 
+/// The payload that asks for TLS: the start of a login, which is repeated whole inside.
+pub(crate) fn tls_request(capabilities: CapabilityFlags, max_packet: u32, collation: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(FIXED_LEN);
+    out.extend_from_slice(&capabilities.bits().to_le_bytes());
+    out.extend_from_slice(&max_packet.to_le_bytes());
+    out.push(collation);
+    out.extend_from_slice(&[0; 23]);
+    out
+}
+
 impl LoginRequest {
     /// The payload. `capabilities` decides the layout: flags for absent fields are taken out, flags for present
     /// ones must be set by the caller. NULs inside names end them.
@@ -126,11 +136,7 @@ impl LoginRequest {
         if self.attributes.is_empty() {
             capabilities.remove(CapabilityFlags::CLIENT_CONNECT_ATTRS);
         }
-        let mut out = Vec::with_capacity(128);
-        out.extend_from_slice(&capabilities.bits().to_le_bytes());
-        out.extend_from_slice(&self.max_packet.to_le_bytes());
-        out.push(self.collation);
-        out.extend_from_slice(&[0; 23]);
+        let mut out = tls_request(capabilities, self.max_packet, self.collation);
         put_nul_bytes(&mut out, until_nul(&self.user));
         if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA) {
             put_lenenc_bytes(&mut out, &self.auth_response);

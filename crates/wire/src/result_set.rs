@@ -2,10 +2,33 @@
 
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 
+use crate::bytes::Reader;
 use crate::bytes::{put_lenenc_bytes, put_lenenc_int};
 use crate::column::ColumnDefinition;
-use crate::packet::append_packet;
+use crate::packet::{append_packet, take_packet};
 use crate::response::{EofPacket, OkPacket};
+
+/// The first value of a whole answer of text rows on a connection with these capabilities; `None` for NULL, and for what
+/// has no row.
+#[must_use]
+pub fn first_value(answer: &[u8], capabilities: CapabilityFlags) -> Option<Vec<u8>> {
+    let mut rest = answer;
+    let mut next = || {
+        let packet = take_packet(rest, answer.len()).ok()??;
+        rest = &rest[packet.consumed..];
+        Some(packet.payload)
+    };
+    let columns = Reader::new(&next()?).lenenc_int().ok()?;
+    for _ in 0..columns {
+        next()?;
+    }
+    if !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+        next()?;
+    }
+    let row = next()?;
+    let value = Reader::new(&row).lenenc_bytes().ok()?;
+    Some(value.to_vec())
+}
 
 /// Appends the packets of one result set to a buffer that the caller sends whenever it likes.
 #[derive(Debug)]
@@ -104,5 +127,37 @@ impl ResultSetWriter {
 
     fn deprecates_eof(&self) -> bool {
         self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mysql_common::constants::ColumnType;
+
+    #[test]
+    fn the_first_value_is_read() {
+        let columns = [ColumnDefinition::new("a", ColumnType::MYSQL_TYPE_LONGLONG)];
+        for (rows, expected) in [
+            (vec![Some(&b"17"[..])], Some(b"17".to_vec())),
+            (vec![Some(&b""[..]), Some(b"2")], Some(Vec::new())),
+            (vec![None], None),
+            (vec![], None),
+        ] {
+            for capabilities in [CapabilityFlags::empty(), CapabilityFlags::CLIENT_DEPRECATE_EOF] {
+                let mut answer = Vec::new();
+                let mut writer =
+                    ResultSetWriter::begin(&mut answer, 1, capabilities, &columns, StatusFlags::empty());
+                for row in &rows {
+                    writer.text_row(&mut answer, [*row]);
+                }
+                writer.end(&mut answer, StatusFlags::empty(), 0);
+                assert_eq!(first_value(&answer, capabilities), expected);
+                for end in 0..answer.len() {
+                    let cut = first_value(&answer[..end], capabilities);
+                    assert!(cut.is_none() || cut == expected, "{end}");
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Session state changes that OK packets carry under `CLIENT_SESSION_TRACK`.
 
-use crate::bytes::{DecodeError, Reader};
+use crate::bytes::{DecodeError, Reader, put_lenenc_bytes};
 
 /// One change. Names and values are in the connection's character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,46 @@ pub fn session_changes(block: &[u8]) -> impl Iterator<Item = Result<SessionChang
     })
 }
 
+impl SessionChange<'_> {
+    /// Appends the change to a block for [`crate::OkPacket::session_state`].
+    pub fn encode(&self, block: &mut Vec<u8>) {
+        let mut data = Vec::new();
+        let kind = match *self {
+            Self::SystemVariable { name, value } => {
+                put_lenenc_bytes(&mut data, name);
+                put_lenenc_bytes(&mut data, value);
+                0
+            }
+            Self::Schema(name) => {
+                put_lenenc_bytes(&mut data, name);
+                1
+            }
+            Self::State { changed } => {
+                put_lenenc_bytes(&mut data, if changed { b"1" } else { b"0" });
+                2
+            }
+            Self::Gtids(bytes) => {
+                data.extend_from_slice(bytes);
+                3
+            }
+            Self::TransactionCharacteristics(text) => {
+                put_lenenc_bytes(&mut data, text);
+                4
+            }
+            Self::TransactionState(text) => {
+                put_lenenc_bytes(&mut data, text);
+                5
+            }
+            Self::Other { kind, data: bytes } => {
+                data.extend_from_slice(bytes);
+                kind
+            }
+        };
+        block.push(kind);
+        put_lenenc_bytes(block, &data);
+    }
+}
+
 fn read_change<'a>(reader: &mut Reader<'a>) -> Result<SessionChange<'a>, DecodeError> {
     let kind = reader.u8()?;
     let data = reader.lenenc_bytes()?;
@@ -89,6 +129,32 @@ mod tests {
                 SessionChange::State { changed: true },
             ]
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn changes_are_read_as_they_were_written(
+            name in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
+            value in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
+            changed: bool,
+            kind in 6_u8..,
+        ) {
+            let written = [
+                SessionChange::SystemVariable { name: &name, value: &value },
+                SessionChange::Schema(&name),
+                SessionChange::State { changed },
+                SessionChange::Gtids(&value),
+                SessionChange::TransactionCharacteristics(&value),
+                SessionChange::TransactionState(&name),
+                SessionChange::Other { kind, data: &value },
+            ];
+            let mut block = Vec::new();
+            for change in &written {
+                change.encode(&mut block);
+            }
+            let read: Result<Vec<_>, _> = session_changes(&block).collect();
+            proptest::prop_assert_eq!(read.unwrap(), written);
+        }
     }
 
     #[test]

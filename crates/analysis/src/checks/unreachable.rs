@@ -54,7 +54,7 @@ fn only_leads_on(set: &RuleSet<'_>, position: usize) -> bool {
         flag_out: row.flag_out,
         ..EngineRule::default()
     };
-    row.flag_out.is_some() && effect(row) == next
+    row.flag_out.is_some() && row.effect() == next
 }
 
 fn finding(context: &CheckContext<'_, '_>, position: usize, takers: &[usize]) -> Finding {
@@ -118,23 +118,5 @@ fn same_effect(one: Option<&EngineRule>, other: Option<&EngineRule>) -> bool {
     let (Some(one), Some(other)) = (one, other) else {
         return false;
     };
-    effect(one) == effect(other)
-}
-
-/// A rule without its conditions.
-fn effect(row: &EngineRule) -> EngineRule {
-    EngineRule {
-        username: None,
-        schemaname: None,
-        client_addr: None,
-        proxy_addr: None,
-        proxy_port: None,
-        digest: None,
-        match_digest: None,
-        match_pattern: row.replace_pattern.as_ref().and(row.match_pattern.clone()),
-        negate_match_pattern: false,
-        re_modifiers: Default::default(),
-        comment: None,
-        ..row.clone()
-    }
+    one.effect() == other.effect()
 }

@@ -119,6 +119,7 @@ mod tests {
                 id,
                 address: Address::new("rules"),
                 shards: Vec::new(),
+                summary: None,
                 flag_in: *flag_in,
                 body: Body::Engine(Box::new(row.clone())),
             })

@@ -24,6 +24,7 @@ use crate::{BenchError, Report};
 
 pub use groups::Group;
 use measure::Client;
+pub(crate) use workloads::LONG_READ;
 
 /// The hostgroup of every cluster.
 const HOSTGROUP: u32 = 1;

@@ -99,6 +99,9 @@ pub(crate) struct Refines {
     /// The engine of A, and of B unless --of names one
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
+    /// How many times the usual work and memory the proof may take
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) budget: u32,
 }
 
 /// Whether two rule sets send every statement of every session the same way

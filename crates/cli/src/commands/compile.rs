@@ -120,6 +120,9 @@ fn stats(stats: &Stats, ui: &Ui) -> Result<(), CommandError> {
     }
     for (name, map) in &stats.shard_maps {
         lines.push(figures(name, map));
+        if let Some(exact) = map.exact_keys {
+            lines.push(format!("  counted for {exact} keys, estimated for the others"));
+        }
         if let Some(uniform) = map.uniform {
             lines.push(format!(
                 "{:<57}{:>12.2}{:>20.2}{:>10.0}",
@@ -129,6 +132,12 @@ fn stats(stats: &Stats, ui: &Ui) -> Result<(), CommandError> {
                 uniform.mean_cost_ns
             ));
         }
+    }
+    if !stats.shard_maps.is_empty() {
+        let bytes = stats.text_bytes;
+        lines.push(format!(
+            "mean over keys, from the first rule to the decision; costs are for texts of {bytes} bytes"
+        ));
     }
     ui.data(&(lines.join("\n") + "\n"))
 }

@@ -1,10 +1,11 @@
 //! `proxy`: the bundled runtime, until a signal ends it.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use shardwright_proxy::{Options, Proxy, RunningProxy};
+use shardwright_proxy::{Limits, Listen, Options, Proxy, RunningProxy, TlsFiles};
 use shardwright_rules::SecretReference;
 use shardwright_secrets::{Access, resolve};
 use zeroize::Zeroizing;
@@ -17,13 +18,30 @@ use crate::logging::log_to_stderr;
 use crate::signals::{HANGUP, Signals};
 use crate::ui::Ui;
 
+/// Where clients connect if neither the command line nor the configuration says.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6033);
 /// The variable that holds the admin password when no file is given.
 const ADMIN_PASSWORD: &str = "SHARDWRIGHT_ADMIN_PASSWORD";
 
 pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let mut options = Options::new(args.listen, args.admin, &args.data_dir);
+    let mut options = Options::new(DEFAULT_LISTEN, args.admin, &args.data_dir);
+    options.listen = match args.listen {
+        Some(address) => Listen::Only(address),
+        None => Listen::Configured {
+            otherwise: DEFAULT_LISTEN,
+        },
+    };
     options.admin_password = admin_password(args)?;
     options.allow_secret_commands = args.allow_secret_commands;
+    options.server_version = args.server_version.clone();
+    options.tls = TlsFiles {
+        certificate: args.tls_cert.clone(),
+        key: args.tls_key.clone(),
+        client_ca: args.tls_client_ca.clone(),
+        server_ca: args.tls_server_ca.clone(),
+    };
+    options.allow_public_key_retrieval = args.allow_public_key_retrieval;
+    options.limits = limits(&args.limits);
     options.workers = match args.workers {
         Some(workers) => Some(
             NonZeroUsize::new(workers).ok_or_else(|| CommandError::usage("--workers must be at least 1"))?,
@@ -31,10 +49,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         None => None,
     };
     log_to_stderr();
-    let signals = match args.refuse {
-        true => Signals::install_with_hangup()?,
-        false => Signals::install()?,
-    };
+    let signals = Signals::install_with_hangup()?;
     let mut refusing = match args.refuse {
         true => Some(Refusing::start(None, None, global, ui)?),
         false => None,
@@ -42,16 +57,21 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
     ui.message(&format!(
         "ready listen={} admin={}",
-        proxy.listen_address(),
+        proxy.listen_places().join(","),
         proxy.admin_address()
     ));
     if let Some(refusing) = &refusing {
         ui.status(&format!("refuses for ProxySQL: {}", refusing.listen_line()));
     }
     let signal = loop {
-        match (signals.wait()?, &mut refusing) {
-            (HANGUP, Some(refusing)) => refusing.reload(ui),
-            (signal, _) => break signal,
+        match signals.wait()? {
+            HANGUP => {
+                reload(&proxy, ui);
+                if let Some(refusing) = &mut refusing {
+                    refusing.reload(ui);
+                }
+            }
+            signal => break signal,
         }
     };
     ui.status(&format!("{signal}: draining; a second signal stops at once"));
@@ -60,6 +80,26 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         refusing.finish(ui);
     }
     Ok(Exit::Done)
+}
+
+fn limits(args: &args::ProxyLimits) -> Limits {
+    Limits {
+        max_sessions: args.max_connections,
+        max_half_open: args.max_half_open,
+        handshake_timeout: Duration::from_secs(args.login_timeout),
+        ..Limits::default()
+    }
+}
+
+/// Reads certificates and passwords again, and says what could not be used.
+fn reload(proxy: &RunningProxy, ui: &Ui) {
+    let problems = proxy.reload();
+    for problem in &problems {
+        ui.message(&format!("not reloaded: {problem}"));
+    }
+    if problems.is_empty() {
+        ui.status("reloaded certificates and passwords");
+    }
 }
 
 /// How long sessions in a transaction are waited for.

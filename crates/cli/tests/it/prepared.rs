@@ -114,10 +114,15 @@ route_tests:
     script:
       - {prepare: read, query: SELECT a FROM t WHERE tenant = ?, expect: {error: SW351}}
       - {execute: read, values: [1], expect: {error: Unknown prepared statement}}
-  what changes the session is not prepared:
+  what changes the session is executed as text:
     engines: [bundled]
     script:
-      - {prepare: begin, query: /* tenant=2 */ BEGIN, expect: {error: prepared statement protocol}}
+      - {prepare: begin, query: /* tenant=2 */ BEGIN}
+      - {prepare: read, query: /* tenant=2 */ SELECT a FROM t WHERE id = ?}
+      - {execute: read, values: [1], expect: {role: reader}}
+      - {execute: begin}
+      - {execute: read, values: [1], expect: {role: writer}}
+      - {prepare: set, query: SET time_zone = ?, expect: {error: prepared statement protocol}}
   the bundled engine delays executions:
     engines: [bundled]
     script:
@@ -189,7 +194,7 @@ enum Sent {
 
 /// A session that prepares and executes in every state that decides about it. A statement with a row answers with the
 /// port of its server.
-const SESSION: [Sent; 22] = [
+const SESSION: [Sent; 25] = [
     Sent::Prepare(
         "asia",
         "/* continent=Asia */ SELECT @@port FROM City WHERE ID <> ? LIMIT 1",
@@ -220,6 +225,9 @@ const SESSION: [Sent; 22] = [
     Sent::Execute("asia"),
     Sent::Execute("europe"),
     Sent::Text("USE information_schema"),
+    Sent::Execute("asia"),
+    Sent::Execute("begin"),
+    Sent::Execute("europe"),
     Sent::Execute("asia"),
 ];
 
@@ -265,7 +273,7 @@ fn the_proxy_prepares_and_executes_as_route_says() {
                 let values = vec![mysql::Value::Int(0); usize::from(statement.num_params())];
                 let port = client.exec_first::<u16, _, _>(statement, values);
                 (
-                    place(told, *name != "commit"),
+                    place(told, !matches!(*name, "commit" | "begin")),
                     port.map(|port| world.name_of(port)),
                 )
             }
@@ -286,8 +294,8 @@ fn the_proxy_prepares_and_executes_as_route_says() {
         .collect();
     assert_eq!(
         places.join(", "),
-        "asia, asia, europe, europe, 1148: SW354, 1148: SW351, 1295: This, 1295: This, 1295: This, 1295: This, europe, \
-         sent, asia, 1148: SW356, asia, europe, sent, sent, asia, europe, europe, asia"
+        "asia, asia, europe, europe, 1148: SW354, 1148: SW351, 1295: This, sent, europe, 1295: This, europe, \
+         sent, asia, 1148: SW356, asia, europe, sent, sent, asia, europe, europe, asia, sent, europe, 1148: SW356"
     );
 }
 

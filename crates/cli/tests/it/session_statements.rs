@@ -84,7 +84,7 @@ impl<'r> Script<'r> {
     /// The next statement of a session in the logical schema.
     pub(crate) fn statement(&mut self) -> String {
         let tenant = self.tenant();
-        match self.random.below(33) {
+        match self.random.below(46) {
             0..=7 => self.read(tenant),
             8..=12 => self.write(tenant),
             13..=15 => self.temporary(tenant),
@@ -94,6 +94,10 @@ impl<'r> Script<'r> {
             25 | 26 => self.transaction(tenant),
             27 => self.setting(),
             28..=30 => self.question(tenant),
+            31..=33 => self.quoted(tenant),
+            34..=38 => self.joined(tenant),
+            39..=41 => self.copied(tenant),
+            42 => self.of_nobody(),
             _ => self.odd(tenant),
         }
     }
@@ -123,6 +127,104 @@ impl<'r> Script<'r> {
             2 => format!("{hint}SELECT c FROM (SELECT tenant AS t, c FROM bal) d WHERE t={tenant}"),
             _ => format!("{hint}SELECT {code}{columns} FROM {table} WHERE {pin}{tail}"),
         }
+    }
+
+    /// Several tables inside one key, in sound ways and others.
+    fn joined(&mut self, tenant: usize) -> String {
+        let other = self.random.of(&TENANTS);
+        let pinned = self.random.of(&["b", "b", "i"]);
+        let condition = match self.random.below(6) {
+            0 => format!("{pinned}.tenant IN ({tenant}, {tenant})"),
+            1 => format!("{pinned}.tenant BETWEEN {tenant} AND {tenant}"),
+            2 => format!("({pinned}.tenant={tenant} OR {pinned}.tenant={tenant})"),
+            3 => format!("({pinned}.tenant, {pinned}.id) IN (({tenant}, {tenant}0), ({tenant}, {tenant}1))"),
+            4 => format!("{pinned}.tenant={tenant} OR {pinned}.tenant={other}"),
+            _ => format!("{pinned}.tenant={tenant}"),
+        };
+        let join = self
+            .random
+            .of(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "STRAIGHT_JOIN"]);
+        let on = self.random.of(&[
+            "USING (tenant)",
+            "USING (tenant, id)",
+            "ON b.tenant=i.tenant",
+            "ON i.tenant=b.tenant AND b.id=i.id",
+            "ON b.id=i.id",
+            "ON b.tenant=i.tenant OR b.id=i.id",
+        ]);
+        match self.random.below(14) {
+            0 => format!("SELECT b.c, i.c FROM bal b, items i WHERE b.tenant=i.tenant AND {condition}"),
+            1 => format!("SELECT b.c, i.c FROM bal b NATURAL {join} items i WHERE {condition}")
+                .replace("NATURAL STRAIGHT_JOIN", "NATURAL JOIN"),
+            2 => format!("SELECT c FROM bal b {join} items i USING (tenant, id, c) WHERE tenant={tenant}"),
+            3 => format!(
+                "SELECT b.c FROM bal b WHERE b.tenant={tenant} AND EXISTS (SELECT 1 FROM items i WHERE i.tenant=b.tenant AND \
+                 i.id=b.id)"
+            ),
+            4 => format!(
+                "SELECT b.c, (SELECT SUM(i.c) FROM items i WHERE i.tenant=b.tenant) FROM bal b WHERE b.tenant={tenant}"
+            ),
+            5 => format!(
+                "SELECT b.c, (SELECT SUM(i.c) FROM items i WHERE i.tenant={other}) FROM bal b WHERE b.tenant={tenant}"
+            ),
+            6 => format!("WITH bal AS (SELECT * FROM bal WHERE tenant={tenant}) SELECT SUM(c) FROM bal"),
+            7 => format!(
+                "WITH x AS (SELECT * FROM bal), y AS (SELECT c FROM x WHERE tenant={tenant}) SELECT SUM(c) FROM y"
+            ),
+            8 => format!(
+                "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i+1 FROM n WHERE i<3) SELECT n.i, b.c FROM n JOIN bal b \
+                 WHERE b.tenant={tenant}"
+            ),
+            9 => format!("UPDATE bal b {join} items i {on} SET b.c=b.c+1 WHERE {condition}"),
+            10 => format!(
+                "UPDATE bal b, items i SET b.c=i.c WHERE b.id=i.id AND i.tenant={tenant} AND b.tenant={tenant}"
+            ),
+            11 => format!("DELETE b FROM bal b {join} items i {on} WHERE {condition} AND b.id > 100"),
+            12 => format!("DELETE FROM b USING bal b WHERE b.tenant={tenant} AND b.id > 100"),
+            _ => format!("SELECT b.id, b.c, i.id, i.c FROM bal b {join} items i {on} WHERE {condition}"),
+        }
+    }
+
+    /// Rows that come from rows of the same key, and rows of which that is not sure.
+    fn copied(&mut self, tenant: usize) -> String {
+        let (id, other) = (self.id(), self.random.of(&TENANTS));
+        let (from, value) = match self.random.below(6) {
+            0 => (tenant, "tenant".to_owned()),
+            1 => (tenant, other.to_string()),
+            2 => (other, tenant.to_string()),
+            3 => (tenant, "c".to_owned()),
+            _ => (tenant, tenant.to_string()),
+        };
+        match self.random.below(5) {
+            0 => format!("INSERT INTO bal (id, tenant, c) SELECT id+{id}0000, {value}, c FROM bal WHERE tenant={from} AND id < 100"),
+            1 => format!("INSERT INTO bal (tenant, id, c) SELECT {value}, {id}, 5"),
+            2 => format!(
+                "INSERT INTO bal (id, tenant, c) SELECT i.id+{id}0000, i.{value}, i.c FROM bal b JOIN items i USING (tenant, id) \
+                 WHERE b.tenant={from} AND b.id < 100"
+            )
+            .replace(&format!("i.{tenant},"), &format!("{tenant},")),
+            3 => format!("REPLACE INTO bal SET c=1, tenant={value}, id={id}"),
+            _ => format!(
+                "INSERT INTO bal (id, tenant, c) SELECT id, tenant, c FROM bal WHERE tenant={from} ON DUPLICATE KEY UPDATE \
+                 c=VALUES(c)+1"
+            ),
+        }
+    }
+
+    /// Statements that read no rows of a tenant.
+    fn of_nobody(&mut self) -> String {
+        self.random
+            .of(&[
+                "SELECT * FROM (SELECT 1 AS a) d",
+                "SELECT 1 FROM dual",
+                "DESCRIBE bal",
+                "SHOW COLUMNS FROM items",
+                "SELECT COUNT(*) FROM information_schema.columns WHERE table_name='bal' AND table_schema='shop'",
+                "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i+1 FROM n WHERE i < 4) SELECT SUM(i) FROM n",
+                "SELECT 1 UNION TABLE bal",
+                "EXPLAIN SELECT 1",
+            ])
+            .to_owned()
     }
 
     fn write(&mut self, tenant: usize) -> String {
@@ -287,6 +389,24 @@ impl<'r> Script<'r> {
                 "SET NAMES utf8mb4",
             ])
             .to_owned()
+    }
+
+    /// What means something else under another sql_mode.
+    fn quoted(&mut self, tenant: usize) -> String {
+        let other = self.random.of(&TENANTS);
+        match self.random.below(9) {
+            0 => format!("SELECT \"c\" FROM bal WHERE \"tenant\"={tenant}"),
+            1 => format!("SELECT c FROM \"bal\" WHERE \"bal\".tenant={tenant}"),
+            2 => format!("SELECT '\\' OR tenant={other} -- ', c\n FROM bal WHERE tenant={tenant}"),
+            3 => format!("SELECT c FROM bal WHERE tenant={tenant} AND ('a'='\\' OR tenant={other} -- ')\n)"),
+            4 => format!("SELECT '\\' /* tenant={other} */ ', c FROM bal WHERE tenant={tenant} # '"),
+            5 => format!("SELECT \" /* tenant={other} */ \", c FROM bal WHERE tenant={tenant}"),
+            6 => format!("SELECT c FROM bal WHERE tenant={tenant} AND 'it\\'s' <> \"x\""),
+            7 => format!("SELECT c, 'a\\' FROM bal WHERE tenant={tenant}"),
+            _ => format!(
+                "SELECT c AS \"a\\\" FROM bal WHERE tenant={other} -- \" FROM bal WHERE tenant={tenant}"
+            ),
+        }
     }
 
     fn odd(&mut self, tenant: usize) -> String {

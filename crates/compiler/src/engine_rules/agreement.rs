@@ -25,6 +25,7 @@ use super::refusals::Refused;
 use super::schema_names::named_schemas;
 use crate::draft::{ChainRef, schema_rule, text_rule};
 use crate::key_patterns::KeyPatterns;
+use crate::summary;
 
 /// Schemas that the refusal names.
 const MOST_NAMED: usize = 8;
@@ -55,6 +56,7 @@ impl Lowering<'_, '_> {
             self.chains.go(found, schema, address, schema_rule(schema), trees);
         }
         let own = self.chains.draft.chain(&format!("{address}.own_schemas"));
+        self.chains.draft.rarely(own);
         self.chains.go(
             found,
             "own_schemas",
@@ -80,8 +82,9 @@ impl Lowering<'_, '_> {
                 destination_hostgroup: writer.map(|hostgroup| hostgroup.0),
                 ..text_rule(pattern)
             };
+            let about = Some(summary::key(&step.key, &row.key));
             self.chains
-                .go(own, &row.schema, &shard.address, rule, targets[row.shard]);
+                .go_about(own, &row.schema, &shard.address, rule, targets[row.shard], about);
         }
         let listed: Vec<&str> = accepted.iter().copied().take(MOST_NAMED).collect();
         let what = format!(

@@ -8,6 +8,7 @@ use super::refusals::{Reason, Refusals, Refused};
 use crate::conditions::Conditions;
 use crate::draft::{ChainRef, Draft, DraftRule};
 use crate::statement_patterns::Wording;
+use crate::summary;
 
 /// Where evaluation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,12 +93,26 @@ impl Chains {
         rule: EngineRule,
         target: Target,
     ) {
+        let about = summary::guard(name, &rule);
+        self.go_about(chain, name, address, rule, target, about);
+    }
+
+    /// The same, with what the rule decides.
+    pub(crate) fn go_about(
+        &mut self,
+        chain: ChainRef,
+        name: &str,
+        address: &Address,
+        rule: EngineRule,
+        target: Target,
+        about: Option<impl Into<String>>,
+    ) {
         let name = format!("{}/{name}", self.draft.get(chain).name);
         let rule = match target {
             Target::Stop => DraftRule::engine(name, address, EngineRule { apply: true, ..rule }),
             Target::Jump(to) => DraftRule::jumping(name, address, rule, to),
         };
-        self.draft.push(chain, rule);
+        self.draft.push(chain, rule.about(about));
     }
 
     /// Adds a rule that refuses.
@@ -109,15 +124,17 @@ impl Chains {
         rule: EngineRule,
         refused: &Refused,
     ) {
+        let about = summary::guard(name, &rule).filter(|about| about.starts_with("refused"));
+        let about = Some(about.unwrap_or_else(|| summary::refused(refused.refusal)));
         if self.dialect == Dialect::Bundled {
             let rule = EngineRule {
                 error_msg: Some(refused.message.clone()),
                 ..rule
             };
-            return self.go(chain, name, address, rule, Target::Stop);
+            return self.go_about(chain, name, address, rule, Target::Stop, about);
         }
         let refusing = self.refusals.chain(&mut self.draft, refused);
-        self.go(chain, name, address, rule, Target::Jump(refusing));
+        self.go_about(chain, name, address, rule, Target::Jump(refusing), about);
     }
 
     /// A rule that refuses and belongs to no chain of the draft yet.
@@ -129,7 +146,7 @@ impl Chains {
         refused: &Refused,
     ) -> DraftRule {
         let refusing = self.refusals.chain(&mut self.draft, refused);
-        DraftRule::jumping(name, address, rule, refusing)
+        DraftRule::jumping(name, address, rule, refusing).about(Some(summary::refused(refused.refusal)))
     }
 
     /// The chains that refuse, each after every rule that leads to it has been made.

@@ -162,7 +162,8 @@ impl Chains {
             ..text_rule(predicate.to_owned())
         };
         let name = format!("{}/removed", self.draft.get(chain).name);
-        self.draft.push(chain, DraftRule::engine(name, address, rule));
+        let rule = DraftRule::engine(name, address, rule).about(Some("writes 1=1 for the predicate"));
+        self.draft.push(chain, rule);
         self.go(chain, "end", address, EngineRule::default(), target);
         self.shared.predicates.insert(key, chain);
         chain

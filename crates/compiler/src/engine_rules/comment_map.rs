@@ -10,7 +10,7 @@ use super::refusals::Refused;
 use super::tree::KeySource;
 use super::{Lowering, UsualStatements};
 use crate::draft::{ChainRef, text_rule};
-use crate::key_patterns::KeyPatterns;
+use crate::key_patterns::{KeyPatterns, Usual};
 use crate::program::Section;
 
 impl Lowering<'_, '_> {
@@ -25,21 +25,21 @@ impl Lowering<'_, '_> {
     ) -> ChainRef {
         let section = of.section;
         let address = &section.address;
+        let first = self.chains.draft.chain(&address.to_string());
+        let usual = key.usual(self.chains.wording());
         let found = self.chains.draft.chain(&format!("{address}.found"));
-        let first = self.found_or_not(of, key, found, without);
-        if let Some(pattern) = key.usual(self.chains.wording()) {
+        self.found_or_not(of, key, first, found, without);
+        let has_one_key = usual.as_ref().is_some_and(|usual| usual.has_one_key);
+        let once = self.once(of, key, found, has_one_key);
+        if let Some(Usual { pattern, .. }) = usual {
             let usual = UsualStatements {
                 pattern,
                 address: address.clone(),
-                found,
+                found: if has_one_key { once } else { found },
             };
             self.shared.usual.insert(first, usual);
         }
-        let several = Refused::plainly(section, Refusal::ConflictingKeys);
-        if !self.asks_once(key) {
-            let rule = text_rule(key.repeats.clone());
-            self.chains.refuse(found, "repeated", address, rule, &several);
-        }
+        let found = once;
         self.refuse_keys_of_later_maps(found, of);
         let reading = self.input.plan(of.map).reading.as_ref();
         let found = match reading.and_then(|reading| reading.column.as_ref()) {
@@ -57,19 +57,37 @@ impl Lowering<'_, '_> {
         first
     }
 
-    /// Hands statements with a key on to `found`, and the others where they belong. ProxySQL asks for the key word before
-    /// anything else: most statements of other maps do not have it, and a search for one word is quick, where the
-    /// pattern that proves a comment tries many ways before it fails.
+    /// Refuses statements with two keys, and gives the chain for the others. It is one of its own where `others_enter` it.
+    fn once(&mut self, of: MapUse<'_>, key: &KeyPatterns, found: ChainRef, others_enter: bool) -> ChainRef {
+        let address = &of.section.address;
+        if self.asks_once(key) {
+            return found;
+        }
+        let several = Refused::plainly(of.section, Refusal::ConflictingKeys);
+        let rule = text_rule(key.repeats.clone());
+        self.chains.refuse(found, "repeated", address, rule, &several);
+        if !others_enter {
+            return found;
+        }
+        let once = self.chains.draft.chain(&format!("{address}.once"));
+        self.chains
+            .go(found, "once", address, EngineRule::default(), Target::Jump(once));
+        once
+    }
+
+    /// In the chain `first`, hands statements with a key on to `found`, and the others where they belong. ProxySQL asks for the
+    /// key word before anything else: most statements of other maps do not have it, and a search for one word is quick,
+    /// where the pattern that proves a comment tries many ways before it fails.
     fn found_or_not(
         &mut self,
         of: MapUse<'_>,
         key: &KeyPatterns,
+        first: ChainRef,
         found: ChainRef,
         without: Option<Target>,
-    ) -> ChainRef {
+    ) {
         let section = of.section;
         let address = &section.address;
-        let first = self.chains.draft.chain(&address.to_string());
         let rest = match without {
             Some(target) => target,
             None => {
@@ -78,25 +96,18 @@ impl Lowering<'_, '_> {
                 Target::Jump(missing)
             }
         };
-        let worded = if self.chains.dialect == Dialect::Bundled {
-            first
-        } else {
-            let worded = self.chains.draft.chain(&format!("{address}.word"));
-            let rule = text_rule(key.word.clone());
-            self.chains.go(first, "word", address, rule, Target::Jump(worded));
-            worded
-        };
-        let rule = text_rule(key.accepts.clone());
-        self.chains
-            .go(worded, "found", address, rule, Target::Jump(found));
-        self.chains.doubtful(worded, section, key);
-        self.chains
-            .go(worded, "rest", address, EngineRule::default(), rest);
-        if worded != first {
-            self.chains
-                .go(first, "rest", address, EngineRule::default(), rest);
+        if self.chains.dialect != Dialect::Bundled {
+            let rule = EngineRule {
+                negate_match_pattern: true,
+                ..text_rule(key.word.clone())
+            };
+            self.chains.go(first, "no_word", address, rule, rest);
         }
-        first
+        let rule = text_rule(key.accepts.clone());
+        self.chains.go(first, "found", address, rule, Target::Jump(found));
+        self.chains.doubtful(first, section, key);
+        self.chains
+            .go(first, "rest", address, EngineRule::default(), rest);
     }
 }
 

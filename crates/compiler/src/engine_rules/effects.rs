@@ -67,7 +67,7 @@ pub(crate) fn usable_effects(program: &Program, report: &mut Diagnostics<'_>) ->
 /// Whether a rule without a jump has the effect, on statements that are refused too.
 fn sets_one_value(effect: &Effect) -> bool {
     match effect {
-        Effect::Delay(_) => true,
+        Effect::Delay(_) | Effect::TimeLimit(_) => true,
         Effect::Multiplex(multiplex) => *multiplex != Multiplex::IgnoreSysvarReads,
         Effect::Mirror { .. } | Effect::Cache { .. } => false,
     }
@@ -93,6 +93,7 @@ fn no_effect(section: &Section<Effect>, what: &str, report: &mut Diagnostics<'_>
     };
     let (field, who) = match section.step {
         Effect::Delay(_) => ("applies_to", SupportedBy::Bundled),
+        Effect::TimeLimit(_) => ("statement_timeout", SupportedBy::Bundled),
         Effect::Multiplex(_) => ("match", SupportedBy::Bundled),
         Effect::Cache { .. } | Effect::Mirror { .. } => ("match", SupportedBy::Nobody),
     };
@@ -241,7 +242,7 @@ fn affect(chains: &mut Chains, chain: ChainRef, effect: &Effect, address: &Addre
             };
             return chains.draft.push(chain, rule);
         }
-        Effect::Delay(_) | Effect::Multiplex(_) | Effect::Mirror { .. } => {
+        Effect::Delay(_) | Effect::TimeLimit(_) | Effect::Multiplex(_) | Effect::Mirror { .. } => {
             return chains.go(chain, "set", address, with(effect, EngineRule::default()), go_on);
         }
     }
@@ -253,6 +254,10 @@ fn with(effect: &Effect, rule: EngineRule) -> EngineRule {
     match effect {
         Effect::Delay(delay_ms) => EngineRule {
             delay_ms: Some(*delay_ms),
+            ..rule
+        },
+        Effect::TimeLimit(limit_ms) => EngineRule {
+            timeout_ms: Some(*limit_ms),
             ..rule
         },
         Effect::Cache { ttl_ms, empty } => EngineRule {

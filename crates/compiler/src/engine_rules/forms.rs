@@ -5,11 +5,13 @@
 
 use shardwright_rules::{EngineRule, Modifiers, PatternKind};
 
+use crate::key_patterns::text::{any_case, caseless};
 use crate::statement_patterns::{Calls, Form, Variables, Wording};
 
 /// What no read holds outside of literals: locks, sequences, INTO, the files and the replication of one server. FOR stands
 /// in FOR UPDATE, FOR SHARE and NEXT VALUE FOR. Long names are known by their beginnings, which keeps patterns small.
-const READ_WITHOUT: [&str; 18] = [
+const READ_WITHOUT: [&str; 21] = [
+    "BINLOG_GTID*",
     "CURRVAL",
     "FOR",
     "GET_LOCK*",
@@ -22,24 +24,30 @@ const READ_WITHOUT: [&str; 18] = [
     "MASTER_GTID*",
     "MASTER_POS*",
     "NEXTVAL",
+    "PS_THREAD*",
     "RELEASE_ALL*",
     "RELEASE_LOCK*",
     "SETVAL",
     "SOURCE_POS*",
+    "UUID_SHORT",
     "WAIT_FOR_E*",
     "WAIT_UNTIL*",
 ];
 /// What speaks of the session that it runs in.
-const OF_SESSION: [&str; 5] = [
+const OF_SESSION: [&str; 9] = [
     "CONNECTION_ID",
     "FOUND_ROWS",
     "LAST_INSERT_ID",
+    "PS_CURRENT*",
     "ROW_COUNT",
+    "SQLCODE",
+    "SQLERRM",
     "SQL_CALC*",
+    "WSREP_*",
 ];
 /// A quoted name may be that of a function: a quote, blanks, and a parenthesis or a comment. It begins at the first quote, so
 /// that a text without quotes is read once.
-const QUOTED_CALL: &str = r#"\A[^`"]*[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#;
+const QUOTED_CALL: &str = r#"[^`"]*[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#;
 
 /// What session setup does not hold outside of literals: tables, rows that go elsewhere, sequences, `SET STATEMENT … FOR`.
 const SETUP_WITHOUT: [&str; 7] = ["FOR", "FROM", "INTO", "NEXTVAL", "SETVAL", "STATEMENT", "TABLE"];
@@ -76,12 +84,26 @@ const DESCRIBES: &str = concat!(
 
 /// A rule for what a quoted name may call; behind it, what is recognised by [`read`] is a read.
 pub(super) fn quoted_call() -> EngineRule {
-    text(QUOTED_CALL.to_owned())
+    text(format!(r"\A{QUOTED_CALL}"))
 }
 
-/// The same for this pattern too.
-pub(super) fn quoted_call_or(pattern: &str) -> EngineRule {
-    text(format!("{QUOTED_CALL}|{pattern}"))
+/// The same for what a comment begins too. Up to a quote or a slash a text is read in one go: most have neither.
+pub(super) fn quoted_call_or(wording: Wording, comment: &str) -> EngineRule {
+    let more = wording.more();
+    text(format!(r#"\A[^`"/]*{more}(?:{QUOTED_CALL}|(?s:.*?){comment})"#))
+}
+
+/// A comment with the word in it. Takes too much rather than too little: the writer is always right.
+///
+/// Up to the word's first letter a comment is read in one go: most have no such letter.
+pub(crate) fn hinted(word: &str, wording: Wording) -> String {
+    let first = word.chars().next().map(|first| any_case(&first.to_string()));
+    let first = first.unwrap_or_default();
+    let first = first.trim_start_matches('[').trim_end_matches(']');
+    let more = wording.more();
+    let word = caseless(word, wording);
+    let stars = r"(?:\*+[^*/][^*]*)";
+    format!(r"/\*[^*{first}]*{more}[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
 }
 
 /// Reads. `for_readers`: only those that ProxySQL itself takes for a SELECT by their digest text, `SELECT `: others open
@@ -179,6 +201,11 @@ fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
 pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static str, EngineRule)> {
     let mut rules = vec![
         (PatternKind::QuotedCall, "quoted_call", quoted_call()),
+        (
+            PatternKind::QuotedCall,
+            "quoted_call_or_hint",
+            quoted_call_or(wording, &hinted("primary", wording)),
+        ),
         (PatternKind::Select, "read", read(wording, true, false)),
         (PatternKind::Select, "read_of_session", read(wording, true, true)),
         (
@@ -220,9 +247,15 @@ fn text(pattern: String) -> EngineRule {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
 
     use super::*;
+
+    fn automaton(text: &str) -> Automaton {
+        let pattern = Pattern::compile(text, Flags::default(), Dialect::Pcre).expect(text);
+        Automaton::of(&pattern, &Limits::default()).expect("within the prover's limits")
+    }
 
     /// All statements that are recognised whole, in one wording.
     fn statements(wording: Wording) -> Vec<(&'static str, EngineRule)> {
@@ -236,13 +269,57 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_in_one_go_first_changes_no_language() {
+        let limits = Limits::default();
+        // A comment of two bytes: with that of a hint there are more states than the prover takes.
+        let comment = r"/\*[^*]*x";
+        let either = automaton(&format!(r"\A{QUOTED_CALL}|{comment}"));
+        for possessive in [true, false] {
+            let stays = quoted_call_or(Wording { possessive }, comment)
+                .match_pattern
+                .expect("a pattern");
+            let stays = automaton(&stays);
+            for (inner, outer) in [(&stays, &either), (&either, &stays)] {
+                assert_eq!(
+                    included(inner, outer, &limits),
+                    Ok(Inclusion::Holds),
+                    "{possessive}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_hint_is_the_word_in_what_looks_like_a_comment(pieces in prop::collection::vec(prop::sample::select(vec![
+            "/*", "*/", "*", "/", "primary", "PRIMARY", "p", "rimary", "pri", " ", "x", "/**", "**/", "\n",
+        ]), 0..12)) {
+            let text = pieces.concat();
+            let of = |pattern: &str| {
+                Pattern::compile(pattern, Flags::default(), Dialect::Pcre).expect(pattern).is_match(text.as_bytes())
+            };
+            let plain = of(r"/\*[^*]*(?:\*+[^*/][^*]*)*primary");
+            for possessive in [true, false] {
+                prop_assert_eq!(of(&hinted("primary", Wording { possessive })), plain, "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn no_word_that_keeps_a_read_on_the_writer_is_forgotten() {
+        for word in shardwright_sql::class::words_of_no_read() {
+            let is_out = |out: &&str| match out.strip_suffix('*') {
+                Some(beginning) => word.starts_with(beginning),
+                None => *out == word,
+            };
+            assert!(READ_WITHOUT.iter().chain(&OF_SESSION).any(is_out), "{word}");
+        }
+    }
+
+    #[test]
     fn the_wordings_of_both_libraries_are_one_language() {
         let limits = Limits::default();
-        let automaton = |rule: &EngineRule| {
-            let text = rule.match_pattern.as_deref().expect("a pattern");
-            let pattern = Pattern::compile(text, Flags::default(), Dialect::Pcre).expect(text);
-            Automaton::of(&pattern, &limits).expect("within the prover's limits")
-        };
+        let automaton = |rule: &EngineRule| automaton(rule.match_pattern.as_deref().expect("a pattern"));
         let [pcre, re2] = [true, false].map(|possessive| statements(Wording { possessive }));
         for ((name, one), (_, other)) in pcre.iter().zip(&re2) {
             let (one, other) = (automaton(one), automaton(other));

@@ -33,6 +33,7 @@ use shardwright_rules::{Address, EngineRule, MapStep};
 
 use crate::draft::{ChainRef, Draft, DraftRule, text_rule};
 use crate::program::Section;
+use crate::summary;
 
 /// In front of what is no execution.
 const MARK: &str = ") ";
@@ -42,7 +43,7 @@ pub(crate) const MARKED: &str = r"\A\) ";
 /// What a refusal says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
-    refusal: Refusal,
+    pub(super) refusal: Refusal,
     /// The object that refuses.
     address: Address,
     /// To queries and preparations, with its code.
@@ -124,9 +125,17 @@ impl Refusals {
             self.reasons.len() - 1
         });
         let chain = draft.chain(&format!("refused.{name}"));
+        draft.rarely(chain);
         let within = draft.get(chain).name.clone();
         let mut push = |name: &str, refuses: Option<usize>, rule: EngineRule| {
-            let rule = DraftRule::engine(format!("{within}/{name}"), &refused.address, rule);
+            let about = summary::refused(refused.refusal);
+            let about = match name {
+                "mark" => format!("{about}; marks all but executions"),
+                "execution" => format!("{about}; executions"),
+                _ => about.to_owned(),
+            };
+            let rule =
+                DraftRule::engine(format!("{within}/{name}"), &refused.address, rule).about(Some(about));
             draft.push(chain, DraftRule { refuses, ..rule });
         };
         // No `apply`: the next rule of the chain sees the rewritten text.

@@ -9,6 +9,7 @@ use crate::draft::{ChainRef, DraftRule, text_rule};
 use crate::key_patterns::KeyPatterns;
 use crate::key_patterns::text;
 use crate::program::Section;
+use crate::statement_patterns::Wording;
 
 impl Chains {
     /// Rules in front of a map's tree that refuse statements in which a pattern cannot find the logical schema safely.
@@ -28,14 +29,10 @@ impl Chains {
              else than the schema of a table",
             step.map
         );
-        let rule = text_rule(doubtful(logical, patterns));
-        self.refuse(
-            chain,
-            "schema",
-            &section.address,
-            rule,
-            &Refused::by(section, Refusal::NotOneShard, Refusal::NotOneShard.message(&what)),
-        );
+        let refused = Refused::by(section, Refusal::NotOneShard, Refusal::NotOneShard.message(&what));
+        for (name, rule) in doubtful(logical, patterns, self.wording()) {
+            self.refuse(chain, name, &section.address, rule, &refused);
+        }
         self.refuse_logical_sessions(chain, section, logical);
     }
 
@@ -94,7 +91,8 @@ impl Chains {
             ..text_rule(pattern)
         };
         let name = format!("{}/names", self.draft.get(chain).name);
-        self.draft.push(chain, DraftRule::engine(name, address, rule));
+        let rule = DraftRule::engine(name, address, rule).about(Some("writes the schema of the shard"));
+        self.draft.push(chain, rule);
         self.go(chain, "end", address, EngineRule::default(), target);
         self.shared.rewrites.insert(key, chain);
         chain
@@ -121,51 +119,185 @@ fn replacement(logical: &str, own: &str) -> Replacement {
     }
 }
 
-/// Any place where the word of the logical schema stands and `replacement` would not be right: behind a quote that may
-/// open a literal, behind a dot or a letter of another name, or before something else than a dot.
-fn doubtful(logical: &str, patterns: &KeyPatterns) -> String {
-    let name = text::escaped(logical);
-    let behind_quote = format!(r"{}\b{name}\b", patterns.behind_quote());
-    let wrong_before =
-        format!(r"[^\s(,=<>+*/!&|;~^%`0-9A-Za-z_-]{name}\b|\.\s+`?{name}\b|[^{BEFORE}]`{name}\b");
-    let wrong_after =
-        format!(r"\b{name}(?:\z|[^\s.`0-9A-Za-z_]|\s+(?:\z|[^\s.])|`(?:\z|[^\s.]|\s+(?:\z|[^\s.])))");
-    let qualifier = other_case(logical).map_or_else(String::new, |other| {
-        format!(r"|\b(?:{other})`?\s*(?:\.|/\*|--|#)")
-    });
-    format!("{behind_quote}|{wrong_before}|{wrong_after}{qualifier}")
+/// The pattern for a rewritten logical schema.
+pub(crate) fn rewritten(logical: &str, own: &str) -> String {
+    replacement(logical, own).pattern
 }
 
-/// The name with a letter in another case, which may be the same schema; `None` for a name without letters.
-fn other_case(name: &str) -> Option<String> {
-    let mut pattern: Option<String> = None;
-    let mut rest = String::new();
-    for character in name.chars().rev() {
-        let same = text::escaped(character.encode_utf8(&mut [0; 4]));
-        let behind = pattern.map(|other| format!("{same}(?:{other})"));
-        let here = character.is_ascii_alphabetic().then(|| {
-            let other = if character.is_ascii_lowercase() {
-                character.to_ascii_uppercase()
-            } else {
-                character.to_ascii_lowercase()
-            };
-            format!("{other}(?i:{rest})")
-        });
-        pattern = match (here, behind) {
-            (Some(here), Some(behind)) => Some(format!("{here}|{behind}")),
-            (here, behind) => here.or(behind),
-        };
-        rest = same + &rest;
+/// Bytes that some character set takes for a blank or a letter: latin1 has a blank at 160.
+const UNKNOWN: &str = r"\x01-\x08\x0e-\x1f\x7f-\xff";
+
+/// The rules for a logical schema that stands where `replacement` would not be right, each with its name: behind a quote that
+/// may open a literal; behind a dot; quoted and directly behind a word; behind a byte that may be a blank; before something
+/// else than a dot; in other letters. Behind other signs (`$shop`, `@shop`) it is another name, which is left as it is.
+///
+/// PCRE tries what begins with a class at each byte, so each pattern begins with one letter or sign, or at the start.
+pub(crate) fn doubtful(
+    logical: &str,
+    patterns: &KeyPatterns,
+    wording: Wording,
+) -> Vec<(&'static str, EngineRule)> {
+    let name = text::escaped(logical);
+    let other = OtherCase::of(logical);
+    let called = r"`?\s*(?:\.|/\*|--|#)";
+    let end = r"(?:\z|[^\s.])";
+    let wrong_end = format!(r"\z|[^\s.`0-9A-Za-z_]|\s+{end}|`(?:{end}|\s+{end})");
+    let mut before = format!("{name}(?:{wrong_end})");
+    if let Some(Later { first, others }) = &other.later {
+        let tail = &name[first.len()..];
+        before = format!("{first}(?:{tail}(?:{wrong_end})|(?:{others}){called})");
     }
-    pattern
+    let unknown = format!(
+        r"\A[^{UNKNOWN}]*{}[{UNKNOWN}](?:(?s:.*)[{UNKNOWN}])?`?{name}\b",
+        wording.more()
+    );
+    let mut found = vec![
+        ("schema_quoted", format!(r"{}\b{name}\b", patterns.behind_quote())),
+        ("schema_dot", format!(r"\.\s*`?{name}\b")),
+        ("schema_word", format!(r"\b`{name}\b")),
+        ("schema_unknown", unknown),
+        ("schema_before", format!(r"\b{before}")),
+    ];
+    if let Some(first) = &other.first {
+        found.push(("schema_case", format!(r"\b{first}{called}")));
+    }
+    found
+        .into_iter()
+        .map(|(name, pattern)| (name, text_rule(pattern)))
+        .collect()
+}
+
+/// Patterns for a name with a letter in another case, which may be the same schema.
+struct OtherCase {
+    /// The name with its first letter in another case, where it begins with one.
+    first: Option<String>,
+    /// The name with a later letter in another case, where it has one.
+    later: Option<Later>,
+}
+
+/// The first character of a name, and what may follow it where a later one is in another case.
+struct Later {
+    first: String,
+    others: String,
+}
+
+impl OtherCase {
+    fn of(name: &str) -> Self {
+        let mut rest = String::new();
+        let mut all = Self {
+            first: None,
+            later: None,
+        };
+        for character in name.chars().rev() {
+            let same = text::escaped(character.encode_utf8(&mut [0; 4]));
+            let later = all
+                .later
+                .map(|Later { first, others }| format!("{first}(?:{others})"));
+            let others: Vec<String> = all.first.into_iter().chain(later).collect();
+            let later = (!others.is_empty()).then(|| Later {
+                first: same.clone(),
+                others: others.join("|"),
+            });
+            let first = character.is_ascii_alphabetic().then(|| {
+                let other = if character.is_ascii_lowercase() {
+                    character.to_ascii_uppercase()
+                } else {
+                    character.to_ascii_lowercase()
+                };
+                format!("{other}(?i:{rest})")
+            });
+            all = Self { first, later };
+            rest = same + &rest;
+        }
+        all
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, witness};
     use shardwright_rules::{CommentForm, KeyKind};
 
     use super::*;
-    use crate::statement_patterns::Wording;
+
+    const CASES: Flags = Flags {
+        caseless: false,
+        global: false,
+    };
+
+    fn compiled(rule: &EngineRule) -> Pattern {
+        let text = rule.match_pattern.as_deref().expect("a pattern");
+        Pattern::compile(text, CASES, Dialect::Pcre).expect(text)
+    }
+
+    /// No text satisfies all of these: the pattern matches, or it does not.
+    fn assert_nothing_satisfies(all: &[(&Pattern, bool)], what: &str) {
+        let limits = Limits::default();
+        let automata: Vec<Automaton> = all
+            .iter()
+            .map(|(pattern, _)| Automaton::of(pattern, &limits).expect("within the limits"))
+            .collect();
+        let literals: Vec<Literal<'_>> = automata
+            .iter()
+            .zip(all)
+            .map(|(automaton, &(_, positive))| Literal { automaton, positive })
+            .collect();
+        let found = witness(&literals, &limits).expect("within the limits");
+        assert_eq!(
+            found.map(|text| String::from_utf8_lossy(&text).into_owned()),
+            None,
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn each_pattern_for_a_doubtful_schema_takes_what_one_search_for_it_would() {
+        let patterns = KeyPatterns::new(
+            "r",
+            &CommentForm::Pairs,
+            KeyKind::Text,
+            true,
+            Wording { possessive: true },
+        );
+        for (logical, cased) in [
+            ("ab", r"\b(?:A(?i:b)|a(?:B))`?\s*(?:\.|/\*|--|#)"),
+            ("w_1", r"\b(?:W(?i:_1))`?\s*(?:\.|/\*|--|#)"),
+            ("aab", r"\b(?:A(?i:ab)|a(?:A(?i:b)|a(?:B)))`?\s*(?:\.|/\*|--|#)"),
+            ("5t", r"\b5(?:T)`?\s*(?:\.|/\*|--|#)"),
+        ] {
+            let searched = |text: &str| compiled(&text_rule(text.replace("NAME", logical)));
+            let before = searched(&format!(
+                r"[.{UNKNOWN}]NAME\b|\.\s+`?NAME\b|[.{UNKNOWN}0-9A-Za-z_]`NAME\b"
+            ));
+            let after = searched(&format!(
+                r"\bNAME(?:\z|[^\s.`0-9A-Za-z_]|\s+(?:\z|[^\s.])|`(?:\z|[^\s.]|\s+(?:\z|[^\s.])))|{cased}"
+            ));
+            for possessive in [true, false] {
+                let rules = doubtful(logical, &patterns, Wording { possessive });
+                let rules: Vec<_> = rules
+                    .iter()
+                    .map(|(name, rule)| (*name, compiled(rule), rule.negate_match_pattern))
+                    .collect();
+                let named = |names: &[&str]| -> Vec<_> {
+                    rules.iter().filter(|rule| names.contains(&rule.0)).collect()
+                };
+                for (old, new) in [
+                    (&before, named(&["schema_dot", "schema_word", "schema_unknown"])),
+                    (&after, named(&["schema_before", "schema_case"])),
+                ] {
+                    for (_, new, negate) in &new {
+                        assert_nothing_satisfies(&[(new, !negate), (old, false)], logical);
+                    }
+                    let missed: Vec<_> = new
+                        .iter()
+                        .map(|(_, new, negate)| (new, *negate))
+                        .chain([(old, true)])
+                        .collect();
+                    assert_nothing_satisfies(&missed, logical);
+                }
+            }
+        }
+    }
 
     #[test]
     fn names_are_rewritten_or_refused() {
@@ -176,7 +308,11 @@ mod tests {
             true,
             Wording { possessive: true },
         );
-        let refuse = regex::Regex::new(&doubtful("world", &patterns)).expect("a valid pattern");
+        let refuse = doubtful("world", &patterns, Wording { possessive: true });
+        let refuse: Vec<_> = refuse
+            .into_iter()
+            .map(|(_, rule)| (compiled(&rule), rule.negate_match_pattern))
+            .collect();
         let Replacement { pattern, with } = replacement("world", "Asia");
         let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
         let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");
@@ -214,16 +350,20 @@ mod tests {
             ("SELECT 1 FROM `world` t", None),
             ("SELECT 1 FROM éworld.t", None),
             ("SELECT 1 FROM `my-world`.t", Some("SELECT 1 FROM `my-world`.t")),
-            ("SELECT 1 FROM $world.t", None),
+            ("SELECT 1 FROM $world.t", Some("SELECT 1 FROM $world.t")),
+            ("SELECT 1 FROM\u{a0}world.t", None),
+            ("SELECT 1 FROM`world`.t", None),
             ("SELECT 1 FROM World.t", None),
             ("SELECT 1 FROM `worlD` . t", None),
             ("SELECT 1 FROM world.a JOIN WORLD/**/.b", None),
             ("SELECT World FROM world.t", Some("SELECT World FROM `Asia`.t")),
             ("SELECT 1 FROM Worlds.t", Some("SELECT 1 FROM Worlds.t")),
-            ("SELECT @world.t", None),
+            ("SELECT @world.t", Some("SELECT @world.t")),
         ] {
             let keyed = |statement: &str| format!("/* app='x', region='a b' */ {statement}");
-            let refused = refuse.is_match(&keyed(statement));
+            let refused = refuse
+                .iter()
+                .any(|(pattern, negate)| pattern.is_match(keyed(statement).as_bytes()) != *negate);
             let text = (!refused).then(|| rewrite.replace_all(&keyed(statement), with.as_str()).into_owned());
             assert_eq!(text, expected.map(keyed), "{statement}");
         }

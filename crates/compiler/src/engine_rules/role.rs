@@ -8,9 +8,7 @@ use super::forms;
 use crate::conditions::{self, Conditions};
 use crate::diagnostics::{DIFFERENCE, Diagnostics, SupportedBy, Unsupported};
 use crate::draft::{ChainRef, text_rule, user_rule};
-use crate::key_patterns::text::caseless;
 use crate::program::{Program, Section};
-use crate::statement_patterns::Wording;
 
 /// Where statements go on behind a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -198,11 +196,11 @@ pub(super) fn role_chain(
         chains.go(rest, "rest", address, EngineRule::default(), writer);
     }
     let hint = step.writer_hint.as_ref();
-    let hint = hint.map(|hint| hinted(&hint.word, chains.wording()));
+    let hint = hint.map(|hint| forms::hinted(&hint.word, chains.wording()));
     match hint {
         // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster.
         Some(hint) if targets.writer_is_set => {
-            let rule = forms::quoted_call_or(&hint);
+            let rule = forms::quoted_call_or(chains.wording(), &hint);
             chains.go(chain, "stays", address, rule, writer);
         }
         hint => {
@@ -292,11 +290,4 @@ fn select_reads(
 /// Whether two policies say the same, apart from whose statements and clusters they are about.
 fn alike(a: &Section<RoleStep>, b: &Section<RoleStep>) -> bool {
     a.step == b.step && conditions::rest(&a.scope) == conditions::rest(&b.scope)
-}
-
-/// A comment with the word in it. Takes too much rather than too little: the writer is always right.
-pub(crate) fn hinted(word: &str, wording: Wording) -> String {
-    let word = caseless(word, wording);
-    let stars = r"(?:\*+[^*/][^*]*)";
-    format!(r"/\*[^*]*(?:{stars}{{0,16}}{word}|{stars}{{16}}\*+[^*/](?s:.*){word})")
 }

@@ -18,6 +18,7 @@ use crate::diagnostics::DIFFERENCE;
 use crate::draft::{ChainRef, DraftRoute, DraftRule, schema_rule};
 use crate::map_plans::Layout;
 use crate::program::Section;
+use crate::summary;
 
 /// The schemas of a map, by name, and the form of their names.
 #[derive(Clone, Copy)]
@@ -228,15 +229,16 @@ impl Lowering<'_, '_> {
     /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
     fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
         let targets = self.session_targets(of);
-        for KeyedSchema { schema, shard, .. } in rows {
+        for KeyedSchema { schema, key, shard } in rows {
             let placement = &of.section.step.shards[*shard];
             let destination = self.input.destination(policies, placement);
             let rule = EngineRule {
                 destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
                 ..schema_rule(schema)
             };
+            let about = Some(summary::key(&of.section.step.key, key));
             self.chains
-                .go(chain, schema, &placement.address, rule, targets[*shard]);
+                .go_about(chain, schema, &placement.address, rule, targets[*shard], about);
         }
     }
 
@@ -312,9 +314,9 @@ impl Lowering<'_, '_> {
                     ..EngineRule::default()
                 };
                 let name = format!("{}/unlisted", self.chains.draft.get(chain).name);
-                self.chains
-                    .draft
-                    .push(chain, DraftRule::engine(name, &section.address, rule));
+                let about = Some("schemas without a shard: the cluster of unknown keys");
+                let rule = DraftRule::engine(name, &section.address, rule).about(about);
+                self.chains.draft.push(chain, rule);
                 self.report.difference(section.origin, "key_from", seen);
             }
             (UnknownKey::Reject, MissingAction::Allow) | (UnknownKey::Reject, MissingAction::Reject) => {

@@ -14,6 +14,7 @@ use crate::key_patterns::lock_name::KeyBounds;
 use crate::key_patterns::{KeyPatterns, Sought};
 use crate::map_plans::MapPlan;
 use crate::program::Section;
+use crate::summary;
 
 /// Shards that the refusal of an unknown key names.
 const MOST_NAMED: usize = 8;
@@ -141,6 +142,7 @@ impl Lowering<'_, '_> {
         if !is_second {
             self.outputs.trees.push(MapTree {
                 map: key.map,
+                chains: builder.chains,
                 leaves: builder.leaves,
             });
         }
@@ -206,10 +208,13 @@ impl Lowering<'_, '_> {
         };
         let to = self.chains.draft.renamed_chain(&wanted, formerly(""));
         let sought = searches::run(builder.patterns, entries, &own, &bounds);
+        let ranges = searches::ranges(entries, &own, &bounds);
+        let about = summary::branch(&builder.section.step.key, &bounds, &ranges);
         let rule = text_rule(builder.pattern(sought, within));
         let rule = DraftRule {
             formerly: formerly("/in"),
             ..DraftRule::jumping(format!("{wanted}/in"), &builder.section.address, rule, to)
+                .about(Some(about))
         };
         self.chains.draft.push(within.chain, rule);
         to
@@ -266,6 +271,7 @@ impl Lowering<'_, '_> {
                 (&builder.section.address, shards.collect())
             }
         };
+        let about = summary::keys(&step.key, &entry.values);
         let pattern = builder.pattern(searches::entry(builder.patterns, entry), within);
         if builder.removed.is_some() && !holds_one_key(shard) {
             let what = format!(
@@ -313,6 +319,7 @@ impl Lowering<'_, '_> {
             DraftRule {
                 formerly,
                 shards,
+                summary: Some(about),
                 ..rule
             },
         );

@@ -12,6 +12,7 @@ use super::role::{RoleTargets, policies_of};
 use super::tree::shard_name;
 use crate::draft::{ChainRef, text_rule, user_rule};
 use crate::key_patterns::KeyPatterns;
+use crate::summary;
 
 impl Lowering<'_, '_> {
     /// The chain of a map whose only finder is the user.
@@ -102,6 +103,7 @@ impl Lowering<'_, '_> {
                 let policies = of.class.policies(user.user);
                 let policies = policies_of(self.input.program, section, policies, self.report);
                 let shard = &step.shards[at];
+                let about = summary::key(&step.key, &user.key);
                 let leaf = self.behind_shard(shard, of.exits.placed);
                 let input = self.input;
                 let placing = |readers: &[usize], rule: EngineRule| EngineRule {
@@ -110,19 +112,24 @@ impl Lowering<'_, '_> {
                 };
                 let Some(&policy) = policies.first() else {
                     let rule = placing(&[], rule);
-                    return self.chains.go(chain, user.user, &shard.address, rule, leaf);
+                    return self
+                        .chains
+                        .go_about(chain, user.user, &shard.address, rule, leaf, Some(about));
                 };
                 let name = format!("{}.{}", self.chains.draft.get(chain).name, user.user);
                 let readers = self.chains.draft.chain(&format!("{name}.readers"));
                 let writers = self.chains.draft.chain(&format!("{name}.writers"));
                 for (end, policies) in [(readers, &policies[..]), (writers, &[])] {
                     let rule = placing(policies, EngineRule::default());
-                    self.chains.go(end, "shard", &shard.address, rule, leaf);
+                    let about = Some(about.as_str());
+                    self.chains
+                        .go_about(end, "shard", &shard.address, rule, leaf, about);
                 }
                 let role = format!("{name}.role");
                 let targets = RoleTargets::chains(readers, writers);
                 let role = self.in_turn(&role, &[policy], targets);
-                self.chains.go(chain, user.user, &section.address, rule, role);
+                self.chains
+                    .go_about(chain, user.user, &section.address, rule, role, Some(about));
             }
             (None, UnknownKey::Cluster(cluster)) => {
                 let rule = EngineRule {

@@ -90,6 +90,7 @@ impl ColumnPatterns {
         };
         let key = KeyPatterns {
             alone: None,
+            rest_without: None,
             word: format!(r"\b{name}\b"),
             once: None,
             accepts: shapes.any(&qualified),

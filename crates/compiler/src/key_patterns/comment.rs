@@ -1,7 +1,7 @@
 //! The patterns that tell a real key comment from text that looks like one.
 //!
 //! Three facts hold the parts together. `accepts` matches only statements in which a key stands in a real comment
-//! that begins before the first quote character. `repeats` matches statements in which the key word (or an exact
+//! that begins before the first quote character. `repeats` matches statements in which the key word with its `=` (or an exact
 //! comment) stands twice; it is asked after `accepts`, so behind it the text holds one candidate, and the patterns of
 //! a tree need only search for it. `doubtful` matches every statement that carries a key by the grammar of the
 //! language and that `accepts` could not prove to; such statements are refused.
@@ -13,7 +13,7 @@ use shardwright_rules::{ANNOTATION_KEYS, CommentForm, KeyKind};
 
 use super::integer::{self, Writing};
 use super::search::{KeyPatterns, Quotable};
-use super::single_word::{SingleWord, twice};
+use super::single_word::{SingleWord, rest_without, twice};
 use super::text::{self, any_case, caseless};
 use crate::statement_patterns::Wording;
 
@@ -28,8 +28,8 @@ impl KeyPatterns {
     /// The patterns of `word` in comments of this form. `spaced`: values with separators in them are keys.
     pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool, wording: Wording) -> Self {
         match form {
-            CommentForm::Pairs => Self::pairs(word, spaced, false, wording),
-            CommentForm::Sqlcommenter => Self::pairs(word, spaced, true, wording),
+            CommentForm::Pairs => Self::pairs(word, kind, spaced, false, wording),
+            CommentForm::Sqlcommenter => Self::pairs(word, kind, spaced, true, wording),
             CommentForm::Exact(template) => {
                 Self::exact(&template.prefix, template.width, &template.suffix, kind)
             }
@@ -37,7 +37,7 @@ impl KeyPatterns {
     }
 
     /// `encoded`: words and values may be percent-encoded. Such a statement carries a key, and `accepts` does not prove it.
-    fn pairs(word: &str, spaced: bool, encoded: bool, wording: Wording) -> Self {
+    fn pairs(word: &str, kind: KeyKind, spaced: bool, encoded: bool, wording: Wording) -> Self {
         let key = caseless(word, wording);
         let Spelling {
             anywhere: spelled,
@@ -65,12 +65,15 @@ impl KeyPatterns {
         Self {
             alone: (!encoded && !is_annotation(word))
                 .then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
+            // No value of an integer key is anything but a number.
+            rest_without: rest_without(word, kind == KeyKind::Integer)
+                .filter(|_| wording.possessive && !encoded),
             word: format!("{bounded}="),
             once: SingleWord::new(word).filter(|_| !encoded),
             accepts,
             repeats: twice(word)
                 .filter(|_| wording.possessive && !encoded)
-                .unwrap_or_else(|| format!(r"{bounded}\b(?s:.*){bounded}\b")),
+                .unwrap_or_else(|| format!("{bounded}=(?s:.*){bounded}=")),
             doubtful: any_comment(&format!("{spelled}="), &format!("{bounded}=")),
             keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
@@ -95,6 +98,7 @@ impl KeyPatterns {
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
         Self {
             alone: None,
+            rest_without: None,
             word: comment.clone(),
             once: None,
             accepts: format!("{}{comment}", statement_before_comment()),

@@ -30,7 +30,7 @@ pub(crate) fn pattern(ranges: &[(i64, i64)], writing: Writing) -> String {
     match writing {
         Writing::Free => {
             if !positive.is_empty() {
-                parts.push(format!("\\+?0*{}", any_of(&texts(&positive))));
+                parts.push(format!("\\+?0*{}", any_of(&behind_zeros(&positive))));
             }
             if !negative.is_empty() {
                 parts.push(format!("-0*{}", any_of(&texts(&negative))));
@@ -190,6 +190,22 @@ fn spans(low: u64, high: u64, into: &mut Vec<Span>) {
     }
 }
 
+/// The same behind any number of zeros: one text for 0 to 9 and the decades that follow.
+fn behind_zeros(spans: &[Span]) -> Vec<String> {
+    let longer = spans[1..].iter().zip(2..);
+    let decades = 1 + longer
+        .take_while(|(span, digits)| span.is_decade() && span.digits() == *digits)
+        .count();
+    match &spans[0] {
+        Span { low: 0, high: 9 } if decades > 1 => {
+            let mut all = vec![any_digits(1, decades)];
+            all.extend(texts(&spans[decades..]));
+            all
+        }
+        _ => texts(spans),
+    }
+}
+
 /// One text a span, and one for decades that follow each other.
 fn texts(spans: &[Span]) -> Vec<String> {
     spans
@@ -227,6 +243,17 @@ mod tests {
             (&[(17, 17)][..], Writing::Free, r"\+?0*17"),
             (&[(100, 149)], Writing::Free, r"\+?0*1[0-4][0-9]"),
             (&[(0, 999)], Writing::Plain, "(?:[0-9]|[1-9][0-9]{1,2})"),
+            (&[(0, 999)], Writing::Free, r"(?:\+?0*[0-9]{1,3}|-0+)"),
+            (
+                &[(0, 9), (100, 999)],
+                Writing::Free,
+                r"(?:\+?0*(?:[0-9]|[1-9][0-9][0-9])|-0+)",
+            ),
+            (
+                &[(0, 140)],
+                Writing::Free,
+                r"(?:\+?0*(?:[0-9]{1,2}|1[0-3][0-9]|140)|-0+)",
+            ),
             (&[(1, 99_999)], Writing::Plain, "[1-9][0-9]{0,4}"),
             (
                 &[(5, 1_234)],

@@ -12,11 +12,13 @@ use crate::statement_patterns::Wording;
 pub(crate) struct KeyPatterns {
     /// The key in a comment of its own at the start of the statement; `None` where only `accepts` tells what is a key.
     pub(super) alone: Option<String>,
+    /// The rest of a statement without comments in which nothing looks like another key; `None` where no pattern asks for that.
+    pub(super) rest_without: Option<String>,
     /// The key word stands somewhere: without it a statement has no key.
     pub word: String,
     /// The statement carries a key in a real comment.
     pub accepts: String,
-    /// The key word stands a second time.
+    /// The key word stands a second time, with a `=` behind it.
     pub repeats: String,
     /// The statement may carry a key, and no pattern can prove it.
     pub doubtful: String,
@@ -29,6 +31,14 @@ pub(crate) struct KeyPatterns {
     pub(super) once: Option<SingleWord>,
     /// How an integer value is written.
     pub writing: Writing,
+}
+
+/// The pattern for usual statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Usual {
+    pub pattern: String,
+    /// Nothing else in them looks like a key to the patterns for values.
+    pub has_one_key: bool,
 }
 
 /// Whether the value may stand in quotes, and what tells that it does.
@@ -45,12 +55,16 @@ pub(super) enum Quotable {
 impl KeyPatterns {
     /// The pattern for the usual statement: its key alone in a comment in front, and behind it nothing that could be a comment
     /// or begin a second statement. What it matches, `accepts` matches as well, and no guard against hidden text refuses.
-    pub(crate) fn usual(&self, wording: Wording) -> Option<String> {
-        Some(format!(
-            "{}{}",
-            self.alone.as_ref()?,
-            wording.rest_without_comments()
-        ))
+    pub(crate) fn usual(&self, wording: Wording) -> Option<Usual> {
+        let alone = self.alone.as_ref()?;
+        let rest = match &self.rest_without {
+            Some(rest) => rest.clone(),
+            None => wording.rest_without_comments(),
+        };
+        Some(Usual {
+            pattern: format!("{alone}{rest}"),
+            has_one_key: self.rest_without.is_some(),
+        })
     }
 
     /// A pattern for a place behind the key and a quote that follows it; for statements that `accepts` matches.

@@ -1,4 +1,4 @@
-//! A word that stands once in a statement, as part of the pattern that looks at what is behind it.
+//! A word that stands once with a `=` behind it, as part of the pattern that looks at what is behind it.
 //!
 //! The parts repeat groups without a bound. Engines that match by automata do that for the price of a pass; PCRE 8 would
 //! take stack for every turn, so ProxySQL asks for the second word with a pattern of its own.
@@ -7,12 +7,13 @@ use super::text::{self, any_case};
 
 const WORD: &str = "[0-9A-Z_a-z]";
 const OTHER: &str = "[^0-9A-Z_a-z]";
+const OTHER_THAN_EQUALS: &str = "[^0-9=A-Z_a-z]";
 
 /// The text before and after a word that stands once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SingleWord {
     before: String,
-    other: String,
+    after: String,
 }
 
 impl SingleWord {
@@ -24,43 +25,96 @@ impl SingleWord {
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         is_word.then(|| {
             let other = other_word(word.as_bytes());
-            let before = format!(r"\A(?:(?:{other})?{OTHER})*");
-            Self { before, other }
+            let word = any_case(word);
+            let turn = format!("(?:{other})?{OTHER}|{word}{OTHER_THAN_EQUALS}");
+            Self {
+                before: format!(r"\A(?:{turn})*"),
+                after: format!(r"(?:{turn})*(?:{other}|{word})?\z"),
+            }
         })
     }
 
     /// `pattern` begins with the word and ends with something that is no part of a word.
     pub(crate) fn closed(&self, pattern: &str) -> String {
-        let Self { before, other } = self;
-        format!(r"{before}(?:{pattern})(?:{other})?(?:{OTHER}(?:{other})?)*\z")
+        let Self { before, after } = self;
+        format!("{before}(?:{pattern}){after}")
     }
 
     /// `pattern` begins with the word and may end inside another one, or in front of one.
     pub(crate) fn open(&self, pattern: &str) -> String {
-        let Self { before, other } = self;
-        format!(r"{before}(?:{pattern})(?:\B{WORD}+|(?:{other})?)(?:{OTHER}(?:{other})?)*\z")
+        let Self { before, after } = self;
+        format!(r"{before}(?:{pattern})(?:\B{WORD}+(?:{OTHER}|\z))?{after}")
     }
 }
 
-/// A pattern for a statement in which a word of letters, digits and underscores stands twice, for PCRE; `None` for others.
-/// It goes forward word by word, where `.*` would come back byte by byte.
+/// A pattern for a statement in which a word of letters, digits and underscores stands twice with a `=` behind it, for PCRE;
+/// `None` for others. It goes forward from the first to words that begin alike, where `.*` would come back byte by byte.
+///
+/// For `id`, `\b(?i:id=(?:[^i]++|\Bi\w*+\b|\bi(?:[^\Wd]\w*+\b|d(?:\w++\b|[^\w=]|\z)|\b))*+\bid=)`: what is no `i`, an `i` inside
+/// of a word, `i` and what is no `d`, `id` and what is no `=`.
 pub(crate) fn twice(word: &str) -> Option<String> {
-    SingleWord::new(word)?;
-    let class = |byte: u8| text::escaped(char::from(byte).encode_utf8(&mut [0; 4]));
-    // Words that differ from this one at their first byte, at their second, and so on; and their beginnings.
-    let mut turns = Vec::new();
-    for (at, &byte) in word.as_bytes().iter().enumerate() {
-        let same = &word[..at];
-        turns.push(format!(r"{same}[^\W{}]\w*+\b\W*+", class(byte)));
-        if at > 0 {
-            turns.push(format!(r"{same}\b\W*+"));
+    let first = First::of(word)?;
+    let others = first.words(word, r"(?:\w++\b|[^\w=]|\z)");
+    let not = &first.class;
+    Some(format!(r"\b(?i:{word}=(?:[^{not}]++|{others})*+\b{word}=)"))
+}
+
+/// The rest of a statement without comments, without other quotes than `'`, without backslashes and semicolons, in which the word
+/// stands with no `=` behind it; or, before `numbers`, with no number behind that. For PCRE; `None` as for [`twice`].
+pub(crate) fn rest_without(word: &str, numbers: bool) -> Option<String> {
+    // What a comment, a literal, a quoted name or a second statement begins with, and what hides a quote.
+    const NOT_PLAIN: &str = r##"'"`/#\\;-"##;
+    let first = First::of(word).filter(|first| !first.letter.is_ascii_digit())?;
+    let not = &first.class;
+    let plain = format!(r"\w++\b|[^\w={NOT_PLAIN}]");
+    let whole = match numbers {
+        false => format!("(?:{plain})"),
+        true => {
+            let another = first.word(word, &format!("(?:{plain})"));
+            format!("(?:{plain}|=(?:[^0-9{not}+={NOT_PLAIN}]|{another}))")
         }
-    }
-    turns.push(format!(r"{word}\w++\b\W*+"));
-    let others = format!("(?:{})*+", turns.join("|"));
+    };
+    let others = first.words(word, &whole);
     Some(format!(
-        r"(?i:\A\W*+{others}{word}\b\W*+{others}{word}\b(?s:.*)\z)"
+        r"(?i:(?:[^{not}{NOT_PLAIN}]++|{others}|'[^'\\=]*+'|[/-][^*{not}{NOT_PLAIN}])*+\z)"
     ))
+}
+
+/// What a word begins with.
+struct First {
+    letter: char,
+    /// For use in a class.
+    class: String,
+}
+
+impl First {
+    fn of(word: &str) -> Option<Self> {
+        SingleWord::new(word)?;
+        let letter = word.chars().next()?;
+        Some(Self {
+            letter,
+            class: class(letter),
+        })
+    }
+
+    /// The rest of a word that begins inside of it, and words as [`First::word`] has them.
+    fn words(&self, word: &str, behind: &str) -> String {
+        let letter = self.letter;
+        format!(r"\B{letter}\w*+\b|\b{}", self.word(word, behind))
+    }
+
+    /// Words that begin alike and differ further on, and the word itself with `behind`.
+    fn word(&self, word: &str, behind: &str) -> String {
+        let others = word.chars().skip(1).collect::<Vec<_>>();
+        let rest = others.into_iter().rev().fold(behind.to_owned(), |rest, letter| {
+            format!(r"(?:[^\W{}]\w*+\b|{letter}{rest}|\b)", class(letter))
+        });
+        format!("{}{rest}", self.letter)
+    }
+}
+
+fn class(letter: char) -> String {
+    text::escaped(letter.encode_utf8(&mut [0; 4]))
 }
 
 /// A run of word characters that is not `word`, in whatever case.
@@ -107,7 +161,7 @@ fn all_but(byte: u8) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
+    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included, intersects};
 
     use super::*;
 
@@ -128,7 +182,7 @@ mod tests {
             prop_assume!(!bytes(r"=[Ii][Dd]\b").is_match(text.as_bytes()));
             let once = SingleWord::new("id").expect("a word");
             let closed = bytes(&once.closed(r"\b[Ii][Dd]=7 "));
-            let words = bytes(r"\b[Ii][Dd]\b").find_iter(text.as_bytes()).count();
+            let words = bytes(r"\b[Ii][Dd]=").find_iter(text.as_bytes()).count();
             let expected = words == 1 && bytes(r"\b[Ii][Dd]=7 ").is_match(text.as_bytes());
             prop_assert_eq!(closed.is_match(text.as_bytes()), expected, "{:?}", text);
             // A beginning of values may end with a part of a word, or with a blank in front of one.
@@ -151,7 +205,7 @@ mod tests {
         for word in ["tenant", "id", "k", "shard_2", "aa", "_"] {
             let [now, before] = [
                 twice(word).expect("a word"),
-                format!(r"\b(?i:{word})\b(?s:.*)\b(?i:{word})\b"),
+                format!(r"\b(?i:{word})=(?s:.*)\b(?i:{word})="),
             ]
             .map(|text| automaton(&text));
             for (inner, outer) in [(&now, &before), (&before, &now)] {
@@ -159,6 +213,36 @@ mod tests {
             }
         }
         assert_eq!(twice("shard-id"), None);
+    }
+
+    #[test]
+    fn the_rest_of_a_statement_without_the_word() {
+        let limits = Limits::default();
+        let automaton = |text: &str| {
+            let flags = Flags::from_modifiers("");
+            let pattern = Pattern::compile(text, flags, Dialect::Pcre).expect("a valid pattern");
+            Automaton::of(&pattern, &limits).expect("within the prover's limits")
+        };
+        let any = automaton(r##"\A(?:[^'"`/#\\;-]++|'[^'\\]*+'|[/-][^*'"`/#\\;-])*+\z"##);
+        for word in ["tenant", "id", "k", "_s", "aa"] {
+            for (numbers, value) in [(false, ""), (true, r#"['"]?[+-]?[0-9]"#)] {
+                let rest = rest_without(word, numbers).expect("a word");
+                let rest = automaton(&format!(r"\A{rest}"));
+                let key = automaton(&format!(r"\b(?i:{word})={value}"));
+                assert_eq!(included(&rest, &any, &limits), Ok(Inclusion::Holds), "{word}");
+                assert_eq!(intersects(&rest, &key, &limits), Ok(None), "{word}");
+            }
+            let rest = automaton(&format!(r"\A{}", rest_without(word, true).expect("a word")));
+            for text in [
+                format!("SELECT {word} FROM t WHERE {word} = 7 AND x='a b'"),
+                format!(
+                    "SELECT 1 FROM o JOIN t ON o.{word}=t.{word} WHERE {word}=? AND {word}=:{word} AND {word}s=7"
+                ),
+            ] {
+                assert!(rest.accepts(text.as_bytes()), "{text}");
+            }
+        }
+        assert_eq!(rest_without("7days", true), None);
     }
 
     #[test]

@@ -28,19 +28,6 @@ impl Entry {
         self.shards[0]
     }
 
-    /// The share of keys that are words: letters, digits and `_`. A range counts by its first key.
-    pub(crate) fn share_of_words(&self) -> f64 {
-        let is_word = |text: &str| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        let (words, all) = match &self.values {
-            Values::Integers(ranges) => (ranges.iter().filter(|range| range.0 >= 0).count(), ranges.len()),
-            Values::Texts(texts) => (texts.iter().filter(|text| is_word(text)).count(), texts.len()),
-        };
-        words as f64 / all as f64
-    }
-
     /// The first key, as the lock file names it.
     pub(crate) fn name(&self) -> String {
         match &self.values {

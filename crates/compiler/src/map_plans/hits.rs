@@ -70,7 +70,7 @@ impl HitSource<'_> {
 }
 
 /// The entry that holds a key.
-fn entry_of(key: &KeyValue, entries: &[Entry]) -> Option<usize> {
+pub(crate) fn entry_of(key: &KeyValue, entries: &[Entry]) -> Option<usize> {
     let begins = |entry: &Entry| match (&entry.values, key) {
         (Values::Integers(ranges), KeyValue::Integer(key)) => ranges[0].0 <= *key,
         (Values::Texts(texts), KeyValue::Text(key)) => *texts[0] <= **key,

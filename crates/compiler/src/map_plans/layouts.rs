@@ -2,7 +2,7 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_layout::{Candidate, Cost, KEPT, Measure, Node, Price, Weights, candidates, cost};
-use shardwright_rules::{MapStep, MissingAction, RoleStep, Shard, UnknownKey};
+use shardwright_rules::{MapStep, MissingAction, RoleStep, Shard, TextLength, UnknownKey};
 use shardwright_topology::model::RuleLayout;
 
 use super::Layout;
@@ -278,19 +278,20 @@ fn report_cost(
     };
     let (map, engine) = (&section.step.map, report.engine);
     let here = winner.cost.mean_ns;
+    let bytes = TextLength::default().bytes();
     // What a new layout would be chosen from.
     let is_possible = |other: &Candidate| wanted != RuleLayout::Tree || is_tree(other);
     if let (KEPT, Some(best)) = (winner.name.as_str(), cheapest(&is_possible)) {
         let more = here - best.cost.mean_ns;
         let message = format!(
-            "on {engine}, the tree of shard map {map} costs {more:.0} ns a statement more than the best one: it was \
+            "on {engine}, the tree of shard map {map} costs {more:.0} ns more for a statement of {bytes} bytes than the best one: it was \
              made for other keys; `compile --reshape` lays it out again, which changes most of its rules"
         );
         report.add(Severity::Warning, DRIFTED, section.origin, "", message);
     } else if let (true, Some(best)) = (wanted != RuleLayout::Auto, cheapest(&|_| true)) {
         let more = here - best.cost.mean_ns;
         let message = format!(
-            "on {engine}, `rule_layout: {}` costs {more:.0} ns a statement more than {}",
+            "on {engine}, `rule_layout: {}` costs {more:.0} ns more for a statement of {bytes} bytes than {}",
             layout.name(),
             best.name
         );

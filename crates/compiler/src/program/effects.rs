@@ -1,6 +1,6 @@
 //! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides where it goes.
 
-use shardwright_rules::{EngineId, HostgroupId, Role};
+use shardwright_rules::{EngineId, HostgroupId, NamePattern, Names, Role, Scope};
 use shardwright_topology::model::{
     self as model, ClusterId, Delay, Multiplex, OnUnsupported, OriginId, SignalSource, Topology,
 };
@@ -13,6 +13,8 @@ use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 pub(crate) enum Effect {
     /// They wait so long, ms; the longest of several counts.
     Delay(u32),
+    /// They are killed after so long, ms.
+    TimeLimit(u32),
     /// Their results are kept; the shortest time of several counts.
     Cache {
         /// ms
@@ -70,10 +72,36 @@ pub(super) fn effects(
         .iter()
         .filter_map(|one| mirror(one, hostgroup, report));
     let mirrors: Vec<_> = mirrors.collect();
-    [delays, caches, exceptions, mirrors]
+    let limits: Vec<_> = topology
+        .users
+        .iter()
+        .filter_map(|user| time_limit(user, report))
+        .collect();
+    [limits, delays, caches, exceptions, mirrors]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// How long statements of a user may take, for engines that know no such limit of users.
+fn time_limit(user: &model::User, report: &Diagnostics<'_>) -> Option<Section<Effect>> {
+    let limit_ms = user
+        .statement_timeout_ms
+        .filter(|_| report.engine != EngineId::Bundled)?;
+    let users = Names {
+        any_of: vec![NamePattern::new(user.name.clone())],
+        ..Names::default()
+    };
+    Some(Section {
+        origin: user.origin,
+        address: report.address(user.origin),
+        scope: Scope {
+            users,
+            ..Scope::default()
+        },
+        on_unsupported: OnUnsupported::Error,
+        step: Effect::TimeLimit(limit_ms),
+    })
 }
 
 /// Fixed delays, and the least delay of those that would be regulated.

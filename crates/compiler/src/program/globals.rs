@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_rules::{EngineId, Listener, Monitor};
+use shardwright_rules::{EngineId, Listener, Monitor, ON_CLIENT_GONE, OnClientGone, Words};
 use shardwright_topology::model::{EngineFamily, Topology};
 
 use super::user::password;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, UNSUPPORTED};
 
 /// Variables that ProxySQL reads when it starts, and never again.
 const SET_ONCE: [&str; 2] = ["mysql-threads", "mysql-stacksize"];
+
+/// ProxySQL's variable for statements whose clients have gone.
+const KILLS_WHEN_CLIENT_GONE: &str = "mysql-kill_backend_connection_when_disconnect";
 
 /// Settings that do not route.
 #[derive(Debug, Default)]
@@ -32,16 +35,8 @@ pub(super) fn globals(topology: &Topology, report: &mut Diagnostics<'_>) -> Glob
 }
 
 fn listeners(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Listener> {
-    if let Some(first) = topology.listeners.first() {
-        let what = match report.engine {
-            EngineId::Bundled => {
-                "a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port"
-            }
-            EngineId::Proxysql27 | EngineId::Proxysql30 => {
-                "ports are opened at start: a change takes effect after a restart"
-            }
-        };
-        report.difference(first.origin, "", what);
+    if report.engine != EngineId::Bundled {
+        differences(topology, report);
     }
     let mut listeners: Vec<Listener> = topology
         .listeners
@@ -50,11 +45,47 @@ fn listeners(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Listener>
             name: listener.name.to_string(),
             address: report.address(listener.origin),
             bind: listener.address.to_string(),
-            port: listener.port,
+            port: listener.port.unwrap_or(0),
+            mode: listener.mode.as_deref().map(str::to_owned),
+            proxy_protocol: listener.proxy_protocol.iter().map(ToString::to_string).collect(),
         })
         .collect();
     listeners.sort_by(|a, b| a.name.cmp(&b.name));
     listeners
+}
+
+/// What ProxySQL does differently with listeners.
+fn differences(topology: &Topology, report: &mut Diagnostics<'_>) {
+    if let Some(first) = topology.listeners.first() {
+        let what = "ports are opened at start: a change takes effect after a restart";
+        report.difference(first.origin, "", what);
+    }
+    let first = topology.listeners.iter().find(|listener| listener.port.is_some());
+    for listener in topology.listeners.iter() {
+        if listener.mode.is_some() {
+            let what = "everybody may connect to a unix socket: `mode` has no effect";
+            report.difference(listener.origin, "mode", what);
+        }
+        // The variable is one for all ports.
+        if let Some(first) = first
+            && listener.port.is_some()
+            && listener.proxy_protocol != first.proxy_protocol
+        {
+            let message = format!(
+                "{} trusts the same networks on every port: `proxy_protocol` must be that of `{}`",
+                report.engine, first.name
+            );
+            report.error(UNSUPPORTED, listener.origin, "proxy_protocol", &message);
+        }
+    }
+    if let Some(trusting) = topology
+        .listeners
+        .iter()
+        .find(|listener| !listener.proxy_protocol.is_empty())
+    {
+        let what = "only version 1 of the PROXY protocol is read, and a connection from these networks need not begin with it";
+        report.difference(trusting.origin, "proxy_protocol", what);
+    }
 }
 
 fn monitor(topology: &Topology, report: &mut Diagnostics<'_>) -> Option<Monitor> {
@@ -92,5 +123,25 @@ fn variables(topology: &Topology, report: &mut Diagnostics<'_>) -> BTreeMap<Stri
             variables.insert(name.to_string(), value.to_string());
         }
     }
+    variables.extend(on_client_gone(topology, report));
     variables
+}
+
+/// The variable for statements whose clients have gone, where it is not left to the engine.
+fn on_client_gone(topology: &Topology, report: &mut Diagnostics<'_>) -> Option<(String, String)> {
+    let pooling = topology.pooling.as_ref()?;
+    let wanted = pooling.on_client_gone?;
+    if report.engine == EngineId::Bundled {
+        return Some((ON_CLIENT_GONE.to_owned(), wanted.word().to_owned()));
+    }
+    let kills = match wanted {
+        OnClientGone::Finish => "false",
+        OnClientGone::Kill => "true",
+        OnClientGone::KillReads => {
+            let what = format!("{} kills writes as well", report.engine);
+            report.difference(pooling.origin, "on_client_gone", what);
+            "true"
+        }
+    };
+    Some((KILLS_WHEN_CLIENT_GONE.to_owned(), kills.to_owned()))
 }

@@ -33,6 +33,7 @@ pub(super) fn scope(
         clusters: scope.clusters.clone(),
         client_addrs: texts(&scope.client_addr),
         listener_ports: scope.listener_ports.clone(),
+        listener_sockets: texts(&scope.listener_sockets),
         statements: kinds,
         match_digest: texts(&scope.match_digest),
         match_pattern: texts(&scope.match_pattern),

@@ -1,6 +1,6 @@
 //! Users.
 
-use shardwright_rules::{HostgroupId, SecretReference, User};
+use shardwright_rules::{ClientTls, EngineId, HostgroupId, SecretReference, User};
 use shardwright_topology::model::{Annotations, OriginId, SecretSource, User as Account};
 
 use crate::diagnostics::{DIFFERENCE, Diagnostics, UNSUPPORTED};
@@ -29,9 +29,28 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
         default_hostgroup,
         default_schema: user.schema.as_deref().map(str::to_owned),
         max_connections: user.max_connections,
+        // Elsewhere it is a rule.
+        statement_timeout_ms: user
+            .statement_timeout_ms
+            .filter(|_| report.engine == EngineId::Bundled),
         transaction_persistent: user.transaction_persistent,
         annotations_allowed: user.annotations == Annotations::Allow,
+        tls: tls(user, report),
     }
+}
+
+/// What the user's clients must do to log in, as far as the engine can ask for it.
+fn tls(user: &Account, report: &mut Diagnostics<'_>) -> ClientTls {
+    let is_bundled = report.engine == EngineId::Bundled;
+    if user.tls == ClientTls::Certificate && !is_bundled {
+        let message = format!(
+            "{} asks no client for a certificate; `required` asks for TLS, and bundled can ask for both",
+            report.engine
+        );
+        report.error(UNSUPPORTED, user.origin, "tls", message);
+        return ClientTls::Required;
+    }
+    user.tls
 }
 
 /// Where a password is. One that is written out goes nowhere.

@@ -10,7 +10,9 @@
 //! `SELECT a, find FROM t`, without the words `FOR` and `INTO`: the verb and a blank; `a` and `, ` (it begins like
 //! neither); `find ` and `FROM ` (`FI` and `FR` begin no special word); `t`.
 
-use super::{BLANK, Calls, Form, Variables, WordRole, Wording, all_but, any_of, behind_letter, letters_at};
+use super::{
+    BLANK, Calls, DIGIT, Form, Variables, WordRole, Wording, all_but, any_of, behind_letter, letters_at,
+};
 
 /// Branches for words.
 struct Words {
@@ -123,9 +125,12 @@ impl Wording {
             if here == Some(WordRole::BeginningOut) {
                 return None;
             }
+            if here == Some(WordRole::EndsInDigits) {
+                return Some(format!(r"[0-9]+{more}\b"));
+            }
             let longer = self.rest_of_word(&rest);
             let behind = match here {
-                Some(WordRole::Out | WordRole::BeginningOut) => longer,
+                Some(WordRole::Out | WordRole::BeginningOut | WordRole::EndsInDigits) => longer,
                 Some(WordRole::Called) => format!(r"(?:{longer}|\((?:\w+{more}\b|\B)|\b)"),
                 None => format!(r"(?:{longer}|\b)"),
             };
@@ -138,7 +143,8 @@ impl Wording {
 /// One of these letters.
 fn one_byte(letters: &[u8]) -> String {
     match letters {
+        [DIGIT] => "[0-9]".to_owned(),
         [one] => char::from(*one).to_string(),
-        many => format!("[{}]", String::from_utf8_lossy(many)),
+        many => format!("[{}]", String::from_utf8_lossy(many).replace('#', "0-9")),
     }
 }

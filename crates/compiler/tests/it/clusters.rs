@@ -215,7 +215,6 @@ fn what_the_bundled_engine_cannot_follow_is_said() {
     warning SW321: bundled does not follow the state of a galera cluster yet: writes go to n22 until the next apply; proxysql-2.7 follows it
     warning SW321: bundled does not fail over or fail back by itself yet
     warning SW321: bundled does not measure yet how far behind a server is: a server that is further behind may answer reads; proxysql-2.7 takes it out
-    warning SW321: bundled has no TLS to servers yet: connections are plain; proxysql-2.7 has it
     ");
     let topology = "
 clusters:
@@ -225,11 +224,10 @@ clusters:
     servers: {a: {host: a.db}, b: {host: b.db, max_replication_lag: 5s}}
 ";
     insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
-    error SW320: bundled has no TLS to servers yet; proxysql-2.7 has it
     warning SW321: bundled does not measure replication lag yet: a replica that is further behind may answer reads; proxysql-2.7 takes it out
     ");
     insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
-    error SW320: no engine verifies certificates of servers yet
+    error SW320: proxysql-2.7 verifies no certificates of servers; bundled does
     info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort
     ");
 }
@@ -328,7 +326,6 @@ engine_settings:
     info SW322: on proxysql-2.7, mysql-threads is read at start: a change takes effect after a restart
     ");
     insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
-    info SW322: on bundled, a proxy opens the one port of `shardwright proxy --listen`: start one per listener, with its port
     info SW322: on bundled, servers are not monitored yet: the account is not used
     ");
     insta::assert_snapshot!(script(""), @"
@@ -343,6 +340,74 @@ engine_settings:
     SAVE MYSQL QUERY RULES TO DISK;
     SAVE MYSQL USERS TO DISK;
     ");
+}
+
+#[test]
+fn sockets_and_trusted_networks_of_listeners() {
+    let topology = "
+listeners:
+  rw: {port: 6033, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
+  ro: {port: 6034, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
+  local: {socket: /run/sw/rw.sock, mode: '0660'}
+";
+    let script = script(topology);
+    let set = script
+        .lines()
+        .filter(|line| line.contains("interfaces") || line.contains("networks"));
+    insta::assert_snapshot!(set.collect::<Vec<_>>().join("\n"), @"
+    SET mysql-proxy_protocol_networks='10.0.0.0/24,192.0.2.7/32';
+    SET mysql-interfaces='/run/sw/rw.sock;0.0.0.0:6034;0.0.0.0:6033';
+    ");
+    insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
+    info SW322: on proxysql-2.7, ports are opened at start: a change takes effect after a restart
+    info SW322: on proxysql-2.7, only version 1 of the PROXY protocol is read, and a connection from these networks need not begin with it
+    info SW322: on proxysql-2.7, everybody may connect to a unix socket: `mode` has no effect
+    ");
+    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"");
+    let differ = topology.replace("6034, proxy_protocol: [10.0.0.0/24, 192.0.2.7]", "6034");
+    insta::assert_snapshot!(told(&differ, EngineId::Proxysql27), @"
+    error SW320: proxysql-2.7 trusts the same networks on every port: `proxy_protocol` must be that of `rw`
+    info SW322: on proxysql-2.7, ports are opened at start: a change takes effect after a restart
+    info SW322: on proxysql-2.7, only version 1 of the PROXY protocol is read, and a connection from these networks need not begin with it
+    info SW322: on proxysql-2.7, everybody may connect to a unix socket: `mode` has no effect
+    ");
+}
+
+/// The same statement through a port, another one and a socket, on both engines.
+#[test]
+fn a_policy_for_some_listeners() {
+    let path = "/run/sw/ro.sock";
+    let topology = format!(
+        "{}
+listeners:
+  rw: {{port: 6033}}
+  ro: {{port: 6034}}
+  local: {{socket: {path}}}
+read_write_policies:
+  read_port: {{applies_to: {{except_listeners: [rw]}}, reads: {{all: true}}}}
+",
+        pxc("")
+    );
+    let project = loaded(&topology);
+    for engine in BOTH {
+        let compiled = compiled(&project, engine);
+        let evaluator = Evaluator::new(compiled.configuration);
+        let to = |listener: (&str, u16)| {
+            let session = SessionView {
+                user: "app",
+                listener: Some(listener),
+                ..SessionView::default()
+            };
+            let statement = Statement::new(b"SELECT a FROM t", Default::default());
+            match evaluator.decide(&session, &statement).outcome {
+                Outcome::Route(route) => route.hostgroup.0,
+                other => panic!("{engine}: {other:?}"),
+            }
+        };
+        let any = "0.0.0.0";
+        let answers = [(any, 6033), (any, 6034), (path, 0), ("/run/sw/other.sock", 0)].map(to);
+        assert_eq!(answers, [100, 101, 101, 100], "{engine}");
+    }
 }
 
 /// The same statement through two ports, on both engines.

@@ -4,6 +4,7 @@
 //! a statement where it does, or refuse; plain statements they must place.
 
 pub(crate) mod dice;
+mod figures;
 pub(crate) mod statements;
 pub(crate) mod topologies;
 

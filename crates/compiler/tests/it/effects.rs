@@ -182,3 +182,58 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn statements_of_clients_that_went_end_as_the_engine_can() {
+    let variables = |engine, word: &str| {
+        let text = format!("{SERVERS}\npooling: {{on_client_gone: {word}}}\n");
+        let compiled = compiled(&loaded(&text), engine);
+        let variables = compiled.configuration.variables.clone();
+        let notes = problems(&compiled, Severity::Info);
+        let is_told = notes.iter().any(|note| note.contains("kills writes as well"));
+        (variables.into_iter().collect::<Vec<_>>(), is_told)
+    };
+    let said = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    for (word, kills, is_told) in [
+        ("finish", "false", false),
+        ("kill", "true", false),
+        ("kill_reads", "true", true),
+    ] {
+        assert_eq!(
+            variables(EngineId::Bundled, word),
+            (said("on_client_gone", word), false)
+        );
+        let kills = said("mysql-kill_backend_connection_when_disconnect", kills);
+        assert_eq!(variables(EngineId::Proxysql27, word), (kills, is_told));
+    }
+}
+
+#[test]
+fn statements_of_a_user_have_their_time() {
+    let limits = |engine| {
+        let users = "users:\n  app: {password: {env: A}, cluster: a, statement_timeout: 30s}\n  batch: {password: {env: B}, cluster: a}\n";
+        let text =
+            format!("version: 1\nclusters:\n  a: {{type: single, servers: {{s: {{host: a.db}}}}}}\n{users}");
+        let compiled = compiled(&loaded(&text), engine);
+        let of_users: Vec<_> = compiled
+            .configuration
+            .users
+            .iter()
+            .map(|user| user.statement_timeout_ms)
+            .collect();
+        let decider = Decider::new(&compiled);
+        let of_rules = ["app", "batch"].map(|user| match decider.decision(user, None, "SELECT 1").outcome {
+            Outcome::Route(route) => route.effects.timeout_ms,
+            other => panic!("{other:?}"),
+        });
+        (of_users, of_rules)
+    };
+    assert_eq!(
+        limits(EngineId::Bundled),
+        (vec![Some(30_000), None], [None, None])
+    );
+    assert_eq!(
+        limits(EngineId::Proxysql27),
+        (vec![None, None], [Some(30_000), None])
+    );
+}

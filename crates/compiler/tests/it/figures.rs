@@ -271,3 +271,53 @@ read_write_policies:
     let compiled = with(&project, EngineId::Proxysql27, &Options::default());
     assert!(compiled.stats.shard_maps["second"].mean_evaluations > 0.0);
 }
+
+/// `compile --stats` counts whole statements, `explain` and SW331 the map's own rules. What two layouts differ by is the same.
+#[test]
+fn layouts_differ_by_the_same_cost_in_every_output() {
+    for keys in [60, 200, 700] {
+        let options = Options::default();
+        let of = |layout| with(&project(keys, layout), EngineId::Proxysql27, &options);
+        let (flat, tree) = (of(RuleLayout::Flat), of(RuleLayout::Tree));
+        let counted = |compiled: &Compiled| compiled.stats.shard_maps["tenants"].mean_cost_ns;
+        let in_stats = counted(&flat) - counted(&tree);
+        let explained = flat.explain("shard_maps.tenants").unwrap().candidates;
+        let best = explained.iter().map(|candidate| candidate.mean_cost_ns);
+        let in_explain = explained[0].mean_cost_ns - best.fold(f64::MAX, f64::min);
+        let told = problems(&flat, Severity::Warning);
+        let costly = told.iter().find(|told| told.starts_with("SW331")).unwrap();
+        let (_, figure) = costly.split_once(" costs ").unwrap();
+        let in_warning: f64 = figure.split_once(" ns more").unwrap().0.parse().unwrap();
+        let bytes = flat.stats.text_bytes;
+        assert!(
+            costly.contains(&format!("for a statement of {bytes} bytes")),
+            "{costly}"
+        );
+        assert_eq!(format!("{in_explain:.0}"), format!("{in_warning:.0}"), "{keys}");
+        let ratio = in_stats / in_explain;
+        assert!(
+            (0.98..=1.02).contains(&ratio),
+            "{keys}: {in_stats} and {in_explain}"
+        );
+    }
+}
+
+#[test]
+fn estimated_keys_are_told() {
+    let project = |keys: u32| {
+        loaded(&format!(
+            "version: 1\nclusters:\n  home: {{type: single, servers: {{a: {{host: home.db}}}}}}\n\
+             users:\n  app: {{password: {{env: P}}, cluster: home}}\n\
+             shard_maps:\n  accounts:\n    key: {{name: account, type: integer}}\n    \
+             key_from: [schema: \"acct_$(key)\"]\n    rule_layout: flat\n    \
+             shards:\n      a$(n): {{for_each: {{n: 1..{keys}}}, keys: [$(n)], cluster: home}}\n"
+        ))
+    };
+    for (keys, exact) in [(1_000, None), (1_001, Some(501)), (2_500, Some(834))] {
+        let compiled = with(&project(keys), EngineId::Proxysql27, &Options::default());
+        let stats = &compiled.stats.shard_maps["accounts"];
+        assert_eq!((stats.keys, stats.exact_keys), (u64::from(keys), exact));
+    }
+    let tree = tree(3_000, EngineId::Proxysql27);
+    assert_eq!((tree.keys, tree.exact_keys), (3_000, None));
+}

@@ -26,6 +26,7 @@ mod real_engine;
 mod sections;
 mod sessions;
 mod splits;
+mod summaries;
 mod support;
 mod tree;
 mod users;

@@ -103,7 +103,7 @@ impl Build {
             failback: Failback::Manual,
             max_transactions_behind: None,
             roles_by: RolesBy::Engine,
-            tls: Tls::Disabled,
+            tls: ServerTls::Disabled,
         });
         ClusterId(self.clusters.len() as u32 - 1)
     }
@@ -127,6 +127,8 @@ impl Build {
             max_connections: 10_000,
             transaction_persistent: true,
             annotations: Annotations::Deny,
+            statement_timeout_ms: None,
+            tls: ClientTls::Optional,
         });
         self.users.last_mut().expect("just added")
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{
     Address, Cluster, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus,
-    ReadOnlyCheck, RefusingHostgroup, Role, RolesBy, WriterServesReads,
+    ReadOnlyCheck, RefusingHostgroup, Role, RolesBy, ServerTls, WriterServesReads,
 };
 
 use super::variables::Variables;
@@ -249,7 +249,11 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
             tier: 0,
             max_connections: lift.count(&row, "max_connections").unwrap_or(0),
             max_replication_lag_s: lift.count(&row, "max_replication_lag").unwrap_or(0),
-            use_tls: lift.flag(&row, "use_ssl"),
+            // ProxySQL connects without TLS to a server that offers none.
+            tls: match lift.flag(&row, "use_ssl") {
+                true => ServerTls::Preferred,
+                false => ServerTls::Disabled,
+            },
             status,
         };
         members.entry(HostgroupId(hostgroup)).or_default().push(member);

@@ -59,6 +59,7 @@ fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {
         id,
         address: lift.address(format!("mysql_query_rules.{id}"), row),
         shards: Vec::new(),
+        summary: None,
         flag_in: lift.count(row, "flagIN").unwrap_or(0),
         body: Body::Engine(Box::new(engine)),
     })

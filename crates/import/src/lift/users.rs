@@ -1,7 +1,7 @@
 //! Frontend users.
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{HostgroupId, SecretReference, User};
+use shardwright_rules::{ClientTls, HostgroupId, SecretReference, User};
 
 use super::variables::Variables;
 use super::{Lift, filled, text};
@@ -41,9 +41,6 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
             format!("user {name} has fast_forward: no rule is evaluated for its statements"),
         );
     }
-    if lift.flag(row, "use_ssl") {
-        lift.ignored(row, format!("user {name} has to use TLS"));
-    }
     if filled(row, "attributes").is_some() {
         lift.ignored(row, format!("the attributes of user {name} are not read"));
     }
@@ -55,10 +52,15 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
         password,
         default_hostgroup: HostgroupId(hostgroup),
         default_schema: filled(row, "default_schema"),
+        statement_timeout_ms: None,
         max_connections: lift.count(row, "max_connections").unwrap_or(0),
         transaction_persistent: lift.flag(row, "transaction_persistent"),
         // ProxySQL obeys annotations of everyone.
         annotations_allowed: true,
+        tls: match lift.flag(row, "use_ssl") {
+            true => ClientTls::Required,
+            false => ClientTls::Optional,
+        },
     })
 }
 

@@ -207,10 +207,13 @@ fn listeners(lift: &mut Lift<'_>, value: &str, row: &Row) {
         .filter(|interface| !interface.is_empty())
         .enumerate()
     {
-        let parts = interface
-            .rsplit_once(':')
-            .and_then(|(bind, port)| Some((bind, port.parse::<u16>().ok()?)));
-        let Some((bind, port)) = parts.filter(|_| !interface.starts_with('/')) else {
+        let parts = match interface.starts_with('/') {
+            true => Some((interface, 0)),
+            false => interface
+                .rsplit_once(':')
+                .and_then(|(bind, port)| Some((bind, port.parse::<u16>().ok()?))),
+        };
+        let Some((bind, port)) = parts else {
             lift.say(
                 Severity::Info,
                 IGNORED,
@@ -224,12 +227,10 @@ fn listeners(lift: &mut Lift<'_>, value: &str, row: &Row) {
             lift.origins
                 .insert(format!("global_variables.mysql-interfaces.{at}"), span);
         }
-        lift.configuration.listeners.push(Listener {
-            name,
-            address: Address::new(format!("global_variables.mysql-interfaces.{at}")),
-            bind: bind.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port,
-        });
+        let address = Address::new(format!("global_variables.mysql-interfaces.{at}"));
+        let bind = bind.trim_start_matches('[').trim_end_matches(']');
+        let listener = Listener::on_port(&name, address, bind, port);
+        lift.configuration.listeners.push(listener);
     }
 }
 

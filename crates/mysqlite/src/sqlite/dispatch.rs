@@ -13,7 +13,7 @@ use super::run::{declared, definitions, with_keyword};
 use super::session::SqliteSession;
 use super::show;
 use crate::answer::{Answer, RowSink, Table, Value};
-use crate::backend::{Interrupt, Session, StatementShape};
+use crate::backend::{Interrupt, IsGone, Session, StatementShape};
 
 impl SqliteSession {
     fn dispatch(
@@ -161,6 +161,7 @@ impl Session for SqliteSession {
         values: &[Value],
         rows: &mut dyn RowSink,
     ) -> Result<Answer, MysqlError> {
+        self.begin_time();
         let tokens = lexer::tokens(utf8(sql)?)?;
         let answer = self.dispatch(&tokens, values, rows);
         if answer
@@ -196,8 +197,13 @@ impl Session for SqliteSession {
         Ok(())
     }
 
+    fn watch(&mut self, is_gone: IsGone) {
+        // Without the handler only the time limit ends a statement.
+        let _unwatched = self.stop_when_gone(is_gone);
+    }
+
     fn interrupt(&self) -> Option<Interrupt> {
-        let is_stopping = Arc::clone(&self.is_stopping);
+        let is_stopping = Arc::clone(&self.stop.is_stopping);
         Some(Box::new(move || is_stopping.store(true, Ordering::Relaxed)))
     }
 }

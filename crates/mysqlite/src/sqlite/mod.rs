@@ -9,12 +9,14 @@ mod errors;
 mod functions;
 mod information;
 mod lexer;
+mod limits;
 mod names;
 mod run;
 mod schemas;
 mod session;
 mod set;
 mod show;
+mod stop;
 mod translate;
 mod variables;
 
@@ -23,6 +25,7 @@ use std::sync::Arc;
 
 use shardwright_wire::MysqlError;
 
+pub use limits::StatementLimits;
 pub use session::SqliteSession;
 
 use crate::backend::{Backend, Session, SessionContext};

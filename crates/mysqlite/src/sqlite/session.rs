@@ -1,7 +1,7 @@
 //! A session: a SQLite connection on which the schemas in use are attached, the current one first.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use shardwright_wire::MysqlError;
@@ -10,11 +10,9 @@ use super::access::SharedAccess;
 use super::catalog::{BUSY_TIMEOUT, Catalog};
 use super::errors as sqlite_errors;
 use super::functions::{self, Identity, SharedState};
+use super::stop::{STOP_CHECK_INTERVAL, Stop, overdue};
 use crate::answer::Answer;
 use crate::backend::SessionContext;
-
-/// Instructions of SQLite's machine between two looks at whether to stop.
-const STOP_CHECK_INTERVAL: i32 = 10_000;
 
 /// A session on a [`super::SqliteBackend`].
 pub struct SqliteSession {
@@ -22,7 +20,8 @@ pub struct SqliteSession {
     pub(super) catalog: Arc<Catalog>,
     pub(super) access: SharedAccess,
     pub(super) state: SharedState,
-    pub(super) is_stopping: Arc<AtomicBool>,
+    pub(super) stop: Stop,
+    pub(super) time_limit: Option<Duration>,
     pub(super) schema: Option<String>,
     /// Attached schemas, in the order in which SQLite looks for tables.
     pub(super) attached: Vec<String>,
@@ -36,20 +35,21 @@ impl SqliteSession {
     ) -> Result<Self, MysqlError> {
         let access = SharedAccess::default();
         let state = SharedState::new(server_version);
-        let is_stopping = Arc::new(AtomicBool::new(false));
+        let stop = Stop::default();
         let identity = Identity {
             user: format!("{}@{}", context.user, context.peer.ip()),
             connection_id: context.connection_id,
             server_version,
         };
         let connection =
-            connect(&access, &state, &identity, &is_stopping).map_err(|error| sqlite_errors::open(&error))?;
+            connect(&access, &state, &identity, &stop).map_err(|error| sqlite_errors::open(&error))?;
         Ok(Self {
             connection,
             catalog,
             access,
             state,
-            is_stopping,
+            stop,
+            time_limit: None,
             schema: None,
             attached: Vec::new(),
         })
@@ -78,6 +78,9 @@ impl SqliteSession {
     }
 
     pub(super) fn failure(&self, error: &rusqlite::Error) -> MysqlError {
+        if let Some(limit) = self.time_limit.filter(|_| self.stop.is_overdue()) {
+            return overdue(limit);
+        }
         let refused = self.access.lock().refused.take();
         sqlite_errors::statement(error, refused.as_ref(), self.schema.as_deref())
     }
@@ -87,21 +90,18 @@ fn connect(
     access: &SharedAccess,
     state: &SharedState,
     identity: &Identity<'_>,
-    is_stopping: &Arc<AtomicBool>,
+    stop: &Stop,
 ) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
     let mut connection = Connection::open_in_memory_with_flags(flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", "on")?;
-    functions::register(&connection, state, identity, is_stopping)?;
+    functions::register(&connection, state, identity, &stop.is_stopping)?;
     let authorizer = access.clone();
     connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
         authorizer.authorize(&context)
     }))?;
-    let is_stopping = Arc::clone(is_stopping);
-    connection.progress_handler(
-        STOP_CHECK_INTERVAL,
-        Some(move || is_stopping.load(Ordering::Relaxed)),
-    )?;
+    let stop = stop.clone();
+    connection.progress_handler(STOP_CHECK_INTERVAL, Some(move || stop.is_due()))?;
     Ok(connection)
 }

@@ -1,4 +1,5 @@
-//! The tails of a family as one automaton, whose states are made when a text reaches them.
+//! Many expressions as one automaton, whose states are made when a text reaches them: the tails of a family, or all of
+//! its patterns.
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, Config, DFA};
@@ -8,9 +9,6 @@ use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
 
-/// Bytes of the states for each thread that asks: of a family, and of each of its members.
-pub(super) const FAMILY_BYTES: usize = 1 << 20;
-pub(super) const MEMBER_BYTES: usize = 4 << 10;
 /// Bytes of the automaton that states are made from.
 pub(super) const NFA_BYTES: usize = 64 << 20;
 /// How often the states may outgrow their memory until the family gives up.
@@ -31,14 +29,15 @@ impl std::fmt::Debug for Tails {
 }
 
 impl Tails {
-    pub(super) fn of(tails: &[Hir]) -> Option<Self> {
+    /// `bytes`: memory of the states, for each thread that asks.
+    pub(super) fn of(tails: &[Hir], bytes: usize) -> Option<Self> {
         let nfa = thompson::Compiler::new()
             .configure(super::nfa_config())
             .build_many_from_hir(tails)
             .ok()?;
         let config = Config::new()
             .match_kind(MatchKind::All)
-            .cache_capacity(FAMILY_BYTES + tails.len() * MEMBER_BYTES)
+            .cache_capacity(bytes)
             .minimum_cache_clear_count(Some(MOST_CLEARINGS));
         let automaton = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         let made_from = automaton.clone();
@@ -78,5 +77,39 @@ impl Tails {
             matched(cache, state);
         }
         Some(())
+    }
+
+    /// Which of at most 64 expressions match anywhere in `text`, a bit for each; `None` if that cannot be told.
+    pub(super) fn anywhere(&self, text: &[u8]) -> Option<u64> {
+        let automaton = &self.automaton;
+        let mut guard = self.caches.get();
+        let cache = &mut *guard;
+        let start = start::Config::new().anchored(Anchored::No);
+        let mut state = automaton.start_state(cache, &start).ok()?;
+        let mut found = 0;
+        let mut add = |cache: &Cache, state: LazyStateID| {
+            for n in 0..automaton.match_len(cache, state) {
+                found |= 1_u64 << automaton.match_pattern(cache, state, n).as_usize();
+            }
+        };
+        for &byte in text {
+            let before = state;
+            state = automaton.next_state(cache, state, byte).ok()?;
+            if state.is_tagged() {
+                // What a state tells it need not tell twice.
+                if state.is_match() && state != before {
+                    add(cache, state);
+                } else if state.is_dead() {
+                    return Some(found);
+                } else if state.is_quit() {
+                    return None;
+                }
+            }
+        }
+        let state = automaton.next_eoi_state(cache, state).ok()?;
+        if state.is_match() {
+            add(cache, state);
+        }
+        Some(found)
     }
 }

@@ -75,12 +75,11 @@ impl Front<'_> {
             if self.re2 {
                 return Err(self.invalid(&format!("RE2 does not know {POSSESSIVE}")));
             }
-            self.possessive = true;
+            self.possessive.push(regular_at..self.regular.len());
             self.at += 1;
             self.exact.insert_str(exact_at, "(?>");
             self.exact.push(')');
         }
-        debug_assert!(regular_at <= self.regular.len());
         Ok(())
     }
 

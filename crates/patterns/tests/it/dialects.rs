@@ -96,6 +96,8 @@ fn opaque_patterns_match_by_backtracking() {
         (r"(?m)^a", "`^` under `(?m)`", "b\na", "ba"),
         (r"^\Rx", "`\\R`", "\r\nx", "x"),
         (r"^(?=a)((?i)a|b)c", "look-ahead", "ac", "aC"),
+        // Before 0.20.2 fancy-regex took the repeats on both sides of an optional part for one.
+        (r"(?=!)!+a*!+", "look-ahead", "!!", "!"),
     ] {
         let pattern = pattern(text, EXACT, Dialect::Pcre);
         assert_eq!(pattern.opaque(), Some(reason), "{text}");

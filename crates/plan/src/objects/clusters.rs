@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shardwright_rules::{Address, Cluster, Configuration, Hostgroup, Member, Role};
+use shardwright_rules::{Address, Cluster, Configuration, Hostgroup, Member, Role, ServerTls};
 
 use super::{Object, Objects, facts_of};
 use crate::Facts;
@@ -82,8 +82,8 @@ fn server_facts(memberships: &[(&Hostgroup, &Member)]) -> Facts {
         }
     }
     facts.retain(|key, value| {
-        let is_default = *value == json!(0) || *value == json!(false);
-        !(is_default && (key.ends_with("tier") || key.ends_with("use_tls")))
+        let is_default = *value == json!(0) || *value == json!(ServerTls::Disabled);
+        !(is_default && (key.ends_with("tier") || key.ends_with("tls")))
     });
     facts
 }

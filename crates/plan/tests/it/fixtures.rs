@@ -36,7 +36,7 @@ pub(crate) fn member(cluster: &str, server: &str, weight: u32, tier: u8) -> Memb
         tier,
         max_connections: 400,
         max_replication_lag_s: 5,
-        use_tls: false,
+        tls: ServerTls::Disabled,
         status: MemberStatus::Online,
     }
 }
@@ -71,6 +71,8 @@ fn topology(engine: EngineId) -> Configuration {
             max_connections: 2000,
             transaction_persistent: true,
             annotations_allowed: false,
+            statement_timeout_ms: None,
+            tls: ClientTls::Optional,
         }],
         ..Configuration::empty(engine)
     }
@@ -124,6 +126,7 @@ fn native(id: u32, address: &str, step: NativeStep) -> Rule {
         id,
         address: address.into(),
         shards: Vec::new(),
+        summary: None,
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(scope),
@@ -167,6 +170,7 @@ pub(crate) fn engine_rule(id: u32, address: &str, flag_in: u32, rule: EngineRule
         id,
         address: address.into(),
         shards: Vec::new(),
+        summary: None,
         flag_in,
         body: Body::Engine(Box::new(rule)),
     }

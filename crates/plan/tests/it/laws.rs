@@ -23,7 +23,7 @@ fn edit(configuration: &mut Configuration, what: u8, value: u32) {
         2 => configuration.clusters[1].kind = ClusterKind::Single,
         3 => drop(server(configuration, &|member| member.weight = value)),
         4 => drop(server(configuration, &|member| member.tier ^= 1)),
-        5 => drop(server(configuration, &|member| member.use_tls ^= true)),
+        5 => drop(server(configuration, &|member| member.tls = ServerTls::Required)),
         6 => configuration.hostgroups[1].members.reverse(),
         7 => drop(configuration.hostgroups[1].members.pop()),
         8 => configuration.hostgroups[0].id = HostgroupId(value),

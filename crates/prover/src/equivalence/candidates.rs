@@ -1,7 +1,9 @@
 //! Statements that are tried on both evaluators: given ones first, and before an answer is undecided, the examples of all
 //! rules with other values, comments and letters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+
+use shardwright_rules::EngineRule;
 
 use super::{ComparedSession, Comparison, Pair, Tried};
 use crate::attempts::Attempts;
@@ -53,49 +55,84 @@ pub(super) fn try_given(pair: &Pair<'_, '_>, statements: &[Tried], comparison: &
     }
 }
 
-/// Tries the examples of the rules of both sides, as long as the budget lasts.
+/// Tries the examples of the rules of both sides, as long as the budget lasts: those of rules that only one side has come
+/// first, in all their forms.
 pub(super) fn try_all(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
-    let mut tried = BTreeSet::new();
-    for side in 0..2 {
-        let set = RuleSet::of(pair.configuration(side));
-        let structure = Structure::with_restarts(&set, set.iterations());
-        let mut attempts = Attempts::new(&set);
-        attempts.try_ordinary();
-        let mut entered = vec![None; set.rule_count()];
-        attempts.try_own_patterns(&structure, &mut entered);
-        attempts.try_other_values();
-        let mut examples: Vec<Example> = attempts.found.into_iter().flatten().collect();
-        examples.extend(sessions(&set).into_iter().flat_map(|session| {
+    let sets = [0, 1].map(|side| RuleSet::of(pair.configuration(side)));
+    let written = [0, 1].map(|side| written(&sets[side]));
+    let mut of_own_rules = Vec::new();
+    let mut of_others = Vec::new();
+    for (side, set) in sets.iter().enumerate() {
+        let structure = Structure::with_restarts(set, set.iterations());
+        let mut attempts = Attempts::new(set);
+        attempts.try_all(&structure);
+        let others: HashSet<&String> = written[1 - side].iter().collect();
+        for (rule, example) in written[side].iter().zip(attempts.found) {
+            match others.contains(rule) {
+                true => of_others.extend(example),
+                false => of_own_rules.extend(example),
+            }
+        }
+        of_others.extend(sessions(set).into_iter().flat_map(|session| {
             ORDINARY.iter().map(move |text| Example {
                 session: session.clone(),
                 text: text.as_bytes().to_vec(),
             })
         }));
-        for example in &examples {
-            for text in forms(&example.text) {
-                let key = (example.session.user.clone(), example.session.schema.clone(), text);
-                if comparison.is_full() || pair.spending.check().is_err() {
-                    return;
-                }
-                if tried.contains(&key) {
-                    continue;
-                }
-                let example = Example {
-                    session: example.session.clone(),
-                    text: key.2.clone(),
-                };
-                tried.insert(key);
-                if can_log_in(pair, &example.session.user)
-                    && let Some(difference) = pair.difference_of(&example)
-                {
-                    comparison.add(difference);
-                }
-            }
-        }
-        if !comparison.differences.is_empty() {
-            return;
+    }
+    let mut tried = BTreeSet::new();
+    try_examples(pair, &of_own_rules, forms, &mut tried, comparison);
+    let as_is = |text: &[u8]| vec![text.to_vec()];
+    for forms in [as_is as fn(&[u8]) -> Vec<Vec<u8>>, forms] {
+        if comparison.differences.is_empty() {
+            try_examples(pair, &of_others, forms, &mut tried, comparison);
         }
     }
+}
+
+/// A user, a schema, a statement.
+type Key = (String, Option<String>, Vec<u8>);
+
+fn try_examples(
+    pair: &Pair<'_, '_>,
+    examples: &[Example],
+    forms: fn(&[u8]) -> Vec<Vec<u8>>,
+    tried: &mut BTreeSet<Key>,
+    comparison: &mut Comparison,
+) {
+    for example in examples {
+        for text in forms(&example.text) {
+            if comparison.is_full() || pair.spending.check().is_err() {
+                return;
+            }
+            let example = Example {
+                session: example.session.clone(),
+                text,
+            };
+            let session = &example.session;
+            let key = (session.user.clone(), session.schema.clone(), example.text.clone());
+            if tried.insert(key)
+                && can_log_in(pair, &example.session.user)
+                && let Some(difference) = pair.difference_of(&example)
+            {
+                comparison.add(difference);
+            }
+        }
+    }
+}
+
+/// What each rule asks and does, by position, whatever the flags on both sides are called.
+fn written(set: &RuleSet<'_>) -> Vec<String> {
+    let write = |position: usize| {
+        let row = set.row(position).map(|row| EngineRule {
+            flag_out: None,
+            flag_outs: Vec::new(),
+            comment: None,
+            ..row.clone()
+        });
+        serde_json::to_string(&row).expect("a row is a map with string keys")
+    };
+    (0..set.rule_count()).map(write).collect()
 }
 
 fn can_log_in(pair: &Pair<'_, '_>, user: &str) -> bool {

@@ -39,6 +39,8 @@ const LEAF: u32 = 1 << 31;
 const BRANCH_BYTES: u64 = 72;
 /// What a task costs in steps, about: two look-ups, in tables that are too large for caches.
 const TASK_STEPS: u64 = 3;
+/// What it costs to begin a choice between two diagrams, in steps, about.
+const SELECT_STEPS: u64 = 6;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,10 +121,19 @@ impl<'s> Diagrams<'s> {
         if let Some(&known) = self.leaf_numbers.get(&leaf) {
             return known;
         }
+        if let Leaf::Rewritten(rewrites) = &leaf {
+            self.charge_text(rewrites.len() as u64);
+        }
         let fresh = self.leaves.len() as u32 | LEAF;
         self.leaves.push(leaf.clone());
         self.leaf_numbers.insert(leaf, fresh);
         fresh
+    }
+
+    /// A text behind so many rewrites is compared and kept; whoever takes the next step notices a spent budget.
+    fn charge_text(&self, rewrites: u64) {
+        let _steps = self.spending.steps(rewrites);
+        let _bytes = self.spending.bytes(8 * rewrites);
     }
 
     /// The leaf, if the diagram is one.
@@ -265,6 +276,7 @@ impl<'s> Diagrams<'s> {
         met: DiagramId,
         missed: DiagramId,
     ) -> Result<DiagramId, Spent> {
+        self.spending.steps(SELECT_STEPS)?;
         let own = self.rank(variable);
         let mut failed = None;
         let result = self.apply([met, missed], &mut |diagrams, [met, missed]| {

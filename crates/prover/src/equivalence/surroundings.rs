@@ -97,7 +97,7 @@ fn listeners(configuration: &Configuration) -> BTreeSet<(&str, u16)> {
 fn asks_for_listener(configuration: &Configuration) -> bool {
     configuration.graph.rules.iter().any(|rule| match &rule.body {
         Body::Engine(row) => row.proxy_port.is_some() || given(&row.proxy_addr).is_some(),
-        Body::Native { scope, .. } => !scope.listener_ports.is_empty(),
+        Body::Native { scope, .. } => scope.asks_for_listener(),
     })
 }
 

@@ -1,11 +1,11 @@
 //! Leaves out the rules that a statement cannot match, because it lacks a text that their pattern needs: one search for
 //! the needles of all patterns instead of a question to each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use shardwright_patterns::Pattern;
 use shardwright_rules::decide::{Index, RulePatterns};
-use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, Statement, User};
+use shardwright_rules::{Body, Cluster, Configuration, FastRoute, HostgroupId, Statement, User, told_apart};
 use shardwright_sql::DigestOptions;
 
 use super::Lookup;
@@ -26,8 +26,11 @@ impl Filter {
     pub(super) fn of(lookup: &Lookup<'_>) -> Self {
         let rules = &lookup.configuration().graph.rules;
         let digests = lookup.configuration().digests();
-        let rewritten = rules.iter().any(|rule| match &rule.body {
-            Body::Engine(row) => row.replace_pattern.is_some(),
+        // Only the rule behind a mark reads the marked text.
+        let (marks, answers): (HashSet<usize>, HashSet<usize>) =
+            told_apart(rules).map(|pair| (pair.mark, pair.answer)).unzip();
+        let rewritten = rules.iter().enumerate().any(|(position, rule)| match &rule.body {
+            Body::Engine(row) => row.replace_pattern.is_some() && !marks.contains(&position),
             Body::Native { .. } => false,
         });
         let mut wanted: Vec<Vec<(usize, Vec<u8>)>> = Vec::with_capacity(rules.len());
@@ -40,7 +43,7 @@ impl Filter {
                 if digests.is_some() {
                     needles.extend(needles_of(patterns.of_digest()).map(|needle| (0, needle)));
                 }
-                if !rewritten {
+                if !rewritten && !answers.contains(&position) {
                     needles.extend(needles_of(patterns.of_text()).map(|needle| (1, needle)));
                 }
             }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use shardwright_patterns::{Automaton, Limits, Literal, Pattern, witness};
-use shardwright_rules::{
-    Body, CommentForm, Finder, KeyKind, KeyRef, KeyValue, MapStep, Shard, Statement, StatementKind,
-};
+use shardwright_rules::{Body, Finder, KeyKind, KeyRef, KeyValue, MapStep, Shard, Statement, StatementKind};
 use shardwright_sql::annotation;
 
 use super::claim::shards_of;
@@ -294,11 +292,7 @@ fn carrier(map: &MapStep, finder: &Finder, key: &KeyValue) -> Option<Carrier> {
     let none = Carrier::default();
     Some(match finder {
         Finder::Comment { word, form } => Carrier {
-            comment: match form {
-                CommentForm::Pairs => format!("/* {word}={key} */ "),
-                CommentForm::Sqlcommenter => format!("/*{word}='{}'*/ ", percent_encoded(key)),
-                CommentForm::Exact(template) => format!("/* {} */ ", template.render(key)?),
-            },
+            comment: form.comment(word, key)? + " ",
             ..none
         },
         Finder::Schema { template } => Carrier {
@@ -321,20 +315,6 @@ fn carrier(map: &MapStep, finder: &Finder, key: &KeyValue) -> Option<Carrier> {
             ..none
         },
     })
-}
-
-fn percent_encoded(key: &KeyValue) -> String {
-    let text = key.to_string();
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
-    text.bytes()
-        .map(|byte| {
-            if plain(&byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect()
 }
 
 /// Ordinary statements of a kind that carry a key.

@@ -11,19 +11,19 @@
 //! A refinement is proved only if each placement of each user is allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use shardwright_rules::Configuration;
 
 use super::bundled::{Allowed, View};
 use super::natures::{Sides, Tried};
 use super::placements::{self, SessionSchema};
-use crate::equivalence::{ComparedSession, Comparison};
+use crate::budget::{Spending, Spent};
+use crate::equivalence::{ComparedSession, Comparison, costliest};
 use crate::languages::Languages;
 use crate::lookup::Lookup;
 use crate::session::Session;
 
-/// Placements that are held against the steps of the other engine: some seconds of work.
-const MOST_PLACEMENTS: usize = 6_000;
 /// Texts of open questions that are tried.
 const MOST_TRIED: usize = 64;
 
@@ -42,8 +42,8 @@ pub(super) fn differ(left: &Configuration, right: &Configuration) -> bool {
 
 /// Compares a configuration of ProxySQL with one of the bundled engine, under one numbering of hostgroups.
 pub(super) fn compare(
-    left: &Configuration,
-    right: &Configuration,
+    [left, right]: [&Configuration; 2],
+    spending: &Rc<Spending>,
     comparison: &mut Comparison,
 ) -> AcrossEngines {
     let lookups = [Lookup::of(left), Lookup::of(right)];
@@ -53,7 +53,9 @@ pub(super) fn compare(
         shown: BTreeMap::new(),
     };
     if left.engine.is_proxysql() {
-        prove(&sides, &mut found, comparison);
+        if prove(&sides, spending, &mut found, comparison).is_err() {
+            comparison.leave_open(costliest(spending, [left, right]));
+        }
     } else {
         comparison.leave_open("steps of the bundled engine, held against rules of ProxySQL".to_owned());
     }
@@ -61,10 +63,17 @@ pub(super) fn compare(
 }
 
 /// Holds each placement of the left side against the right one.
-fn prove(sides: &Sides<'_, '_>, found: &mut AcrossEngines, comparison: &mut Comparison) {
+///
+/// # Errors
+/// When the budget is spent.
+fn prove(
+    sides: &Sides<'_, '_>,
+    spending: &Rc<Spending>,
+    found: &mut AcrossEngines,
+    comparison: &mut Comparison,
+) -> Result<(), Spent> {
     let [left, right] = sides.lookups.each_ref().map(Lookup::of_configuration);
-    let mut languages = Languages::new();
-    let mut left_to_prove = MOST_PLACEMENTS;
+    let mut languages = Languages::within(Rc::clone(spending));
     if !left.firewall.is_empty() || !right.firewall.is_empty() {
         comparison.leave_open("the lists of the firewall".to_owned());
     }
@@ -73,8 +82,9 @@ fn prove(sides: &Sides<'_, '_>, found: &mut AcrossEngines, comparison: &mut Comp
         let Some(other) = right.user(&user.name) else {
             continue;
         };
-        let ready = placements::of_user(&sides.lookups[0], &mut languages, user)
-            .and_then(|placements| Ok((placements, View::of(right, other)?)));
+        let ready = placements::of_user(&sides.lookups[0], &mut languages, spending, user)
+            .and_then(|placements| Ok((placements, View::of(right, other, spending)?)));
+        spending.check()?;
         let (placements, view) = match ready {
             Ok(ready) => ready,
             Err(reason) => {
@@ -84,14 +94,11 @@ fn prove(sides: &Sides<'_, '_>, found: &mut AcrossEngines, comparison: &mut Comp
         };
         let mut tries = MOST_TRIED;
         for placement in &placements {
-            if left_to_prove == 0 {
-                comparison.leave_open("the number of ways through the rules".to_owned());
-                return;
-            }
-            left_to_prove -= 1;
-            match view.allows(placement, &languages) {
+            let allowed = view.allows(placement, &languages);
+            spending.check()?;
+            match allowed {
                 Allowed::Yes => {
-                    let about = view.about();
+                    let about = view.about(placement);
                     found
                         .shown
                         .entry(about)
@@ -112,4 +119,5 @@ fn prove(sides: &Sides<'_, '_>, found: &mut AcrossEngines, comparison: &mut Comp
             }
         }
     }
+    Ok(())
 }

@@ -216,7 +216,10 @@ impl Machine {
             at_piece: progress.is_some_and(|read| read > 0)
                 && (begins_piece || (state.at_piece && state.progress.is_some_and(|read| read > 0))),
             progress,
-            before: matches!(byte, b'x' | b'X' | b'b' | b'B' | b'n' | b'N').then_some(byte),
+            // What a quote behind `x'…'` opens is more of it.
+            before: (matches!(byte, b'x' | b'X' | b'b' | b'B' | b'n' | b'N')
+                || matches!((&state.at, &at), (At::Quoted { plain: true, .. }, At::Outside)))
+            .then_some(byte),
             at,
         }
     }

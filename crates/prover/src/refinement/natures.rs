@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Configuration, Finder, HostgroupId, MapStep, Outcome, Role, Statement};
 use shardwright_sql::{ReadHazards, StatementClass};
 
@@ -29,8 +30,8 @@ struct Decided<'d> {
     statement: &'d Statement<'d>,
     /// The hostgroup of the user.
     default: Option<HostgroupId>,
-    left: &'d Outcome,
-    right: &'d Outcome,
+    proxysql: &'d Outcome,
+    bundled: &'d Outcome,
 }
 
 /// A difference between the engines.
@@ -39,7 +40,7 @@ struct Nature {
     is: fn(&Decided<'_>) -> bool,
 }
 
-const NATURES: [Nature; 4] = [
+const NATURES: [Nature; 5] = [
     Nature {
         what: "several statements in one text: ProxySQL reads them as one statement, the bundled engine refuses them on \
                shards",
@@ -58,6 +59,11 @@ const NATURES: [Nature; 4] = [
         what: "calls of functions that are not built in: ProxySQL counts them as reads, the bundled engine keeps them on \
                the writer",
         is: |decided| is_read_of_own_functions(decided),
+    },
+    Nature {
+        what: "schemas of other shards that a statement names: ProxySQL looks at the session's schema and at keys, the \
+               bundled engine refuses the statement",
+        is: |decided| names_schemas_of_other_shards(decided),
     },
 ];
 
@@ -126,11 +132,15 @@ impl Sides<'_, '_> {
             return;
         }
         let user = self.configuration(0).user(&session.user);
+        let (proxysql, bundled) = match self.configuration(0).engine.is_proxysql() {
+            true => (&left.outcome, &right.outcome),
+            false => (&right.outcome, &left.outcome),
+        };
         let decided = Decided {
             statement: &statement,
             default: user.map(|user| user.default_hostgroup),
-            left: &left.outcome,
-            right: &right.outcome,
+            proxysql,
+            bundled,
         };
         match NATURES.iter().find(|nature| (nature.is)(&decided)) {
             Some(nature) => {
@@ -218,20 +228,25 @@ fn carriers(maps: &[MapStep]) -> Vec<(String, Option<String>)> {
 }
 
 fn is_set_to_default(decided: &Decided<'_>) -> bool {
-    let hostgroup = match decided.left {
+    let hostgroup = match decided.proxysql {
         Outcome::Route(route) => Some(route.hostgroup),
         _ => None,
     };
     decided.statement.class() == StatementClass::Set && hostgroup.is_some() && hostgroup == decided.default
 }
 
+/// The bundled engine refuses so for what the statement itself names, or runs, and for nothing else.
+fn names_schemas_of_other_shards(decided: &Decided<'_>) -> bool {
+    matches!(decided.bundled, Outcome::Reject(rejection) if rejection.refusal == Some(Refusal::OtherShardsSchema))
+}
+
 fn is_read_of_own_functions(decided: &Decided<'_>) -> bool {
-    let (Outcome::Route(left), Outcome::Route(right)) = (decided.left, decided.right) else {
+    let (Outcome::Route(proxysql), Outcome::Route(bundled)) = (decided.proxysql, decided.bundled) else {
         return false;
     };
     let hazards = decided.statement.shape().read_hazards;
-    left.cluster == right.cluster
-        && left.role == Some(Role::Reader)
+    proxysql.cluster == bundled.cluster
+        && proxysql.role == Some(Role::Reader)
         && hazards.intersects(ReadHazards::UNKNOWN_FUNCTION)
         && hazards.without(ReadHazards::UNKNOWN_FUNCTION).is_empty()
 }

@@ -21,15 +21,15 @@ use std::collections::BTreeSet;
 use shardwright_rules::decide::Index;
 use shardwright_rules::{Body, Configuration, EngineRule, HostgroupId, User};
 
+use crate::budget::{Cause, Spending};
 use crate::condition::{Condition, Side, Term};
 use crate::languages::{Languages, Lit};
 use crate::lookup::Lookup;
 use crate::session::given;
 
-/// Placements of one configuration.
-const MOST_PLACEMENTS: usize = 40_000;
-/// Rules that are asked, on all ways.
-const MOST_STEPS: usize = 4_000_000;
+/// Steps of asking one rule on one way, and bytes of what is kept of a way, besides those for each literal.
+const VISIT_STEPS: usize = 16;
+const VISIT_BYTES: usize = 256;
 
 /// What is known of the session's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,7 @@ struct Visit {
 pub(super) fn of_user(
     lookup: &Lookup<'_>,
     languages: &mut Languages,
+    spending: &Spending,
     user: &User,
 ) -> Result<Vec<Placement>, String> {
     let configuration = lookup.of_configuration();
@@ -82,9 +83,12 @@ pub(super) fn of_user(
         languages,
         user,
         placements: Vec::new(),
-        steps: 0,
+        spending,
     };
-    walk.run()?;
+    let before = spending.charge_to(Cause::Whole);
+    let walked = walk.run();
+    spending.charge_to(before);
+    walked?;
     Ok(walk.placements)
 }
 
@@ -94,7 +98,7 @@ struct Walk<'w, 'c> {
     languages: &'w mut Languages,
     user: &'w User,
     placements: Vec<Placement>,
-    steps: usize,
+    spending: &'w Spending,
 }
 
 impl Walk<'_, '_> {
@@ -108,14 +112,15 @@ impl Walk<'_, '_> {
             text: Vec::new(),
         }];
         while let Some(visit) = open.pop() {
-            self.steps += 1;
-            if self.steps > MOST_STEPS || self.placements.len() > MOST_PLACEMENTS {
+            let cost = VISIT_STEPS + visit.text.len();
+            if self.spending.steps(cost as u64).is_err() {
                 return Err("the number of ways through the rules".to_owned());
             }
             let Some(position) = self.lookup.chains.next(visit.flag, visit.from) else {
                 self.end(visit)?;
                 continue;
             };
+            self.spending.charge_to(Cause::Rule { side: 0, position });
             match &self.configuration.graph.rules[position].body {
                 Body::Engine(row) => self.row(position, row, visit, &mut open)?,
                 Body::Native { .. } => return Err("steps of the bundled engine".to_owned()),
@@ -282,6 +287,10 @@ impl Walk<'_, '_> {
         }
         if visit.rewritten {
             return Err("rewrites (`replace_pattern`)".to_owned());
+        }
+        let bytes = VISIT_BYTES + visit.text.len() * size_of::<Lit>();
+        if self.spending.bytes(bytes as u64).is_err() {
+            return Err("the number of ways through the rules".to_owned());
         }
         self.placements.push(Placement {
             schema: visit.schema.clone(),

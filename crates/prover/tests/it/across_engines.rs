@@ -5,8 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
+use shardwright_prover::Budget;
 use shardwright_prover::equivalence::Equivalence;
-use shardwright_prover::refinement::{Refinement, refinement};
+use shardwright_prover::refinement::{Refinement, refinement, refinement_by};
 use shardwright_rules::{Configuration, Evaluator, Outcome, SessionView, Statement, StatementKind};
 use shardwright_testkit::configuration;
 
@@ -69,7 +70,7 @@ fn keys_in_comments_are_proved() {
         [("shard map `m`: statements with a key".to_owned(), 2)]
     );
     // What the engines differ in is told whether or not a statement was met.
-    assert_eq!(found.natures.len(), 4);
+    assert_eq!(found.natures.len(), 5);
 }
 
 #[test]
@@ -120,6 +121,103 @@ fn one_cluster_without_a_map() {
     let reader = "[{rule_id: 1, match_digest: '^SELECT x$', destination_hostgroup: 11, apply: 1}]";
     let found = refinement(&page("proxysql-2.7", reader), &right);
     assert!(!matches!(found.answer, Equivalence::Proved));
+}
+
+/// The bundled engine with a read/write split.
+fn bundled_with_reads() -> Configuration {
+    let role = json!({"rule_id": 10, "native": {"role": {"reads": "all"}}});
+    configuration(&json!({"engine": "bundled", "rules": [role]}).to_string())
+}
+
+/// ProxySQL with one pattern whose texts go to the readers.
+fn proxysql_with_reads(pattern: &str) -> Configuration {
+    let read = json!({"rule_id": 1, "match_pattern": pattern, "re_modifiers": "CASELESS", "destination_hostgroup": 11,
+                      "apply": 1});
+    configuration(&json!({ "rules": [read] }).to_string())
+}
+
+#[test]
+fn reads_are_proved_or_refuted() {
+    let right = bundled_with_reads();
+    let found = refinement(&proxysql_with_reads(r"\ASELECT [a-e, ]+\z"), &right);
+    assert_eq!(found.answer, Equivalence::Proved);
+    assert!(
+        found
+            .shown
+            .contains(&("reads that go to the readers of the user's cluster".to_owned(), 1))
+    );
+    let found = refinement(&proxysql_with_reads(r"\ASELECT [i-t, ]+\z"), &right);
+    assert_eq!(constructs(&found), ["SELECT INTO"]);
+}
+
+#[test]
+fn schemas_of_shards_are_proved() {
+    let shard = |cluster: &str, key: i64| json!({"address": format!("shard_maps.m.shards.{cluster}"), "cluster": cluster, "keys": [key]});
+    let map = json!({"map": "m", "key": "tenant", "kind": "integer", "finders": [{"schema": {"template": {"prefix": "t_", "suffix": ""}}}],
+        "conflict": "reject", "unqualified": "reject", "shards": [shard("a", 5), shard("b", 7)],
+        "missing": {"statements": "reject", "session_setup": "reject", "begin": "reject"}, "unknown": "reject"});
+    let page = json!({"engine": "bundled", "rules": [{"rule_id": 10, "native": {"map": map}}]});
+    let right = configuration(&page.to_string());
+    let by_schema = |rows: &[(&str, u32)]| {
+        let mut rules: Vec<Value> = rows
+            .iter()
+            .zip(10..)
+            .map(|((schema, hostgroup), id)| {
+                json!({"rule_id": id, "schemaname": schema, "destination_hostgroup": hostgroup, "apply": 1})
+            })
+            .collect();
+        rules.push(json!({"rule_id": 1000, "error_msg": "no key", "apply": 1}));
+        configuration(&json!({ "rules": rules }).to_string())
+    };
+    let left = by_schema(&[("t_5", 10), ("t_7", 20)]);
+    assert_eq!(refinement(&left, &right).answer, Equivalence::Proved);
+    let moved = refinement(&by_schema(&[("t_5", 10), ("t_7", 10)]), &right);
+    assert!(
+        matches!(moved.answer, Equivalence::Refuted { .. }),
+        "{:?}",
+        moved.answer
+    );
+    let evaluators = [&left, &right].map(|side| Evaluator::new(Arc::new(side.clone())));
+    for (schema, hostgroup) in [("t_5", 10), ("t_7", 20)] {
+        for text in [
+            "SELECT a FROM t",
+            "INSERT INTO t (a) VALUES (1)",
+            "BEGIN",
+            "SHOW TABLES",
+            "CREATE TABLE u (a INT)",
+        ] {
+            let session = SessionView {
+                user: "app",
+                schema: Some(schema),
+                ..SessionView::default()
+            };
+            let statement = Statement::new(text.as_bytes(), Default::default());
+            for evaluator in &evaluators {
+                let Outcome::Route(route) = evaluator.decide(&session, &statement).outcome else {
+                    panic!("{text} in {schema} is placed nowhere");
+                };
+                assert_eq!(route.hostgroup.0, hostgroup, "{text} in {schema}");
+            }
+        }
+    }
+}
+
+#[test]
+fn beyond_the_budget_it_is_undecided() {
+    let right = bundled(&[("a", vec![5]), ("b", vec![7])]);
+    let left = proxysql(&[guarded(5)]);
+    assert_eq!(refinement(&left, &right).answer, Equivalence::Proved);
+    let budget = Budget {
+        steps: 1_000,
+        ..Budget::default()
+    };
+    let found = constructs(&refinement_by(&left, &right, budget));
+    assert!(
+        found
+            .iter()
+            .any(|construct| construct.starts_with("the budget of the comparison")),
+        "{found:?}"
+    );
 }
 
 const PIECES: [&str; 24] = [

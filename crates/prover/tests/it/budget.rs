@@ -92,6 +92,15 @@ fn connected_chains_are_decided() {
 }
 
 #[test]
+fn connected_chains_with_restarts_are_refuted_by_examples() {
+    for flags in [12, 20] {
+        let left = connected(flags, 1, 20);
+        assert!(is_refuted(&answer(&left, &connected(flags, 1, 30))));
+        assert_eq!(answer(&left, &left), Equivalence::Proved);
+    }
+}
+
+#[test]
 fn beyond_the_budget_the_answer_names_what_cost_it() {
     let (left, right) = (connected(12, 12, 20), connected(12, 12, 30));
     let means = Means {

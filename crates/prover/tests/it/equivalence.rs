@@ -433,12 +433,9 @@ fn the_hostgroup_that_a_set_falls_back_to_is_compared() {
 #[test]
 fn what_stands_around_the_rules_is_compared() {
     let listener = |configuration: &mut Configuration| {
-        configuration.listeners.push(shardwright_rules::Listener {
-            name: "other".to_owned(),
-            address: shardwright_rules::Address::new("listeners.other"),
-            bind: "10.0.0.5".to_owned(),
-            port: 6033,
-        });
+        let address = shardwright_rules::Address::new("listeners.other");
+        let listener = shardwright_rules::Listener::on_port("other", address, "10.0.0.5", 6033);
+        configuration.listeners.push(listener);
     };
     let asks = r#"rules:
   - {rule_id: 10, proxy_addr: 10.0.0.5, destination_hostgroup: 30, apply: 1}"#;

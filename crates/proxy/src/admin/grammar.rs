@@ -19,6 +19,8 @@ pub(super) enum AdminStatement {
         /// The serialized configuration.
         json: String,
     },
+    /// `SHARDWRIGHT RELOAD`: certificates and secrets are read again.
+    Reload,
     /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
     Explain(Explain),
 }
@@ -41,7 +43,10 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
         if words.take("OBSERVE") {
             return words.end(AdminStatement::Observe);
         }
-        words.expect("APPLY", "SHARDWRIGHT is followed by OBSERVE or APPLY")?;
+        if words.take("RELOAD") {
+            return words.end(AdminStatement::Reload);
+        }
+        words.expect("APPLY", "SHARDWRIGHT is followed by OBSERVE, RELOAD or APPLY")?;
         let statement = apply(&mut words)?;
         return words.end(statement);
     }
@@ -170,6 +175,7 @@ mod tests {
             parse(" shardwright observe ;").unwrap(),
             Some(AdminStatement::Observe)
         );
+        assert_eq!(parse("SHARDWRIGHT RELOAD").unwrap(), Some(AdminStatement::Reload));
         assert_eq!(
             parse(r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'"#).unwrap(),
             Some(AdminStatement::Apply {

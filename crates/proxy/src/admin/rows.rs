@@ -221,13 +221,17 @@ pub(super) fn variables(shared: &Shared, _: &[WorkerFigures]) -> Rows {
             "mysql-connect_timeout_server_max",
             limits.checkout_timeout.as_millis().to_string(),
         ),
+        ("mysql-interfaces", shared.control.listeners.places().join(";")),
         ("mysql-max_allowed_packet", limits.max_packet.to_string()),
         ("mysql-max_connections", limits.max_sessions.to_string()),
         (
             "mysql-query_processor_iterations",
             settings.query_processor_iterations.to_string(),
         ),
-        ("mysql-server_version", shared.server_version.clone()),
+        (
+            "mysql-server_version",
+            shared.server_version.now(&shared.control.snapshot().load()),
+        ),
         ("mysql-threads", shared.workers().len().to_string()),
         ("mysql-wait_timeout", limits.idle_timeout.as_millis().to_string()),
     ];

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use shardwright_sql::{SessionEffects, StatementClass};
+use shardwright_rules::TransactionEnd;
+use shardwright_sql::{SessionEffects, Shape, StatementClass};
 use shardwright_wire::{Command, StatusFlags};
 
 use super::forward::{Broken, Traffic};
@@ -10,9 +11,11 @@ use super::held::Held;
 use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::set_statement::SetPlan;
 use super::statement::RoutedStatement;
-use super::statement_words::is_transaction_bound;
+use super::statement_words::{is_transaction_bound, may_leave_id};
 use super::{End, Flow, Session};
-use crate::backend::{BackendError, is_unreadable};
+use crate::backend::BackendError;
+use crate::kill::connection_killed;
+use crate::reading::{TOLD, is_read_in};
 use crate::stats::{Sample, bump};
 
 /// What a server said of a statement.
@@ -25,9 +28,14 @@ struct Answered {
 
 impl Session {
     /// The answer did not come whole. A statement is never sent twice: nobody knows whether it was executed.
-    pub(super) async fn broken(&mut self, broken: Broken, held: &Held, seq: u8) -> Flow {
+    pub(super) async fn broken(&mut self, broken: Broken, held: Held, shape: &Shape, seq: u8) -> Flow {
         match broken {
-            Broken::Client => Err(End::ClientGone),
+            Broken::Client => {
+                self.abandon(held, shape);
+                Err(End::ClientGone)
+            }
+            Broken::Killed { is_partial: true } => Err(End::Closed),
+            Broken::Killed { is_partial: false } => self.refuse_and_close(&connection_killed(), seq).await,
             Broken::Backend { error, is_partial } => {
                 bump(&self.worker.counters.totals.backend_lost);
                 let session = self.login.connection_id;
@@ -65,19 +73,23 @@ impl Session {
         let exchanges = held.backend.exchanges;
         if answered.failed && may_have_changed_transaction(&held, routed) {
             // An error does not say whether the transaction is still open; the answer to a ping does.
+            if let Err(error) = held.backend.outlive_kill().await {
+                return self.broken_after(&error);
+            }
             match held.backend.exchange(Command::Ping).await {
                 Ok(outcome) => answered.status = outcome.status,
                 Err(error) => return self.broken_after(&error),
             }
         }
-        if answered.status.is_some_and(is_unreadable) {
-            tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become one under which statements cannot be read");
+        if !self.is_read_as_set(&held, routed, &answered) {
+            tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become another than the session has set");
             return Err(End::Closed);
         }
         self.learn_autocommit(&mut held, routed, answered.status).await?;
         held.backend.is_suspect |= shape
             .effects
             .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
+        self.learn_insert_id(&mut held, shape, answered.insert_id);
         self.learn_holds(&mut held, routed, &answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.routing.last_write = Some(Instant::now());
@@ -96,6 +108,15 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the server reads texts in the mode that the session has set, with this statement or before.
+    fn is_read_as_set(&self, held: &Held, routed: &RoutedStatement<'_>, answered: &Answered) -> bool {
+        let set = routed.set.as_ref().filter(|_| !answered.failed);
+        let set = set.and_then(|plan| plan.sql_mode.as_ref());
+        let mode = set.map_or(self.settings.mode, |set| set.mode);
+        let is_read = |status| is_read_in(mode, status, held.backend.is_mariadb);
+        answered.status.is_none_or(is_read)
+    }
+
     /// Follows the autocommit of the connection, which the statement may have switched.
     async fn learn_autocommit(
         &mut self,
@@ -109,15 +130,34 @@ impl Session {
             held.holds |= Holds::AUTOCOMMIT_BY_CODE;
         }
         self.follow_autocommit(held).await.map_err(|error| {
-            tracing::warn!(%error, "a connection of the session did not take autocommit");
+            tracing::warn!(?error, "a connection of the session did not take autocommit");
             End::Closed
         })
+    }
+
+    /// Notes that the session's LAST_INSERT_ID() is on this connection, if the statement may have left one.
+    fn learn_insert_id(&mut self, held: &mut Held, shape: &Shape, insert_id: u64) {
+        // SELECT and DO have no field for the id in their answer.
+        let may_hide = shape.effects.intersects(SessionEffects::INSERT_ID)
+            && matches!(
+                shape.class,
+                StatementClass::Select | StatementClass::Do | StatementClass::Set
+            );
+        let is_here = self
+            .insert_id
+            .as_ref()
+            .is_some_and(|id| held.backend.has_this(id));
+        if insert_id != 0 || may_hide || (is_here && may_leave_id(shape)) {
+            self.insert_id = Some(held.backend.leave_insert_id(held.hostgroup, None));
+        }
     }
 
     /// Learns why the connection must stay with the session, and which reasons end elsewhere.
     fn learn_holds(&mut self, held: &mut Held, routed: &RoutedStatement<'_>, answered: &Answered) {
         let set = match &routed.set {
-            Some(plan) if !answered.failed => self.note_set(held, plan, routed.statement.text()),
+            Some(plan) if !answered.failed => {
+                self.note_set(held, plan, routed.statement.text(), answered.status)
+            }
             _ => SetLeft::Nothing,
         };
         let in_transaction = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
@@ -127,8 +167,8 @@ impl Session {
                 shape: routed.statement.shape(),
                 in_transaction: answered.status.map(in_transaction),
                 autocommit: self.settings.autocommit,
+                ends_transaction: routed.statement.transaction_end() == Some(TransactionEnd::Over),
                 failed: answered.failed,
-                insert_id: answered.insert_id,
                 warnings: answered.warnings,
                 set,
                 ending: routed.ending,
@@ -138,19 +178,36 @@ impl Session {
         // What other connections were held for to be asked about is not the session's latest any more.
         let mut outdated = Holds::empty();
         outdated.set(Holds::WARNINGS | Holds::FOUND_ROWS, routed.ending != Ending::Asks);
-        outdated.set(Holds::INSERT_ID, answered.insert_id != 0);
         self.held.end(outdated, &self.worker.pool);
     }
 
     /// A SET that a server has executed.
-    fn note_set(&mut self, held: &mut Held, plan: &SetPlan, text: &[u8]) -> SetLeft {
+    fn note_set(
+        &mut self,
+        held: &mut Held,
+        plan: &SetPlan,
+        text: &[u8],
+        status: Option<StatusFlags>,
+    ) -> SetLeft {
         if let Some(names) = &plan.names {
             self.settings.names = Some(names.clone());
             held.backend.names = Some(names.clone());
         }
+        self.settings.wait_timeout = plan.wait_timeout.or(self.settings.wait_timeout);
+        let history = &mut self.settings.history;
         if plan.left == SetLeft::Replayable {
-            self.settings.history.push(text, &plan.variables);
-            held.replayed = self.settings.history.last();
+            history.push(text, &plan.variables, plan.supersedes());
+            held.backend.replayed = history.last();
+        }
+        if let Some(set) = &plan.sql_mode {
+            self.settings.mode = set.mode;
+            self.settings.mode_told = status.unwrap_or_default() & TOLD;
+            if plan.left != SetLeft::Replayable
+                && let Some(alone) = &set.alone
+            {
+                history.push(alone, &["sql_mode".to_owned()], true);
+                held.backend.replayed = history.last();
+            }
         }
         plan.left
     }

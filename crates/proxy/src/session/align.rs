@@ -4,6 +4,8 @@
 //! connection in schema `a` for a session in `b` with one SET gets COM_RESET_CONNECTION, COM_INIT_DB `b`, SET NAMES if
 //! names differ, and the SET.
 
+use std::time::Duration;
+
 use shardwright_wire::{Command, MysqlError, errors};
 
 use super::held::Held;
@@ -13,6 +15,9 @@ use super::requirements::Requirements;
 use super::settings::Settings;
 use crate::backend::{Backend, BackendError};
 use crate::set_names::SetNames;
+
+/// A connection that was used within this time is not asked whether it is still there.
+const LIKELY_ALIVE: Duration = Duration::from_secs(1);
 
 /// Why a connection could not be made as the session needs it.
 pub(super) enum AlignError {
@@ -44,11 +49,19 @@ impl Alignment<'_> {
     /// Makes a connection that was taken from the pool, or is new, the session's.
     pub(super) async fn adopt(&mut self, held: &mut Held) -> Result<(), AlignError> {
         let backend = &mut held.backend;
+        backend.outlive_kill().await?;
         let is_anothers = backend.last_session != 0 && backend.last_session != self.session;
         // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
         if is_anothers {
-            refused(backend.reset().await?.err())?;
+            backend.save_insert_id().await?;
+            // One that was idle for long may be lost, which is told before the statement is sent.
+            match backend.idle_since.elapsed() < LIKELY_ALIVE {
+                true => backend.reset_ahead(),
+                false => refused(backend.reset().await?.err())?,
+            }
         }
+        // From here on it has this session's state, whether a statement runs on it or not.
+        backend.last_session = self.session;
         if is_anothers && (self.requirements.user_variables || self.requirements.asks) {
             // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
             run(backend, b"SELECT 1 LIMIT 0").await?;
@@ -62,21 +75,29 @@ impl Alignment<'_> {
 
     /// Gives a connection the session's schema, character set, variables, and the transaction that was begun.
     pub(super) async fn align(&mut self, held: &mut Held) -> Result<(), AlignError> {
-        if held.backend.is_suspect && !self.requirements.asks && !held.backend.is_readable().await? {
-            return Err(AlignError::Broken(errors::UNKNOWN.with(
-                "code that ran in this session has changed its sql_mode or character set to one in which the proxy \
-                 cannot read statements",
-            )));
-        }
+        held.backend.outlive_kill().await?;
         self.align_schema(&mut held.backend).await?;
         self.align_names(held).await?;
         self.replay_sets(held).await?;
+        self.check_reading(&mut held.backend).await?;
         self.align_autocommit(held).await?;
         if self.requirements.begins {
             self.set_next_transaction(held).await?;
         }
         if self.requirements.opens {
             self.open_transaction(held).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a connection that reads texts otherwise than the session's statements are read.
+    async fn check_reading(&self, backend: &mut Backend) -> Result<(), AlignError> {
+        let is_asked = backend.is_suspect && !self.requirements.asks;
+        if is_asked && !backend.is_reading_in(self.settings.mode).await? {
+            return Err(AlignError::Broken(errors::UNKNOWN.with(
+                "code that ran in this session has changed its sql_mode or character set to one in which the proxy \
+                 cannot read statements",
+            )));
         }
         Ok(())
     }
@@ -121,14 +142,11 @@ impl Alignment<'_> {
     /// Repeats the SETs that the connection does not have.
     async fn replay_sets(&self, held: &mut Held) -> Result<(), AlignError> {
         let history = &self.settings.history;
-        if held.replayed < history.last() {
-            for text in history.since(held.replayed) {
-                let outcome = held.backend.exchange(Command::Query(text)).await?;
-                refused(outcome.error)?;
-                held.backend.note_status(outcome.status);
-                held.holds |= Holds::SESSION_VARIABLES;
-            }
-            held.replayed = history.last();
+        for (number, text) in history.since(held.backend.replayed) {
+            let outcome = held.backend.exchange(Command::Query(text)).await?;
+            refused(outcome.error)?;
+            held.backend.note_status(outcome.status);
+            held.backend.replayed = number;
         }
         Ok(())
     }
@@ -144,9 +162,6 @@ impl Alignment<'_> {
             run(&mut held.backend, text).await?;
             held.backend.autocommit = autocommit;
         }
-        if !autocommit {
-            held.holds |= Holds::AUTOCOMMIT;
-        }
         Ok(())
     }
 
@@ -154,7 +169,7 @@ impl Alignment<'_> {
     async fn set_next_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
         if let Some(text) = self.settings.next_transaction.take() {
             run(&mut held.backend, &text).await?;
-            held.holds |= Holds::SESSION_VARIABLES;
+            held.holds |= Holds::NEXT_TRANSACTION;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Answers that the proxy gives by itself.
 
 use shardwright_rules::Rejection;
-use shardwright_wire::{MysqlError, StatusFlags, errors};
+use shardwright_wire::{MysqlError, SessionChange, StatusFlags, errors};
 
 use super::statement_words::rejected;
 use super::{End, Flow, Session};
@@ -13,13 +13,24 @@ impl Session {
         let mut status = StatusFlags::empty();
         status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.settings.autocommit);
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.is_in_transaction());
-        status
+        status | self.settings.mode_told
     }
 
     pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8]) -> Flow {
         self.diagnostics.answered_here();
         let status = self.status();
-        self.client.send_ok(seq, info, status).await
+        self.client.send_ok(seq, info, status, b"").await
+    }
+
+    /// An OK that tells of changes in the session.
+    pub(super) async fn send_changed(&mut self, seq: u8, changes: &[SessionChange<'_>]) -> Flow {
+        self.diagnostics.answered_here();
+        let mut block = Vec::new();
+        if self.client.tracks_session() {
+            changes.iter().for_each(|change| change.encode(&mut block));
+        }
+        let status = self.status();
+        self.client.send_ok(seq, b"", status, &block).await
     }
 
     pub(super) async fn send_eof(&mut self, seq: u8) -> Flow {

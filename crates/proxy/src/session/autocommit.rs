@@ -1,8 +1,10 @@
 //! SET statements that a session takes on, and switching autocommit, which ends transactions.
 
 use shardwright_rules::Statement;
-use shardwright_wire::{Command, MysqlError, StatusFlags, errors};
+use shardwright_sql::lex::reads_alike;
+use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
+use super::checkout::CheckoutError;
 use super::held::Held;
 use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;
@@ -27,8 +29,16 @@ impl Session {
                 "the proxy cannot do this SET between BEGIN and the first statement with a key, which opens the transaction: set it before BEGIN, or after that statement",
             ));
         }
+        let next = self.settings.next_transaction.as_deref().unwrap_or_default();
+        if plan.changes_mode(self.settings.mode) && !(self.pending.reads_alike() && reads_alike(next)) {
+            return Err(errors::UNKNOWN.with(
+                "the proxy cannot set this sql_mode between BEGIN or SET TRANSACTION and the first statement with a key: those texts would be read otherwise; set it before them",
+            ));
+        }
         let limit = self.worker.shared.limits.max_set_history;
-        if plan.left == SetLeft::Replayable && !history.has_room(&plan.variables, limit) {
+        if plan.left == SetLeft::Replayable
+            && !history.has_room(statement.text(), &plan.variables, plan.supersedes(), limit)
+        {
             return Err(errors::UNKNOWN.with(format_args!(
                 "the session has set more than {limit} different groups of variables; the proxy cannot repeat them on other connections"
             )));
@@ -44,15 +54,30 @@ impl Session {
             let turns_on = autocommit && !self.settings.autocommit;
             self.settings.autocommit = autocommit;
             if turns_on && let Err(error) = self.commit_by_autocommit().await {
-                return self.refuse_and_close(&error, seq).await;
+                // Within XA it stays off.
+                self.settings.autocommit = false;
+                return self.not_checked_out(error, seq).await;
             }
         }
-        self.send_ok(seq, b"").await
+        let change = plan.autocommit.map(|autocommit| SessionChange::SystemVariable {
+            name: b"autocommit",
+            value: if autocommit { b"ON" } else { b"OFF" },
+        });
+        // Which variables a client is told of is itself a variable.
+        let is_tracked = !self.settings.history.has_set("session_track_system_variables");
+        let change = change.filter(|_| is_tracked);
+        self.send_changed(seq, change.as_slice()).await
+    }
+
+    /// Whether a SET that the proxy could keep is sent to a server, which tells the client the character sets by their
+    /// full names.
+    pub(super) fn is_told_by_server(&self, plan: &SetPlan) -> bool {
+        self.client.tracks_session() && plan.names.is_some() && self.pending.is_empty()
     }
 
     /// Takes the autocommit of a connection that has just run a statement for the session's: a SET of an expression, a
     /// procedure, or a text that was run may have switched it. Before the statement the two were the same.
-    pub(super) async fn follow_autocommit(&mut self, held: &Held) -> Result<(), MysqlError> {
+    pub(super) async fn follow_autocommit(&mut self, held: &Held) -> Result<(), CheckoutError> {
         let turns_on = held.backend.autocommit && !self.settings.autocommit;
         self.settings.autocommit = held.backend.autocommit;
         if turns_on {
@@ -62,30 +87,49 @@ impl Session {
     }
 
     /// Turning autocommit on commits: connections that have it off, or a transaction, hear of it at once.
-    async fn commit_by_autocommit(&mut self) -> Result<(), MysqlError> {
-        self.pending.clear();
+    ///
+    /// # Errors
+    /// A server refuses, or is lost. Fatal where another has committed by then.
+    async fn commit_by_autocommit(&mut self) -> Result<(), CheckoutError> {
+        let mut has_committed = false;
+        let mut result = Ok(());
         for mut held in self.held.take_all() {
-            if held.backend.autocommit && held.holds.intersects(Holds::TRANSACTION) {
-                // Begun before autocommit was off, and the connection has not heard of that yet. Where it is on, turning
-                // it on commits nothing.
-                switch_autocommit(&mut held, b"SET autocommit=0").await?;
+            if result.is_ok() {
+                result = turn_on_autocommit(&mut held, &mut has_committed).await;
             }
-            if !held.backend.autocommit {
-                switch_autocommit(&mut held, b"SET autocommit=1").await?;
-                held.holds.remove(Holds::AUTOCOMMIT);
+            match &result {
+                Err(CheckoutError::Fatal(_)) => return result,
+                _ => self.held.keep_or_give(held, &self.worker.pool),
             }
-            held.backend.last_session = self.number;
-            self.held.keep_or_give(held, &self.worker.pool);
         }
-        Ok(())
+        match result {
+            Ok(()) => self.pending.clear(),
+            Err(CheckoutError::Refused(error)) if has_committed => return Err(CheckoutError::Fatal(error)),
+            Err(_) => {}
+        }
+        result
     }
 }
 
-async fn switch_autocommit(held: &mut Held, text: &[u8]) -> Result<(), MysqlError> {
+async fn turn_on_autocommit(held: &mut Held, has_committed: &mut bool) -> Result<(), CheckoutError> {
+    if held.backend.autocommit && held.holds.intersects(Holds::TRANSACTION) {
+        // Begun before autocommit was off, and the connection has not heard of that yet. Where it is on, turning it on
+        // commits nothing.
+        switch_autocommit(held, b"SET autocommit=0").await?;
+    }
+    if !held.backend.autocommit {
+        switch_autocommit(held, b"SET autocommit=1").await?;
+        held.holds.remove(Holds::SAVEPOINTS);
+        *has_committed = true;
+    }
+    Ok(())
+}
+
+async fn switch_autocommit(held: &mut Held, text: &[u8]) -> Result<(), CheckoutError> {
     let exchange = held.backend.exchange(Command::Query(text)).await;
-    let outcome = exchange.map_err(|error| error.for_client())?;
+    let outcome = exchange.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
     if let Some(error) = outcome.error {
-        return Err(error);
+        return Err(CheckoutError::Refused(error));
     }
     held.backend.note_status(outcome.status);
     let is_open = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);

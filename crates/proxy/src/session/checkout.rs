@@ -3,6 +3,7 @@
 //! Invariant: it has the session's state when the statement is sent; a statement that needs what another connection
 //! holds is refused.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -18,9 +19,13 @@ use super::held::{Held, HeldConnections};
 use super::holds::Holds;
 use super::login::Login;
 use super::requirements::Requirements;
-use crate::backend::{Backend, Connect, ConnectFailure, PoolKey, SHAPING};
+use crate::backend::{Backend, BackendError, Connect, ConnectFailure, PoolKey, SHAPING};
+use crate::descriptors;
+use crate::insert_id::InsertId;
+use crate::kill::interrupted;
 use crate::members::{HostgroupMembers, MemberRuntime, Standing};
 use crate::pool::Preference;
+use crate::session_handle::SessionHandle;
 use crate::worker::Worker;
 
 /// Connections of the pool that turn out to be dead before one is given up.
@@ -42,6 +47,7 @@ enum NotConnected {
     Refused(MysqlError),
     Unreachable(String),
     Full,
+    Killed,
 }
 
 impl Session {
@@ -61,12 +67,84 @@ impl Session {
             Some(held) => self.align_held(held, requirements).await?,
             None => self.adopt_connection(requirements).await?,
         };
+        let held = match requirements.insert_id {
+            true => self.with_insert_id(held, requirements).await?,
+            false => held,
+        };
         if requirements.row_count && !self.diagnostics.is_as_left(&held.backend) {
             // The connection was pinged, or given another schema, since the statement that the client means.
             self.held.keep_or_give(held, &self.worker.pool);
             return Err(CheckoutError::Refused(unknown_counts()));
         }
         Ok(held)
+    }
+
+    /// The connection with the session's LAST_INSERT_ID(), which another one may have.
+    async fn with_insert_id(
+        &mut self,
+        mut held: Held,
+        requirements: &Requirements,
+    ) -> Result<Held, CheckoutError> {
+        let Some(id) = self.insert_id.clone().filter(|id| !held.backend.has_this(id)) else {
+            return Ok(held);
+        };
+        let brought = match requirements.asks {
+            // To bring it would take a statement of the proxy's own.
+            true => Err(CheckoutError::Refused(unknown_counts())),
+            false => self.bring_insert_id(&id, &mut held).await,
+        };
+        match brought {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                self.return_unused(held, &error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn bring_insert_id(&mut self, id: &Rc<InsertId>, held: &mut Held) -> Result<(), CheckoutError> {
+        let lost = |error: BackendError| CheckoutError::Fatal(error.for_client());
+        if id.value().is_none() {
+            self.ask_insert_id(id).await.map_err(lost)?;
+        }
+        let Some(value) = id.value() else {
+            return Err(CheckoutError::Refused(errors::UNKNOWN.with(
+                "the connection that had the session's LAST_INSERT_ID() is closed; read the id from the answer of the statement, as drivers do",
+            )));
+        };
+        if !held.backend.set_insert_id(value).await.map_err(lost)? {
+            return Err(CheckoutError::Refused(
+                errors::UNKNOWN.with("the server does not take the session's LAST_INSERT_ID()"),
+            ));
+        }
+        self.insert_id = Some(held.backend.leave_insert_id(held.hostgroup, Some(value)));
+        Ok(())
+    }
+
+    /// Asks the connection that has it, if the session holds it or nobody has used it since.
+    async fn ask_insert_id(&mut self, id: &Rc<InsertId>) -> Result<(), BackendError> {
+        if self
+            .held
+            .on(id.hostgroup)
+            .is_some_and(|held| held.backend.has_this(id))
+        {
+            let Some(mut other) = self.held.take(id.hostgroup) else {
+                return Ok(());
+            };
+            other.backend.save_insert_id().await?;
+            self.held.keep_or_give(other, &self.worker.pool);
+            return Ok(());
+        }
+        let idle = self.worker.pool.take_with(id);
+        if let Some(mut backend) = idle {
+            // Lost, it has no id to give either.
+            if let Err(error) = backend.save_insert_id().await {
+                tracing::debug!(%error, "an idle connection was lost");
+                return Ok(());
+            }
+            self.worker.pool.give(backend);
+        }
+        Ok(())
     }
 
     fn alignment<'a>(&'a mut self, requirements: &'a Requirements) -> Alignment<'a> {
@@ -100,6 +178,7 @@ impl Session {
         for _ in 0..MAX_DEAD {
             let checkout = Checkout {
                 worker: &self.worker,
+                handle: &self.handle,
                 login: &self.login,
                 session: self.number,
                 capabilities: self.client.capabilities & SHAPING,
@@ -185,6 +264,7 @@ fn check_elsewhere(connections: &HeldConnections, requirements: &Requirements) -
 /// A search for a connection that the session does not hold.
 struct Checkout<'a> {
     worker: &'a Worker,
+    handle: &'a SessionHandle,
     login: &'a Login,
     /// The session's number.
     session: u64,
@@ -216,6 +296,7 @@ impl Checkout<'_> {
             match self.connection_to(&member.runtime, deadline).await {
                 Ok(backend) => return Ok(backend),
                 Err(NotConnected::Refused(error)) => return Err(CheckoutError::Refused(error)),
+                Err(NotConnected::Killed) => return Err(CheckoutError::Refused(interrupted())),
                 Err(NotConnected::Full) => {
                     let limit = member.runtime.max_connections;
                     reason = format!("all {limit} connections to {} stayed in use", member.server);
@@ -300,6 +381,7 @@ impl Checkout<'_> {
                     Err(_closed) => return Err(NotConnected::Full),
                 },
                 () = tokio::time::sleep_until(deadline.into()) => return Err(NotConnected::Full),
+                () = self.handle.ordered() => return Err(NotConnected::Killed),
             }
         }
     }
@@ -314,10 +396,17 @@ impl Checkout<'_> {
                 errors::ACCESS_DENIED.with("the user's secret cannot be resolved"),
             ));
         };
+        let Some(secret) = credentials.secret() else {
+            return Err(NotConnected::Refused(errors::ACCESS_DENIED.with(
+                "the user's secret is a hash, and no client has shown the password since the proxy started: log in again",
+            )));
+        };
         let connect = Connect {
             member,
             key: self.key(self.requirements.schema.is_some()),
-            secret: &credentials.secret,
+            secret,
+            tls: self.worker.shared.tls.loaded(),
+            allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
             schema: self.requirements.schema.clone(),
             permit,
             serial: self.worker.next_number(),
@@ -334,6 +423,16 @@ impl Checkout<'_> {
                 match failure {
                     ConnectFailure::Login(ConnectError::Refused(error)) if is_about_login(&error) => {
                         Err(NotConnected::Refused(error))
+                    }
+                    ConnectFailure::Login(
+                        error @ (ConnectError::UnsupportedPlugin(_)
+                        | ConnectError::OnlyHashKnown
+                        | ConnectError::NeedsPrivacy),
+                    ) => Err(NotConnected::Refused(errors::CLIENT_AUTH_PLUGIN.with(error))),
+                    // No fault of the server's: it is not avoided.
+                    ConnectFailure::Io(error) if descriptors::are_exhausted(&error) => {
+                        let why = "the proxy has no file descriptors left (ulimit -n)";
+                        Err(NotConnected::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(why)))
                     }
                     _ => Err(NotConnected::Unreachable(failure.to_string())),
                 }

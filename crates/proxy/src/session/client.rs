@@ -3,7 +3,9 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use shardwright_wire::{CapabilityFlags, EofPacket, MysqlError, OkPacket, StatusFlags};
+use shardwright_wire::{
+    AnswerSplice, CapabilityFlags, EofPacket, MysqlError, OkPacket, StatusFlags, write_packet,
+};
 
 use super::{End, Flow};
 use crate::channel::{Channel, Frame};
@@ -14,6 +16,10 @@ pub(super) struct Client {
     pub(super) capabilities: CapabilityFlags,
     /// The command that was read last.
     pub(super) frame: Frame,
+    /// Several statements in one text are taken.
+    pub(super) takes_several: bool,
+    /// Joins answers while the statements of one text run.
+    pub(super) splice: Option<AnswerSplice>,
 }
 
 impl Client {
@@ -22,23 +28,46 @@ impl Client {
             channel,
             capabilities,
             frame: Frame::default(),
+            takes_several: capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS),
+            splice: None,
         }
     }
 
-    pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8], status: StatusFlags) -> Flow {
+    /// `session_state`: changes that a client is told of if it wants to be.
+    pub(super) async fn send_ok(
+        &mut self,
+        seq: u8,
+        info: &[u8],
+        status: StatusFlags,
+        session_state: &[u8],
+    ) -> Flow {
         let ok = OkPacket {
             status,
             info,
+            session_state,
             ..OkPacket::default()
         };
-        let mut payload = Vec::with_capacity(16 + info.len());
+        let mut payload = Vec::with_capacity(16 + info.len() + session_state.len());
         ok.encode(&mut payload, self.capabilities);
         self.send(seq, &payload).await
     }
 
+    /// Whether the client is told of changes in its session.
+    pub(super) fn tracks_session(&self) -> bool {
+        self.capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
+    }
+
     pub(super) async fn send_eof(&mut self, seq: u8, status: StatusFlags) -> Flow {
         let mut payload = Vec::new();
-        EofPacket { warnings: 0, status }.encode(&mut payload);
+        if self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+            let end = OkPacket {
+                status,
+                ..OkPacket::default()
+            };
+            end.encode_end_of_rows(&mut payload, self.capabilities);
+        } else {
+            EofPacket { warnings: 0, status }.encode(&mut payload);
+        }
         self.send(seq, &payload).await
     }
 
@@ -48,14 +77,36 @@ impl Client {
         self.send(seq, &payload).await
     }
 
+    /// Compresses from here on, where the client has asked for it.
+    pub(super) fn begin_compression(&mut self) -> Flow {
+        if self.capabilities.contains(CapabilityFlags::CLIENT_COMPRESS) {
+            self.channel.compress().map_err(|_| End::ClientGone)?;
+        }
+        Ok(())
+    }
+
     /// Sends one payload.
     pub(super) async fn send(&mut self, mut seq: u8, payload: &[u8]) -> Flow {
+        if self.splice.is_some() {
+            let mut bytes = Vec::with_capacity(payload.len() + 4);
+            write_packet(&mut bytes, &mut seq, payload);
+            return self.send_packets(&bytes).await;
+        }
         self.channel.queue(&mut seq, payload);
         self.channel.flush().await.map_err(|_| End::ClientGone)
     }
 
-    /// Sends whole packets.
+    /// Sends the packets of a whole answer.
     pub(super) async fn send_packets(&mut self, bytes: &[u8]) -> Flow {
+        let mut spliced = Vec::new();
+        let bytes = match &mut self.splice {
+            Some(splice) => {
+                let taken = splice.take(bytes, true, &mut spliced);
+                taken.map_err(|_| End::Closed)?;
+                &spliced
+            }
+            None => bytes,
+        };
         let channel = &mut self.channel;
         let sent = poll_fn(|cx| Poll::Ready(channel.send_or_queue(cx, bytes))).await;
         sent.map_err(|_| End::ClientGone)?;

@@ -1,8 +1,14 @@
-//! The parameters of COM_STMT_EXECUTE, passed on without being read.
+//! COM_STMT_EXECUTE: its parameters, passed on without being read, and whether a cursor is asked for.
+
+/// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE and CURSOR_TYPE_SCROLLABLE. The other bits of the flags are about
+/// parameters.
+const CURSORS: u8 = 1 | 2 | 4;
 
 /// The parts of an execution's parameter block (MySQL internals, COM_STMT_EXECUTE).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExecuteParameters<'a> {
+    /// A cursor is asked for. It is read-only whatever kind was asked for, as servers have no other.
+    pub(crate) cursor: bool,
     pub(crate) null_bitmap: &'a [u8],
     /// Two bytes a parameter; `None` when the client relies on those it bound before.
     pub(crate) types: Option<&'a [u8]>,
@@ -11,10 +17,12 @@ pub(crate) struct ExecuteParameters<'a> {
 
 impl<'a> ExecuteParameters<'a> {
     /// Splits what follows the iteration count; `None` when it is too short.
-    pub(crate) fn split(block: &'a [u8], parameters: u16) -> Option<Self> {
+    pub(crate) fn split(flags: u8, block: &'a [u8], parameters: u16) -> Option<Self> {
+        let cursor = flags & CURSORS != 0;
         let count = usize::from(parameters);
         if count == 0 {
             return Some(Self {
+                cursor,
                 null_bitmap: &[],
                 types: None,
                 values: &[],
@@ -30,6 +38,7 @@ impl<'a> ExecuteParameters<'a> {
             }
         };
         Some(Self {
+            cursor,
             null_bitmap,
             types,
             values,
@@ -37,12 +46,11 @@ impl<'a> ExecuteParameters<'a> {
     }
 
     /// Appends COM_STMT_EXECUTE for the server's number `id`, types always included: the connection may have run the
-    /// statement for another session. No cursor is asked for, so a client that wanted one gets the rows at once,
-    /// which it must be ready for: a server may always decline a cursor.
+    /// statement for another session.
     pub(crate) fn encode(&self, id: u32, types: &[u8], out: &mut Vec<u8>) {
         out.push(23);
         out.extend_from_slice(&id.to_le_bytes());
-        out.push(0);
+        out.push(u8::from(self.cursor));
         out.extend_from_slice(&1_u32.to_le_bytes());
         if !types.is_empty() {
             out.extend_from_slice(self.null_bitmap);
@@ -60,9 +68,9 @@ mod tests {
     #[test]
     fn executions_carry_types_even_where_the_client_left_them_out() {
         let types = [3, 0, 0xFD, 0];
-        let first = ExecuteParameters::split(&[0, 1, 3, 0, 0xFD, 0, 7, 0, 0, 0, 1, b'x'], 2).unwrap();
+        let first = ExecuteParameters::split(0, &[0, 1, 3, 0, 0xFD, 0, 7, 0, 0, 0, 1, b'x'], 2).unwrap();
         assert_eq!(first.types, Some(&types[..]));
-        let second = ExecuteParameters::split(&[0, 0, 7, 0, 0, 0, 1, b'x'], 2).unwrap();
+        let second = ExecuteParameters::split(0, &[0, 0, 7, 0, 0, 0, 1, b'x'], 2).unwrap();
         assert_eq!(second.types, None);
         let encoded = |parameters: &ExecuteParameters<'_>| {
             let mut out = Vec::new();
@@ -70,8 +78,8 @@ mod tests {
             out
         };
         assert_eq!(encoded(&first), encoded(&second));
-        assert_eq!(ExecuteParameters::split(&[0, 1, 3], 2), None);
-        assert_eq!(ExecuteParameters::split(&[], 1), None);
+        assert_eq!(ExecuteParameters::split(0, &[0, 1, 3], 2), None);
+        assert_eq!(ExecuteParameters::split(0, &[], 1), None);
     }
 
     proptest::proptest! {
@@ -80,11 +88,11 @@ mod tests {
             block in proptest::collection::vec(proptest::num::u8::ANY, 0..80),
             parameters in 0_u16..40,
         ) {
-            if let Some(split) = ExecuteParameters::split(&block, parameters) {
+            if let Some(split) = ExecuteParameters::split(0, &block, parameters) {
                 let types = split.types.map_or_else(|| vec![0; 2 * usize::from(parameters)], <[u8]>::to_vec);
                 let mut payload = Vec::new();
                 split.encode(1, &types, &mut payload);
-                let again = ExecuteParameters::split(&payload[10..], parameters).unwrap();
+                let again = ExecuteParameters::split(0, &payload[10..], parameters).unwrap();
                 proptest::prop_assert_eq!(again.values, split.values);
                 proptest::prop_assert_eq!(again.null_bitmap, split.null_bitmap);
             }

@@ -1,14 +1,18 @@
 //! Sending a statement to a server and its answer to the client, as the bytes come.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
-use shardwright_wire::{ResponseScanner, ResponseShape, ScanEvent};
+use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent};
 
+use super::client::Client;
+use super::local_file::{FileError, FileTransfer};
+use super::watch::Watch;
 use crate::backend::{Backend, BackendError};
 use crate::channel::Channel;
+use crate::kill_target::Serving;
 
 /// Bytes that a client may send ahead while its statement runs.
 const MAX_SENT_AHEAD: usize = 64 * 1024;
@@ -22,6 +26,8 @@ pub(super) struct Transmission<'a> {
     pub(super) next_seq: u8,
     /// The number that the client is to have for the statement it prepares.
     pub(super) statement_id: Option<u32>,
+    /// The file that the server may ask the client for.
+    pub(super) file: Option<&'a [u8]>,
 }
 
 /// An answer that was forwarded whole; what it was is in the backend's scanner.
@@ -38,6 +44,11 @@ pub(super) struct Traffic {
 pub(super) enum Broken {
     /// The client has gone.
     Client,
+    /// The session was killed.
+    Killed {
+        /// Whether the client has seen a part of the answer.
+        is_partial: bool,
+    },
     /// The server has.
     Backend {
         error: BackendError,
@@ -49,30 +60,38 @@ pub(super) enum Broken {
 /// Sends and forwards. At most one read of a worker's scratch buffer is kept when the client is slow: then the server
 /// is not read from.
 pub(super) async fn forward(
-    client: &mut Channel,
+    client: &mut Client,
     backend: &mut Backend,
     transmission: &Transmission<'_>,
+    watch: &mut Watch<'_>,
 ) -> Result<Traffic, Broken> {
     let started = Instant::now();
+    let lost = |error: BackendError| Broken::Backend {
+        error,
+        is_partial: false,
+    };
+    poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
+        .await
+        .map_err(|error| lost(error.into()))?;
+    backend.finish_reset().await.map_err(lost)?;
     backend.scanner.begin(transmission.shape, transmission.next_seq);
-    let mut unsent = Some(transmission.bytes);
     let mut forwarding = Forwarding {
         client,
+        watch,
+        server: Serving {
+            member: &backend.member,
+            key: &backend.key,
+            thread_id: backend.thread_id,
+        },
         scanner: &mut backend.scanner,
         head: transmission.statement_id.map(|id| (id, Vec::new())),
+        file: transmission.file,
+        transfer: None,
         received: 0,
         forwarded: 0,
         is_complete: transmission.shape == ResponseShape::None,
     };
-    poll_fn(|cx| {
-        if let Some(bytes) = unsent.take()
-            && let Err(error) = backend.channel.send_or_queue(cx, bytes)
-        {
-            return Poll::Ready(Err(forwarding.lost(error.into())));
-        }
-        forwarding.poll(cx, &mut backend.channel)
-    })
-    .await?;
+    poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
     Ok(Traffic {
         bytes_sent: transmission.bytes.len() as u64,
         bytes_received: forwarding.received,
@@ -80,30 +99,52 @@ pub(super) async fn forward(
     })
 }
 
-struct Forwarding<'a> {
-    client: &'a mut Channel,
+struct Forwarding<'a, 'w> {
+    client: &'a mut Client,
+    watch: &'a mut Watch<'w>,
+    server: Serving<'a>,
     scanner: &'a mut ResponseScanner,
     /// The start of an answer in which a number is to be replaced, until it is there.
     head: Option<(u32, Vec<u8>)>,
+    file: Option<&'a [u8]>,
+    /// The server waits for the client's file.
+    transfer: Option<FileTransfer>,
     received: u64,
     forwarded: u64,
     is_complete: bool,
 }
 
-impl Forwarding<'_> {
+impl Forwarding<'_, '_> {
     fn poll(&mut self, cx: &mut Context<'_>, backend: &mut Channel) -> Poll<Result<(), Broken>> {
+        let polled = self.poll_traffic(cx, backend);
+        if polled.is_pending() && self.watch.poll(cx, &self.server).is_ready() {
+            let is_partial = self.forwarded > 0;
+            return Poll::Ready(Err(Broken::Killed { is_partial }));
+        }
+        polled
+    }
+
+    fn poll_traffic(&mut self, cx: &mut Context<'_>, backend: &mut Channel) -> Poll<Result<(), Broken>> {
         loop {
-            match self.client.poll_flush(cx) {
+            match self.client.channel.poll_flush(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(Broken::Client)),
                 Poll::Pending => return Poll::Pending,
+            }
+            if let Some(transfer) = &mut self.transfer {
+                match ready!(transfer.poll(cx, self.client, backend)) {
+                    Ok(next_seq) => self.scanner.resume_after_infile(next_seq),
+                    Err(FileError::Client) => return Poll::Ready(Err(Broken::Client)),
+                    Err(FileError::Backend(error)) => return Poll::Ready(Err(self.lost(error))),
+                }
+                self.transfer = None;
             }
             // A server that answers before it has read everything, or instead of it, is heard all the same.
             let flushed = backend.poll_flush(cx);
             if self.is_complete && flushed.is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            match backend.poll_bytes(cx, |_, cx, bytes| self.take(cx, bytes)) {
+            match backend.poll_arrived(cx, |_, cx, bytes| self.take(cx, bytes)) {
                 Poll::Ready(Ok(Ok(()))) => {}
                 Poll::Ready(Ok(Err(broken))) => return Poll::Ready(Err(broken)),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.lost(error.into()))),
@@ -130,11 +171,13 @@ impl Forwarding<'_> {
             ScanEvent::More => {}
             ScanEvent::Complete if feed.consumed == bytes.len() => self.is_complete = true,
             ScanEvent::Complete => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
-            // A file is only asked for where LOCAL INFILE was negotiated, and it was not.
+            ScanEvent::LocalInfile if feed.consumed == bytes.len() && self.may_ask() => {
+                self.transfer = Some(FileTransfer::new(self.watch.worker.shared.limits.max_packet));
+            }
             ScanEvent::LocalInfile => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
         }
         let sent = match self.head.take() {
-            None => self.client.send_or_queue(cx, bytes),
+            None => return self.pass(cx, bytes),
             Some((id, mut head)) => {
                 head.extend_from_slice(bytes);
                 if head.len() < PREPARED_ID_END && !self.is_complete {
@@ -143,17 +186,43 @@ impl Forwarding<'_> {
                 }
                 // An error has no number to replace.
                 set_prepared_id(&mut head, id);
-                self.client.send_or_queue(cx, &head)
+                self.client.channel.send_or_queue(cx, &head)
             }
         };
         self.forwarded += bytes.len() as u64;
         sent.map_err(|_| Broken::Client)
     }
 
+    /// Passes bytes of the answer on.
+    fn pass(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<(), Broken> {
+        self.forwarded += bytes.len() as u64;
+        let Client { channel, splice, .. } = &mut *self.client;
+        let sent = match splice {
+            None => channel.send_or_queue(cx, bytes),
+            Some(splice) => {
+                let mut spliced = Vec::with_capacity(bytes.len());
+                let taken = splice.take(bytes, self.is_complete, &mut spliced);
+                taken.map_err(|error| self.lost(error.into()))?;
+                self.client.channel.send_or_queue(cx, &spliced)
+            }
+        };
+        sent.map_err(|_| Broken::Client)
+    }
+
+    /// Whether the file that the server asks for is the one that the statement names.
+    fn may_ask(&self) -> bool {
+        let takes = self
+            .client
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_LOCAL_FILES);
+        let asked = self.scanner.outcome().infile.as_deref();
+        takes && self.client.splice.is_none() && self.file.is_some() && self.file == asked
+    }
+
     /// While the server works, notices a client that goes away.
     fn watch_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        while self.client.unread() < MAX_SENT_AHEAD {
-            match self.client.poll_fill(cx) {
+        while self.client.channel.unread() < MAX_SENT_AHEAD {
+            match self.client.channel.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(Broken::Client)),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending => break,

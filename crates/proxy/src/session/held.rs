@@ -1,6 +1,7 @@
 //! Backend connections that stay with their session, as long as there is a reason to.
 
 use std::rc::Rc;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{HostgroupId, Transaction};
@@ -21,8 +22,6 @@ pub(super) struct Held {
     pub(super) holds: Holds,
     /// When brief holds end.
     pub(super) until: Option<Instant>,
-    /// The last entry of the session's SET history that the connection has.
-    pub(super) replayed: u64,
 }
 
 impl Held {
@@ -33,7 +32,6 @@ impl Held {
             backend,
             holds: Holds::empty(),
             until: None,
-            replayed: 0,
         }
     }
 }
@@ -100,6 +98,19 @@ impl HeldConnections {
     /// When the next brief hold ends.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.connections.iter().filter_map(|held| held.until).min()
+    }
+
+    /// Drops connections that their servers have closed, or said something on unasked. The reasons that they were held for.
+    pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Holds {
+        let mut lost = Holds::empty();
+        self.connections.retain_mut(|held| {
+            let is_silent = held.backend.channel.poll_silent(cx);
+            if !is_silent {
+                lost |= held.holds;
+            }
+            is_silent
+        });
+        lost
     }
 
     /// Lets go of what is kept for questions that were not asked in time.

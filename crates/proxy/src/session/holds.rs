@@ -10,9 +10,10 @@ bitflags::bitflags! {
     pub(crate) struct Holds: u32 {
         const TRANSACTION = 1;
         const XA = 1 << 1;
-        const AUTOCOMMIT = 1 << 2;
-        /// SETs that can be replayed on further connections.
-        const SESSION_VARIABLES = 1 << 3;
+        /// Savepoints under autocommit=0, which the server's status does not tell of before the transaction opens.
+        const SAVEPOINTS = 1 << 2;
+        /// `SET TRANSACTION …`: whether a statement has used it up cannot be seen.
+        const NEXT_TRANSACTION = 1 << 3;
         /// SETs that cannot.
         const UNKNOWN_SET = 1 << 4;
         const USER_VARIABLES = 1 << 5;
@@ -24,17 +25,17 @@ bitflags::bitflags! {
         const SEQUENCES = 1 << 11;
         const UNKNOWN_CODE = 1 << 12;
         const RULE = 1 << 13;
-        const INSERT_ID = 1 << 14;
         const WARNINGS = 1 << 15;
         const FOUND_ROWS = 1 << 16;
         /// A statement that may read tables has switched autocommit. MariaDB 10.11 then does not know of the transaction
         /// that is open: its status does not tell, and COM_RESET_CONNECTION does not end it.
         const AUTOCOMMIT_BY_CODE = 1 << 17;
+        const CURSORS = 1 << 18;
 
         /// Reasons that end by themselves after a while.
-        const BRIEF = Self::INSERT_ID.bits() | Self::WARNINGS.bits() | Self::FOUND_ROWS.bits();
+        const BRIEF = Self::WARNINGS.bits() | Self::FOUND_ROWS.bits();
         /// What a further connection can be given as well, or is asked about right after its statement or never.
-        const REPEATABLE = Self::SESSION_VARIABLES.bits() | Self::AUTOCOMMIT.bits() | Self::BRIEF.bits();
+        const REPEATABLE = Self::NEXT_TRANSACTION.bits() | Self::BRIEF.bits();
         /// What only closing the connection puts an end to.
         const UNTIL_CLOSED = Self::XA.bits() | Self::AUTOCOMMIT_BY_CODE.bits();
         /// A transaction is open.
@@ -56,8 +57,8 @@ impl Holds {
     const TEXTS: [(Self, &'static str); 18] = [
         (Self::TRANSACTION, "an open transaction"),
         (Self::XA, "an XA transaction"),
-        (Self::AUTOCOMMIT, "autocommit=0"),
-        (Self::SESSION_VARIABLES, "session variables"),
+        (Self::SAVEPOINTS, "a savepoint under autocommit=0"),
+        (Self::NEXT_TRANSACTION, "SET TRANSACTION"),
         (Self::UNKNOWN_SET, "a SET that cannot be repeated elsewhere"),
         (Self::USER_VARIABLES, "user variables"),
         (Self::TEMPORARY_TABLES, "temporary tables"),
@@ -68,13 +69,13 @@ impl Holds {
         (Self::SEQUENCES, "sequence values"),
         (Self::UNKNOWN_CODE, "code that the statement does not show"),
         (Self::RULE, "a rule with multiplex=0"),
-        (Self::INSERT_ID, "LAST_INSERT_ID()"),
         (Self::WARNINGS, "SHOW WARNINGS"),
         (Self::FOUND_ROWS, "FOUND_ROWS()"),
         (
             Self::AUTOCOMMIT_BY_CODE,
             "an autocommit that was not set to 0 or 1 in the text",
         ),
+        (Self::CURSORS, "an open cursor"),
     ];
 
     /// The reasons, human-readable.
@@ -95,8 +96,9 @@ pub(crate) struct After<'a> {
     pub(crate) in_transaction: Option<bool>,
     /// The session's autocommit.
     pub(crate) autocommit: bool,
+    /// It is a COMMIT or ROLLBACK that opens no other transaction.
+    pub(crate) ends_transaction: bool,
     pub(crate) failed: bool,
-    pub(crate) insert_id: u64,
     pub(crate) warnings: u16,
     /// What a SET has left.
     pub(crate) set: SetLeft,
@@ -140,9 +142,17 @@ pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
         holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
     }
     if let Some(in_transaction) = facts.in_transaction {
+        if before.intersects(Holds::TRANSACTION) && !in_transaction {
+            // Set before that transaction, or it would not have been for the next one.
+            holds.remove(Holds::NEXT_TRANSACTION);
+        }
         holds.set(Holds::TRANSACTION, in_transaction);
     }
-    holds.set(Holds::AUTOCOMMIT, !facts.autocommit);
+    if facts.autocommit || facts.ends_transaction {
+        holds.remove(Holds::SAVEPOINTS);
+    } else if facts.shape.class == StatementClass::Savepoint && !facts.failed {
+        holds |= Holds::SAVEPOINTS;
+    }
     if facts.shape.class == StatementClass::Xa {
         let is_over = facts.ending == Ending::Xa && !facts.failed;
         holds.set(Holds::XA, !is_over);
@@ -164,8 +174,7 @@ pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
         holds.remove(Holds::TABLE_LOCKS);
     }
     holds |= match facts.set {
-        SetLeft::Nothing => Holds::empty(),
-        SetLeft::Replayable => Holds::SESSION_VARIABLES,
+        SetLeft::Nothing | SetLeft::Replayable => Holds::empty(),
         SetLeft::Unknown => Holds::UNKNOWN_SET,
     };
     holds | by_choice(facts)
@@ -187,15 +196,6 @@ fn by_choice(facts: &After<'_>) -> Holds {
     if has(SessionEffects::UNKNOWN) {
         holds |= Holds::UNKNOWN_CODE;
     }
-    // SELECT and DO have no field for the id in their answer, so it cannot be seen whether one was left.
-    let may_leave_id = has(SessionEffects::INSERT_ID)
-        && matches!(
-            facts.shape.class,
-            StatementClass::Select | StatementClass::Do | StatementClass::Set
-        );
-    if facts.insert_id != 0 || may_leave_id {
-        holds |= Holds::INSERT_ID;
-    }
     if facts.warnings != 0 {
         holds |= Holds::WARNINGS;
     }
@@ -213,8 +213,8 @@ mod tests {
             shape: &shape,
             in_transaction: Some(false),
             autocommit: true,
+            ends_transaction: false,
             failed: false,
-            insert_id: 0,
             warnings: 0,
             set: SetLeft::Nothing,
             ending: Ending::None,
@@ -251,7 +251,6 @@ mod tests {
             ("SELECT SQL_CALC_FOUND_ROWS * FROM t", Holds::FOUND_ROWS),
             ("CALL p()", Holds::UNKNOWN_CODE),
             ("SELECT my_function(1)", Holds::UNKNOWN_CODE),
-            ("SELECT LAST_INSERT_ID(5)", Holds::INSERT_ID),
             ("XA START 'a'", Holds::XA),
         ] {
             let holds = holds_after(Holds::empty(), sql, |_| ());
@@ -275,15 +274,6 @@ mod tests {
         let asked = holds_after(left, "SHOW WARNINGS", |facts| facts.ending = Ending::Asks);
         assert_eq!(asked, Holds::WARNINGS);
         assert_eq!(holds_after(asked, "SELECT 1", |_| ()), Holds::empty());
-    }
-
-    #[test]
-    fn an_insert_id_outlasts_other_statements() {
-        let left = holds_after(Holds::empty(), "INSERT INTO t VALUES (NULL)", |facts| {
-            facts.insert_id = 7
-        });
-        assert_eq!(left, Holds::INSERT_ID);
-        assert_eq!(holds_after(left, "SELECT 1", |_| ()), Holds::INSERT_ID);
     }
 
     #[test]
@@ -321,6 +311,30 @@ mod tests {
         };
         assert_eq!(unlock(false), Holds::empty());
         assert_eq!(unlock(true), Holds::TABLE_LOCKS);
+    }
+
+    #[test]
+    fn every_reason_is_on_the_page() {
+        let page = include_str!("../../../../docs/language/pooling.md");
+        for (_, text) in Holds::TEXTS {
+            assert!(page.contains(&format!("\n| {text} | ")), "{text}");
+        }
+        assert_eq!(Holds::TEXTS.len(), Holds::all().iter().count());
+    }
+
+    #[test]
+    fn autocommit_off_holds_for_savepoints_only() {
+        let off = |before, sql: &str, ends_transaction| {
+            holds_after(before, sql, |facts| {
+                facts.autocommit = false;
+                facts.ends_transaction = ends_transaction;
+            })
+        };
+        assert_eq!(off(Holds::empty(), "SELECT 1", false), Holds::empty());
+        let saved = off(Holds::empty(), "SAVEPOINT a", false);
+        assert_eq!(saved, Holds::SAVEPOINTS);
+        assert_eq!(off(saved, "ROLLBACK TO a", false), Holds::SAVEPOINTS);
+        assert_eq!(off(saved, "COMMIT", true), Holds::empty());
     }
 
     #[test]

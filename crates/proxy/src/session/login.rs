@@ -1,17 +1,20 @@
 //! The login of a client: greeting, proof, limits.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use shardwright_wire::auth::{NativeVerifier, Scramble};
+use shardwright_wire::auth::Scramble;
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
-use shardwright_wire::{
-    CapabilityFlags, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket, PRE_AUTH_MAX_PAYLOAD,
-    PacketError, ServerLogin, StatusFlags, errors,
-};
+use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, errors};
 
-use crate::backend::{BASE, SHAPING};
-use crate::channel::{Channel, Frame, ReadError};
+use tokio::time::Instant;
+
+use super::proof::{Dialogue, Known, Verdict, privacy};
+use super::{Flow, Session, proxied};
+use crate::backend::{BASE, RESHAPING, SHAPING};
+use crate::channel::Channel;
+use crate::half_open::{LoginPermit, Origin};
+use crate::listen_address::{ListenAddress, Peer};
 use crate::permit::Permit;
 use crate::shared::Phase;
 use crate::snapshot::{Snapshot, UserEntry};
@@ -21,12 +24,15 @@ use crate::worker::Worker;
 /// Longest schema name in bytes: 64 characters.
 const MAX_SCHEMA: usize = 256;
 
-/// What clients may use. `CLIENT_DEPRECATE_EOF`, `CLIENT_SESSION_TRACK`, `CLIENT_MULTI_STATEMENTS`,
-/// `CLIENT_LOCAL_FILES`, TLS and compression are not offered.
+/// What clients may use. TLS is where there is a certificate, and what changes the bytes of answers is where every server
+/// has it.
 const OFFERED: CapabilityFlags = BASE
     .union(SHAPING)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
     .union(CapabilityFlags::CLIENT_CONNECT_ATTRS)
+    .union(CapabilityFlags::CLIENT_MULTI_STATEMENTS)
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES)
+    .union(CapabilityFlags::CLIENT_COMPRESS)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(CapabilityFlags::CLIENT_IGNORE_SIGPIPE)
     .union(CapabilityFlags::CLIENT_INTERACTIVE)
@@ -37,6 +43,8 @@ pub(super) struct Login {
     pub(super) connection_id: u32,
     pub(super) client_ip: String,
     pub(super) collation: u8,
+    /// The challenge of the greeting.
+    pub(super) scramble: Scramble,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) user: Arc<UserEntry>,
     /// The generation that is followed does not have the user any more.
@@ -69,23 +77,103 @@ pub(super) struct Accepted {
     pub(super) login: Login,
     pub(super) capabilities: CapabilityFlags,
     pub(super) schema: Option<Arc<str>>,
+    /// The client has named the schema; it is not the one of its user.
+    pub(super) names_schema: bool,
+    /// The sequence number of the answer, which it still waits for.
+    pub(super) seq: u8,
 }
 
-/// What a login came to.
-struct Verdict {
-    result: Result<Accepted, MysqlError>,
-    /// The sequence number of the answer.
-    seq: u8,
+impl Session {
+    /// Answers the login. A schema that the client has named must be there, as on a server: whoever hears OK has it.
+    pub(super) async fn welcome(&mut self, names_schema: bool, seq: u8) -> Flow {
+        let schema = self.settings.schema.clone().filter(|_| names_schema);
+        let error = match &schema {
+            Some(schema) => self.schema_error(schema).await?,
+            None => None,
+        };
+        match error {
+            Some(error) => {
+                tracing::debug!(
+                    client = self.login.client_ip,
+                    code = error.code,
+                    "a login was refused"
+                );
+                self.refuse_and_close(&error, seq).await
+            }
+            None => {
+                // The session has done nothing yet that could be asked about.
+                let status = self.status();
+                self.client.send_ok(seq, b"", status, b"").await?;
+                self.client.begin_compression()
+            }
+        }
+    }
 }
 
-/// The address that rules compare with; IPv4 in its own form.
-fn client_ip(peer: SocketAddr) -> String {
-    peer.ip().to_canonical().to_string()
+/// Receives a client, up to the answer to its login; `None` when there is no session. The time of a login is limited, and it
+/// may have to make room for another one.
+pub(super) async fn arrive(
+    worker: &Worker,
+    channel: &mut Channel,
+    connection_id: u32,
+    peer: Peer,
+    listener: &ListenAddress,
+    permit: &mut LoginPermit,
+) -> Option<Accepted> {
+    let deadline = Instant::now() + worker.shared.limits.handshake_timeout;
+    let mut client = peer;
+    if listener.trusts(peer) {
+        let read = proxied::client_of(channel, peer);
+        let read = within(worker, peer, deadline, permit, read).await;
+        client = match read.unwrap_or_else(|| Err(Some(proxied::missing(peer)))) {
+            Ok(client) => client,
+            Err(error) => {
+                refuse_before_greeting(channel, peer, error);
+                return None;
+            }
+        };
+        permit.move_to(Origin::from(client.ip()));
+    }
+    let login = log_in(worker, channel, connection_id, client);
+    within(worker, client, deadline, permit, login).await?
 }
 
-/// Logs a client in; `None` when it was refused or went away.
-pub(super) async fn log_in(worker: &Worker, channel: &mut Channel, peer: SocketAddr) -> Option<Accepted> {
-    let connection_id = worker.shared.next_connection_id();
+/// What comes of a part of a login in time; `None` when its time is over or it has to make room.
+async fn within<T>(
+    worker: &Worker,
+    peer: Peer,
+    deadline: Instant,
+    permit: &mut LoginPermit,
+    part: impl Future<Output = T>,
+) -> Option<T> {
+    let why = tokio::select! {
+        biased;
+        done = part => return Some(done),
+        () = permit.must_end() => "a login made room for another one: see --max-half-open",
+        () = tokio::time::sleep_until(deadline) => "a client did not log in in time: see --login-timeout",
+    };
+    tracing::debug!(%peer, "{why}");
+    bump(&worker.counters.totals.logins_cut);
+    None
+}
+
+/// Says why there is no greeting, as far as one write goes.
+fn refuse_before_greeting(channel: &mut Channel, peer: Peer, error: Option<MysqlError>) {
+    let Some(error) = error else {
+        return;
+    };
+    tracing::warn!(%peer, "{}", error.message);
+    let mut payload = Vec::new();
+    error.encode_before_greeting(&mut payload);
+    channel.queue(&mut 0, &payload);
+    let mut cx = Context::from_waker(Waker::noop());
+    if let Poll::Ready(Err(error)) = channel.poll_flush(&mut cx) {
+        tracing::debug!(%peer, %error, "a client has gone before it was told");
+    }
+}
+
+/// Logs a client in, up to the answer; `None` when it did not, and was told so if it is still there.
+async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer: Peer) -> Option<Accepted> {
     let scramble = match Scramble::generate() {
         Ok(scramble) => scramble,
         Err(error) => {
@@ -93,24 +181,27 @@ pub(super) async fn log_in(worker: &Worker, channel: &mut Channel, peer: SocketA
             return None;
         }
     };
-    let version = worker.shared.server_version.as_str();
-    let greeting = Greeting::native(version, connection_id, scramble, OFFERED, UTF8MB4_GENERAL_CI);
+    let mut offered = OFFERED;
+    let has_tls = worker.shared.tls.loaded().clients.is_some() && !channel.is_private();
+    offered.set(CapabilityFlags::CLIENT_SSL, has_tls);
+    let version = &worker.shared.server_version;
+    let version = version.greeted(&worker.snapshot(), &worker.scratch).await;
+    offered.remove(worker.snapshot().lacks() & RESHAPING);
+    let greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
     let mut seq = 0;
     channel.queue(&mut seq, &greeting.encode());
     channel.flush().await.ok()?;
-    let Verdict { result, mut seq } = negotiate(worker, channel, &greeting, peer).await?;
-    match result {
-        Ok(accepted) => {
-            let ok = OkPacket {
-                status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
-                ..OkPacket::default()
-            };
-            let mut payload = Vec::new();
-            ok.encode(&mut payload, accepted.capabilities);
-            channel.queue(&mut seq, &payload);
-            channel.flush().await.ok()?;
-            Some(accepted)
-        }
+    let client_ip = peer.client_ip();
+    let mut login = ServerLogin::new(&greeting, privacy(channel));
+    let dialogue = Dialogue {
+        worker,
+        channel,
+        client_ip: &client_ip,
+        seq,
+    };
+    let Verdict { result, mut seq } = dialogue.run(&mut login, None).await?;
+    match result.and_then(|known| admit(worker, known, &greeting, client_ip, seq)) {
+        Ok(accepted) => Some(accepted),
         Err(error) => {
             tracing::debug!(%peer, code = error.code, "a login was refused");
             let mut payload = Vec::new();
@@ -122,72 +213,19 @@ pub(super) async fn log_in(worker: &Worker, channel: &mut Channel, peer: SocketA
     }
 }
 
-/// Runs the login up to the answer, and says with which sequence number to send that.
-async fn negotiate(
-    worker: &Worker,
-    channel: &mut Channel,
-    greeting: &Greeting,
-    peer: SocketAddr,
-) -> Option<Verdict> {
-    let refused = |error, seq| {
-        let result = Err(error);
-        Some(Verdict { result, seq })
-    };
-    let mut login = ServerLogin::new(greeting);
-    let mut frame = Frame::default();
-    let mut expected = 1;
-    loop {
-        match channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD).await {
-            Ok(()) if frame.first_seq() == expected => {}
-            Ok(()) => {
-                let error = errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order");
-                return refused(error, frame.next_seq());
-            }
-            Err(ReadError::Packet(error)) => {
-                return refused(packet_error(&error), expected.wrapping_add(1));
-            }
-            Err(ReadError::Closed | ReadError::Io(_)) => return None,
-        }
-        let mut seq = frame.next_seq();
-        match login.on_payload(frame.payload()) {
-            Ok(LoginStep::Send(payload)) => {
-                channel.queue(&mut seq, &payload);
-                channel.flush().await.ok()?;
-                expected = seq;
-            }
-            Ok(LoginStep::Attempt(attempt)) => {
-                let result = admit(worker, &attempt, greeting.connection_id, client_ip(peer));
-                return Some(Verdict { result, seq });
-            }
-            Err(error) => return refused(error, seq),
-        }
-    }
-}
-
-/// The error for bytes that are no packets.
-pub(super) fn packet_error(error: &PacketError) -> MysqlError {
-    match error {
-        PacketError::TooLarge { .. } => {
-            errors::NET_PACKET_TOO_LARGE.with("Got a packet bigger than 'max_allowed_packet' bytes")
-        }
-        PacketError::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order"),
-    }
-}
-
 fn admit(
     worker: &Worker,
-    attempt: &LoginAttempt,
-    connection_id: u32,
+    known: Known,
+    greeting: &Greeting,
     client_ip: String,
+    seq: u8,
 ) -> Result<Accepted, MysqlError> {
+    let Known {
+        attempt,
+        user,
+        snapshot,
+    } = known;
     let request = &attempt.request;
-    let snapshot = worker.snapshot();
-    let name = std::str::from_utf8(&request.user).ok();
-    let is_right = |verifier: &NativeVerifier| attempt.verify(verifier);
-    let Some(user) = authenticated(&snapshot, name, is_right) else {
-        bump(&worker.counters.totals.logins_denied);
-        return Err(attempt.denied(&client_ip));
-    };
     let collation = collation(request.collation)?;
     let schema = match &request.database {
         Some(name) => Some(schema_name(name)?),
@@ -196,28 +234,20 @@ fn admit(
     let permit = user_permit(worker, &user)?;
     Ok(Accepted {
         login: Login {
-            connection_id,
+            connection_id: greeting.connection_id,
             client_ip,
             collation,
+            scramble: greeting.scramble,
             snapshot,
             user,
             is_removed: false,
             permit,
         },
         capabilities: attempt.capabilities,
+        names_schema: request.database.is_some(),
         schema,
+        seq,
     })
-}
-
-/// The user of this name, if the client's answer is right.
-pub(super) fn authenticated(
-    snapshot: &Snapshot,
-    name: Option<&str>,
-    is_right: impl FnOnce(&NativeVerifier) -> bool,
-) -> Option<Arc<UserEntry>> {
-    let user = name.and_then(|name| snapshot.users.get(name))?;
-    let credentials = user.credentials.as_ref()?;
-    is_right(&credentials.verifier).then(|| user.clone())
 }
 
 pub(super) fn user_permit(worker: &Worker, user: &UserEntry) -> Result<Permit, MysqlError> {

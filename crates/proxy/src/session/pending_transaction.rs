@@ -1,7 +1,8 @@
 //! A transaction that was begun and that no server knows of yet: its BEGIN waits for the first statement that has a key.
 
 use shardwright_rules::{Statement, TransactionEnd};
-use shardwright_sql::StatementClass;
+use shardwright_sql::lex::{identifier, reads_alike};
+use shardwright_sql::{StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
 use super::statement_words::words;
@@ -21,6 +22,11 @@ impl PendingTransaction {
     /// No transaction waits.
     pub(super) fn is_empty(&self) -> bool {
         self.texts.is_empty()
+    }
+
+    /// Whether the texts that wait are read alike in every sql_mode.
+    pub(super) fn reads_alike(&self) -> bool {
+        self.texts.iter().all(|text| reads_alike(text))
     }
 
     pub(super) fn begin(&mut self, text: &[u8]) {
@@ -68,8 +74,12 @@ impl PendingTransaction {
 
     /// `SAVEPOINT a`, `ROLLBACK TO a`, `RELEASE SAVEPOINT a`.
     fn savepoint(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        let name = words(statement.text()).filter(|word| *word != b";").last();
-        let name = name_of(name.unwrap_or_default());
+        let name = statement
+            .tokens()
+            .filter(|token| token.kind != TokenKind::Semicolon)
+            .last();
+        let name = name.and_then(|token| identifier(&token, statement.text()));
+        let name = name.unwrap_or_default().to_ascii_lowercase();
         let position = self.savepoints.iter().position(|set| *set == name);
         let is_set_anew = statement.shape().class == StatementClass::Savepoint && !has(statement, "RELEASE");
         match position {
@@ -92,13 +102,7 @@ impl PendingTransaction {
 }
 
 fn has(statement: &Statement<'_>, word: &str) -> bool {
-    words(statement.text()).any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-/// An identifier without its backticks; names of savepoints differ by more than case.
-fn name_of(word: &[u8]) -> Vec<u8> {
-    let quoted = word.strip_prefix(b"`").and_then(|word| word.strip_suffix(b"`"));
-    quoted.unwrap_or(word).to_ascii_lowercase()
+    words(statement).any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]

@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
-use shardwright_sql::LexMode;
+use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors, write_packet};
 
 use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
-use super::forward::{Transmission, forward};
+use super::forward::Transmission;
 use super::held::Held;
-use super::logical_schema::{Rows, schema_question};
-use super::statement::pause;
+use super::local_file::{local_file, not_taken};
+use super::questions::Rows;
 use super::statement_words::{other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::{End, Flow, Session};
@@ -40,18 +40,21 @@ impl Session {
             return self.refuse(seq, &error).await;
         }
         let text: Rc<[u8]> = Rc::from(text);
-        let statement = Statement::new(&text, LexMode::default()).sent_as(SentAs::Prepare);
-        if let Some(error) = unroutable(&statement) {
+        let statement = Statement::new(&text, self.settings.mode).sent_as(SentAs::Prepare);
+        if statement.class() == StatementClass::Kill && prepared::is_text(&statement) {
+            return self.prepare_here(&text, None, seq).await;
+        }
+        let error = unroutable(&statement).or_else(|| not_taken(&statement, self.client.capabilities));
+        if let Some(error) = error {
             return self.refuse(seq, &error).await;
         }
-        if self.is_in_logical_schema()
-            && let Some(column) = schema_question(&text)
-        {
-            return self.prepare_schema_question(text.clone(), column, seq).await;
+        if let Some(question) = self.question(&statement, None) {
+            return self.prepare_here(&text, Some(question.definition()), seq).await;
         }
         let route = match self.decide(&statement).outcome {
-            Outcome::Route(route) => route,
             Outcome::Reject(rejection) => return self.reject(seq, &rejection).await,
+            _ if prepared::is_text(&statement) => return self.prepare_here(&text, None, seq).await,
+            Outcome::Route(route) => route,
             Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
                 return self.refuse(seq, &not_preparable()).await;
             }
@@ -67,7 +70,8 @@ impl Session {
             Err(error) => return self.not_checked_out(error, seq).await,
         };
         let id = self.statements.next_id();
-        let sent = route.rewritten.as_deref().unwrap_or(&text);
+        let sent = self.sent_text(&statement, &route);
+        let sent = sent.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
         let mut next_seq = 0;
         append_packet(&mut bytes, &mut next_seq, |out| {
@@ -78,12 +82,15 @@ impl Session {
             shape: ResponseShape::Prepare,
             next_seq,
             statement_id: Some(id),
+            file: None,
         };
-        if let Err(broken) = forward(&mut self.client.channel, &mut held.backend, &transmission).await {
-            return self.broken(broken, &held, seq).await;
+        let sending = self.transmit(&mut held.backend, &transmission, None);
+        if let Err(broken) = sending.await {
+            return self.broken(broken, held, statement.shape(), seq).await;
         }
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
-            self.remember_statement(&mut held, id, text.clone(), sent, prepared);
+            self.remember_statement(&mut held, id, text.clone(), sent, prepared)
+                .await;
         }
         held.backend.last_session = self.number;
         self.held.keep_or_give(held, &self.worker.pool);
@@ -91,7 +98,7 @@ impl Session {
     }
 
     /// Notes a statement that the client has just prepared as its number `id`; `sent` is what the server got.
-    fn remember_statement(
+    async fn remember_statement(
         &mut self,
         held: &mut Held,
         id: u32,
@@ -100,36 +107,35 @@ impl Session {
         prepared: PrepareOk,
     ) {
         let schema = held.backend.schema.as_deref();
-        let key = PreparedText::new(Rc::from(sent), schema, self.settings.names.as_ref());
-        self.remember_prepared(held, key, prepared.statement_id);
-        let statement = SessionStatement {
-            text,
-            schema: self.settings.schema.clone(),
-            parameters: prepared.parameters,
-            types: Vec::new(),
-            long_data: Vec::new(),
-            decided: None,
-        };
+        let names = self.settings.names.as_ref();
+        let key = PreparedText::new(Rc::from(sent), schema, names, self.settings.reading());
+        self.remember_prepared(held, key, prepared.statement_id).await;
+        let statement = SessionStatement::new(text, &self.settings, prepared.parameters);
         self.statements.insert(id, statement);
     }
 
-    /// Notes the server's number of a statement, and closes another when there are too many. COM_STMT_CLOSE has no
-    /// answer, so it goes out with what is sent next.
-    fn remember_prepared(&self, held: &mut Held, key: PreparedText, id: u32) {
+    /// Notes the server's number of a statement, and closes the one before with the same text, or another when there are too
+    /// many. COM_STMT_CLOSE has no answer, but it is sent at once: a connection with bytes to send is no idle one, and would
+    /// be given up with all that its session has there.
+    pub(super) async fn remember_prepared(&self, held: &mut Held, key: PreparedText, id: u32) {
         let limit = self.worker.shared.limits.max_backend_statements;
         if let Some(closed) = held.backend.statements.insert(key, id, limit) {
             let mut payload = Vec::new();
             Command::StmtClose(closed).encode(&mut payload);
             held.backend.channel.queue(&mut 0, &payload);
+            if let Err(error) = held.backend.channel.flush().await {
+                tracing::debug!(%error, "the connection of a statement was lost");
+            }
         }
     }
 
     /// COM_STMT_EXECUTE.
-    pub(super) async fn execute(&mut self, id: u32, block: &[u8], seq: u8) -> Flow {
+    pub(super) async fn execute(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
+        self.close_cursor(id).await;
         let Some(prepared) = self.statements.get_mut(id) else {
             return self.refuse(seq, &unknown(id, "mysqld_stmt_execute")).await;
         };
-        let Some(parameters) = ExecuteParameters::split(block, prepared.parameters) else {
+        let Some(parameters) = ExecuteParameters::split(flags, block, prepared.parameters) else {
             return self
                 .refuse(
                     seq,
@@ -150,12 +156,14 @@ impl Session {
         }
         let text = prepared.text.clone();
         let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
-        if (self.is_in_logical_schema() || self.login.is_logical(schema.as_deref()))
-            && let Some(column) = schema_question(&text)
-        {
-            return self.answer_schema(column, Rows::Binary, seq).await;
+        let reading = prepared.reading.clone();
+        let statement = Statement::new(&text, reading.mode).sent_as(SentAs::Execute);
+        if let Some(question) = self.question(&statement, schema.as_deref()) {
+            return self.answer(question, Rows::Binary, seq).await;
         }
-        let statement = Statement::new(&text, LexMode::default()).sent_as(SentAs::Execute);
+        if prepared::is_text(&statement) {
+            return self.execute_text(&text, &reading, seq).await;
+        }
         let outer = std::mem::replace(&mut self.settings.schema, schema);
         let flow = self
             .execute_in_schema(id, &statement, &parameters, &types, seq)
@@ -189,13 +197,15 @@ impl Session {
             }
         };
         let routed = self.routed_statement(statement, route, None);
-        pause(&routed.effects).await;
+        if let Err(error) = self.pause(&routed.effects).await {
+            return self.refuse(seq, &error).await;
+        }
         let mut held = match self.obtain(&routed).await {
             Ok(held) => held,
             Err(error) => return self.not_checked_out(error, seq).await,
         };
         self.note_table_change(statement.shape());
-        let server_id = match self.prepared_on(&mut held, statement, route).await {
+        let server_id = match self.prepared_on(&mut held, id, statement, route).await {
             Ok(server_id) => server_id,
             Err(error) => {
                 self.return_unused(held, &error);
@@ -207,15 +217,21 @@ impl Session {
             self.held.keep_or_give(held, &self.worker.pool);
             return self.refuse(seq, &other_packets()).await;
         }
+        let file = local_file(statement);
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::BinaryResults,
             next_seq,
             statement_id: None,
+            file: file.as_deref(),
         };
-        match forward(&mut self.client.channel, &mut held.backend, &transmission).await {
-            Ok(traffic) => self.after_statement(held, &routed, traffic).await,
-            Err(broken) => self.broken(broken, &held, seq).await,
+        let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
+        match sending.await {
+            Ok(traffic) => {
+                self.note_cursor(id, &mut held, server_id);
+                self.after_statement(held, &routed, traffic).await
+            }
+            Err(broken) => self.broken(broken, held, statement.shape(), seq).await,
         }
     }
 
@@ -256,17 +272,25 @@ impl Session {
     async fn prepared_on(
         &mut self,
         held: &mut Held,
+        id: u32,
         statement: &Statement<'_>,
         route: &Destination,
     ) -> Result<u32, CheckoutError> {
-        let sent = route.rewritten.as_deref().unwrap_or(statement.text());
+        let reading = self.statements.get(id).map(|prepared| prepared.reading.clone());
+        let reading = reading.unwrap_or_default();
+        let sent = self.sent_text(statement, route);
+        let sent = sent.as_deref().unwrap_or(statement.text());
         let key = PreparedText::new(
             Rc::from(sent),
             held.backend.schema.as_deref(),
             self.settings.names.as_ref(),
+            reading.clone(),
         );
         if let Some(server_id) = held.backend.statements.get(&key) {
             return Ok(server_id);
+        }
+        if reading != self.settings.reading() {
+            return Err(CheckoutError::Refused(read_otherwise()));
         }
         let outcome = match held.backend.exchange(Command::StmtPrepare(sent)).await {
             Ok(outcome) => outcome,
@@ -280,7 +304,7 @@ impl Session {
                 errors::CLIENT_MALFORMED_PACKET.with("Malformed packet"),
             ));
         };
-        self.remember_prepared(held, key, prepared.statement_id);
+        self.remember_prepared(held, key, prepared.statement_id).await;
         Ok(prepared.statement_id)
     }
 
@@ -330,26 +354,19 @@ impl Session {
         tracing::debug!(id, parameter, "long data that cannot be taken");
         Err(End::Closed)
     }
-
-    /// COM_STMT_RESET.
-    pub(super) async fn reset_statement(&mut self, id: u32, seq: u8) -> Flow {
-        if self.statements.forget_long_data(id) {
-            self.send_ok(seq, b"").await
-        } else {
-            self.refuse(seq, &unknown(id, "mysqld_stmt_reset")).await
-        }
-    }
-
-    /// COM_STMT_FETCH: no cursor is ever opened, as executions send their rows at once.
-    pub(super) async fn fetch(&mut self, id: u32, seq: u8) -> Flow {
-        self.refuse(seq, &unknown(id, "mysqld_stmt_fetch")).await
-    }
 }
 
-fn unknown(id: u32, function: &str) -> MysqlError {
+pub(super) fn unknown(id: u32, function: &str) -> MysqlError {
     errors::UNKNOWN_STMT_HANDLER.with(format_args!(
         "Unknown prepared statement handler ({id}) given to {function}"
     ))
+}
+
+pub(super) fn read_otherwise() -> MysqlError {
+    errors::NEED_REPREPARE.with(
+        "Prepared statement needs to be re-prepared: the session has changed its sql_mode or character set since, and the \
+         connection on which it was prepared is not the session's any more",
+    )
 }
 
 fn not_preparable() -> MysqlError {

@@ -22,6 +22,8 @@ pub(super) struct Requirements {
     /// What it asks, by the reasons for which connections are held for that.
     pub(super) asked: Holds,
     pub(super) row_count: bool,
+    /// It may read LAST_INSERT_ID(), or leave it as it is.
+    pub(super) insert_id: bool,
     /// It reads `@@in_transaction`.
     pub(super) in_transaction: bool,
     /// It opens the transaction that was begun.
@@ -30,4 +32,25 @@ pub(super) struct Requirements {
     pub(super) begins: bool,
     /// It may be about tables.
     pub(super) is_work: bool,
+}
+
+impl Requirements {
+    /// A connection with the session's settings, for a question of the proxy's own.
+    pub(super) fn settings_only(hostgroup: HostgroupId) -> Self {
+        Self {
+            hostgroup,
+            schema: None,
+            any_schema: false,
+            needs_no_schema: true,
+            user_variables: false,
+            asks: false,
+            asked: Holds::empty(),
+            row_count: false,
+            insert_id: false,
+            in_transaction: false,
+            opens: false,
+            begins: false,
+            is_work: false,
+        }
+    }
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use shardwright_wire::auth::{NativeVerifier, Scramble, switch_to_native};
-use shardwright_wire::{ChangeUser, MysqlError, PRE_AUTH_MAX_PAYLOAD, errors};
+use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin};
 
 use super::diagnostics::Diagnostics;
-use super::login::{authenticated, collation, schema_name, user_permit};
+use super::login::{collation, schema_name, user_permit};
+use super::proof::{Dialogue, Known, Verdict, privacy};
 use super::routing_state::RoutingState;
 use super::settings::Settings;
 use super::{End, Flow, Session, malformed};
-use crate::channel::{Frame, ReadError};
-use crate::stats::bump;
 
 impl Session {
     /// COM_RESET_CONNECTION: everything but the user and the schema is as after the login.
@@ -23,9 +21,12 @@ impl Session {
 
     fn begin_anew(&mut self, schema: Option<Arc<str>>) {
         self.held.release_all(&self.worker);
+        // Idle connections with this session's state are another's from now on.
+        self.number = self.worker.next_number();
         self.settings = Settings::new(schema);
         self.pending.clear();
         self.diagnostics = Diagnostics::default();
+        self.insert_id = None;
         self.routing = RoutingState::default();
         self.statements.clear();
     }
@@ -36,50 +37,35 @@ impl Session {
             Ok(change) => change,
             Err(error) => return self.client.send_error(seq, &malformed(error)).await,
         };
-        let scramble = match Scramble::generate() {
-            Ok(scramble) => scramble,
-            Err(error) => {
-                tracing::error!(%error, "no random bytes for a challenge");
-                return Err(End::Closed);
-            }
+        let client_ip = self.login.client_ip.clone();
+        let channel = &mut self.client.channel;
+        let mut login = ServerLogin::of_change(
+            &change,
+            self.client.capabilities,
+            self.login.scramble,
+            privacy(channel),
+        );
+        let dialogue = Dialogue {
+            worker: &self.worker,
+            channel,
+            client_ip: &client_ip,
+            seq,
         };
-        // The answer in the command is to the greeting's challenge, which may have been seen before: ask again.
-        self.client.send(seq, &switch_to_native(&scramble)).await?;
-        let mut frame = Frame::default();
         let timeout = self.worker.shared.limits.handshake_timeout;
-        let answer = self.client.channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD);
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(Ok(())) => {}
-            Ok(Err(ReadError::Packet(_))) | Err(_) => return Err(End::Closed),
-            Ok(Err(_)) => return Err(End::ClientGone),
-        }
-        let seq = frame.next_seq();
-        match self.become_user(&change, frame.payload(), &scramble) {
-            Ok(()) => self.send_ok(seq, b"").await,
-            Err(error) => {
-                bump(&self.worker.counters.totals.logins_denied);
-                self.refuse_and_close(&error, seq).await
-            }
+        let verdict = dialogue.run(&mut login, Some(LoginStep::Identified));
+        let Verdict { result, seq } = match tokio::time::timeout(timeout, verdict).await {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) => return Err(End::ClientGone),
+            Err(_) => return Err(End::Closed),
+        };
+        match result.and_then(|known| self.become_user(&change, known)) {
+            Ok(()) => self.welcome(!change.database.is_empty(), seq).await,
+            Err(error) => self.refuse_and_close(&error, seq).await,
         }
     }
 
-    fn become_user(
-        &mut self,
-        change: &ChangeUser<'_>,
-        answer: &[u8],
-        scramble: &Scramble,
-    ) -> Result<(), MysqlError> {
-        let snapshot = self.worker.snapshot();
-        let name = std::str::from_utf8(change.user).ok();
-        let is_right = |verifier: &NativeVerifier| verifier.verify(answer, scramble);
-        let Some(user) = authenticated(&snapshot, name, is_right) else {
-            return Err(errors::ACCESS_DENIED.with(format_args!(
-                "Access denied for user '{}'@'{}' (using password: {})",
-                name.unwrap_or_default(),
-                self.login.client_ip,
-                if answer.is_empty() { "NO" } else { "YES" }
-            )));
-        };
+    fn become_user(&mut self, change: &ChangeUser<'_>, known: Known) -> Result<(), MysqlError> {
+        let Known { user, snapshot, .. } = known;
         let schema = match change.database {
             [] => user.user.default_schema.as_deref().map(Arc::from),
             name => Some(schema_name(name)?),
@@ -94,6 +80,7 @@ impl Session {
         self.login.user = user;
         self.login.is_removed = false;
         self.login.permit = permit;
+        self.handle.log_in(self.login.user.name.clone());
         self.login.collation = collation;
         Ok(())
     }

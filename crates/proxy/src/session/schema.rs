@@ -1,9 +1,12 @@
 //! The session's schema: USE, COM_INIT_DB, and the columns of its tables.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use shardwright_rules::{Outcome as Decided, Statement};
 use shardwright_sql::lex::identifier;
-use shardwright_sql::{LexMode, Lexer};
-use shardwright_wire::{ResponseShape, errors};
+use shardwright_sql::{LexMode, TokenKind};
+use shardwright_wire::{ResponseShape, SessionChange, errors};
 
 use super::login::schema_name;
 use super::{Flow, Session};
@@ -11,23 +14,26 @@ use crate::channel::Frame;
 
 impl Session {
     /// `USE name`
-    pub(super) async fn use_schema(&mut self, text: &[u8], seq: u8) -> Flow {
-        let name = Lexer::new(text, LexMode::default())
-            .significant()
-            .nth(1)
-            .and_then(|token| identifier(&token, text));
-        match name.map(|name| schema_name(&name)) {
-            Some(Ok(schema)) => {
-                self.settings.schema = Some(schema);
-                self.send_ok(seq, b"").await
-            }
+    pub(super) async fn use_schema(&mut self, statement: &Statement<'_>, seq: u8) -> Flow {
+        match used_schema(statement).map(|name| schema_name(&name)) {
+            Some(Ok(schema)) => self.enter(schema, seq).await,
             Some(Err(error)) => self.refuse(seq, &error).await,
             None => {
-                let error = errors::PARSE
-                    .with("You have an error in your SQL syntax: USE takes the name of a schema");
+                let error = errors::PARSE.with(
+                    "You have an error in your SQL syntax: USE takes the name of a schema, and nothing else",
+                );
                 self.refuse(seq, &error).await
             }
         }
+    }
+
+    async fn enter(&mut self, schema: Arc<str>, seq: u8) -> Flow {
+        if let Some(error) = self.schema_error(&schema).await? {
+            return self.refuse(seq, &error).await;
+        }
+        self.settings.schema = Some(schema.clone());
+        self.send_changed(seq, &[SessionChange::Schema(schema.as_bytes())])
+            .await
     }
 
     /// COM_INIT_DB: decided like USE.
@@ -41,8 +47,7 @@ impl Session {
         if let Decided::Reject(rejection) = self.decide(&statement).outcome {
             return self.reject(seq, &rejection).await;
         }
-        self.settings.schema = Some(schema);
-        self.send_ok(seq, b"").await
+        self.enter(schema, seq).await
     }
 
     /// COM_FIELD_LIST: decided like SHOW FIELDS.
@@ -63,4 +68,19 @@ impl Session {
         let routed = self.routed_statement(&statement, &route, None);
         self.relay(&routed, frame, ResponseShape::Definitions).await
     }
+}
+
+/// The schema that a session is in after `USE name`, if it can be.
+pub(super) fn named_schema(statement: &Statement<'_>) -> Option<Arc<str>> {
+    used_schema(statement).and_then(|name| schema_name(&name).ok())
+}
+
+/// The schema of `USE name`; `None` where anything else stands in it.
+fn used_schema<'a>(statement: &Statement<'a>) -> Option<Cow<'a, [u8]>> {
+    let mut tokens = statement.tokens().skip(1);
+    let name = tokens
+        .next()
+        .and_then(|token| identifier(&token, statement.text()))?;
+    let is_over = tokens.all(|token| token.kind == TokenKind::Semicolon);
+    is_over.then_some(name)
 }

@@ -1,14 +1,42 @@
 //! What a SET statement means for a session: refused, kept by the proxy, or repeated on every connection.
 
+use std::time::Duration;
+
 use shardwright_rules::Statement;
-use shardwright_sql::set::{self, Scope, SetItem, Value};
+use shardwright_sql::set::{self, Scope, SetItem, UnknownMode, Value};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::charset::is_lexable;
 use shardwright_wire::{MysqlError, errors};
 
 use super::holds::SetLeft;
-use super::statement_words::inside_executable_comment;
+use super::statement_words::ExecutableComment;
 use crate::set_names::SetNames;
+
+/// Variables whose SET does something, once, in place of giving them a value: it must not be repeated.
+const NO_VALUES: [&str; 13] = [
+    "debug",
+    "debug_dbug",
+    "debug_sync",
+    "gtid_next",
+    "gtid_seq_no",
+    "identity",
+    "insert_id",
+    "last_insert_id",
+    "profiling",
+    "pseudo_replica_mode",
+    "pseudo_slave_mode",
+    "rand_seed1",
+    "rand_seed2",
+];
+
+/// A SET of sql_mode.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SqlModeSet {
+    /// How statements are read after it.
+    pub(crate) mode: LexMode,
+    /// A SET that does this and nothing else, where the text says what it is set to.
+    pub(crate) alone: Option<Vec<u8>>,
+}
 
 /// What to do about a SET statement.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,10 +47,16 @@ pub(crate) struct SetPlan {
     pub(crate) autocommit: Option<bool>,
     /// It is about the next transaction only.
     pub(crate) next_transaction: bool,
+    /// The sql_mode after it, where it sets one.
+    pub(crate) sql_mode: Option<SqlModeSet>,
     /// What it leaves on a connection beside the above.
     pub(crate) left: SetLeft,
     /// The variables that it sets, when it sets nothing else; for finding what it supersedes.
     pub(crate) variables: Vec<String>,
+    /// What it sets may depend on what was set before, or on the server.
+    pub(crate) is_relative: bool,
+    /// `wait_timeout` after it: the time for which the client may be silent, where it is said in the text. None: as it was.
+    pub(crate) wait_timeout: Option<Duration>,
     /// It changes the server, not the session.
     pub(crate) is_global: bool,
     /// It assigns user variables, which only a connection can keep.
@@ -47,12 +81,12 @@ impl SetPlan {
 
     /// A SET that only some servers execute: it is sent to each connection, as what it leaves depends on the server.
     fn of_comment(statement: &Statement<'_>) -> Result<Self, MysqlError> {
-        let Some(inside) = inside_executable_comment(statement.text()) else {
+        let Some(comment) = ExecutableComment::read(statement.text(), statement.mode()) else {
             return Err(errors::PARSE.with(
                 "SET with an executable comment inside is not supported: the proxy cannot know what is set",
             ));
         };
-        let mut plan = Self::of(inside, statement.mode())?;
+        let mut plan = Self::of(comment.inside, statement.mode())?;
         if plan.left == SetLeft::Nothing && (plan.names.is_some() || plan.next_transaction) {
             plan.left = match plan.user_variables {
                 true => SetLeft::Unknown,
@@ -61,19 +95,42 @@ impl SetPlan {
         }
         // A server of another version does not execute it, and keeps what it has.
         (plan.names, plan.autocommit) = (None, None);
+        plan.is_relative = true;
+        if !comment.is_for_all && plan.changes_mode(statement.mode()) {
+            return Err(errors::WRONG_VALUE_FOR_VAR.with(
+                "sql_mode must not be set to ANSI_QUOTES or NO_BACKSLASH_ESCAPES, or back, in a comment that only \
+                 some servers execute: the proxy could not read later statements",
+            ));
+        }
         Ok(plan)
+    }
+
+    /// Whether statements are read otherwise after it than in this mode.
+    pub(crate) fn changes_mode(&self, before: LexMode) -> bool {
+        self.sql_mode.as_ref().is_some_and(|set| set.mode != before)
     }
 
     fn of(text: &[u8], mode: LexMode) -> Result<Self, MysqlError> {
         let mut plan = Self::default();
         for item in set::items(text, mode) {
-            plan.take(&item, text, mode)?;
+            plan.take(&item)?;
         }
         if plan.user_variables && plan.left == SetLeft::Replayable {
             // Repeated, `SET @a=@a+1, time_zone=…` would count twice.
             plan.left = SetLeft::Unknown;
         }
+        let can_be_repeated = |set: &SqlModeSet| plan.left != SetLeft::Unknown || set.alone.is_some();
+        if plan.changes_mode(mode) && !plan.sql_mode.as_ref().is_some_and(can_be_repeated) {
+            return Err(errors::WRONG_VALUE_FOR_VAR.with(
+                "set sql_mode in a SET of its own, or to a literal: the proxy cannot repeat this SET on other connections",
+            ));
+        }
         Ok(plan)
+    }
+
+    /// Whether earlier SETs of the same variables do not matter any more.
+    pub(crate) fn supersedes(&self) -> bool {
+        !self.is_relative
     }
 
     /// Whether the proxy can keep all of it, without a server.
@@ -102,7 +159,7 @@ impl SetPlan {
         self.next_transaction || self.variables.iter().any(has_name)
     }
 
-    fn take(&mut self, item: &SetItem<'_>, text: &[u8], mode: LexMode) -> Result<(), MysqlError> {
+    fn take(&mut self, item: &SetItem<'_>) -> Result<(), MysqlError> {
         match item {
             SetItem::Names {
                 charset: Some(charset),
@@ -153,7 +210,7 @@ impl SetPlan {
                 scope: Scope::Session,
                 name,
                 value,
-            } => self.variable(name, value, text, mode)?,
+            } => self.variable(name, value)?,
             // The statement mentions a user variable, which is a reason of its own to keep the connection.
             SetItem::UserVariable(_) => self.user_variables = true,
             SetItem::Unknown => self.left = SetLeft::Unknown,
@@ -161,27 +218,14 @@ impl SetPlan {
         Ok(())
     }
 
-    fn variable(
-        &mut self,
-        name: &str,
-        value: &Value<'_>,
-        text: &[u8],
-        mode: LexMode,
-    ) -> Result<(), MysqlError> {
+    fn variable(&mut self, name: &str, value: &Value<'_>) -> Result<(), MysqlError> {
         match name {
-            "sql_mode" if *value != Value::Default => match set::lex_mode_after(mode, value, text) {
-                Some(after) if after == LexMode::default() => {}
-                Some(_) => {
-                    return Err(errors::WRONG_VALUE_FOR_VAR.with(
-                        "sql_mode must not have ANSI_QUOTES or NO_BACKSLASH_ESCAPES: the proxy cannot read statements under them",
-                    ));
-                }
-                None => {
-                    return Err(errors::WRONG_VALUE_FOR_VAR.with(
-                        "write sql_mode as a literal: the proxy must know that it has no ANSI_QUOTES and no NO_BACKSLASH_ESCAPES",
-                    ));
-                }
-            },
+            "sql_mode" => {
+                self.sql_mode = Some(SqlModeSet {
+                    mode: set::lex_mode_after(value).map_err(unreadable)?,
+                    alone: setting_sql_mode(value),
+                });
+            }
             "character_set_client" | "collation_connection" | "character_set_connection" => {
                 match value.text() {
                     Some(charset) => {
@@ -195,12 +239,20 @@ impl SetPlan {
                     }
                 }
             }
+            "wait_timeout" => {
+                if let Value::Number(seconds) = value {
+                    self.wait_timeout = seconds_of(seconds);
+                }
+            }
             _ => {}
         }
-        match value {
-            // An expression may read what is different elsewhere.
-            Value::Expression(_) if name != "sql_mode" => self.left = SetLeft::Unknown,
-            _ => self.leave(vec![name.to_owned()]),
+        let is_expression = matches!(value, Value::Expression(_));
+        self.is_relative |= is_expression;
+        // An expression may read what is different elsewhere.
+        if is_expression || NO_VALUES.contains(&name) {
+            self.left = SetLeft::Unknown;
+        } else {
+            self.leave(vec![name.to_owned()]);
         }
         Ok(())
     }
@@ -213,6 +265,31 @@ impl SetPlan {
     }
 }
 
+fn unreadable(unknown: UnknownMode) -> MysqlError {
+    errors::WRONG_VALUE_FOR_VAR.with(match unknown {
+        UnknownMode::OtherGrammar => {
+            "sql_mode must not have ORACLE or MSSQL: the proxy cannot read statements of those grammars"
+        }
+        UnknownMode::Undecided => {
+            "write sql_mode as a literal, or as CONCAT, REPLACE and their kin of literals, @@sql_mode and user variables: the proxy must know whether it has ANSI_QUOTES and NO_BACKSLASH_ESCAPES"
+        }
+    })
+}
+
+/// `SET sql_mode='…'`, read alike in every mode; `None` for an expression.
+fn setting_sql_mode(value: &Value<'_>) -> Option<Vec<u8>> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
+    match value {
+        Value::Default => Some(b"SET sql_mode=DEFAULT".to_vec()),
+        Value::Number(number) => Some([b"SET sql_mode=", &number[..]].concat()),
+        Value::Text(_) | Value::Word(_) => {
+            let list = value.text().filter(|list| list.iter().all(is_plain))?;
+            Some([b"SET sql_mode='", list, b"'"].concat())
+        }
+        Value::Expression(_) => None,
+    }
+}
+
 /// The name of a character set in which statements can be read.
 fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
     match name_of(charset) {
@@ -222,6 +299,12 @@ fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
             String::from_utf8_lossy(&charset[..charset.len().min(64)])
         ))),
     }
+}
+
+fn seconds_of(number: &[u8]) -> Option<Duration> {
+    let seconds: u64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    // Servers take 0 for 1.
+    Some(Duration::from_secs(seconds.max(1)))
 }
 
 /// A name that can be put into a statement as it is.
@@ -266,13 +349,13 @@ mod tests {
             "SET SESSION sql_mode='STRICT_TRANS_TABLES'",
             "SET time_zone='+00:00', wait_timeout=100",
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-            "SET sql_mode=CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')",
             "SET character_set_results=NULL",
             "SET CHARACTER SET utf8",
         ] {
             let plan = plan(sql).unwrap();
             assert_eq!(plan.left, SetLeft::Replayable, "{sql}");
             assert!(!plan.is_kept_here(), "{sql}");
+            assert!(plan.supersedes(), "{sql}");
         }
     }
 
@@ -281,6 +364,8 @@ mod tests {
         for sql in [
             "SET time_zone=(SELECT tz FROM t)",
             "SET ROLE admin",
+            "SET insert_id=5",
+            "SET time_zone='+00:00', SESSION rand_seed1=1",
             "SET time_zone='+00:00', @a=1",
             "SET @a=1, time_zone='+00:00'",
         ] {
@@ -293,6 +378,31 @@ mod tests {
     }
 
     #[test]
+    fn the_mode_of_the_lexer_is_followed() {
+        let set = |sql| plan(sql).unwrap().sql_mode.unwrap();
+        let ansi = LexMode {
+            ansi_quotes: true,
+            ..LexMode::default()
+        };
+        assert_eq!(set("SET sql_mode='ANSI_QUOTES'").mode, ansi);
+        assert_eq!(set("SET @old=@@sql_mode, sql_mode='ANSI'").mode, ansi);
+        assert_eq!(
+            set("SET @old=@@sql_mode, sql_mode='ANSI'").alone.as_deref(),
+            Some(&b"SET sql_mode='ANSI'"[..])
+        );
+        assert_eq!(set("SET sql_mode=DEFAULT").mode, LexMode::default());
+        let of_comment = |text: &str| {
+            let statement = Statement::new(text.as_bytes(), LexMode::default());
+            let plan = SetPlan::of_statement(&statement);
+            plan.map(|plan| plan.unwrap().sql_mode.unwrap().mode)
+                .map_err(|error| error.code)
+        };
+        assert_eq!(of_comment("/*!40101 SET sql_mode='ANSI' */"), Ok(ansi));
+        assert_eq!(of_comment("/*!80000 SET sql_mode='ANSI' */"), Err(1231));
+        assert_eq!(of_comment("/*!80000 SET sql_mode='' */"), Ok(LexMode::default()));
+    }
+
+    #[test]
     fn what_would_blind_the_lexer_is_refused() {
         for (sql, code) in [
             ("SET NAMES gbk", 1115),
@@ -302,10 +412,9 @@ mod tests {
             ("SET character_set_client=@a", 1115),
             ("SET collation_connection=cp932_bin", 1115),
             ("SET NAMES DEFAULT", 1115),
-            ("SET sql_mode='ANSI_QUOTES'", 1231),
-            ("SET sql_mode='ANSI'", 1231),
-            ("SET SESSION sql_mode='NO_BACKSLASH_ESCAPES'", 1231),
-            ("SET sql_mode=@a", 1231),
+            ("SET sql_mode='ORACLE'", 1231),
+            ("SET SESSION sql_mode='NO_BACKSLASH_ESCAPES,MSSQL'", 1231),
+            ("SET sql_mode=(SELECT a FROM t)", 1231),
         ] {
             assert_eq!(plan(sql), Err(code), "{sql}");
         }

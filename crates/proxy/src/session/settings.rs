@@ -1,8 +1,15 @@
 //! What the client of a session has set, which each of its connections gets.
 
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+
+use shardwright_sql::LexMode;
+use shardwright_sql::lex::reads_alike;
+use shardwright_wire::StatusFlags;
 
 use super::set_statement::SetPlan;
+use crate::reading::Reading;
 use crate::set_names::SetNames;
 
 pub(super) struct Settings {
@@ -10,8 +17,14 @@ pub(super) struct Settings {
     /// `None`: the character set of the login.
     pub(super) names: Option<SetNames>,
     pub(super) autocommit: bool,
+    /// What its sql_mode means for the reading of statements.
+    pub(super) mode: LexMode,
+    /// What the server's status tells of that.
+    pub(super) mode_told: StatusFlags,
     /// `SET TRANSACTION …` for the next transaction.
     pub(super) next_transaction: Option<Vec<u8>>,
+    /// The session's `wait_timeout`, where it has set one.
+    pub(super) wait_timeout: Option<Duration>,
     /// Other variables.
     pub(super) history: SetHistory,
 }
@@ -23,8 +36,19 @@ impl Settings {
             schema,
             names: None,
             autocommit: true,
+            mode: LexMode::default(),
+            mode_told: StatusFlags::empty(),
             next_transaction: None,
+            wait_timeout: None,
             history: SetHistory::default(),
+        }
+    }
+
+    /// How a statement of now is read.
+    pub(super) fn reading(&self) -> Reading {
+        Reading {
+            mode: self.mode,
+            settings: self.history.reading.clone(),
         }
     }
 
@@ -44,6 +68,8 @@ impl Settings {
 pub(crate) struct SetHistory {
     entries: Vec<HistoryEntry>,
     last: u64,
+    /// Those that matter for the reading of later texts, joined.
+    reading: Rc<[u8]>,
 }
 
 #[derive(Debug)]
@@ -61,38 +87,78 @@ impl SetHistory {
 
     /// Whether one of them changes the character set, or a part of it.
     pub(crate) fn touches_charset(&self) -> bool {
-        let mut variables = self.entries.iter().flat_map(|entry| &entry.variables);
-        variables.any(|variable| {
-            variable == "names" || variable.starts_with("char") || variable.starts_with("coll")
-        })
+        self.entries.iter().any(HistoryEntry::touches_charset)
+    }
+
+    /// Whether one of them sets this variable.
+    pub(crate) fn has_set(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.sets(name))
     }
 
     /// Whether one more can be remembered.
-    pub(crate) fn has_room(&self, variables: &[String], limit: usize) -> bool {
-        self.entries.len() < limit || self.entries.iter().any(|entry| entry.is_superseded_by(variables))
+    pub(crate) fn has_room(&self, text: &[u8], variables: &[String], supersedes: bool, limit: usize) -> bool {
+        self.entries.len() < limit || (supersedes && self.needed_before(text, variables).contains(&false))
     }
 
-    /// Remembers a statement; one that set only the same variables is forgotten.
-    pub(crate) fn push(&mut self, text: &[u8], variables: &[String]) {
-        self.entries.retain(|entry| !entry.is_superseded_by(variables));
+    /// Remembers a statement; one that set only the same variables is forgotten if it does not matter any more.
+    pub(crate) fn push(&mut self, text: &[u8], variables: &[String], supersedes: bool) {
+        if supersedes {
+            let mut needed = self.needed_before(text, variables).into_iter();
+            self.entries.retain(|_| needed.next().unwrap_or(true));
+        }
         self.last += 1;
         self.entries.push(HistoryEntry {
             number: self.last,
             text: text.to_vec(),
             variables: variables.to_vec(),
         });
+        let reading = self
+            .entries
+            .iter()
+            .filter(|entry| entry.sets("sql_mode") || entry.touches_charset());
+        self.reading = reading
+            .flat_map(|entry| [&entry.text[..], b";"].concat())
+            .collect();
     }
 
-    /// What a connection lacks that has everything up to number `seen`.
-    pub(crate) fn since(&self, seen: u64) -> impl Iterator<Item = &[u8]> {
+    /// Which entries must stay in front of a text that sets these variables anew. An sql_mode stays while a later text was
+    /// written under it that reads otherwise under another one.
+    fn needed_before(&self, text: &[u8], variables: &[String]) -> Vec<bool> {
+        let mut is_read_by_mode = !reads_alike(text);
+        let entries = self.entries.iter().rev();
+        let mut needed: Vec<bool> = entries
+            .map(|entry| {
+                let is_mode = entry.sets("sql_mode");
+                let is_needed = !entry.is_superseded_by(variables) || (is_mode && is_read_by_mode);
+                is_read_by_mode |= is_needed && !reads_alike(&entry.text);
+                is_needed
+            })
+            .collect();
+        needed.reverse();
+        needed
+    }
+
+    /// What a connection lacks that has everything up to number `seen`, with its numbers.
+    pub(crate) fn since(&self, seen: u64) -> impl Iterator<Item = (u64, &[u8])> {
         self.entries
             .iter()
             .filter(move |entry| entry.number > seen)
-            .map(|entry| entry.text.as_slice())
+            .map(|entry| (entry.number, entry.text.as_slice()))
     }
 }
 
 impl HistoryEntry {
+    fn sets(&self, name: &str) -> bool {
+        self.variables.iter().any(|variable| variable == name)
+    }
+
+    fn touches_charset(&self) -> bool {
+        let is_charset = |variable: &String| {
+            variable == "names" || variable.starts_with("char") || variable.starts_with("coll")
+        };
+        self.variables.iter().any(is_charset)
+    }
+
     fn is_superseded_by(&self, variables: &[String]) -> bool {
         !self.variables.is_empty() && self.variables.iter().all(|variable| variables.contains(variable))
     }
@@ -106,18 +172,53 @@ mod tests {
     fn a_later_value_takes_the_place_of_an_earlier_one() {
         let mut history = SetHistory::default();
         let variables = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        history.push(b"a", &variables(&["time_zone"]));
-        history.push(b"b", &variables(&["sql_mode", "wait_timeout"]));
-        history.push(b"c", &variables(&["time_zone"]));
-        assert_eq!(history.since(0).collect::<Vec<_>>(), [b"b", b"c"]);
-        assert_eq!(history.since(2).collect::<Vec<_>>(), [b"c"]);
-        assert!(history.has_room(&variables(&["time_zone"]), 2));
-        assert!(!history.has_room(&variables(&["lock_wait_timeout"]), 2));
-        history.push(b"d", &variables(&["sql_mode"]));
+        history.push(b"a", &variables(&["time_zone"]), true);
+        history.push(b"b", &variables(&["sql_mode", "wait_timeout"]), true);
+        history.push(b"c", &variables(&["time_zone"]), true);
+        let lacking = |seen| history.since(seen).map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(lacking(0), [b"b", b"c"]);
+        assert_eq!(lacking(2), [b"c"]);
+        assert!(history.has_room(b"", &variables(&["time_zone"]), true, 2));
+        assert!(!history.has_room(b"", &variables(&["time_zone"]), false, 2));
+        assert!(!history.has_room(b"", &variables(&["lock_wait_timeout"]), true, 2));
+        history.push(b"d", &variables(&["sql_mode"]), true);
         assert_eq!(
             history.since(0).count(),
             3,
             "the other variable of b still counts"
+        );
+        history.push(b"e", &variables(&["time_zone"]), false);
+        assert_eq!(history.since(0).count(), 4, "e may build on c");
+    }
+
+    #[test]
+    fn an_sql_mode_stays_in_front_of_what_was_written_under_it() {
+        let mut history = SetHistory::default();
+        let mut set =
+            |text: &str, variable: &str| history.push(text.as_bytes(), &[variable.to_owned()], true);
+        set("SET sql_mode='NO_BACKSLASH_ESCAPES'", "sql_mode");
+        set("SET init='a\\b'", "init");
+        set("SET sql_mode=''", "sql_mode");
+        set("SET time_zone='SYSTEM'", "time_zone");
+        set("SET sql_mode='ANSI'", "sql_mode");
+        let texts = |history: &SetHistory| {
+            history
+                .since(0)
+                .map(|(_, text)| String::from_utf8_lossy(text).into_owned())
+                .collect::<Vec<_>>()
+        };
+        let expected = [
+            "SET sql_mode='NO_BACKSLASH_ESCAPES'",
+            "SET init='a\\b'",
+            "SET time_zone='SYSTEM'",
+            "SET sql_mode='ANSI'",
+        ];
+        assert_eq!(texts(&history), expected);
+        history.push(b"SET init=1", &["init".to_owned()], true);
+        history.push(b"SET sql_mode=''", &["sql_mode".to_owned()], true);
+        assert_eq!(
+            texts(&history),
+            ["SET time_zone='SYSTEM'", "SET init=1", "SET sql_mode=''"]
         );
     }
 }

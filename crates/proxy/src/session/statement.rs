@@ -1,22 +1,24 @@
 //! One statement: understood, decided, sent, forwarded, and what it leaves behind.
 
-use std::time::Duration;
-
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
-use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass};
+use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape};
 
 use super::checkout::CheckoutError;
-use super::forward::{Transmission, forward};
+use super::forward::Transmission;
 use super::held::Held;
 use super::holds::{Ending, Holds};
-use super::logical_schema::{Rows, schema_question};
+use super::local_file::{local_file, not_taken};
+use super::questions::Rows;
 use super::requirements::Requirements;
 use super::set_statement::SetPlan;
-use super::statement_words::{asked, asks, ending, mentions, other_packets, unroutable};
+use super::statement_words::{
+    asked, asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
+    unroutable,
+};
 use super::{Flow, Session};
 use crate::channel::Frame;
 
@@ -35,28 +37,48 @@ impl Session {
     /// COM_QUERY.
     pub(super) async fn query(&mut self, text: &[u8], frame: &Frame) -> Flow {
         let seq = frame.next_seq();
-        let statement = Statement::new(text, LexMode::default());
-        if let Some(error) = unroutable(&statement) {
+        let statement = Statement::new(text, self.settings.mode);
+        if is_comment_only(&statement) {
+            return self.send_ok(seq, b"").await;
+        }
+        if self.is_split(&statement) {
+            return self.several(text, frame).await;
+        }
+        if let Some(text) = kill_text(&statement) {
+            return self.kill_statement(text, seq).await;
+        }
+        let error = unroutable(&statement).or_else(|| not_taken(&statement, self.client.capabilities));
+        if let Some(error) = error {
             return self.refuse(seq, &error).await;
         }
-        if self.is_in_logical_schema()
-            && let Some(column) = schema_question(text)
-        {
-            return self.answer_schema(column, Rows::Text, seq).await;
+        if let Some(question) = self.question(&statement, None) {
+            return self.answer(question, Rows::Text, seq).await;
         }
-        let set = match self.plan_set(&statement) {
+        match self.with_values(&statement).await? {
+            Some(text) => {
+                let statement = Statement::new(&text, self.settings.mode);
+                self.decide_and_run(&statement, &query_frame(&text)).await
+            }
+            None => self.decide_and_run(&statement, frame).await,
+        }
+    }
+
+    /// Decides a statement that was understood, and does what was decided.
+    async fn decide_and_run(&mut self, statement: &Statement<'_>, frame: &Frame) -> Flow {
+        let (text, seq) = (statement.text(), frame.next_seq());
+        let set = match self.plan_set(statement) {
             Ok(set) => set,
             Err(error) => return self.refuse(seq, &error).await,
         };
-        let decision = self.decide(&statement);
+        let decision = self.decide(statement);
         match decision.outcome {
-            Decided::Route(route) => self.run_routed(&statement, route, set, frame).await,
-            Decided::Reject(rejection) => match self.destination_of_question(&statement, &rejection) {
-                Some(route) => self.run_routed(&statement, route, set, frame).await,
+            Decided::Route(route) => self.run_routed(statement, route, set, frame).await,
+            Decided::Reject(rejection) => match self.destination_of_question(statement, &rejection) {
+                Some(route) => self.run_routed(statement, route, set, frame).await,
                 None => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => {
-                if let Err(error) = self.note_pending(&statement) {
+                if let Err(error) = self.note_pending(statement) {
                     return self.refuse(seq, &error).await;
                 }
                 self.send_ok(seq, message.as_bytes()).await
@@ -122,20 +144,26 @@ impl Session {
     ) -> Flow {
         let seq = frame.next_seq();
         if statement.shape().class == StatementClass::Use {
-            return self.use_schema(statement.text(), seq).await;
+            return self.use_schema(statement, seq).await;
         }
         let is_open = self.held.transaction().is_some();
         if let Some(plan) = set
             .as_ref()
             .filter(|plan| plan.is_kept_here() && !(is_open && plan.next_transaction))
+            .filter(|plan| !self.is_told_by_server(plan))
         {
+            if let Some(names) = &plan.names
+                && let Some(error) = self.names_error(names, route.hostgroup).await?
+            {
+                return self.refuse(seq, &error).await;
+            }
             return self.keep_set(plan, statement.text(), seq).await;
         }
         let routed = self.routed_statement(statement, &route, set);
         let own_frame;
-        let frame = match &route.rewritten {
-            Some(rewritten) => {
-                own_frame = query_frame(rewritten);
+        let frame = match self.sent_text(statement, &route) {
+            Some(sent) => {
+                own_frame = query_frame(&sent);
                 &own_frame
             }
             None => frame,
@@ -143,7 +171,9 @@ impl Session {
         if frame.next_seq() != seq {
             return self.refuse(seq, &other_packets()).await;
         }
-        pause(&routed.effects).await;
+        if let Err(error) = self.pause(&routed.effects).await {
+            return self.refuse(seq, &error).await;
+        }
         self.relay(&routed, frame, ResponseShape::TextResults).await
     }
 
@@ -160,15 +190,18 @@ impl Session {
             Err(error) => return self.not_checked_out(error, seq).await,
         };
         self.note_table_change(routed.statement.shape());
+        let file = local_file(routed.statement);
         let transmission = Transmission {
             bytes: frame.raw(),
             shape,
             next_seq: seq,
             statement_id: None,
+            file: file.as_deref(),
         };
-        match forward(&mut self.client.channel, &mut held.backend, &transmission).await {
+        let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
+        match sending.await {
             Ok(traffic) => self.after_statement(held, routed, traffic).await,
-            Err(broken) => self.broken(broken, &held, seq).await,
+            Err(broken) => self.broken(broken, held, routed.statement.shape(), seq).await,
         }
     }
 
@@ -204,8 +237,9 @@ impl Session {
         let schema = route.backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
         // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
-        let is_question = asks && !shape.names_table && !shape.runs_or_reads();
-        let home = is_question.then(|| self.home_of_question(shape)).flatten();
+        let asks_id = asks_insert_id(statement);
+        let is_question = (asks || asks_id) && !shape.names_table && !shape.runs_or_reads();
+        let home = is_question.then(|| self.home_of_question(asks_id)).flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         Requirements {
             hostgroup: home.unwrap_or(route.hostgroup),
@@ -216,6 +250,7 @@ impl Session {
             asks,
             asked,
             row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
+            insert_id: asks_id || may_leave_id(shape),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.
@@ -225,11 +260,9 @@ impl Session {
         }
     }
 
-    fn home_of_question(&self, shape: &Shape) -> Option<HostgroupId> {
-        let about_id = shape.effects.intersects(SessionEffects::INSERT_ID);
-        let left_id = self.held.hostgroups_with(Holds::INSERT_ID).next();
-        left_id
-            .filter(|_| about_id)
+    fn home_of_question(&self, asks_id: bool) -> Option<HostgroupId> {
+        let id = self.insert_id.as_ref().filter(|_| asks_id);
+        id.map(|id| id.hostgroup)
             .or_else(|| self.diagnostics.previous.map(|previous| previous.hostgroup))
     }
 
@@ -262,15 +295,8 @@ impl Session {
     }
 }
 
-/// Waits as the rules say.
-pub(super) async fn pause(effects: &Effects) {
-    if let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) {
-        tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))).await;
-    }
-}
-
 /// A COM_QUERY of our own.
-fn query_frame(text: &[u8]) -> Frame {
+pub(super) fn query_frame(text: &[u8]) -> Frame {
     let mut payload = Vec::with_capacity(1 + text.len());
     payload.push(3);
     payload.extend_from_slice(text);

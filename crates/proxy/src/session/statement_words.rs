@@ -7,36 +7,67 @@ use shardwright_wire::{MysqlError, errors};
 use super::holds::{Ending, Holds};
 
 /// Words of questions about earlier statements. `CONNECTION_ID()` is none: it has an answer on any connection.
-const QUESTIONS: [(&[u8], Holds); 6] = [
-    (b"LAST_INSERT_ID", Holds::INSERT_ID),
+const QUESTIONS: [(&[u8], Holds); 4] = [
     (b"FOUND_ROWS", Holds::FOUND_ROWS),
     // Like FOUND_ROWS() it is about the statement before and nothing older.
     (b"ROW_COUNT", Holds::FOUND_ROWS),
-    (b"IDENTITY", Holds::INSERT_ID),
     (b"WARNING_COUNT", Holds::WARNINGS),
     (b"ERROR_COUNT", Holds::WARNINGS),
 ];
+
+/// The oldest server: what a comment with a later version says is not executed by all. (MariaDB leaves out what is for
+/// MySQL 5.7 and later.)
+const OLDEST_VERSION: &[u8] = b"50699";
 
 /// Statements that no rule could make safe.
 pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
     let shape = statement.shape();
     match shape.class {
         StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
-        StatementClass::Kill => Some(errors::UNKNOWN_COM.with("KILL is not supported through the proxy")),
+        StatementClass::Kill => Some(errors::UNSUPPORTED_PS.with("KILL with placeholders cannot be prepared")),
         // The body of a procedure or trigger is one statement.
-        class if shape.several && class != StatementClass::Ddl => Some(errors::PARSE.with(
-            "several statements in one query are not supported by the proxy; send them one by one",
+        class if shape.several && class != StatementClass::Ddl && !is_compound(statement) => Some(errors::PARSE.with(
+            "several statements in one text: the client has not asked for that (CLIENT_MULTI_STATEMENTS, COM_SET_OPTION), or the text cannot be split",
         )),
-        StatementClass::Other if sets_how_to_read(statement.text()) => Some(errors::PARSE.with(
+        StatementClass::Other if sets_how_to_read(statement) => Some(errors::PARSE.with(
             "SET STATEMENT must not change sql_mode or the character set: the proxy cannot read the statement then",
         )),
         _ => None,
     }
 }
 
+/// MariaDB's compound statement outside of procedures: `BEGIN NOT ATOMIC …; …; END`.
+fn is_compound(statement: &Statement<'_>) -> bool {
+    let mut found = words(statement);
+    ["BEGIN", "NOT", "ATOMIC"].iter().all(|word| {
+        found
+            .next()
+            .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
+/// The KILL that a statement is: a server would take its number for one of its own.
+pub(super) fn kill_text<'a>(statement: &Statement<'a>) -> Option<&'a [u8]> {
+    let shape = statement.shape();
+    if !shape.executable_comment {
+        return (shape.class == StatementClass::Kill).then(|| statement.text());
+    }
+    let text = ExecutableComment::read(statement.text(), statement.mode())?.inside;
+    let first = words_in(text, statement.mode()).next()?;
+    first.eq_ignore_ascii_case(b"KILL").then_some(text)
+}
+
+/// A text of comments, which servers answer with OK; without any it is an error.
+pub(super) fn is_comment_only(statement: &Statement<'_>) -> bool {
+    let is_comment = |kind| matches!(kind, TokenKind::BlockComment | TokenKind::LineComment);
+    statement.shape().class == StatementClass::Empty
+        && Lexer::new(statement.text(), statement.mode())
+            .any(|token| is_comment(token.kind) && token.terminated)
+}
+
 /// MariaDB's `SET STATEMENT … FOR …` with what decides how the rest is read.
-fn sets_how_to_read(text: &[u8]) -> bool {
-    let mut found = words(text);
+fn sets_how_to_read(statement: &Statement<'_>) -> bool {
+    let mut found = words(statement);
     let mut is_next = |word: &str| {
         found
             .next()
@@ -51,21 +82,34 @@ fn sets_how_to_read(text: &[u8]) -> bool {
     })
 }
 
-/// What a server executes of a statement that consists of one executable comment: `/*!40101 SET … */`.
-pub(super) fn inside_executable_comment(text: &[u8]) -> Option<&[u8]> {
-    let mut tokens = Lexer::new(text, LexMode::default()).significant();
-    let comment = tokens
-        .next()
-        .filter(|token| token.kind == TokenKind::ExecutableComment && token.terminated)?;
-    if tokens.any(|token| token.kind != TokenKind::Semicolon) {
-        return None;
+/// A statement that consists of one executable comment: `/*!40101 SET … */`.
+pub(super) struct ExecutableComment<'a> {
+    /// What servers execute that execute it.
+    pub(super) inside: &'a [u8],
+    /// Every server does.
+    pub(super) is_for_all: bool,
+}
+
+impl<'a> ExecutableComment<'a> {
+    pub(super) fn read(text: &'a [u8], mode: LexMode) -> Option<Self> {
+        let mut tokens = Lexer::new(text, mode).significant();
+        let comment = tokens
+            .next()
+            .filter(|token| token.kind == TokenKind::ExecutableComment && token.terminated)?;
+        if tokens.any(|token| token.kind != TokenKind::Semicolon) {
+            return None;
+        }
+        let text = comment.span.of(text).strip_suffix(b"*/")?;
+        let of_mariadb = text.strip_prefix(b"/*M!");
+        let text = of_mariadb.or_else(|| text.strip_prefix(b"/*!"))?;
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (version, inside) = text.split_at(digits);
+        let is_old = version.is_empty() || (digits == 5 && version <= OLDEST_VERSION);
+        Some(Self {
+            inside,
+            is_for_all: is_old && of_mariadb.is_none(),
+        })
     }
-    let inside = comment.span.of(text).strip_suffix(b"*/")?;
-    let inside = inside
-        .strip_prefix(b"/*M!")
-        .or_else(|| inside.strip_prefix(b"/*!"))?;
-    let version = inside.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    Some(&inside[version..])
 }
 
 pub(super) fn rejected(rejection: &Rejection) -> MysqlError {
@@ -86,15 +130,20 @@ pub(super) fn other_packets() -> MysqlError {
     errors::NET_PACKET_TOO_LARGE.with("the statement comes too close to a multiple of 16 MiB to be rewritten")
 }
 
-pub(super) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    Lexer::new(text, LexMode::default())
+/// The tokens of a statement without blanks and comments.
+pub(super) fn words<'a>(statement: &Statement<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    words_in(statement.text(), statement.mode())
+}
+
+pub(super) fn words_in(text: &[u8], mode: LexMode) -> impl Iterator<Item = &[u8]> {
+    Lexer::new(text, mode)
         .significant()
         .map(|token| token.span.of(text))
 }
 
 /// Whether the statement asks about the session's earlier statements.
 pub(super) fn asks(statement: &Statement<'_>) -> bool {
-    !asked(statement).is_empty()
+    !asked(statement).is_empty() || asks_insert_id(statement)
 }
 
 /// What a statement asks of the session's earlier statements, by the reasons for which connections are held for it.
@@ -120,6 +169,25 @@ pub(super) fn asked(statement: &Statement<'_>) -> Holds {
         .fold(Holds::empty(), |asked, (_, about)| asked | *about)
 }
 
+/// Whether the statement may leave another LAST_INSERT_ID(), or the one that is there.
+pub(super) fn may_leave_id(shape: &Shape) -> bool {
+    shape
+        .effects
+        .intersects(SessionEffects::INSERT_ID | SessionEffects::UNKNOWN)
+}
+
+/// Whether the statement asks for the id that an earlier one has left.
+pub(super) fn asks_insert_id(statement: &Statement<'_>) -> bool {
+    let reads = statement
+        .shape()
+        .effects
+        .intersects(SessionEffects::READS_SESSION);
+    reads
+        && [&b"LAST_INSERT_ID"[..], b"IDENTITY"]
+            .iter()
+            .any(|name| mentions(statement.text(), name))
+}
+
 /// Whether a text has a name in it, in any case and wherever: `@@session.`in_transaction`` is one token.
 pub(super) fn mentions(text: &[u8], name: &[u8]) -> bool {
     text.windows(name.len())
@@ -136,10 +204,10 @@ fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
         })
     };
     match statement.shape().class {
-        StatementClass::Show => is(words(statement.text()).nth(1), &["WARNINGS", "ERRORS", "COUNT"]),
+        StatementClass::Show => is(words(statement).nth(1), &["WARNINGS", "ERRORS", "COUNT"]),
         StatementClass::Other => {
-            is(words(statement.text()).next(), &["GET"])
-                && words(statement.text())
+            is(words(statement).next(), &["GET"])
+                && words(statement)
                     .take(3)
                     .any(|word| is(Some(word), &["DIAGNOSTICS"]))
         }
@@ -150,7 +218,7 @@ fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
 /// What the statement puts an end to.
 pub(super) fn ending(statement: &Statement<'_>, asks: bool) -> Ending {
     let starts = |expected: [&str; 2]| {
-        let mut found = words(statement.text());
+        let mut found = words(statement);
         expected.iter().all(|word| {
             found
                 .next()
@@ -180,16 +248,20 @@ mod tests {
     #[test]
     fn executable_comments_are_opened() {
         for (text, inside) in [
-            ("/*!40101 SET NAMES utf8 */", Some(" SET NAMES utf8 ")),
-            ("/*!SET NAMES utf8*/;", Some("SET NAMES utf8")),
-            ("/*M!100300 SET a=1 */", Some(" SET a=1 ")),
+            ("/*!40101 SET NAMES utf8 */", Some((" SET NAMES utf8 ", true))),
+            ("/*!SET NAMES utf8*/;", Some(("SET NAMES utf8", true))),
+            ("/*!80000 SET a=1 */", Some((" SET a=1 ", false))),
+            ("/*!100300 SET a=1 */", Some((" SET a=1 ", false))),
+            ("/*M!100300 SET a=1 */", Some((" SET a=1 ", false))),
             ("/*!40101 SET a=1 */ SELECT 1", None),
             ("SET a=1 /*!40101 , b=2 */", None),
             ("/* SET a=1 */", None),
         ] {
+            let read = ExecutableComment::read(text.as_bytes(), LexMode::default());
+            let read = read.map(|comment| (comment.inside, comment.is_for_all));
             assert_eq!(
-                inside_executable_comment(text.as_bytes()),
-                inside.map(str::as_bytes),
+                read,
+                inside.map(|(inside, all)| (inside.as_bytes(), all)),
                 "{text}"
             );
         }

@@ -6,10 +6,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_rules::{Dispatch, HostgroupId, Transaction};
 
+use super::cursor::Cursor;
+use super::settings::Settings;
+use crate::reading::Reading;
+
 /// A prepared statement of a session.
 pub(crate) struct SessionStatement {
     /// The text as the client sent it: this is what is routed.
     pub(crate) text: Rc<[u8]>,
+    /// How its text was read when it was prepared.
+    pub(crate) reading: Reading,
     /// The schema that was current when it was prepared; names in it mean that schema's.
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) parameters: u16,
@@ -19,6 +25,24 @@ pub(crate) struct SessionStatement {
     pub(crate) long_data: Vec<LongData>,
     /// The last decision.
     pub(crate) decided: Option<Decided>,
+    /// The cursor that its last execution has opened, if it is not closed.
+    pub(crate) cursor: Option<Cursor>,
+}
+
+impl SessionStatement {
+    /// A statement that a session with these settings has just prepared.
+    pub(super) fn new(text: Rc<[u8]>, settings: &Settings, parameters: u16) -> Self {
+        Self {
+            text,
+            reading: settings.reading(),
+            schema: settings.schema.clone(),
+            parameters,
+            types: Vec::new(),
+            long_data: Vec::new(),
+            decided: None,
+            cursor: None,
+        }
+    }
 }
 
 /// The pieces of a parameter, joined.
@@ -83,6 +107,13 @@ impl SessionStatements {
         self.statements.get_mut(&id)
     }
 
+    /// Every cursor that is open.
+    pub(crate) fn cursors(&self) -> impl Iterator<Item = &Cursor> {
+        self.statements
+            .values()
+            .filter_map(|statement| statement.cursor.as_ref())
+    }
+
     pub(crate) fn close(&mut self, id: u32) {
         self.forget_long_data(id);
         self.statements.remove(&id);
@@ -136,14 +167,7 @@ mod tests {
     use super::*;
 
     fn statement(parameters: u16) -> SessionStatement {
-        SessionStatement {
-            text: Rc::from(&b"SELECT ?"[..]),
-            schema: None,
-            parameters,
-            types: Vec::new(),
-            long_data: Vec::new(),
-            decided: None,
-        }
+        SessionStatement::new(Rc::from(&b"SELECT ?"[..]), &Settings::new(None), parameters)
     }
 
     #[test]

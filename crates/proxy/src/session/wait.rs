@@ -8,8 +8,10 @@ use shardwright_wire::{MysqlError, errors};
 
 use super::Session;
 use super::client::Client;
-use super::login::packet_error;
+use super::holds::Holds;
+use super::proof::packet_error;
 use crate::channel::ReadError;
+use crate::kill::{KillScope, Killed, connection_killed};
 
 /// How a wait ended.
 pub(super) enum Woken {
@@ -17,22 +19,31 @@ pub(super) enum Woken {
     Command,
     /// The session ends with this error, whose packet has this sequence number.
     Refused { error: MysqlError, seq: u8 },
-    /// The client has gone.
+    /// The client has gone, or what its session had on a server has.
     Gone,
 }
 
 impl Session {
     /// Waits for the next command. Meanwhile brief holds end, and a new generation is taken up.
     pub(super) async fn next_command(&mut self) -> Woken {
-        let idle_until = Instant::now() + self.worker.shared.limits.idle_timeout;
+        let limit = self.worker.shared.limits.idle_timeout;
+        let idle_for = self.settings.wait_timeout.map_or(limit, |own| own.min(limit));
+        let idle_until = Instant::now() + idle_for;
         let woken = poll_fn(|cx| self.poll_command(cx, idle_until)).await;
-        self.waker.deadline.set(None);
+        self.handle.deadline.set(None);
         woken
     }
 
     fn poll_command(&mut self, cx: &mut Context<'_>, idle_until: Instant) -> Poll<Woken> {
         let limit = self.worker.shared.limits.max_packet;
         let Client { channel, frame, .. } = &mut self.client;
+        if let Some(order) = self.handle.take_order() {
+            let scope = order.scope;
+            order.done(Killed::Done);
+            if scope == KillScope::Connection {
+                return Poll::Ready(refused(connection_killed(), 0));
+            }
+        }
         let received = channel.poll_packet(cx, frame, limit);
         self.renew_snapshot();
         match received {
@@ -54,11 +65,23 @@ impl Session {
             return Poll::Ready(refused(error, 0));
         }
         self.held.end_brief_holds(now, &self.worker.pool);
+        // A server that ends a session closes its connection: so does the proxy where the session had more there than what
+        // can be repeated.
+        let lost = self.held.poll_lost(cx) - Holds::REPEATABLE;
+        if !lost.is_empty() {
+            let session = self.login.connection_id;
+            tracing::warn!(
+                session,
+                holds = lost.texts(),
+                "a server closed a connection that a session held"
+            );
+            return Poll::Ready(Woken::Gone);
+        }
         let next_end = self.held.next_end();
-        self.waker
+        self.handle
             .deadline
             .set(Some(next_end.map_or(idle_until, |end| end.min(idle_until))));
-        self.waker.register(cx);
+        self.handle.register(cx);
         Poll::Pending
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use mysql::prelude::Queryable;
-use shardwright_rules::{Configuration, EngineRule, HostgroupId, MemberStatus, SecretReference};
+use shardwright_rules::{Configuration, EngineRule, HostgroupId, MemberStatus, SecretReference, ServerTls};
 
 use crate::support::{
     self, PASSWORD, Setup, TestProxy, USER, apply, apply_expecting, configuration, error, observe, rule,
@@ -157,8 +157,8 @@ fn an_invalid_configuration_changes_nothing_and_says_where() {
         "clusters.b: hostgroup 10 belongs to two clusters or roles",
     );
     check(
-        &|c| c.hostgroups[0].members[0].use_tls = true,
-        "clusters.a.servers.a1: this proxy does not support TLS to servers",
+        &|c| c.hostgroups[0].members[0].tls = ServerTls::Verify,
+        "clusters.a.servers.a1: its certificate is to be checked: start the proxy with --tls-server-ca",
     );
     let message = refusal(apply_expecting(&mut admin, before.0, &before.1, "{"));
     assert!(

@@ -1,5 +1,6 @@
 //! Autocommit and the transactions that it opens and ends, however it is switched.
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::support::{self, Setup, schema, value};
@@ -153,4 +154,28 @@ fn what_was_not_committed_is_gone_with_its_session() {
             assert_eq!(value(&mut proxy.connect(Some(&name)), COUNT), "0", "{switch}");
         }
     }
+}
+
+#[test]
+fn turning_it_on_within_xa_is_refused_and_the_session_goes_on() {
+    let proxy = support::start(&Setup::default());
+    let codes = |mut client: Conn| {
+        let statements = [
+            "XA START 'within'",
+            "SET autocommit=0",
+            "SET autocommit=1",
+            "SELECT 1",
+            "XA END 'within'",
+            "XA ROLLBACK 'within'",
+            "SET autocommit=1",
+        ];
+        statements.map(|sql| match client.query_drop(sql) {
+            Err(mysql::Error::MySqlError(error)) => error.code,
+            Err(error) => panic!("{sql}: {error}"),
+            Ok(()) => 0,
+        })
+    };
+    let direct = codes(support::server().root().unwrap());
+    assert_eq!(codes(proxy.connect(None)), direct);
+    assert!(direct.contains(&1399));
 }

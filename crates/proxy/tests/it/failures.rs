@@ -44,7 +44,6 @@ fn a_server_that_dies_costs_its_statements_and_nothing_else() {
         "the session goes on elsewhere"
     );
     assert_eq!(value(&mut bystander, "SELECT 1"), "1");
-    assert_eq!(error(&mut in_transaction, "SELECT /* b */ 1 FROM DUAL").0, 2013);
     assert!(
         try_value(&mut in_transaction, "SELECT 1").is_err(),
         "a lost transaction ends the session"
@@ -98,16 +97,14 @@ fn what_is_kept_for_questions_is_not_kept_for_ever() {
         ..Setup::default()
     });
     let mut one = proxy.connect(Some(&name));
-    one.query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)")
-        .unwrap();
-    one.query_drop("INSERT INTO t VALUES (NULL)").unwrap();
+    one.query_drop("SELECT 1/0").unwrap();
     let mut two = proxy.connect(Some(&name));
     assert_eq!(
-        value(&mut two, "SELECT COUNT(*) FROM t"),
+        value(&mut two, "SELECT 1"),
         "1",
         "it waits until the first lets go"
     );
-    let (_, message) = error(&mut one, "SELECT LAST_INSERT_ID()");
+    let (_, message) = error(&mut one, "SHOW WARNINGS");
     assert!(message.contains("previous statement"), "{message}");
     assert_eq!(value(&mut one, "SELECT 1"), "1");
 }

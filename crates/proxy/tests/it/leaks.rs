@@ -15,7 +15,7 @@ fn one_connection() -> TestProxy {
 }
 
 fn thread(client: &mut Conn) -> String {
-    value(client, "SELECT CONNECTION_ID()")
+    value(client, "SELECT @@pseudo_thread_id")
 }
 
 /// What a second client sees after a first has done `does` and gone; both had the same server connection.

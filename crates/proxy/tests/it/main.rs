@@ -2,19 +2,39 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod admin_limits;
 mod admin_tables;
+mod door;
+mod raw;
 mod support;
 
+mod alike;
 mod apply;
+mod authentication;
 mod autocommit;
+mod changing_hands;
+mod compression;
 mod crash;
 mod failures;
+mod greeting;
+mod half_open;
 mod hostile;
+mod kill;
 mod leaks;
+mod ledger;
+mod listeners;
 mod maps;
 mod prepared;
+mod prompt_errors;
+mod proxied;
+mod reading;
 mod refuse;
+mod several;
+mod sharing;
 mod simulated;
+mod soak;
 mod statements;
 mod streaming;
+mod tls_of_clients;
+mod tls_to_servers;
 mod trust;

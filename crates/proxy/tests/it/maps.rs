@@ -5,7 +5,7 @@ use mysql::prelude::Queryable;
 use crate::support::{self, Setup, TestProxy, error, map_alone, server, start, tenants_by_comment, value};
 
 /// Tenant 1 is in cluster `a` and schema `SCHEMA_1`, tenant 2 in cluster `b` and schema `SCHEMA_2`.
-fn tenants(schema: &'static str) -> TestProxy {
+pub(crate) fn tenants(schema: &'static str) -> TestProxy {
     for tenant in [1, 2] {
         let name = format!("{schema}_{tenant}");
         server()

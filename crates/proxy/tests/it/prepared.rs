@@ -2,8 +2,9 @@
 
 use mysql::Value;
 use mysql::prelude::Queryable;
+use shardwright_testkit::ClientOptions;
 
-use crate::support::{PATIENCE, Setup, heavy, schema, start, value};
+use crate::support::{PASSWORD, PATIENCE, Setup, USER, heavy, schema, start, value};
 
 #[test]
 fn statements_are_prepared_wherever_they_go() {
@@ -35,6 +36,33 @@ fn statements_are_prepared_wherever_they_go() {
     assert_eq!(found.as_deref(), Some("name 7"));
     let found: Option<String> = client.exec_first(&select, (8,)).unwrap();
     assert_eq!(found.as_deref(), Some("name 8"));
+}
+
+#[test]
+fn a_text_that_is_prepared_again_keeps_the_transaction() {
+    let name = schema("prepared_again");
+    let proxy = start(&Setup::default());
+    let options = ClientOptions {
+        user: USER,
+        password: PASSWORD,
+        schema: Some(&name),
+    };
+    // The driver would remember texts and prepare each of them once.
+    let options = options
+        .tcp(proxy.running().listen_address())
+        .stmt_cache_size(Some(0));
+    let mut client = mysql::Conn::new(options).unwrap();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+    let connection = value(&mut client, "SELECT @@pseudo_thread_id");
+    client.query_drop("BEGIN").unwrap();
+    for id in 0..5 {
+        client.exec_drop("INSERT INTO t VALUES (?)", (id,)).unwrap();
+        let count: Option<i32> = client.exec_first("SELECT COUNT(*) FROM t", ()).unwrap();
+        assert_eq!(count, Some(id + 1));
+    }
+    client.query_drop("COMMIT").unwrap();
+    assert_eq!(value(&mut client, "SELECT COUNT(*) FROM t"), "5");
+    assert_eq!(value(&mut client, "SELECT @@pseudo_thread_id"), connection);
 }
 
 #[test]

@@ -160,6 +160,7 @@ fn step(id: u32, step: NativeStep) -> Rule {
         id,
         address: format!("steps.s{id}").into(),
         shards: Vec::new(),
+        summary: None,
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(Scope::default()),

@@ -8,6 +8,7 @@ use shardwright_rules::{
 };
 use shardwright_testkit::{MariaDb, Options};
 
+use crate::raw::RawClient;
 use crate::support::{self, Setup, error, schema, server, value};
 
 #[test]
@@ -134,15 +135,15 @@ fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
     let proxy = support::start(&Setup::default());
     let mut client = proxy.connect(None);
     for (sql, code) in [
-        ("SELECT 1; SELECT 2", 1064),
-        ("KILL 1", 1047),
+        ("KILL 1", 1094),
+        ("KILL USER app", 1047),
         ("SET NAMES gbk", 1115),
-        ("SET sql_mode='ANSI_QUOTES'", 1231),
+        ("SET sql_mode='ORACLE'", 1231),
         ("/*!40101 SET NAMES gbk */", 1115),
         ("SET time_zone = '+00:00' /*!, sql_mode = 'ANSI' */", 1064),
         ("SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT 1", 1064),
         ("", 1065),
-        ("-- nothing", 1065),
+        (" ; ", 1065),
     ] {
         assert_eq!(error(&mut client, sql).0, code, "{sql}");
     }
@@ -177,18 +178,6 @@ fn hidden_changes_of_how_statements_are_read_end_the_session() {
     assert_eq!(value(&mut proxy.connect(None), "SELECT 1"), "1");
 }
 
-#[test]
-fn files_of_the_client_are_not_asked_for() {
-    let proxy = support::start(&Setup::default());
-    let mut client = proxy.connect(Some("mysql"));
-    let (code, _) = error(
-        &mut client,
-        "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE db",
-    );
-    assert!(matches!(code, 1148 | 4166), "{code}");
-    assert_eq!(value(&mut client, "SELECT 1"), "1");
-}
-
 fn held(admin: &mut Conn) -> String {
     value(admin, "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool")
 }
@@ -206,7 +195,13 @@ fn connections_are_held_for_state_and_shared_otherwise() {
         ("COMMIT", "0"),
         ("SELECT 1/0", "1"),
         ("SELECT 1", "0"),
-        ("SET time_zone='+01:00'", "1"),
+        ("SET time_zone='+01:00'", "0"),
+        ("SELECT 1", "0"),
+        ("SET autocommit=0", "0"),
+        ("SELECT 1", "0"),
+        ("SELECT COUNT(*) FROM mysql.time_zone_name", "1"),
+        ("COMMIT", "0"),
+        ("SET @a=1", "1"),
         ("SELECT 1", "1"),
     ] {
         client.query_drop(sql).unwrap();
@@ -266,6 +261,7 @@ fn without_readers() -> Setup {
                 id: 200,
                 address: "read_write_policies.rw".into(),
                 shards: Vec::new(),
+                summary: None,
                 flag_in: 0,
                 body: Body::Native {
                     scope: Box::new(Scope::default()),
@@ -333,4 +329,102 @@ fn the_end_of_a_transaction_needs_no_schema() {
     ] {
         client.query_drop(sql).unwrap();
     }
+}
+
+#[test]
+fn settings_are_set_back_to_what_was_saved() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(None);
+    let settings = "SELECT CONCAT_WS(' ', @@character_set_client, @@sql_mode, @@time_zone, @@unique_checks)";
+    let before = value(&mut client, settings);
+    for sql in [
+        "/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */",
+        "/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */",
+        "/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */",
+        "SET @saved = @@unique_checks",
+        "SET NAMES latin1",
+        "SET time_zone='+05:00', unique_checks=0",
+    ] {
+        client.query_drop(sql).unwrap();
+    }
+    assert_ne!(value(&mut client, settings), before);
+    for sql in [
+        "/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */",
+        "/*!40101 SET SQL_MODE=@OLD_SQL_MODE */;",
+        "SET time_zone = @OLD_TIME_ZONE, unique_checks = @saved",
+    ] {
+        client.query_drop(sql).unwrap();
+    }
+    assert_eq!(value(&mut client, settings), before);
+    // What the proxy must know and cannot is still refused.
+    client.query_drop("SET @mode = 'ORACLE'").unwrap();
+    for (sql, code) in [
+        ("SET sql_mode = @mode", 1231),
+        ("SET sql_mode = @never", 1231),
+        ("SET character_set_client = @never", 1115),
+    ] {
+        assert_eq!(error(&mut client, sql).0, code, "{sql}");
+    }
+}
+
+#[test]
+fn a_dump_is_made_and_restored() {
+    let name = support::schema("dumped");
+    server()
+        .run(format!(
+            "USE {name}; CREATE TABLE t (a INT PRIMARY KEY, b TEXT); INSERT INTO t VALUES (1, 'ä'), (2, NULL), (3, 'it''s \\\\ \\n'); \
+             CREATE VIEW v AS SELECT a FROM t; CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.b = CONCAT(NEW.b, ''); \
+             CREATE PROCEDURE p() SELECT 1"
+        ))
+        .unwrap();
+    let proxy = support::start(&Setup::default());
+    let address = proxy.running().listen_address();
+    let client = |program: &str| {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(["--no-defaults", "--host=127.0.0.1", "--user", support::USER])
+            .arg(format!("--port={}", address.port()))
+            .arg(format!("--password={}", support::PASSWORD));
+        command
+    };
+    let dump = |schema: &str| {
+        let output = client("mariadb-dump")
+            .args(["--routines", "--skip-dump-date", schema])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output.stdout
+    };
+    let first = dump(&name);
+    let restored = support::schema("dumped_restored");
+    let file = proxy.directory.path().join("dump.sql");
+    std::fs::write(&file, &first).unwrap();
+    let output = client("mariadb")
+        .arg(&restored)
+        .stdin(std::fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let same = String::from_utf8(dump(&restored))
+        .unwrap()
+        .replace(&restored, &name);
+    assert_eq!(same, String::from_utf8(first).unwrap());
+}
+
+#[test]
+fn a_client_is_disconnected_after_its_wait_timeout() {
+    let proxy = support::start(&Setup::default());
+    let mut client = RawClient::log_in(proxy.running().listen_address());
+    assert_eq!(client.code(b"\x03SET SESSION wait_timeout = 1"), Some(0));
+    // The error comes unasked, and then the end.
+    assert_eq!(client.packet().unwrap()[..3], [0xFF, 0xBF, 0x0F]);
+    assert_eq!(client.packet(), None);
 }

@@ -8,10 +8,10 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::{
-    Body, Cluster, ClusterKind, CommentForm, Configuration, Conflict, EngineId, EngineRule, Finder,
-    Hostgroup, HostgroupId, KeyKind, KeyValue, MapStep, Member, MemberStatus, MissingAction, MissingBegin,
-    MissingKey, Names, NativeStep, Role, RolesBy, Rule, Scope, SecretReference, Shard, StatedTables,
-    UnknownKey, Unqualified, User, WriterServesReads,
+    Body, ClientTls, Cluster, ClusterKind, CommentForm, Configuration, Conflict, EngineId, EngineRule,
+    Finder, Hostgroup, HostgroupId, KeyKind, KeyValue, MapStep, Member, MemberStatus, MissingAction,
+    MissingBegin, MissingKey, Names, NativeStep, Role, RolesBy, Rule, Scope, SecretReference, ServerTls,
+    Shard, StatedTables, UnknownKey, Unqualified, User, WriterServesReads,
 };
 use shardwright_testkit::{ClientOptions, MariaDb, connect, text_rows};
 use tempfile::TempDir;
@@ -139,6 +139,8 @@ pub(crate) fn configuration(setup: &Setup, secret: &std::path::Path) -> Configur
             max_connections: 100,
             transaction_persistent: true,
             annotations_allowed: false,
+            statement_timeout_ms: None,
+            tls: ClientTls::Optional,
         });
     }
     configuration.graph.rules.push(rule(
@@ -163,7 +165,7 @@ pub(crate) fn member(name: &str, port: u16, max_connections: u32) -> Member {
         tier: 0,
         max_connections,
         max_replication_lag_s: 0,
-        use_tls: false,
+        tls: ServerTls::Disabled,
         status: MemberStatus::Online,
     }
 }
@@ -173,6 +175,7 @@ pub(crate) fn rule(id: u32, row: EngineRule) -> Rule {
         id,
         address: format!("query_rules.test.rules[{id}]").into(),
         shards: Vec::new(),
+        summary: None,
         flag_in: 0,
         body: Body::Engine(Box::new(row)),
     }
@@ -226,6 +229,7 @@ pub(crate) fn map_alone(map: MapStep) -> Vec<Rule> {
         id: 1000,
         address: "shard_maps.tenants".into(),
         shards: Vec::new(),
+        summary: None,
         flag_in: 0,
         body: Body::Native {
             scope: Box::new(scope),

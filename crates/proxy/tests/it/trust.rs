@@ -121,6 +121,7 @@ fn with_readers() -> Setup {
                 id: 200,
                 address: "read_write_policies.rw".into(),
                 shards: Vec::new(),
+                summary: None,
                 flag_in: 0,
                 body: Body::Native {
                     scope: Box::new(Scope::default()),
@@ -145,8 +146,8 @@ fn reads_stay_where_the_session_keeps_its_tables_and_variables() {
     let connect = || proxy.connect(Some(&name));
     let read = "SELECT a FROM t";
     let mut client = connect();
-    let on_writer = value(&mut client, "SELECT CONNECTION_ID() FROM t FOR UPDATE");
-    assert_ne!(value(&mut client, "SELECT CONNECTION_ID() FROM t"), on_writer);
+    let on_writer = value(&mut client, "SELECT @@pseudo_thread_id FROM t FOR UPDATE");
+    assert_ne!(value(&mut client, "SELECT @@pseudo_thread_id FROM t"), on_writer);
 
     for (makes, expect) in [
         ("CREATE TEMPORARY TABLE t SELECT 2 AS a", "2"),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
-use shardwright_routing::RoutingTable;
+use shardwright_routing::{Recollection, RoutingTable, moved};
+use shardwright_rules::decide::Index as _;
 use shardwright_rules::{
-    Configuration, Dispatch, Evaluator, HostgroupId, SentAs, SessionView, Statement, Transaction,
+    Body, Configuration, Dispatch, Evaluator, HostgroupId, SentAs, SessionView, Statement, Transaction,
 };
 
 const PATTERNS: [&str; 8] = [
@@ -112,6 +113,22 @@ fn key_rule() -> impl Strategy<Value = Value> {
     engine_rule_of(conditions)
 }
 
+/// What the rules of schemas in a compiled chain do.
+fn schema_rule() -> impl Strategy<Value = Value> {
+    let schemas = vec!["app", "world", "tenant_017", "TENANT_018", ""];
+    (
+        0_u32..2,
+        select(schemas),
+        optional(KEYS.to_vec()),
+        0_u32..4,
+        any::<bool>(),
+    )
+        .prop_map(|(flag_in, schema, pattern, flag_out, apply)| {
+            json!({"flag_in": flag_in, "body": {"engine": {"schemaname": schema, "match_pattern": pattern,
+                "flag_out": flag_out, "destination_hostgroup": 20, "apply": apply}}})
+        })
+}
+
 /// What the inner rules of a compiled tree do.
 fn jump_rule() -> impl Strategy<Value = Value> {
     (0_u32..4, select(KEYS.to_vec()), 0_u32..4).prop_map(|(flag_in, pattern, flag_out)| {
@@ -196,7 +213,11 @@ fn configuration() -> impl Strategy<Value = Configuration> {
         prop_oneof![6 => key_rule(), 6 => jump_rule(), 1 => native_step()],
         20..60,
     );
-    let rules = prop_oneof![any, keys];
+    let schemas = prop::collection::vec(
+        prop_oneof![8 => schema_rule(), 3 => key_rule(), 2 => jump_rule(), 1 => native_step()],
+        20..60,
+    );
+    let rules = prop_oneof![any, keys, schemas];
     let fast = prop::collection::vec(
         (select(vec!["", "app"]), select(vec!["app", "world"]), 0_u32..3),
         0..4,
@@ -229,6 +250,20 @@ fn configuration() -> impl Strategy<Value = Configuration> {
     })
 }
 
+/// The configuration without one of its rules, or with another that does not stand alike: the tables share patterns.
+fn altered(configuration: &Configuration, change: prop::sample::Index) -> Configuration {
+    let mut altered = configuration.clone();
+    let rules = &mut altered.graph.rules;
+    if !rules.is_empty() {
+        let at = change.index(rules.len());
+        match &mut rules[at].body {
+            Body::Engine(row) if at.is_multiple_of(2) => row.destination_hostgroup = Some(11),
+            _ => drop(rules.remove(at)),
+        }
+    }
+    altered
+}
+
 fn statement() -> impl Strategy<Value = String> {
     prop::collection::vec(select(PIECES.to_vec()), 1..5).prop_map(|pieces| pieces.concat())
 }
@@ -247,10 +282,12 @@ proptest! {
         schema in select(SCHEMAS.to_vec()),
         transaction in optional(vec![10_u32, 20, 99]),
         since_write_ms in optional(vec![10_u64, 9_000]),
+        change in any::<prop::sample::Index>(),
     ) {
         let configuration = Arc::new(configuration);
         let evaluator = Evaluator::new(configuration.clone());
         let cold = RoutingTable::new(Arc::clone(&configuration));
+        let other = Arc::new(altered(&configuration, change));
         let table = RoutingTable::new(configuration);
         let session = SessionView {
             user,
@@ -264,6 +301,9 @@ proptest! {
         for _ in 0..40 {
             table.decide(&session, &Statement::new(b"SELECT 1", Default::default()));
         }
+        let changed = table.changed(Arc::clone(&other));
+        let moved = moved(table.configuration(), &other);
+        let other = Evaluator::new(other);
         for (sent_as, text) in &sql {
             let ask = || Statement::new(text.as_bytes(), Default::default()).sent_as(*sent_as);
             let expected = evaluator.decide(&session, &ask());
@@ -272,7 +312,18 @@ proptest! {
             let mut quick = expected;
             quick.path.clear();
             prop_assert_eq!(&table.decide(&session, &ask()), &quick, "{}", text);
-            prop_assert_eq!(&table.dispatch(&session, &ask()), &Dispatch::from(quick), "{}", text);
+            let usual = Dispatch::from(quick);
+            prop_assert_eq!(&table.dispatch(&session, &ask()), &usual, "{}", text);
+            let otherwise = Dispatch::from(other.decide(&session, &ask()));
+            prop_assert_eq!(&changed.dispatch(&session, &ask()), &otherwise, "{}", text);
+            if let Some(moved) = &moved && !usual.hits.iter().any(|hit| moved.contains(hit)) {
+                prop_assert_eq!(&usual, &otherwise, "{}", text);
+            }
+            let recollection = Recollection::default();
+            for (table, expected) in [(&table, &usual), (&changed, &otherwise), (&cold, &usual), (&table, &usual)] {
+                let shared = table.dispatch_recalling(&session, &ask(), &recollection);
+                prop_assert_eq!(&shared, expected, "{}", text);
+            }
         }
     }
 }

@@ -4,24 +4,31 @@ use shardwright_tables::{Cell, RULE_COLUMNS};
 
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::patterns::{RulePatterns, finds};
-use crate::decide::{Index, Subject};
-use crate::{EngineRule, Rule};
+use crate::decide::{Index, KnownAction, PatternColumn, Subject};
+use crate::{Body, EngineRule, Rule, Step};
 
+/// `matches`: the one condition of the row is known to hold.
 pub(super) fn run(
     index: &impl Index,
     rule: &Rule,
     row: &EngineRule,
-    patterns: &RulePatterns,
     evaluation: &mut Evaluation<'_>,
+    matches: bool,
 ) -> Next {
-    if !session_matches(row, evaluation) || !statement_matches(index, row, patterns, evaluation) {
+    let position = evaluation.position;
+    if matches {
+        evaluation.evaluations += 1;
+    } else if !session_matches(row, evaluation)
+        || !statement_matches(index, row, index.patterns(position), evaluation)
+    {
         return Next::Continue;
     }
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
     evaluation.matched(rule, &rule.address, flag_out, |evaluation| why(row, evaluation));
     act(rule, row, evaluation);
     if !evaluation.withheld.rewrite
-        && let (Some(replacement), Some(Ok(pattern))) = (&row.replace_pattern, patterns.scope.text.first())
+        && let Some(replacement) = &row.replace_pattern
+        && let Some(Ok(pattern)) = index.patterns(position).scope.text.first()
         && let Some(text) = pattern.rewrite(&evaluation.text, replacement.as_bytes())
     {
         evaluation.steps += text.len() as u64;
@@ -68,27 +75,22 @@ pub fn asks_only_text(row: &EngineRule, patterns: &RulePatterns) -> bool {
         && !row.negate_match_pattern
 }
 
-/// The chain that a row jumps to, where it does nothing else.
-pub fn only_jumps(row: &EngineRule) -> Option<u32> {
-    let flag = row.flag_out?;
-    let nothing = EngineRule::default();
-    // What is left of it without its conditions, its text for people and the jump.
+/// What a row does, where that is all.
+pub fn only_action(row: &EngineRule) -> Option<KnownAction> {
     let rest = EngineRule {
-        username: None,
-        schemaname: None,
-        client_addr: None,
-        proxy_addr: None,
-        proxy_port: None,
-        digest: None,
-        match_digest: None,
-        match_pattern: None,
-        negate_match_pattern: false,
-        re_modifiers: nothing.re_modifiers,
         flag_out: None,
-        comment: None,
-        ..row.clone()
+        destination_hostgroup: None,
+        apply: false,
+        ..row.effect()
     };
-    (rest == nothing).then_some(flag)
+    if rest != EngineRule::default() {
+        return None;
+    }
+    match (row.flag_out, row.destination_hostgroup, row.apply) {
+        (Some(flag), None, false) => Some(KnownAction::Jump(flag)),
+        (None, Some(hostgroup), true) => Some(KnownAction::Place(hostgroup)),
+        _ => None,
+    }
 }
 
 /// Exact, or a prefix that ends in `%`; a session whose address is not known passes.
@@ -123,13 +125,17 @@ fn statement_matches(
     }
     let of_digest = digest.as_deref().map(|digest| digest.text.as_slice());
     let on_digest = patterns.scope.digest.iter().filter(|_| of_digest.is_some());
-    let on_digest = on_digest.map(|pattern| finds(pattern, of_digest.unwrap_or_default()));
     let position = evaluation.position;
+    let on_digest = on_digest.map(|pattern| {
+        index.evaluates(position, PatternColumn::MatchDigest);
+        finds(pattern, of_digest.unwrap_or_default())
+    });
     let subject = Subject {
         text: &evaluation.text,
         rewrites: evaluation.rewrites,
     };
     let on_text = patterns.scope.text.iter().map(|pattern| {
+        index.evaluates(position, PatternColumn::MatchPattern);
         let known = index.known_match(position, subject);
         known.or_else(|| finds(pattern, subject.text))
     });
@@ -185,7 +191,28 @@ fn weighted_choice(row: &EngineRule) -> Option<u32> {
     best.map(|choice| choice.id)
 }
 
+/// How a path tells that an engine's rule matched of which nothing is withheld.
+pub fn step_of(rule: &Rule) -> Option<Step> {
+    let Body::Engine(row) = &rule.body else {
+        return None;
+    };
+    Some(Step {
+        rule_id: rule.id,
+        address: rule.address.clone(),
+        why: conditions(row).into(),
+        flag_out: row.flag_out.or_else(|| weighted_choice(row)),
+    })
+}
+
 fn why(row: &EngineRule, evaluation: &Evaluation<'_>) -> String {
+    let conditions = conditions(row);
+    match evaluation.withheld.of_row(row, evaluation.statement.command()) {
+        Some(withheld) => format!("{conditions}; {withheld}"),
+        None => conditions,
+    }
+}
+
+fn conditions(row: &EngineRule) -> String {
     let mut parts = Vec::new();
     for column in RULE_COLUMNS.iter().filter(|column| column.is_condition_of(row)) {
         let name = column.name();
@@ -199,13 +226,8 @@ fn why(row: &EngineRule, evaluation: &Evaluation<'_>) -> String {
             None => {}
         }
     }
-    let conditions = if parts.is_empty() {
-        "no condition".to_owned()
-    } else {
-        parts.join(", ")
-    };
-    match evaluation.withheld.of_row(row, evaluation.statement.command()) {
-        Some(withheld) => format!("{conditions}; {withheld}"),
-        None => conditions,
+    match parts.is_empty() {
+        true => "no condition".to_owned(),
+        false => parts.join(", "),
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use shardwright_sql::DigestOptions;
 
-use crate::decide::index::Subject;
+use crate::decide::index::{KnownAction, Subject};
+use crate::decide::{Detail, Index};
 use crate::{
-    Address, AssumedTable, Configuration, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement,
-    Step, User, Withheld,
+    Address, AssumedTable, Effects, Hits, HostgroupId, Outcome, Rule, SessionView, Statement, Step, User,
+    Withheld,
 };
 
 /// What is known so far about one statement.
@@ -62,7 +63,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) is_cut: bool,
     /// Position of the rule that is being looked at.
     pub(super) position: usize,
-    explain: bool,
+    /// How much is to be told.
+    pub(super) detail: Detail,
 }
 
 /// How the evaluation goes on after a rule.
@@ -76,20 +78,20 @@ pub(super) enum Next {
 impl<'a> Evaluation<'a> {
     /// Before the first rule. `schema` is the session's, or what the engine has in its place.
     pub(super) fn new(
-        configuration: &Configuration,
+        index: &impl Index,
         session: &'a SessionView<'a>,
         schema: Option<&'a str>,
         user: Option<&'a User>,
         statement: &'a Statement<'a>,
-        explain: bool,
+        detail: Detail,
     ) -> Self {
-        let engine = &configuration.engine.profile().prepared;
+        let engine = &index.configuration().engine.profile().prepared;
         Self {
             session,
             schema,
             user,
             statement,
-            digests: configuration.digests(),
+            digests: index.digests(),
             withheld: engine.withheld(statement.command()),
             flag: session.next_query_flag_in.unwrap_or(0),
             text: Cow::Borrowed(statement.text()),
@@ -116,20 +118,26 @@ impl<'a> Evaluation<'a> {
             steps: 0,
             is_cut: false,
             position: 0,
-            explain,
+            detail,
         }
     }
 
-    /// Records that the rule being looked at matched with its one pattern and jumps to `flag`; false if somebody wants to
-    /// know why.
-    pub(super) fn jumped(&mut self, flag: u32) -> bool {
-        if self.explain {
-            return false;
-        }
+    /// Records that the rule being looked at matched with its one pattern, and does what it does. `step`: how the path
+    /// tells it.
+    pub(super) fn acted(&mut self, action: KnownAction, step: Option<&Step>) -> Next {
         self.evaluations += 1;
+        self.path.extend(step.cloned());
         self.hits.push(self.position as u32);
-        self.flag = flag;
-        true
+        match action {
+            KnownAction::Jump(flag) => {
+                self.flag = flag;
+                Next::Jumped
+            }
+            KnownAction::Place(hostgroup) => {
+                self.hostgroup = Some(hostgroup);
+                Next::Stop
+            }
+        }
     }
 
     /// The text that patterns are run on.
@@ -160,8 +168,8 @@ impl<'a> Evaluation<'a> {
         flag_out: Option<u32>,
         why: impl FnOnce(&Self) -> String,
     ) {
-        if self.explain {
-            let why = why(self);
+        if self.detail == Detail::Path {
+            let why = why(self).into();
             self.path.push(Step {
                 rule_id,
                 address: address.clone(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use shardwright_sql::annotation::{Annotation, annotations_in};
 
-use crate::decide::Index;
 use crate::decide::evaluation::Evaluation;
 use crate::decide::own::{self, Verdict};
+use crate::decide::{Detail, Index};
 use crate::refusal::Refusal;
 use crate::{
     Address, Annotations, Effects, FIREWALL_MESSAGE, HostgroupId, Outcome, Rejection, Role, Route,
@@ -127,7 +127,7 @@ fn routed(index: &impl Index, evaluation: &mut Evaluation<'_>, hostgroup: Hostgr
     };
     let mut route = match evaluation.owner {
         Some((writer, cluster)) if writer == hostgroup => plain(hostgroup, Some((cluster, Role::Writer))),
-        _ => route(index, hostgroup),
+        _ => route(index, evaluation, hostgroup),
     };
     route.shard = evaluation.shard.cloned();
     route.rewritten = rewritten;
@@ -269,7 +269,10 @@ fn stay_in_transaction(
 }
 
 /// A route to `hostgroup` without anything else.
-pub(super) fn route(index: &impl Index, hostgroup: HostgroupId) -> Route {
+pub(super) fn route(index: &impl Index, evaluation: &Evaluation<'_>, hostgroup: HostgroupId) -> Route {
+    if evaluation.detail < Detail::Names {
+        return plain(hostgroup, None);
+    }
     let owner = index.cluster_of(hostgroup).map(|cluster| {
         let is_writer = cluster.writer == hostgroup;
         (&cluster.name, if is_writer { Role::Writer } else { Role::Reader })

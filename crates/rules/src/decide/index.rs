@@ -1,8 +1,11 @@
 //! How a decision looks things up.
 
-use crate::decide::RulePatterns;
+use shardwright_sql::DigestOptions;
+
+use crate::decide::{PatternColumn, RulePatterns};
 use crate::{
-    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, MapStep, NativeStep, Remainder, Shard, User,
+    Body, Cluster, Configuration, FastRoute, HostgroupId, KeyRef, MapStep, NativeStep, Remainder, Shard,
+    Step, User,
 };
 
 /// A shard that holds a key.
@@ -32,6 +35,17 @@ pub struct NextRule {
     pub position: Option<usize>,
     /// Rules of the chain before it whose one condition, a pattern over the text, is known not to hold.
     pub passed: u32,
+    /// That is its one condition too, and it is known to hold.
+    pub matches: bool,
+}
+
+/// All that a rule does which matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownAction {
+    /// It jumps to this chain.
+    Jump(u32),
+    /// It sets this hostgroup and ends the evaluation.
+    Place(u32),
 }
 
 /// Look-ups over a configuration. The provided methods go through its lists line by line; an implementation may
@@ -39,6 +53,11 @@ pub struct NextRule {
 pub trait Index {
     /// The configuration.
     fn configuration(&self) -> &Configuration;
+
+    /// [`Configuration::digests`].
+    fn digests(&self) -> Option<DigestOptions> {
+        self.configuration().digests()
+    }
 
     /// The compiled patterns of the rule at `position`.
     fn patterns(&self, position: usize) -> &RulePatterns;
@@ -64,6 +83,7 @@ pub trait Index {
         NextRule {
             position: self.next_rule(flag, from),
             passed: 0,
+            matches: false,
         }
     }
 
@@ -72,10 +92,19 @@ pub trait Index {
         None
     }
 
-    /// The chain that the rule at `position` jumps to, where it is known to match `subject` and to do nothing else.
-    fn known_jump(&self, _position: usize, _subject: Subject<'_>) -> Option<u32> {
+    /// What the rule at `position` does when it matches, where that is known to be all.
+    fn known_action(&self, _position: usize) -> Option<KnownAction> {
         None
     }
+
+    /// How a path tells that the engine rule at `position` matched, where its [`Index::known_action`] is all that it does.
+    fn known_step(&self, _position: usize) -> Option<&Step> {
+        None
+    }
+
+    /// Is told of each pattern of an engine rule that is asked: the rule's position, and where the pattern stands in it.
+    #[inline]
+    fn evaluates(&self, _position: usize, _column: PatternColumn) {}
 
     /// The user of this name.
     fn user(&self, name: &str) -> Option<&User> {
@@ -96,12 +125,17 @@ pub trait Index {
     fn shard(&self, position: usize, key: &KeyRef<'_>) -> Option<ShardOfKey<'_>> {
         let step = self.map(position)?;
         let shard = step.shards.iter().find(|shard| holds(step, shard, key))?;
+        Some(self.placed_on(shard))
+    }
+
+    /// A shard, and the writer of its cluster.
+    fn placed_on<'c>(&'c self, shard: &'c Shard) -> ShardOfKey<'c> {
         let cluster = shard.cluster.as_deref().and_then(|name| self.cluster(name));
-        Some(ShardOfKey {
+        ShardOfKey {
             shard,
             writer: cluster.map(|cluster| cluster.writer),
             is_sole_owner: false,
-        })
+        }
     }
 
     /// The shard whose own schema is `name` in the map at `position`.
@@ -131,7 +165,8 @@ pub trait Index {
     }
 }
 
-fn holds(step: &MapStep, shard: &Shard, key: &KeyRef<'_>) -> bool {
+/// Whether a shard of a map holds a key.
+pub fn holds(step: &MapStep, shard: &Shard, key: &KeyRef<'_>) -> bool {
     let in_range = match key {
         KeyRef::Integer(n) => shard
             .ranges

@@ -325,17 +325,35 @@ fn column_keys(
     column: &str,
     in_shards: InShards,
 ) -> ColumnAnswer {
-    let Some(logical_schema) = step.logical_schema.as_deref() else {
-        return ColumnAnswer::NotConcerned;
-    };
-    let question = ColumnQuestion {
-        logical_schema,
+    match column_question(step, evaluation, column, in_shards) {
+        Some(question) => columns::decide(evaluation.statement.text(), &question),
+        None => ColumnAnswer::NotConcerned,
+    }
+}
+
+/// `None`: the map has no schema whose tables could have the column.
+fn column_question<'q>(
+    step: &'q MapStep,
+    evaluation: &'q Evaluation<'_>,
+    column: &'q str,
+    in_shards: InShards,
+) -> Option<ColumnQuestion<'q>> {
+    Some(ColumnQuestion {
+        logical_schema: step.logical_schema.as_deref()?,
         key_column: column,
         session_schema: evaluation.schema,
         in_shards,
         mode: evaluation.statement.mode(),
-    };
-    columns::decide(evaluation.statement.text(), &question)
+    })
+}
+
+/// Whether a map that looks for keys in columns can tell that the statement reads no rows: then any server can answer it.
+pub(super) fn reads_no_rows(step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
+    step.finders.iter().any(|finder| match finder {
+        Finder::Column { column, in_shards } => column_question(step, evaluation, column, *in_shards)
+            .is_some_and(|question| columns::reads_no_rows(evaluation.statement.text(), &question)),
+        _ => false,
+    })
 }
 
 /// A key that comes from elsewhere is believed as long as the statement does not contradict it.

@@ -82,7 +82,9 @@ fn missing<'a>(
                 return Err(refused(&rule.address, Refusal::BeginWithoutKey, message));
             }
         }
-    } else if evaluation.statement.is_session_setup() && !schemas::names_a_shard(index, step, evaluation) {
+    } else if (evaluation.statement.is_session_setup() || keys::reads_no_rows(step, evaluation))
+        && !schemas::names_a_shard(index, step, evaluation)
+    {
         &step.missing.session_setup
     } else {
         &step.missing.statements

@@ -39,8 +39,7 @@ fn session_in_scope(
     {
         return false;
     }
-    let came_in = |(_, port): (&str, u16)| scope.listener_ports.contains(&port);
-    if !scope.listener_ports.is_empty() && !session.listener.is_some_and(came_in) {
+    if !scope.takes_listener(session.listener) {
         return false;
     }
     let is_from = |wanted: &String| address_matches(Some(wanted), session.client_addr);

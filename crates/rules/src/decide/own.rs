@@ -8,6 +8,7 @@
 
 mod set;
 
+use shardwright_sql::digest::first_word;
 use shardwright_sql::{Digest, StatementClass};
 
 use crate::decide::Index;
@@ -91,8 +92,16 @@ pub(super) fn behind_rules(evaluation: &Evaluation<'_>, text: &[u8]) -> Verdict 
     if !matches!(first, Some(b'S' | b'K' | b'/' | b'#' | b'-' | b'(')) {
         return Verdict::Sent;
     }
+    let is_of_interest = |word: &[u8]| {
+        let words = ["SET", "SHOW", "KILL"];
+        words
+            .iter()
+            .any(|of_interest| word.eq_ignore_ascii_case(of_interest.as_bytes()))
+    };
     let rewritten;
-    let digest = if text == statement.text() {
+    let digest = if !first_word(text).is_none_or(is_of_interest) {
+        &[]
+    } else if text == statement.text() {
         statement.digest_text()
     } else {
         rewritten = Digest::of(text);

@@ -7,6 +7,9 @@ use crate::{Address, Body, Configuration, EngineRule, NativeStep, ReadSelection,
 /// A pattern as the engine holds it: compiled, or refused by the engine's library.
 type Compiled = Result<Pattern, PatternError>;
 
+/// Rules whose patterns are worth a thread: compiling them takes about 50 ms.
+const RULES_OF_A_THREAD: usize = 4_096;
+
 /// The patterns of a scope, or of an engine rule.
 #[derive(Debug, Default)]
 pub(super) struct ScopePatterns {
@@ -97,14 +100,31 @@ pub fn refused(pattern: &str, regex: RegexEngine) -> Option<(String, usize)> {
 }
 
 impl RulePatterns {
-    /// Compiles the patterns of every rule, in the order of the rules.
+    /// Compiles the patterns of every rule, in the order of the rules. Those of many rules are compiled on several cores.
     pub fn of(configuration: &Configuration) -> Vec<Self> {
-        configuration
-            .graph
-            .rules
-            .iter()
-            .map(|rule| Self::of_rule(rule, configuration))
-            .collect()
+        let compiled = |rules: &[Rule]| -> Vec<Self> {
+            let patterns = rules.iter().map(|rule| Self::of_rule(rule, configuration));
+            patterns.collect()
+        };
+        let rules = &*configuration.graph.rules;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (rules.len() / RULES_OF_A_THREAD).min(cores);
+        if threads < 2 {
+            return compiled(rules);
+        }
+        std::thread::scope(|scope| {
+            let parts = rules.chunks(rules.len().div_ceil(threads));
+            let running: Vec<_> = parts.map(|part| scope.spawn(move || compiled(part))).collect();
+            let mut patterns = Vec::with_capacity(rules.len());
+            for part in running {
+                // A panic of a thread is one of this function.
+                patterns.extend(
+                    part.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                );
+            }
+            patterns
+        })
     }
 
     /// Compiles the patterns of one rule of a configuration.

@@ -129,7 +129,7 @@ fn the_path_says_what_a_command_goes_without() {
     let world = world("proxysql-2.7", &rules);
     let why = |sent_as: SentAs| -> Vec<String> {
         let path = world.decide_as(sent_as, "SELECT a FROM t1").path;
-        path.into_iter().map(|step| step.why).collect()
+        path.into_iter().map(|step| step.why.to_string()).collect()
     };
     assert_eq!(
         why(SentAs::Query),
@@ -227,12 +227,8 @@ fn the_bundled_engine_prepares_nothing_that_it_would_have_to_follow() {
     let world = world("bundled", &rules);
     let refused = "refused: This command is not supported in the prepared statement protocol yet";
     for sql in [
-        "SET NAMES utf8mb4",
-        "USE other",
-        "BEGIN",
-        "SAVEPOINT s",
-        "XA START 'x'",
-        "LOCK TABLES t READ",
+        "SET time_zone = ?",
+        "XA RECOVER",
         "PREPARE s FROM 'SELECT 1'",
         "SELECT 1 FROM a",
     ] {
@@ -247,5 +243,5 @@ fn the_bundled_engine_prepares_nothing_that_it_would_have_to_follow() {
         ["10 after 5 ms", "10", "10 after 5 ms"]
     );
     let path = world.decide_as(SentAs::Prepare, "SELECT 1").path;
-    assert_eq!(path[0].why, "a delay of 5 ms, which preparing does not get");
+    assert_eq!(&*path[0].why, "a delay of 5 ms, which preparing does not get");
 }

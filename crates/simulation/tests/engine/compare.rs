@@ -86,11 +86,10 @@ pub(crate) fn configuration(rig: &Rig, statements: &[String]) -> Arc<Configurati
     let mut configuration = read.configuration;
     configuration.listeners = (0_u32..)
         .zip(rig.proxysql().addresses())
-        .map(|(number, address)| shardwright_rules::Listener {
-            address: shardwright_rules::Address::new(format!("listeners.l{number}")),
-            name: format!("l{number}"),
-            bind: address.ip().to_string(),
-            port: address.port(),
+        .map(|(number, address)| {
+            let name = format!("l{number}");
+            let place = shardwright_rules::Address::new(format!("listeners.{name}"));
+            shardwright_rules::Listener::on_port(&name, place, &address.ip().to_string(), address.port())
         })
         .collect();
     Arc::new(configuration)

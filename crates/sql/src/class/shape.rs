@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{MAX_NESTED, ReadHazards, SessionEffects, StatementClass, classify, code_of};
-use crate::functions::{Meaning, meaning_of};
+use crate::functions::{Meaning, calls_of_no_read, meaning_of};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 
 /// What one pass over the tokens of a statement tells.
@@ -145,6 +145,7 @@ impl Shape {
                 .previous
                 .is_some_and(|previous| previous.is_word(text, word))
         };
+        let before_is = |word| window.before.is_some_and(|before| before.is_word(text, word));
         let is = |word| token.is_word(text, word);
         let word = token.span.of(text);
         let opens_query = window
@@ -162,13 +163,16 @@ impl Shape {
             4 if is("INTO") => self.read_hazards |= ReadHazards::INTO,
             4 if is("LOCK") && previous_is("READ") => self.effects |= SessionEffects::TABLE_LOCK,
             6 if is("UPDATE") && previous_is("FOR") => self.read_hazards |= ReadHazards::LOCKING_READ,
-            5 if is("SHARE") && (previous_is("FOR") || previous_is("IN")) => {
+            5 if is("SHARE") && (previous_is("FOR") || (previous_is("IN") && before_is("LOCK"))) => {
                 self.read_hazards |= ReadHazards::LOCKING_READ;
             }
             5 if is("TABLE") => {
                 self.names_table |= window.previous.is_none() || self.class == StatementClass::Select;
             }
-            5 if is("VALUE") && (previous_is("NEXT") || previous_is("PREVIOUS")) => self.sequence(),
+            // `SELECT next value` names a column and gives it another name.
+            3 if is("FOR") && previous_is("VALUE") && (before_is("NEXT") || before_is("PREVIOUS")) => {
+                self.sequence();
+            }
             6 if is("EXPORT") && previous_is("FOR") => self.effects |= SessionEffects::TABLE_LOCK,
             7 if (is("NEXTVAL") || is("CURRVAL")) && window.is_behind_dot() => self.sequence(),
             9 if is("TEMPORARY") && (previous_is("CREATE") || previous_is("REPLACE")) => {
@@ -295,6 +299,15 @@ impl Window {
         }
         meaning_of(name.span.of(text), self.adjacent)
     }
+}
+
+/// The words without which a SELECT is a read, unless it holds a variable, an executable comment, a call of a function that
+/// is not built in, a second statement, or a word of `NEXT VALUE FOR` and locks: all of those hold `FOR` or `LOCK`. In
+/// capitals; a statement may hold some of them as names and be a read.
+pub fn words_of_no_read() -> impl Iterator<Item = &'static str> {
+    ["FOR", "INTO", "LOCK", "SQL_CALC_FOUND_ROWS"]
+        .into_iter()
+        .chain(calls_of_no_read())
 }
 
 /// The names that stand before a `(` as functions do, quotes removed, in order, with repeats. Over-approximates: it

@@ -1,12 +1,13 @@
 //! From a statement to its answer.
 
+use super::calls::check_tokens;
 use super::scope::{Finding, survey};
 use super::{
     ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, insert, mentions,
+    structure,
 };
 use crate::class::{Shape, StatementClass};
 use crate::dynamic;
-use crate::functions::{Meaning, meaning_of};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
@@ -81,7 +82,13 @@ fn decide_reading(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Resul
         C::Begin | C::Commit | C::Rollback | C::Savepoint | C::Xa | C::Use | C::Kill | C::Empty => {
             Ok(ColumnAnswer::NotConcerned)
         }
-        C::Set | C::Show | C::Do if !names_schema && !says("SELECT") => Ok(ColumnAnswer::NotConcerned),
+        C::Show if !says("SELECT") => Ok(ColumnAnswer::NotConcerned),
+        C::Set | C::Do if !names_schema && !says("SELECT") => Ok(ColumnAnswer::NotConcerned),
+        C::Explain => match reading.explained() {
+            Some(explained) => decide_reading(&explained, question),
+            None if structure::is_description(reading) => Ok(ColumnAnswer::NotConcerned),
+            None => Err("an EXPLAIN of this form is not followed".to_owned()),
+        },
         C::Lock if reading.is_word(0, "UNLOCK") => Ok(ColumnAnswer::NotConcerned),
         C::Ddl => Err(format!(
             "a change of tables of `{}` concerns every shard; name the shard's schema",
@@ -95,8 +102,7 @@ fn decide_reading(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Resul
 }
 
 fn by_tree(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<ColumnAnswer, String> {
-    let statement = reading.tree()?;
-    let finding = survey(&statement, reading, question)?;
+    let finding = reading.with_tree(|statement| survey(statement, reading, question))??;
     if finding.logical_tables.is_empty() {
         let qualifies = schema::references(reading.text, question.mode)
             .iter()
@@ -114,41 +120,6 @@ fn by_tree(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<Colum
     }
     check_tokens(reading, question)?;
     concluded(reading, question, finding)
-}
-
-/// What the tree cannot be trusted with, or what would answer otherwise on a shard.
-fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<(), String> {
-    for (index, token) in reading.tokens.iter().enumerate() {
-        if token.is_word(reading.text, "XOR") {
-            return Err("XOR binds otherwise than it is read here".to_owned());
-        }
-        if !token.is_name() || !reading.is_kind(index + 1, TokenKind::LeftParen) {
-            continue;
-        }
-        let name = String::from_utf8_lossy(token.span.of(reading.text)).into_owned();
-        let qualified = index > 0 && reading.is_kind(index - 1, TokenKind::Dot);
-        let meaning = if qualified || token.kind == TokenKind::QuotedName {
-            Some(Meaning::Unknown)
-        } else {
-            let adjacent = token.span.end == reading.tokens[index + 1].span.start;
-            meaning_of(token.span.of(reading.text), adjacent)
-        };
-        if meaning == Some(Meaning::Unknown) {
-            return Err(format!(
-                "the function {name} is not built in and may read other rows"
-            ));
-        }
-        if ["DATABASE", "SCHEMA"]
-            .iter()
-            .any(|function| name.eq_ignore_ascii_case(function))
-        {
-            return Err(format!(
-                "{name}() would name the shard's schema instead of `{}`",
-                question.logical_schema
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn concluded(

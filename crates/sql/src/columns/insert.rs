@@ -2,11 +2,17 @@
 
 use std::ops::Range;
 
+use sqlparser::ast::{
+    Expr, Join, JoinOperator, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins,
+};
+
+use super::calls::{check_calls, check_tokens};
+use super::lists::{List, elements, list_at};
 use super::pins::{literal_at, push_distinct};
+use super::scope::survey;
 use super::{ColumnAnswer, ColumnQuestion, InShards, KeyLiteral, KeyRole, KeyUse};
-use crate::functions::{Meaning, meaning_of};
-use crate::lex::TokenKind;
-use crate::parse::{Reading, same_but_for_case};
+use crate::lex::{Token, TokenKind};
+use crate::parse::{Reading, offset, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema::{self, InsertTarget, Naming};
 
@@ -18,11 +24,14 @@ pub(super) fn decide(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Re
         .iter()
         .any(|word| says(reading, target.end, word));
     match naming {
+        Some(Naming::Same) if !asks && reading.is_word(target.end, "SET") => {
+            assigned_row(reading, question, &target)
+        }
         Some(Naming::Same) if !asks => new_rows(reading, question, &target),
         Some(Naming::SameButForCase) => {
             Err("a schema is named with other letter case than the logical one".to_owned())
         }
-        Some(Naming::Same) => Err("the rows of an INSERT … SELECT can belong to several shards".to_owned()),
+        Some(Naming::Same) => rows_of_query(reading, question, &target),
         Some(Naming::Other) | None if !asks => Ok(ColumnAnswer::NotConcerned),
         Some(Naming::Other) | None => {
             let logical = |name: &str| same_but_for_case(name.as_bytes(), question.logical_schema);
@@ -48,37 +57,15 @@ fn new_rows(
     target: &InsertTarget,
 ) -> Result<ColumnAnswer, String> {
     let column = question.key_column;
-    let (columns, mut at) = match list_at(reading, target.end) {
-        Some(list) => list,
-        None => {
-            return Err(format!(
-                "an INSERT without a column list does not show which value is {column}"
-            ));
-        }
-    };
+    let (columns, mut at) = columns_at(reading, question, target)?;
     if !reading.is_word(at, "VALUES") && !reading.is_word(at, "VALUE") {
         return Err("only INSERT … (columns) VALUES (…) is followed".to_owned());
     }
     at += 1;
-    let plain = columns
-        .iter()
-        .all(|element| element.len() == 1 && reading.tokens[element.start].is_name());
-    if !plain {
-        return Err("the column list holds more than names".to_owned());
-    }
     let is_key = |index: usize| reading.is_name(&reading.tokens[index], column);
-    let mut places = (0..columns.len()).filter(|&place| is_key(columns[place].start));
-    let Some(place) = places.next() else {
-        let mentioned = (target.end..reading.tokens.len()).any(is_key);
-        return if mentioned {
-            Err(format!("{column} is used and not given"))
-        } else {
-            Ok(ColumnAnswer::Missing)
-        };
+    let Some(place) = place_of_key(reading, question, target, &columns)? else {
+        return Ok(ColumnAnswer::Missing);
     };
-    if places.next().is_some() {
-        return Err(format!("{column} stands twice in the column list"));
-    }
     let mut rows = vec![columns];
     let mut values: Vec<KeyLiteral> = Vec::new();
     loop {
@@ -112,55 +99,227 @@ fn new_rows(
     }))
 }
 
-pub(super) type List = Vec<Range<usize>>;
-
-/// The elements of the parenthesised list at token `open`, and the index behind its `)`.
-pub(super) fn list_at(reading: &Reading<'_>, open: usize) -> Option<(List, usize)> {
-    if !reading.is_kind(open, TokenKind::LeftParen) {
-        return None;
+/// The column list, and the index behind it.
+fn columns_at(
+    reading: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    target: &InsertTarget,
+) -> Result<(List, usize), String> {
+    let column = question.key_column;
+    let (columns, at) = list_at(reading, target.end)
+        .ok_or_else(|| format!("an INSERT without a column list does not show which value is {column}"))?;
+    let is_name = |element: &Range<usize>| element.len() == 1 && reading.tokens[element.start].is_name();
+    match columns.iter().all(is_name) {
+        true => Ok((columns, at)),
+        false => Err("the column list holds more than names".to_owned()),
     }
-    let mut elements = List::new();
-    let (mut depth, mut start) = (0, open + 1);
-    for index in open + 1..reading.tokens.len() {
+}
+
+/// Which of the columns, or assignments, is the key; `None` where the statement does not mention it.
+fn place_of_key(
+    reading: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    target: &InsertTarget,
+    columns: &List,
+) -> Result<Option<usize>, String> {
+    let column = question.key_column;
+    let is_key = |index: usize| reading.is_name(&reading.tokens[index], column);
+    let mut places = (0..columns.len()).filter(|&place| is_key(columns[place].start));
+    let place = places.next();
+    if places.next().is_some() {
+        return Err(format!("{column} stands twice in the column list"));
+    }
+    if place.is_none() && (target.end..reading.tokens.len()).any(is_key) {
+        return Err(format!("{column} is used and not given"));
+    }
+    Ok(place)
+}
+
+/// The index of what follows the rows: ON DUPLICATE KEY UPDATE, RETURNING, the alias of the new row.
+fn end_of_rows(reading: &Reading<'_>, from: usize) -> usize {
+    let mut depth = 0_usize;
+    let is_end = |index: usize| {
+        let duplicate = reading.is_word(index, "ON") && reading.is_word(index + 1, "DUPLICATE");
+        duplicate || reading.is_word(index, "RETURNING")
+    };
+    let found = (from..reading.tokens.len()).find(|&index| {
         match reading.tokens[index].kind {
             TokenKind::LeftParen => depth += 1,
-            TokenKind::RightParen if depth > 0 => depth -= 1,
-            TokenKind::Comma if depth == 0 => {
-                elements.push(start..index);
-                start = index + 1;
-            }
-            TokenKind::RightParen => {
-                elements.push(start..index);
-                return Some((elements, index + 1));
-            }
+            TokenKind::RightParen => depth = depth.saturating_sub(1),
             _ => {}
         }
+        depth == 0 && is_end(index)
+    });
+    found.unwrap_or(reading.tokens.len())
+}
+
+/// `INSERT INTO t SET tenant = 5, a = 1`
+fn assigned_row(
+    reading: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    target: &InsertTarget,
+) -> Result<ColumnAnswer, String> {
+    let column = question.key_column;
+    let end = end_of_rows(reading, target.end);
+    let assignments = elements(reading, target.end + 1..end);
+    let is_named = |element: &Range<usize>| {
+        let is_assigned = |token: &Token| token.is_operator(reading.text, "=");
+        element.len() > 2
+            && reading.tokens[element.start].is_name()
+            && is_assigned(&reading.tokens[element.start + 1])
+    };
+    if !assignments.iter().all(is_named) {
+        return Err("an assignment is not followed".to_owned());
     }
-    None
+    check_calls(reading, target.end..reading.tokens.len())?;
+    let Some(place) = place_of_key(reading, question, target, &assignments)? else {
+        return Ok(ColumnAnswer::Missing);
+    };
+    let assignment = &assignments[place];
+    let literal = literal_at(reading, assignment.start + 2).filter(|(_, end)| *end == assignment.end);
+    let (literal, _) = literal.ok_or_else(|| format!("{column} is not a plain string or integer"))?;
+    let is_key = |index: usize| reading.is_name(&reading.tokens[index], column);
+    if (target.end..reading.tokens.len()).any(|index| index != assignment.start && is_key(index)) {
+        return Err(format!("{column} is used beside its value"));
+    }
+    let neutralised = match question.in_shards {
+        InShards::Present => Vec::new(),
+        InShards::Absent if assignments.len() == 1 => {
+            return Err(format!(
+                "nothing but {column} is set, which the tables on the shards lack"
+            ));
+        }
+        InShards::Absent => removal(reading, &assignments, place),
+    };
+    Ok(ColumnAnswer::Keys(KeyUse {
+        values: vec![literal],
+        role: KeyRole::NewRows,
+        neutralised,
+        tables: vec![target.name().to_owned()],
+    }))
+}
+
+/// `INSERT INTO t (tenant, a) SELECT tenant, a FROM s WHERE tenant = 5`: the rows are read and written inside one key.
+fn rows_of_query(
+    reading: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    target: &InsertTarget,
+) -> Result<ColumnAnswer, String> {
+    let column = question.key_column;
+    let elsewhere = || "the rows of the INSERT … SELECT can belong to several shards".to_owned();
+    if question.in_shards == InShards::Absent {
+        return Err(elsewhere());
+    }
+    let (columns, at) = columns_at(reading, question, target)?;
+    let place = place_of_key(reading, question, target, &columns)?.ok_or_else(elsewhere)?;
+    let end = end_of_rows(reading, at);
+    let is_key = |index: usize| reading.is_name(&reading.tokens[index], column);
+    if (end..reading.tokens.len()).any(is_key) {
+        return Err(format!("{column} is used behind the rows"));
+    }
+    check_calls(reading, end..reading.tokens.len())?;
+    let query = reading.part(at..end);
+    check_tokens(&query, question)?;
+    let (finding, written) = query.with_tree(|statement| {
+        let finding = survey(statement, &query, question)?;
+        Ok::<_, String>((finding, projected(statement, &query, question, place)))
+    })??;
+    if let Some(problem) = finding.problems.into_iter().next() {
+        return Err(problem);
+    }
+    if finding.logical_tables.iter().any(|table| !table.pinned) {
+        return Err(elsewhere());
+    }
+    let mut read: Vec<KeyLiteral> = Vec::new();
+    for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
+        push_distinct(&mut read, literal);
+    }
+    let literal = match (written, read.as_slice()) {
+        (Some(Projected::Key), [literal]) => literal.clone(),
+        (Some(Projected::Literal(literal)), []) => literal,
+        (Some(Projected::Literal(literal)), [read]) if literal.value == read.value => literal,
+        _ => return Err(elsewhere()),
+    };
+    let mut tables: Vec<String> = finding
+        .logical_tables
+        .into_iter()
+        .map(|table| table.table)
+        .collect();
+    tables.push(target.name().to_owned());
+    tables.sort_unstable();
+    tables.dedup();
+    Ok(ColumnAnswer::Keys(KeyUse {
+        values: vec![literal],
+        role: KeyRole::NewRows,
+        neutralised: Vec::new(),
+        tables,
+    }))
+}
+
+/// What a SELECT puts into a column.
+enum Projected {
+    Literal(KeyLiteral),
+    /// The key column of its tables, none of whose rows are missing.
+    Key,
+}
+
+fn projected(
+    statement: &Statement,
+    query: &Reading<'_>,
+    question: &ColumnQuestion<'_>,
+    place: usize,
+) -> Option<Projected> {
+    let Statement::Query(tree) = statement else {
+        return None;
+    };
+    let SetExpr::Select(select) = &*tree.body else {
+        return None;
+    };
+    let items = select.projection.iter().map(|item| match item {
+        SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
+            Some(expression)
+        }
+        _ => None,
+    });
+    let items: Vec<&Expr> = items.collect::<Option<_>>()?;
+    let item = items.get(place)?;
+    let name = match item {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(names) => names.last(),
+        _ => None,
+    };
+    let Some(name) = name else {
+        let first = query.index_at(offset(item.span().start)?)?;
+        // The span of a number leaves out its sign.
+        let first = first
+            - usize::from(matches!(item, Expr::UnaryOp { .. }) && query.is_kind(first, TokenKind::Number));
+        let (literal, end) = literal_at(query, first)?;
+        let is_whole = query.is_kind(end, TokenKind::Comma)
+            || query.is_word(end, "FROM")
+            || query.is_word(end, "AS")
+            || end == query.tokens.len();
+        return is_whole.then_some(Projected::Literal(literal));
+    };
+    let is_plain = |factor: &TableFactor| matches!(factor, TableFactor::Table { .. });
+    let is_inner = |join: &Join| {
+        let inner = matches!(
+            join.join_operator,
+            JoinOperator::Join(_)
+                | JoinOperator::Inner(_)
+                | JoinOperator::CrossJoin(_)
+                | JoinOperator::StraightJoin(_)
+        );
+        inner && is_plain(&join.relation)
+    };
+    let is_whole = |from: &TableWithJoins| is_plain(&from.relation) && from.joins.iter().all(is_inner);
+    let is_key = same_but_for_case(name.value.as_bytes(), question.key_column);
+    (is_key && tree.with.is_none() && select.from.iter().all(is_whole)).then_some(Projected::Key)
 }
 
 fn key_of_row(reading: &Reading<'_>, row: &List, width: usize, place: usize) -> Option<KeyLiteral> {
     let element = row.get(place).filter(|_| row.len() == width)?;
     let (literal, end) = literal_at(reading, element.start)?;
     (end == element.end).then_some(literal)
-}
-
-fn check_calls(reading: &Reading<'_>, tokens: Range<usize>) -> Result<(), String> {
-    for index in tokens {
-        let token = &reading.tokens[index];
-        if !token.is_name() || !reading.is_kind(index + 1, TokenKind::LeftParen) {
-            continue;
-        }
-        let name = token.span.of(reading.text);
-        let unknown = token.kind == TokenKind::QuotedName || meaning_of(name, true) == Some(Meaning::Unknown);
-        if unknown || reading.is_kind(index.saturating_sub(1), TokenKind::Dot) {
-            let name = String::from_utf8_lossy(name);
-            return Err(format!(
-                "the function {name} is not built in and may read other rows"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Takes element `place` out of a list, and one comma with it.

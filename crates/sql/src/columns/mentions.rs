@@ -4,8 +4,8 @@
 //! table. Forms that carry keys without the column's name are unknown: rows without a column list, texts that are run,
 //! columns that a list or a set operation gives another name.
 
-use super::insert::list_at;
-use super::pins::{is_bounded, pin_at, push_distinct};
+use super::lists::list_at;
+use super::pins::{Beside, is_bounded, pin_at, push_distinct};
 use super::{ColumnQuestion, KeyLiteral, Mentions};
 use crate::class::StatementClass;
 use crate::dynamic;
@@ -139,7 +139,7 @@ fn chain_start(reading: &Reading<'_>, last: usize) -> usize {
 /// (literals)`.
 fn literals_of(reading: &Reading<'_>, first: usize) -> Option<Vec<KeyLiteral>> {
     let predicate_at =
-        |index: usize| pin_at(reading, reading.tokens[index].span.start).map(|pin| pin.literals);
+        |index: usize| pin_at(reading, reading.tokens[index].span.start, Beside::And).map(|pin| pin.literals);
     predicate_at(first).or_else(|| {
         let equals = first.checked_sub(1)?;
         let is_equality = reading.tokens[equals].is_operator(reading.text, "=");

@@ -1,16 +1,18 @@
 //! The tables of every SELECT, UPDATE and DELETE of a statement, and which of them are pinned to a key.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator,
-    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor,
-    TableWithJoins, Update, Visit, Visitor,
+    AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update,
+    Visit, Visitor,
 };
 
-use super::pins::{Pin, pin_at};
+use super::common_tables::CommonTables;
+use super::pins::Pin;
+use super::tables::{Side, Table, Tables};
 use super::{ColumnQuestion, InShards};
-use crate::parse::{Reading, offset, same_but_for_case};
+use crate::parse::{Reading, same_but_for_case};
 use crate::schema::Naming;
 
 /// A table of the logical schema.
@@ -47,6 +49,8 @@ pub(super) fn survey(
         finding: Finding::default(),
         relations: 0,
         handled: 0,
+        common: CommonTables::default(),
+        outer: Vec::new(),
     };
     match statement {
         Statement::Query(_) => {}
@@ -61,46 +65,36 @@ pub(super) fn survey(
     Ok(surveyor.finding)
 }
 
-/// A table in a FROM clause.
-struct Table {
-    name: String,
-    /// As columns are qualified by it.
-    exposed: String,
-    /// It has no alias, so the schema can stand before it.
-    schema: Option<String>,
-    has_alias: bool,
-    logical: bool,
-    /// Rows of NULLs can stand for it.
-    nullable: bool,
-    pinned: bool,
-}
-
 #[derive(Default)]
 struct Scope<'e> {
-    tables: Vec<Table>,
-    /// Derived tables.
-    derived: usize,
-    /// Conditions that every row of the scope satisfies.
-    conditions: Vec<&'e Expr>,
-    /// Conditions of a LEFT JOIN and the index of the table that they limit.
-    limited: Vec<(&'e Expr, usize)>,
+    tables: Tables,
+    /// The first table between the commas.
+    first: usize,
+    conditions: Vec<Condition<'e>>,
 }
 
-struct Surveyor<'r> {
-    reading: &'r Reading<'r>,
-    question: &'r ColumnQuestion<'r>,
-    finding: Finding,
+/// A condition, and the tables whose rows it limits; `None`: each row of the scope satisfies it.
+struct Condition<'e> {
+    expression: &'e Expr,
+    limits: Option<Range<usize>>,
+}
+
+pub(super) struct Surveyor<'r> {
+    pub(super) reading: &'r Reading<'r>,
+    pub(super) question: &'r ColumnQuestion<'r>,
+    pub(super) finding: Finding,
     relations: usize,
     handled: usize,
+    common: CommonTables,
+    /// The tables of the selects around, the innermost last.
+    pub(super) outer: Vec<Tables>,
 }
 
 impl Visitor for Surveyor<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        if query.with.is_some() {
-            self.problem("common table expressions are not followed");
-        }
+        self.common.enter(query);
         if !query.pipe_operators.is_empty() || query.for_clause.is_some() {
             self.problem("a clause of the query is not followed");
         }
@@ -108,8 +102,18 @@ impl Visitor for Surveyor<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.common.leave(query);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         self.select(select);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
+        self.outer.pop();
         ControlFlow::Continue(())
     }
 
@@ -120,7 +124,7 @@ impl Visitor for Surveyor<'_> {
 }
 
 impl Surveyor<'_> {
-    fn problem(&mut self, what: &str) {
+    pub(super) fn problem(&mut self, what: &str) {
         self.finding.problems.push(what.to_owned());
     }
 
@@ -157,16 +161,14 @@ impl Surveyor<'_> {
             self.note_mention(having);
         }
         let mut scope = Scope::default();
-        for from in &select.from {
-            self.from(from, &mut scope);
-        }
-        scope.conditions.extend(&select.selection);
+        self.from(&select.from, &mut scope);
+        scope.everywhere(&select.selection);
         self.close(scope);
     }
 
     fn update(&mut self, update: &Update) {
-        if !update.table.joins.is_empty() || update.from.is_some() {
-            self.problem("an UPDATE of several tables is not followed");
+        if update.from.is_some() {
+            self.problem("a clause of the UPDATE is not followed");
         }
         for assignment in &update.assignments {
             let column = match &assignment.target {
@@ -185,57 +187,92 @@ impl Surveyor<'_> {
             }
         }
         let mut scope = Scope::default();
-        self.from(&update.table, &mut scope);
-        scope.conditions.extend(&update.selection);
+        self.from(std::slice::from_ref(&update.table), &mut scope);
+        scope.everywhere(&update.selection);
         self.close(scope);
     }
 
+    /// `DELETE FROM t`, `DELETE a, b FROM t a JOIN …`, `DELETE FROM a USING t a JOIN …`.
     fn delete(&mut self, delete: &Delete) {
         let from = match &delete.from {
             FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from) => from,
         };
-        if !delete.tables.is_empty() || delete.using.is_some() || from.len() != 1 || !from[0].joins.is_empty()
-        {
-            self.problem("a DELETE from several tables is not followed");
-        }
+        let read = match &delete.using {
+            Some(using) => {
+                // Names of tables that stand behind USING.
+                self.handled += from.len();
+                using
+            }
+            None => from,
+        };
         let mut scope = Scope::default();
-        for from in from {
-            self.from(from, &mut scope);
-        }
-        scope.conditions.extend(&delete.selection);
+        self.from(read, &mut scope);
+        scope.everywhere(&delete.selection);
         self.close(scope);
     }
 
-    fn from<'e>(&mut self, from: &'e TableWithJoins, scope: &mut Scope<'e>) {
-        self.factor(&from.relation, false, scope);
-        for join in &from.joins {
-            self.join(join, scope);
+    fn from<'e>(&mut self, from: &'e [TableWithJoins], scope: &mut Scope<'e>) {
+        for (index, from) in from.iter().enumerate() {
+            scope.first = scope.tables.all.len();
+            if index > 0 {
+                scope.tables.is_loose = true;
+            }
+            self.factor(&from.relation, false, scope);
+            for join in &from.joins {
+                self.join(join, scope);
+            }
         }
     }
 
     fn join<'e>(&mut self, join: &'e Join, scope: &mut Scope<'e>) {
-        let (constraint, outer) = match &join.join_operator {
+        let (constraint, side) = match &join.join_operator {
             JoinOperator::Join(constraint)
             | JoinOperator::Inner(constraint)
             | JoinOperator::CrossJoin(constraint)
-            | JoinOperator::StraightJoin(constraint) => (constraint, false),
-            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (constraint, true),
+            | JoinOperator::StraightJoin(constraint) => (constraint, Side::None),
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (constraint, Side::Right),
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                (constraint, Side::Left)
+            }
             _ => {
-                self.problem("of outer joins only LEFT JOIN is followed");
-                (&JoinConstraint::None, true)
+                self.problem("a join is not followed");
+                (&JoinConstraint::None, Side::Right)
             }
         };
         if join.global {
             self.problem("a join is not followed");
         }
-        let right = scope.tables.len();
-        self.factor(&join.relation, outer, scope);
-        match constraint {
-            JoinConstraint::On(condition) if outer => scope.limited.push((condition, right)),
-            JoinConstraint::On(condition) => scope.conditions.push(condition),
-            JoinConstraint::Natural => self.problem("NATURAL JOIN compares columns that are not named"),
-            JoinConstraint::Using(_) | JoinConstraint::None => {}
-        }
+        let absent = self.question.in_shards == InShards::Absent;
+        let right = scope.tables.all.len();
+        let left = scope.first;
+        self.factor(&join.relation, side == Side::Right, scope);
+        let end = scope.tables.all.len();
+        let limits = match side {
+            Side::None => None,
+            Side::Left => Some(left..right),
+            Side::Right => Some(right..end),
+        };
+        let shares_key = match constraint {
+            JoinConstraint::On(expression) => {
+                scope.conditions.push(Condition { expression, limits });
+                false
+            }
+            JoinConstraint::Natural if absent => {
+                self.problem("NATURAL JOIN compares columns that are not named");
+                false
+            }
+            // All tables of the schema have the key column.
+            JoinConstraint::Natural => true,
+            JoinConstraint::Using(columns) => {
+                let is_key = |name: &ObjectName| {
+                    let column = name.0.last().and_then(ObjectNamePart::as_ident);
+                    column.is_some_and(|column| self.is_key(column))
+                };
+                !absent && columns.iter().any(is_key)
+            }
+            JoinConstraint::None => false,
+        };
+        scope.tables.joined(left..right, side, shares_key);
     }
 
     fn factor(&mut self, factor: &TableFactor, nullable: bool, scope: &mut Scope<'_>) {
@@ -253,7 +290,10 @@ impl Surveyor<'_> {
                 let alias = alias.as_ref().map(|alias| alias.name.value.clone());
                 self.table(name, alias, nullable, scope);
             }
-            TableFactor::Derived { .. } => scope.derived += 1,
+            TableFactor::Derived { alias, .. } => {
+                let name = alias.as_ref().map(|alias| alias.name.value.clone());
+                scope.tables.derived.push(name.unwrap_or_default());
+            }
             _ => self.problem("a table reference is not followed"),
         }
     }
@@ -272,6 +312,14 @@ impl Surveyor<'_> {
         if schema.is_none() && table.eq_ignore_ascii_case("dual") {
             return;
         }
+        let exposed = alias.clone().unwrap_or_else(|| table.to_owned());
+        match self.common.is_one(table) {
+            Ok(true) if schema.is_none() => return scope.tables.derived.push(exposed),
+            Err(()) if schema.is_none() => {
+                return self.problem("a table and a common table expression differ by letter case");
+            }
+            _ => {}
+        }
         let naming = schema
             .or(self.question.session_schema)
             .map(|schema| Naming::of(schema.as_bytes(), self.question.logical_schema));
@@ -288,10 +336,10 @@ impl Surveyor<'_> {
                 false
             }
         };
-        scope.tables.push(Table {
+        scope.tables.all.push(Table {
             name: table.to_owned(),
-            exposed: alias.clone().unwrap_or_else(|| table.to_owned()),
-            schema: schema.map(str::to_owned),
+            exposed,
+            schema: schema.or(self.question.session_schema).map(str::to_owned),
             has_alias: alias.is_some(),
             logical,
             nullable,
@@ -301,90 +349,19 @@ impl Surveyor<'_> {
 
     /// Reads the conditions of a scope whose tables are known.
     fn close(&mut self, mut scope: Scope<'_>) {
-        let conditions = std::mem::take(&mut scope.conditions);
-        let limited = std::mem::take(&mut scope.limited);
-        let everywhere = conditions.into_iter().map(|condition| (condition, None));
-        let somewhere = limited
-            .into_iter()
-            .map(|(condition, table)| (condition, Some(table)));
-        for (condition, only) in everywhere.chain(somewhere) {
-            self.note_mention(condition);
-            for conjunct in conjuncts(condition) {
-                self.conjunct(conjunct, only, &mut scope);
-            }
+        for condition in std::mem::take(&mut scope.conditions) {
+            self.note_mention(condition.expression);
+            self.condition(condition.expression, condition.limits.as_ref(), &mut scope.tables);
         }
-        for table in scope.tables.into_iter().filter(|table| table.logical) {
+        scope.tables.spread();
+        for table in scope.tables.all.iter().filter(|table| table.logical) {
             self.finding.logical_tables.push(LogicalTable {
-                name: table.exposed,
-                table: table.name,
+                name: table.exposed.clone(),
+                table: table.name.clone(),
                 pinned: table.pinned,
             });
         }
-    }
-
-    fn conjunct(&mut self, conjunct: &Expr, only: Option<usize>, scope: &mut Scope<'_>) {
-        let simple = matches!(
-            conjunct,
-            Expr::BinaryOp {
-                op: BinaryOperator::Eq,
-                ..
-            } | Expr::InList { negated: false, .. }
-        );
-        let Some(pin) = simple
-            .then(|| offset(conjunct.span().start))
-            .flatten()
-            .and_then(|start| pin_at(self.reading, start))
-            .filter(|pin| same_but_for_case(pin.names[0].as_bytes(), self.question.key_column))
-        else {
-            return;
-        };
-        let Some(index) = self.pinned_table(&pin, scope) else {
-            return;
-        };
-        let absent = self.question.in_shards == InShards::Absent;
-        match only {
-            Some(limited) if limited != index => return,
-            // NULL rows fail the predicate and would pass `1=1`.
-            None if absent && scope.tables[index].nullable => {
-                return self.problem("a predicate outside ON limits the optional side of an outer join");
-            }
-            _ => {}
-        }
-        scope.tables[index].pinned = true;
-        self.finding.pins.push(pin);
-    }
-
-    /// The one table of the scope that the pin's column belongs to.
-    fn pinned_table(&mut self, pin: &Pin, scope: &Scope<'_>) -> Option<usize> {
-        let candidates: Vec<usize> = match pin.names.as_slice() {
-            [_] if scope.tables.len() == 1 && scope.derived == 0 => vec![0],
-            [_] => {
-                self.problem(&format!(
-                    "{} is not qualified and more than one table is read",
-                    self.question.key_column
-                ));
-                return None;
-            }
-            [_, qualifier] => (0..scope.tables.len())
-                .filter(|&i| scope.tables[i].exposed == *qualifier)
-                .collect(),
-            [_, table, schema] => (0..scope.tables.len())
-                .filter(|&i| {
-                    let candidate = &scope.tables[i];
-                    let own = candidate.schema.as_deref().or(self.question.session_schema);
-                    !candidate.has_alias && candidate.exposed == *table && own == Some(schema)
-                })
-                .collect(),
-            _ => Vec::new(),
-        };
-        match candidates.as_slice() {
-            [index] if scope.tables[*index].logical => Some(*index),
-            [_] | [] => None,
-            _ => {
-                self.problem("two tables of one FROM have the same name");
-                None
-            }
-        }
+        self.outer.push(scope.tables);
     }
 
     fn note_mention(&mut self, condition: &Expr) {
@@ -416,20 +393,13 @@ impl Visitor for Mention<'_, '_> {
     }
 }
 
-/// The terms of a top-level AND, parentheses removed.
-fn conjuncts(condition: &Expr) -> Vec<&Expr> {
-    let mut terms = Vec::new();
-    let mut open = vec![condition];
-    while let Some(term) = open.pop() {
-        match term {
-            Expr::Nested(inner) => open.push(inner),
-            Expr::BinaryOp {
-                left,
-                op: BinaryOperator::And,
-                right,
-            } => open.extend([right.as_ref(), left.as_ref()]),
-            other => terms.push(other),
-        }
+impl<'e> Scope<'e> {
+    /// A condition that each row satisfies.
+    fn everywhere(&mut self, condition: &'e Option<Expr>) {
+        let conditions = condition.iter().map(|expression| Condition {
+            expression,
+            limits: None,
+        });
+        self.conditions.extend(conditions);
     }
-    terms
 }

@@ -4,6 +4,11 @@ use std::borrow::Cow;
 
 use super::{LexMode, Token, TokenKind};
 
+/// Whether the tokens of a text are the same in every [`LexMode`].
+pub fn reads_alike(text: &[u8]) -> bool {
+    !text.iter().any(|byte| matches!(byte, b'"' | b'\\'))
+}
+
 /// The name that a word or quoted name stands for, quotes and doubling removed; `None` for other tokens and for
 /// an unterminated one.
 pub fn identifier<'a>(token: &Token, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {

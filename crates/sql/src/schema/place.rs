@@ -73,6 +73,11 @@ pub fn place(
 ) -> Result<Vec<Edit>, Refusal> {
     let reading = Reading::of(text, mode)?;
     let mut edits = qualified(&reading, logical_schema, shard_schema)?;
+    let explained = match reading.class {
+        StatementClass::Explain => reading.explained(),
+        _ => None,
+    };
+    let reading = explained.unwrap_or(reading);
     // Tables without a schema are the map's only if the session is in the logical schema.
     let session_is_logical = match session_schema.map(|schema| Naming::of(schema.as_bytes(), logical_schema))
     {
@@ -88,6 +93,12 @@ pub fn place(
         for table in tables::unqualified(&reading)? {
             if unqualified == Unqualified::Reject {
                 return Err(format!("table `{}` is named without a schema", table.table));
+            }
+            if text[table.span.start].is_ascii_digit() {
+                return Err(format!(
+                    "put backticks around `{}`: behind a schema, a name that begins with a digit is read as a number",
+                    table.table
+                ));
             }
             // An empty span inserts: the table's own name stays as the client wrote it.
             let prefix = [quoted(shard_schema).as_slice(), b"."].concat();

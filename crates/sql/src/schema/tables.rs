@@ -39,8 +39,11 @@ fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
             return Ok(vec![target.table()]);
         }
     }
-    let statement = reading.tree()?;
-    if let Statement::Delete(Delete { tables, .. }) = &statement
+    reading.with_tree(of_tree)?
+}
+
+fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
+    if let Statement::Delete(Delete { tables, .. }) = statement
         && !tables.is_empty()
     {
         return Err("a DELETE from several tables is not followed".to_owned());

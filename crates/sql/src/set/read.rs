@@ -234,7 +234,7 @@ impl<'a> Reader<'a, '_> {
             [token] if token.kind == TokenKind::Number => {
                 Value::Number(Cow::Borrowed(token.span.of(self.text)))
             }
-            [token] => string_value(token, self.text, self.mode).map_or_else(whole, Value::Text),
+            [token] => self.word_or_text(*token).map_or_else(whole, Value::Text),
             [sign, number] if sign.is_operator(self.text, "-") && number.kind == TokenKind::Number => {
                 Value::Number(Cow::Owned([b"-", number.span.of(self.text)].concat()))
             }

@@ -1,98 +1,74 @@
 //! What setting `sql_mode` does to the lexer.
 
 use super::Value;
-use crate::lex::{LexMode, Lexer, TokenKind, string_value};
+use crate::lex::LexMode;
 
-/// Bits of the numeric `sql_mode` that matter here, the same in MySQL and MariaDB.
-const ANSI_QUOTES_BIT: u64 = 1 << 2;
-const NO_BACKSLASH_ESCAPES_BIT: u64 = 1 << 20;
+/// What a part of `sql_mode` does to how a statement is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    AnsiQuotes,
+    NoBackslashEscapes,
+    /// Another grammar: Oracle's blocks, names in brackets.
+    OtherGrammar,
+}
 
-/// Combination modes that hold `ANSI_QUOTES`.
-const WITH_ANSI_QUOTES: [&str; 7] = [
-    "ANSI_QUOTES",
-    "ANSI",
-    "DB2",
-    "MAXDB",
-    "MSSQL",
-    "ORACLE",
-    "POSTGRESQL",
+/// A mode that matters here: its name, its bit in a numeric `sql_mode`, and what it does. MariaDB's combinations hold
+/// `ANSI_QUOTES`; MySQL 8 has `ANSI` only, and the same bits (seen on MariaDB 10.11; MySQL: `sql/sql_const.h`).
+const MODES: [(&str, u64, Reading); 8] = [
+    ("ANSI_QUOTES", 1 << 2, Reading::AnsiQuotes),
+    ("POSTGRESQL", 1 << 8, Reading::AnsiQuotes),
+    ("ORACLE", 1 << 9, Reading::OtherGrammar),
+    ("MSSQL", 1 << 10, Reading::OtherGrammar),
+    ("DB2", 1 << 11, Reading::AnsiQuotes),
+    ("MAXDB", 1 << 12, Reading::AnsiQuotes),
+    ("ANSI", 1 << 18, Reading::AnsiQuotes),
+    ("NO_BACKSLASH_ESCAPES", 1 << 20, Reading::NoBackslashEscapes),
 ];
 
-/// The lexer's mode once `sql_mode` of the session, now `current`, is set to `value`; `None` if the text does not
-/// decide it (`DEFAULT`, an expression). `text` is the statement that `value` was read from. Follows
-/// `CONCAT(@@sql_mode, ',MODE')`, which connectors send.
-pub fn lex_mode_after(current: LexMode, value: &Value<'_>, text: &[u8]) -> Option<LexMode> {
+/// Why it is not known how statements are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownMode {
+    /// The server reads another grammar: `ORACLE`, `MSSQL`.
+    OtherGrammar,
+    /// The text does not decide it: an expression.
+    Undecided,
+}
+
+/// The lexer's mode once `sql_mode` of the session is set to `value`; `DEFAULT` stands for a mode that changes nothing.
+///
+/// # Errors
+/// Statements could not be read under the mode, or it is not known.
+pub fn lex_mode_after(value: &Value<'_>) -> Result<LexMode, UnknownMode> {
     match value {
-        Value::Text(list) => Some(of_list(list)),
-        Value::Word(word) => Some(of_list(word)),
+        Value::Text(list) => of_list(list),
+        Value::Word(word) => of_list(word),
         Value::Number(number) => {
-            let bits: u64 = std::str::from_utf8(number).ok()?.parse().ok()?;
-            Some(LexMode {
-                ansi_quotes: bits & ANSI_QUOTES_BIT != 0,
-                no_backslash_escapes: bits & NO_BACKSLASH_ESCAPES_BIT != 0,
-            })
+            let number = std::str::from_utf8(number)
+                .ok()
+                .and_then(|number| number.parse().ok());
+            of_bits(number.ok_or(UnknownMode::Undecided)?)
         }
-        Value::Default => None,
-        Value::Expression(span) => of_concat(current, span.of(text)),
+        Value::Default => Ok(LexMode::default()),
+        Value::Expression(_) => Err(UnknownMode::Undecided),
     }
 }
 
-fn of_list(list: &[u8]) -> LexMode {
-    let mut mode = LexMode::default();
-    for name in list.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
-        mode.ansi_quotes |= WITH_ANSI_QUOTES
-            .iter()
-            .any(|with| name.eq_ignore_ascii_case(with.as_bytes()));
-        mode.no_backslash_escapes |= name.eq_ignore_ascii_case(b"NO_BACKSLASH_ESCAPES");
-    }
-    mode
+fn of_list(list: &[u8]) -> Result<LexMode, UnknownMode> {
+    let names = || list.split(|&b| b == b',').map(<[u8]>::trim_ascii);
+    of_modes(|(mode, ..)| names().any(|name| name.eq_ignore_ascii_case(mode.as_bytes())))
 }
 
-/// `CONCAT(@@sql_mode, 'list', …)`, the current mode at most once.
-fn of_concat(current: LexMode, expression: &[u8]) -> Option<LexMode> {
-    let mut tokens = Lexer::new(expression, current).significant();
-    if !tokens.next()?.is_word(expression, "CONCAT") || tokens.next()?.kind != TokenKind::LeftParen {
-        return None;
+fn of_bits(bits: u64) -> Result<LexMode, UnknownMode> {
+    of_modes(|(_, bit, _)| bits & bit != 0)
+}
+
+fn of_modes(is_set: impl Fn(&(&str, u64, Reading)) -> bool) -> Result<LexMode, UnknownMode> {
+    let has = |reading| MODES.iter().any(|mode| mode.2 == reading && is_set(mode));
+    if has(Reading::OtherGrammar) {
+        return Err(UnknownMode::OtherGrammar);
     }
-    let mut joined = Vec::new();
-    let mut keeps_current = false;
-    loop {
-        let token = tokens.next()?;
-        match token.kind {
-            TokenKind::SystemVariable => {
-                let name = token.span.of(expression).to_ascii_lowercase();
-                if keeps_current || !matches!(name.as_slice(), b"@@sql_mode" | b"@@session.sql_mode") {
-                    return None;
-                }
-                keeps_current = true;
-                // Stands for the current names, so that a text glued to them is not taken for a name of its own.
-                joined.push(b'\0');
-            }
-            _ => joined.extend_from_slice(&string_value(&token, expression, current)?),
-        }
-        match tokens.next()?.kind {
-            TokenKind::Comma => {}
-            TokenKind::RightParen => break,
-            _ => return None,
-        }
-    }
-    if tokens.next().is_some() {
-        return None;
-    }
-    let glued = joined
-        .split(|&b| b == b',')
-        .any(|name| name.len() > 1 && name.contains(&b'\0'));
-    if glued {
-        return None;
-    }
-    let added = of_list(&joined);
-    let kept = if keeps_current {
-        current
-    } else {
-        LexMode::default()
-    };
-    Some(LexMode {
-        ansi_quotes: kept.ansi_quotes || added.ansi_quotes,
-        no_backslash_escapes: kept.no_backslash_escapes || added.no_backslash_escapes,
+    Ok(LexMode {
+        ansi_quotes: has(Reading::AnsiQuotes),
+        no_backslash_escapes: has(Reading::NoBackslashEscapes),
     })
 }

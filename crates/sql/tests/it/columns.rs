@@ -11,7 +11,7 @@ const MODE: LexMode = LexMode {
     no_backslash_escapes: false,
 };
 
-fn question(session_schema: Option<&str>, in_shards: InShards) -> ColumnQuestion<'_> {
+pub(crate) fn question(session_schema: Option<&str>, in_shards: InShards) -> ColumnQuestion<'_> {
     ColumnQuestion {
         logical_schema: "world",
         key_column: "Continent",
@@ -22,7 +22,7 @@ fn question(session_schema: Option<&str>, in_shards: InShards) -> ColumnQuestion
 }
 
 /// The answer in one line: keys, or the kind of the answer and its reason.
-fn answer(statement: &str, session_schema: Option<&str>, in_shards: InShards) -> String {
+pub(crate) fn answer(statement: &str, session_schema: Option<&str>, in_shards: InShards) -> String {
     match decide(statement.as_bytes(), &question(session_schema, in_shards)) {
         ColumnAnswer::Keys(found) => {
             let values: Vec<String> = found
@@ -155,9 +155,44 @@ fn keys_are_found_in_top_level_conjuncts() {
 #[test]
 fn whatever_could_read_other_rows_is_undecidable() {
     for statement in [
-        "SELECT n FROM world.City WHERE Continent='Asia' OR Continent='Europe'",
         "SELECT n FROM world.City WHERE NOT Continent='Asia'",
         "SELECT n FROM world.City WHERE Continent='Asia' OR x=1",
+        "SELECT n FROM world.City WHERE Continent='Asia' OR NOT Continent='Asia'",
+        "SELECT n FROM world.City WHERE Continent='Asia' OR Continent='Asia' XOR 1",
+        "SELECT n FROM world.City WHERE Continent BETWEEN 'Asia' AND 'Europe'",
+        "SELECT n FROM world.City WHERE Continent NOT BETWEEN 'Asia' AND 'Asia'",
+        "SELECT n FROM world.City WHERE (Continent, n) = ('Asia', 1) OR n = 2",
+        "SELECT n FROM world.City WHERE (Continent, n) NOT IN (('Asia', 1))",
+        "SELECT n FROM world.City WHERE (Continent, n) IN (('Asia', 1), ('Europe'))",
+        "SELECT n FROM world.City WHERE (n, Continent) = (SELECT 1, 'Asia')",
+        "SELECT n FROM world.City a LEFT JOIN world.Country b ON a.Continent=b.Continent WHERE b.Continent='Asia'",
+        "SELECT n FROM world.City a RIGHT JOIN world.Country b ON a.Continent=b.Continent WHERE a.Continent='Asia'",
+        "SELECT n FROM world.City a LEFT JOIN world.Country b USING (Continent) WHERE b.Continent='Asia'",
+        "SELECT n FROM world.City a JOIN world.Country b USING (Code) WHERE Continent='Asia'",
+        "SELECT n FROM world.City a JOIN world.Country b ON a.Continent=b.Continent OR a.c=b.c WHERE a.Continent='Asia'",
+        "SELECT n FROM world.City a JOIN world.Country b ON a.Continent=b.Code WHERE a.Continent='Asia'",
+        "SELECT n FROM world.City a JOIN world.Country b USING (Continent) JOIN world.City c ON c.n=a.n WHERE Continent='Asia'",
+        "SELECT n FROM world.City a, world.Country b RIGHT JOIN world.City c USING (Continent) WHERE c.Continent='Asia'",
+        "WITH c AS (SELECT * FROM world.City) SELECT n FROM c WHERE Continent='Asia'",
+        "WITH c AS (SELECT * FROM world.City) SELECT n FROM world.City WHERE Continent='Asia'",
+        "WITH c AS (SELECT 1) SELECT n FROM C, world.City WHERE world.City.Continent='Asia'",
+        "SELECT n FROM world.City c WHERE c.Continent='Asia' AND EXISTS (SELECT 1 FROM world.Country k WHERE k.Continent<>c.Continent)",
+        "SELECT n FROM world.City c WHERE c.Continent='Asia' AND EXISTS (SELECT 1 FROM world.Country c WHERE c.Continent=c.Continent)",
+        "SELECT n FROM world.City c WHERE c.Continent='Asia' OR EXISTS (SELECT 1 FROM world.Country k WHERE k.Continent='Asia')",
+        "SELECT n FROM world.City c WHERE n IN (SELECT k.n FROM world.Country k WHERE k.Continent='Asia' AND k.Continent=c.Continent)",
+        "INSERT INTO world.City (n, Continent) SELECT n, 'Europe' FROM world.City WHERE Continent='Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT Continent, n FROM world.City WHERE Continent='Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT n, Continent FROM world.City WHERE Continent IN ('Asia', 'Europe')",
+        "INSERT INTO world.City (n, Continent) SELECT n, Continent FROM world.City",
+        "INSERT INTO world.City (n, Continent) SELECT n, 'Asia' FROM world.City",
+        "INSERT INTO world.City (n, Continent) SELECT * FROM world.City WHERE Continent='Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT n, b.Continent FROM world.City a LEFT JOIN world.Country b ON b.Continent='Asia' WHERE a.Continent='Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT n, Continent FROM (SELECT n, c AS Continent FROM world.City WHERE Continent='Asia') d",
+        "INSERT INTO world.City (n, Continent) SELECT n, 'Asia' FROM app.t",
+        "INSERT INTO world.City (n, Continent) SELECT n, Continent FROM world.City WHERE Continent='Asia' ON DUPLICATE KEY UPDATE Continent='Europe'",
+        "INSERT INTO world.City SET Continent=UPPER('Asia')",
+        "INSERT INTO world.City SET n=1, Continent='Asia', Continent='Europe'",
+        "INSERT INTO world.City SET n=Continent",
         "SELECT n FROM world.City WHERE Continent='Asia' AND a=1 || b=2",
         "SELECT n FROM world.City WHERE Continent='Asia' AND a=1 XOR b=2",
         "SELECT n FROM world.City WHERE Continent='Asia' AND Continent='Europe'",
@@ -182,29 +217,22 @@ fn whatever_could_read_other_rows_is_undecidable() {
         "SELECT n FROM world.City, world.Country WHERE Continent='Asia'",
         "SELECT n FROM world.City a, world.Country b WHERE a.Continent='Asia'",
         "SELECT n FROM world.City a JOIN app.t b ON a.c=b.c WHERE a.Continent='Asia'",
-        "SELECT n FROM world.City a RIGHT JOIN world.Country b ON a.c=b.c WHERE b.Continent='Asia' AND a.Continent='Asia'",
         "SELECT n FROM world.City a LEFT JOIN world.Country b ON a.Continent='Asia' WHERE b.Continent='Asia'",
         "SELECT n FROM world.City WHERE Continent='Asia' UNION SELECT n FROM world.City",
         "SELECT n FROM world.City WHERE Continent='Asia' UNION SELECT n FROM world.City WHERE Continent='Europe'",
         "SELECT n FROM world.City WHERE Continent='Asia' AND c IN (SELECT c FROM world.Country)",
-        "WITH c AS (SELECT n FROM world.City WHERE Continent='Asia') SELECT n FROM c",
         "SELECT n FROM World.City WHERE Continent='Asia'",
         "SELECT n FROM world.City WHERE Continent='Asia'; DELETE FROM world.City",
         "SELECT n FROM world.City WHERE Continent='Asia' /*! OR 1=1 */",
         "SELECT n FROM world.City WHERE Continent='Asia' /* ",
         "UPDATE world.City SET Continent='Asia' WHERE Continent='Asia'",
-        "UPDATE world.City a, world.Country b SET a.x=1 WHERE a.Continent='Asia' AND b.Continent='Asia'",
-        "DELETE a FROM world.City a WHERE a.Continent='Asia'",
         "INSERT INTO world.City VALUES (1, 'Asia')",
         "INSERT INTO world.City (Continent) VALUES ('Asia'), (UPPER('asia'))",
         "INSERT INTO world.City (Continent, n) VALUES ('Asia')",
-        "INSERT INTO world.City (Continent) SELECT 'Asia'",
-        "INSERT INTO world.City SET Continent='Asia'",
         "INSERT INTO world.City (id, Continent) VALUES (1, 'Asia') ON DUPLICATE KEY UPDATE Continent='Europe'",
         "INSERT INTO app.t SELECT * FROM world.City WHERE Continent='Asia'",
         "TRUNCATE world.City",
         "CALL world.p()",
-        "EXPLAIN SELECT n FROM world.City WHERE Continent='Asia'",
         "PREPARE s FROM 'SELECT n FROM world.City'",
         "SELECT n FROM world.City FINAL WHERE Continent='Asia' QUALIFY 1",
         "TABLE world.City",

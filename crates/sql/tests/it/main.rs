@@ -8,5 +8,6 @@ mod columns;
 mod comments;
 mod conformance;
 mod digests;
+mod inside_one_key;
 mod lex;
 mod properties;

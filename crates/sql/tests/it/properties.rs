@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use shardwright_sql::InShards;
 use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, decide};
 use shardwright_sql::comment::{comments, lone_pair, values_in};
+use shardwright_sql::digest::first_word;
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place, references};
 use shardwright_sql::set::items;
@@ -107,6 +108,15 @@ fn comments_of_all_tokens(text: &[u8], mode: LexMode) -> Vec<Span> {
     found
 }
 
+/// Words that blanks and comments part or join.
+fn beginning() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = prop::sample::select(vec![
+        "SE", "T", "set", "SHOW ", "K1", "1", " ", "\t", "\n", "\u{c}", "/*", "*/", "/", "*", "!", "/*!",
+        "/**/", "/* a */", "#", "-- ", "-", "(", ")", ",", "'", ";", "@", "\0",
+    ]);
+    prop::collection::vec(pieces, 0..10).prop_map(|pieces| pieces.concat().into_bytes())
+}
+
 proptest! {
     #[test]
     fn tokens_tile_the_text(text in prop_oneof![statement(), prop::collection::vec(any::<u8>(), 0..200)], mode in modes()) {
@@ -117,6 +127,16 @@ proptest! {
             at = token.span.end;
         }
         prop_assert_eq!(at, text.len());
+    }
+
+    #[test]
+    fn the_first_word_is_that_of_the_digest(text in beginning()) {
+        if let Some(word) = first_word(&text) {
+            let digest = Digest::of(&text).text;
+            prop_assert!(digest.starts_with(word));
+            let next = digest.get(word.len());
+            prop_assert!(!next.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_$".contains(byte)));
+        }
     }
 
     #[test]

@@ -197,7 +197,7 @@ fn query_rule(rule: &Rule) -> Result<Row, EmitError> {
         engine.cells(rule.id, rule.flag_in),
     );
     if engine.comment.is_none() {
-        row.set("comment", rule.address.as_str());
+        row.set("comment", rule.comment().as_str());
     }
     row.checked()
 }

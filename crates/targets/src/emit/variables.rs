@@ -62,11 +62,18 @@ pub(super) fn variables(configuration: &Configuration) -> Variables {
         let listeners = configuration.listeners.iter();
         let interfaces: Vec<String> = listeners
             .map(|listener| match listener.bind.contains(':') {
+                _ if listener.is_socket() => listener.bind.clone(),
                 true => format!("[{}]:{}", listener.bind, listener.port),
                 false => format!("{}:{}", listener.bind, listener.port),
             })
             .collect();
         all.push(("mysql-interfaces".to_owned(), interfaces.join(";")));
+        // The compiler has seen to it that all listeners have the same.
+        let mut listeners = configuration.listeners.iter();
+        if let Some(trusting) = listeners.find(|listener| !listener.proxy_protocol.is_empty()) {
+            let networks = trusting.proxy_protocol.join(",");
+            all.push(("mysql-proxy_protocol_networks".to_owned(), networks));
+        }
     }
     let written = configuration.variables.iter();
     all.extend(written.map(|(name, value)| (name.clone(), value.clone())));

@@ -26,6 +26,9 @@ const ARGUMENTS: &[&str] = &[
     "--innodb-buffer-pool-size=32M",
     "--innodb-flush-log-at-trx-commit=2",
     "--skip-innodb-doublewrite",
+    // The kernel may carry out writes of io_uring after the process that queued them was killed and its successor has read
+    // the pages.
+    "--skip-innodb-use-native-aio",
     "--key-buffer-size=1M",
     "--aria-pagecache-buffer-size=8M",
     "--max-connections=2000",

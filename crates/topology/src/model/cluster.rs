@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use shardwright_vocabulary::{Failback, ReadOnlyCheck, RolesBy, ServerState, Words, WriterServesReads};
+use shardwright_vocabulary::{
+    Failback, ReadOnlyCheck, RolesBy, ServerState, ServerTls, Words, WriterServesReads,
+};
 
 use super::{OriginId, Table};
 
@@ -38,7 +40,7 @@ pub struct Cluster {
     /// Who moves servers between roles.
     pub roles_by: RolesBy,
     /// Encryption towards its servers.
-    pub tls: Tls,
+    pub tls: ServerTls,
 }
 
 /// Transactions that a server of a galera cluster may be behind where the topology does not say. ProxySQL takes 0 for
@@ -72,19 +74,6 @@ pub struct HostgroupPins {
     pub backup_writer: Option<u32>,
     /// The hostgroup of servers that are out.
     pub offline: Option<u32>,
-}
-
-/// Encryption towards the servers of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tls {
-    /// Plain TCP.
-    Disabled,
-    /// TLS where the server offers it.
-    Preferred,
-    /// TLS or no connection.
-    Required,
-    /// TLS with a verified certificate or no connection.
-    Verify,
 }
 
 /// A database server.
@@ -127,14 +116,5 @@ impl Words for ClusterKind {
         ),
         ("galera", Self::Galera),
         ("group_replication", Self::GroupReplication),
-    ];
-}
-
-impl Words for Tls {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("disabled", Self::Disabled),
-        ("preferred", Self::Preferred),
-        ("required", Self::Required),
-        ("verify", Self::Verify),
     ];
 }

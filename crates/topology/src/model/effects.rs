@@ -2,9 +2,18 @@
 
 use std::sync::Arc;
 
-use shardwright_vocabulary::{FirewallMode, Role, Words};
+use shardwright_vocabulary::{FirewallMode, OnClientGone, Role, Words};
 
 use super::{ClusterId, OnUnsupported, OriginId, Scope};
+
+/// How sessions share server connections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pooling {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// What becomes of a statement whose client has gone; `None`: nothing is said of it.
+    pub on_client_gone: Option<OnClientGone>,
+}
 
 /// Statements after which connections are shared differently.
 #[derive(Clone, Debug, PartialEq)]

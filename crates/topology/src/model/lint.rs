@@ -129,7 +129,7 @@ impl TeamItems {
                 "weight",
                 "max_connections",
                 "max_replication_lag_s",
-                "use_tls",
+                "tls",
                 "status",
             ],
             Self::Users => &[

@@ -21,8 +21,8 @@ mod table;
 mod throttle;
 mod user;
 
-pub use cluster::{Cluster, ClusterId, ClusterKind, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, Server, Tls};
-pub use effects::{Allowed, Cache, Firewall, Mirror, Multiplex, PoolingException};
+pub use cluster::{Cluster, ClusterId, ClusterKind, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, Server};
+pub use effects::{Allowed, Cache, Firewall, Mirror, Multiplex, Pooling, PoolingException};
 pub use key::{HashFunction, Key, KeyRange, MAX_MODULO, Placement};
 pub use lint::{FieldCondition, FieldTest, LintPath, LintSettings, TeamItems, TeamRule, TeamTest, TeamValue};
 pub use moves::{Move, OpenTransactions};
@@ -40,9 +40,9 @@ pub use shard_map::{
     CountHitsBy, MissingAction, MissingKey, RuleLayout, Shard, ShardMap, ShardMapId, UnknownKey,
 };
 pub use shardwright_vocabulary::{
-    CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate, KeyValue,
-    MissingBegin, NamePattern, Names, ReadOnlyCheck, RegexEngine, Role, RolesBy, ServerState, Severity,
-    StatedTables, StatementKind, Unqualified, Words, WriterServesReads,
+    ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate,
+    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, ReadOnlyCheck, RegexEngine, Role, RolesBy,
+    ServerState, ServerTls, Severity, StatedTables, StatementKind, Unqualified, Words, WriterServesReads,
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};
 pub use table::{Named, Table};
@@ -62,6 +62,8 @@ pub struct Topology {
     pub read_write_policies: Table<ReadWritePolicy>,
     /// Which statements are slowed, and when.
     pub throttles: Table<Throttle>,
+    /// How sessions share connections.
+    pub pooling: Option<Pooling>,
     /// Statements after which connections are shared differently.
     pub pooling_exceptions: Table<PoolingException>,
     /// Statements whose results are kept.

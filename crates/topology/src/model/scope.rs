@@ -15,6 +15,8 @@ pub struct Scope {
     pub clusters: Names,
     /// Ports of the listeners that are meant, sorted; no condition where empty.
     pub listener_ports: Vec<u16>,
+    /// Paths of the sockets that are meant, sorted: alternatives to the ports.
+    pub listener_sockets: Vec<Arc<str>>,
     /// Addresses of clients: an address, or a prefix that ends with `%`.
     pub client_addr: Vec<Arc<str>>,
     /// Addresses of clients that it is not about.

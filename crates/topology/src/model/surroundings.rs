@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use super::{OriginId, Secret, Words};
 
-/// A port that clients connect to.
+/// A port or socket that clients connect to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
     /// The name after `listeners.`.
     pub name: Arc<str>,
     /// Where it was written.
     pub origin: OriginId,
-    /// The address that is bound; `0.0.0.0` where not said.
+    /// The address that is bound, `0.0.0.0` where not said; or the path of a unix socket.
     pub address: Arc<str>,
-    /// TCP port; no two listeners share one.
-    pub port: u16,
+    /// TCP port; `None` for a unix socket. No two listeners share a port or a path.
+    pub port: Option<u16>,
+    /// Permissions of a socket's file, in octal.
+    pub mode: Option<Arc<str>>,
+    /// Networks whose connections begin with a PROXY header.
+    pub proxy_protocol: Vec<Arc<str>>,
 }
 
 /// The account that watches servers.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ClusterId, OriginId, Role, Words};
+use super::{ClientTls, ClusterId, OriginId, Role, Words};
 
 /// An account that clients log in with.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +22,14 @@ pub struct User {
     pub schema: Option<Arc<str>>,
     /// Most sessions of one proxy; 10000 where not said.
     pub max_connections: u32,
+    /// Longest time that a statement may take, ms.
+    pub statement_timeout_ms: Option<u32>,
     /// Whether statements of a transaction stay where it began; true where not said.
     pub transaction_persistent: bool,
     /// Whether `/* hostgroup=5 */` and kin are obeyed.
     pub annotations: Annotations,
+    /// What its clients must do to log in.
+    pub tls: ClientTls,
 }
 
 /// Whether engine annotations in comments are obeyed.

@@ -13,7 +13,7 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::fields::{AnyField, When, holders, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
-    RolesBy, Server, ServerState, Table, Tls, Words, WriterServesReads,
+    RolesBy, Server, ServerState, ServerTls, Table, Words, WriterServesReads,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -78,11 +78,11 @@ object! {
         "Who moves servers between roles: the engine's monitor (`engine`; by default) or another tool, such as a scheduler (`external`).",
     )
     .or_when(RolesBy::Engine, SEVERAL);
-    TLS: Or<Word<Tls>> = word(
+    TLS: Or<Word<ServerTls>> = word(
         "tls",
         "Encryption to the servers: `disabled` (by default), `preferred` (if the server offers it), `required`, or `verify` (required, and the certificate is checked).",
     )
-    .or(Tls::Disabled);
+    .or(ServerTls::Disabled);
 }
 
 object! {

@@ -5,16 +5,22 @@ use shardwright_diagnostics::Diagnostic;
 use super::object::Object;
 use super::policy::{on_unsupported, reason};
 use super::scope::scope_of;
-use super::{Defined, instances, names, section_origin};
+use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, MISSING_KEY};
 use crate::fields::{AnyField, Declared, Definition, defined, object};
-use crate::model::{Cache, Mirror, Multiplex, OnUnsupported, PoolingException, Role, Scope};
+use crate::model::{
+    Cache, Mirror, Multiplex, OnClientGone, OnUnsupported, OriginId, Pooling, PoolingException, Role, Scope,
+};
 use crate::tree::context::Context;
 use crate::tree::environment::Environment;
 use crate::tree::view::Field;
 
 object! {
     pub(crate) mod pooling = "How sessions share server connections.";
+    ON_CLIENT_GONE: Word<OnClientGone> = word(
+        "on_client_gone",
+        "What becomes of a statement that a server works at when its client has gone: the server finishes it (`finish`), it is killed (`kill`), or reads are killed and everything else finishes (`kill_reads`). Without it, the engine decides.",
+    );
     EXCEPTIONS: Map = map(
         "exceptions",
         "Exceptions by name: statements after which connections are shared differently.",
@@ -80,9 +86,34 @@ pub(super) fn pooling(
     section: Option<Field<'_>>,
     defined: &Defined,
     context: &mut Context<'_>,
+) -> (Option<Pooling>, Vec<PoolingException>) {
+    let Some(section) = section.filter(|section| section.value.is_map()) else {
+        return (None, Vec::new());
+    };
+    let definition = instances::define(&section, context);
+    let name = context.intern(&section.key.text);
+    let origin = context.origins.add_named(None, name.clone(), definition, None);
+    let none = Environment::default();
+    let object = Object {
+        view: section.value.clone(),
+        key: section.key.span,
+        name,
+        origin,
+        environment: &none,
+    };
+    let pooling = Pooling {
+        origin,
+        on_client_gone: object.get(&pooling::ON_CLIENT_GONE, context),
+    };
+    (Some(pooling), exceptions(&section, origin, defined, context))
+}
+
+fn exceptions(
+    section: &Field<'_>,
+    pooling: OriginId,
+    defined: &Defined,
+    context: &mut Context<'_>,
 ) -> Vec<PoolingException> {
-    let Some(section) = section else { return Vec::new() };
-    let pooling = section_origin(&section, context);
     let Some(exceptions) = section.value.get(pooling::EXCEPTIONS.name()) else {
         return Vec::new();
     };

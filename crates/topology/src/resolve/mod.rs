@@ -122,14 +122,15 @@ object! {
         .keys(refers::SHARD);
 }
 
+use self::listener::ListenerPlace;
+
 /// What of the topology is known when a later section refers to it. A name without an object is one whose object
 /// could not be read, which has been reported.
 #[derive(Default)]
 pub(crate) struct Defined {
     pub(crate) clusters: FxHashMap<Arc<str>, Option<ClusterId>>,
     pub(crate) users: FxHashMap<Arc<str>, Option<OriginId>>,
-    /// By port.
-    pub(crate) listeners: FxHashMap<Arc<str>, Option<u16>>,
+    pub(crate) listeners: FxHashMap<Arc<str>, Option<ListenerPlace>>,
 }
 
 /// Resolves everything under `topology/`.
@@ -160,7 +161,9 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         context,
     ));
     topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &defined, context));
-    topology.pooling_exceptions = Table::new(effects::pooling(section(&root::POOLING), &defined, context));
+    let (pooling, exceptions) = effects::pooling(section(&root::POOLING), &defined, context);
+    topology.pooling = pooling;
+    topology.pooling_exceptions = Table::new(exceptions);
     topology.caches = Table::new(effects::caches(section(&root::CACHES), &defined, context));
     topology.mirrors = Table::new(effects::mirrors(section(&root::MIRRORS), &defined, context));
     topology.firewall = Table::new(firewall::firewall(section(&root::FIREWALL), &defined, context));

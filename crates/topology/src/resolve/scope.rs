@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
 use self::scope::*;
+use super::listener::ListenerPlace;
 use super::object::Object;
 use super::{Defined, names};
 use crate::codes::{BAD_VALUE, MATCHES_NOTHING};
@@ -103,6 +104,7 @@ pub(super) fn scope_of(
 
 /// A scope that is the object itself.
 pub(super) fn scope(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Scope {
+    let (listener_ports, listener_sockets) = listeners(object, defined, context);
     Scope {
         users: existing(object, [&USERS, &EXCEPT_USERS], "user", &defined.users, context),
         schemas: any(object, [&SCHEMAS, &EXCEPT_SCHEMAS], context),
@@ -113,7 +115,8 @@ pub(super) fn scope(object: &Object<'_, '_>, defined: &Defined, context: &mut Co
             &defined.clusters,
             context,
         ),
-        listener_ports: listener_ports(object, defined, context),
+        listener_ports,
+        listener_sockets,
         client_addr: client_addresses(object, &CLIENT_ADDR, context),
         except_client_addr: client_addresses(object, &EXCEPT_CLIENT_ADDR, context),
         statements: statements(object, &STATEMENTS, context),
@@ -195,16 +198,28 @@ fn existing<T>(
     any(object, fields, context)
 }
 
-/// The ports of the listeners that are meant. Exceptions alone mean all others that are listed.
-fn listener_ports(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Vec<u16> {
+/// The ports and the paths of the listeners that are meant. Exceptions alone mean all others that are listed.
+fn listeners(
+    object: &Object<'_, '_>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> (Vec<u16>, Vec<Arc<str>>) {
     let fields: [&Declared<Texts>; 2] = [&LISTENERS, &EXCEPT_LISTENERS];
     let names = existing(object, fields, "listener", &defined.listeners, context);
     if names.is_any() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let meant = defined.listeners.iter().filter(|(name, _)| names.contains(name));
-    let mut ports: Vec<u16> = meant.filter_map(|(_, port)| *port).collect();
+    let (mut ports, mut sockets) = (Vec::new(), Vec::new());
+    for (_, place) in meant {
+        match place {
+            Some(ListenerPlace::Port(port)) => ports.push(*port),
+            Some(ListenerPlace::Socket(path)) => sockets.push(path.clone()),
+            None => {}
+        }
+    }
     ports.sort_unstable();
+    sockets.sort_unstable();
     // Names without a listener have been reported; what is left must not read as no condition.
     let is_missing = |pattern: &NamePattern| {
         pattern
@@ -213,7 +228,7 @@ fn listener_ports(object: &Object<'_, '_>, defined: &Defined, context: &mut Cont
     };
     let reported = names.any_of.iter().chain(&names.except).any(is_missing)
         || defined.listeners.values().any(Option::is_none);
-    if ports.is_empty() && !reported {
+    if ports.is_empty() && sockets.is_empty() && !reported {
         let field = fields
             .into_iter()
             .find(|field| object.has(*field))
@@ -225,7 +240,7 @@ fn listener_ports(object: &Object<'_, '_>, defined: &Defined, context: &mut Cont
             context,
         );
     }
-    ports
+    (ports, sockets)
 }
 
 fn client_addresses(

@@ -8,7 +8,7 @@ use super::object::Object;
 use super::{Defined, instances, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
 use crate::fields::{AnyField, EXPECTS, object, shapes};
-use crate::model::{Annotations, PlainText, Role, Secret, SecretSource, User};
+use crate::model::{Annotations, ClientTls, PlainText, Role, Secret, SecretSource, User};
 use crate::tree::context::Context;
 use crate::tree::view::Field;
 
@@ -32,6 +32,11 @@ object! {
     .or(10_000)
     .examples("[2000]")
     .page("At least 1.");
+    STATEMENT_TIMEOUT: Duration = duration(
+        "statement_timeout",
+        "The longest time that a statement may take, such as 30s; then it is killed on the server. At least 1ms.",
+    )
+    .page("At most 49d.");
     TRANSACTION_PERSISTENT: Or<Bool> = boolean(
         "transaction_persistent",
         "Whether all statements of a transaction go where it began; true by default.",
@@ -42,6 +47,11 @@ object! {
         "Whether engine annotations in comments, such as `/* hostgroup=5 */`, are obeyed; `deny` by default.",
     )
     .or(Annotations::Deny);
+    TLS: Or<Word<ClientTls>> = word(
+        "tls",
+        "What a client must do to log in: nothing (`optional`, by default), use TLS (`required`), or use TLS and show a certificate that the proxy trusts (`certificate`).",
+    )
+    .or(ClientTls::Optional);
 }
 
 object! {
@@ -110,9 +120,11 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
     let cluster = names::cluster(object, &user::CLUSTER, defined, context);
     let schema = object.get(&user::SCHEMA, context);
     let max_connections = max_connections(object, context);
+    let statement_timeout_ms = statement_timeout(object, context);
     let role = object.get(&user::ROLE, context);
     let transaction_persistent = object.get(&user::TRANSACTION_PERSISTENT, context);
     let annotations = object.get(&user::ANNOTATIONS, context);
+    let tls = object.get(&user::TLS, context);
     Some(User {
         name: object.name.clone(),
         origin: object.origin,
@@ -121,8 +133,10 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
         role,
         schema,
         max_connections,
+        statement_timeout_ms,
         transaction_persistent,
         annotations,
+        tls,
     })
 }
 
@@ -137,6 +151,17 @@ fn max_connections(object: &Object<'_, '_>, context: &mut Context<'_>) -> u32 {
         object.push(diagnostic, context);
     }
     most
+}
+
+fn statement_timeout(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<u32> {
+    let field = &user::STATEMENT_TIMEOUT;
+    let written = object.get(field, context)?;
+    let timeout_ms = u32::try_from(written).ok().filter(|timeout| *timeout > 0);
+    if timeout_ms.is_none() {
+        let message = "a statement may take between 1ms and 49d";
+        object.error(BAD_VALUE, message, object.span(field), context);
+    }
+    timeout_ms
 }
 
 /// A secret with its predecessor.

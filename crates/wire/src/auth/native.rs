@@ -42,7 +42,7 @@ pub fn native_answer(password: &[u8], scramble: &Scramble) -> Vec<u8> {
 }
 
 /// What a server keeps of a user's password: nothing for an empty one, else `SHA1(SHA1(password))`. Never printed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NativeVerifier {
     /// The user has no password and must send none.
     NoPassword,
@@ -82,15 +82,28 @@ impl NativeVerifier {
     /// Checks a client's answer to `scramble`, in time that does not depend on where it is wrong.
     #[must_use]
     pub fn verify(&self, answer: &[u8], scramble: &Scramble) -> bool {
+        self.reveal(answer, scramble).is_some()
+    }
+
+    /// What a right answer to `scramble` reveals: `SHA1(password)`, nothing for an empty password.
+    pub(super) fn reveal(&self, answer: &[u8], scramble: &Scramble) -> Option<Option<PasswordHash>> {
         match self {
-            Self::NoPassword => answer.is_empty(),
+            Self::NoPassword => answer.is_empty().then_some(None),
             Self::DoubleHash(expected) => {
-                let Ok(answer) = <[u8; SCRAMBLE_LEN]>::try_from(answer) else {
-                    return false;
-                };
+                let answer = <[u8; SCRAMBLE_LEN]>::try_from(answer).ok()?;
                 let hash = xor(answer, sha1(&[&scramble.0, expected]));
-                sha1(&[&hash]).ct_eq(expected).into()
+                let is_right: bool = sha1(&[&hash]).ct_eq(expected).into();
+                is_right.then_some(Some(PasswordHash(hash)))
             }
+        }
+    }
+
+    /// Whether this is the password, in time that does not depend on where it is wrong.
+    pub(super) fn is_of(&self, password: &[u8]) -> bool {
+        match (self, PasswordHash::of(password)) {
+            (Self::NoPassword, None) => true,
+            (Self::DoubleHash(expected), Some(hash)) => sha1(&[&hash.0]).ct_eq(expected).into(),
+            _ => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Packets that the MySQL internals manual prints, byte for byte.
 
-use shardwright_wire::auth::{Scramble, switch_to_native};
+use shardwright_wire::auth::{Method, Scramble, switch_to};
 use shardwright_wire::binary::{BinaryValue, execute_parameters};
 use shardwright_wire::{
     CapabilityFlags, ClientHello, ColumnDefinition, ColumnFlags, ColumnType, Command, EofPacket, Greeting,
@@ -99,7 +99,10 @@ fn an_authentication_switch() {
         "2c 00 00 02 fe 6d 79 73 71 6c 5f 6e 61 74 69 76 65 5f 70 61 73 73 77 6f 72 64 00 7a 51 67 34 69
          36 6f 4e 79 36 3d 72 48 4e 2f 3e 2d 62 29 41 00",
     );
-    assert_eq!(switch_to_native(&Scramble(*b"zQg4i6oNy6=rHN/>-b)A")), bytes);
+    assert_eq!(
+        switch_to(Method::Native, &Scramble(*b"zQg4i6oNy6=rHN/>-b)A")),
+        bytes
+    );
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Any bytes at all: every decoder answers, none panics.
 
 use proptest::prelude::*;
-use shardwright_wire::auth::{NativeVerifier, Scramble};
+use shardwright_wire::auth::{NativeVerifier, Scramble, Verifier};
 use shardwright_wire::binary::execute_parameters;
 use shardwright_wire::statement::set_prepared_id;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ChangeUser, ClientHello, ClientLogin, ClientSecret, Command,
-    EofPacket, Greeting, LoginStep, MysqlError, OkPacket, PrepareOk, ResponseScanner, ResponseShape,
+    EofPacket, Greeting, LoginStep, MysqlError, OkPacket, PrepareOk, Privacy, ResponseScanner, ResponseShape,
     ServerLogin, capability, session_changes, take_packet, write_packet,
 };
 
@@ -22,6 +22,13 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 fn greeting() -> Greeting {
     Greeting::native("8", 1, Scramble([b'x'; 20]), capability::SERVER_BASE, 45)
 }
+
+/// A password, and hashes of which none is of what the strategies make.
+const SECRETS: [&str; 3] = [
+    "a long password that no strategy makes",
+    "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+    "$A$001$abcdefghijklmnopqrst5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5",
+];
 
 fn shapes() -> impl Strategy<Value = ResponseShape> {
     use ResponseShape as S;
@@ -55,25 +62,52 @@ proptest! {
     }
 
     #[test]
-    fn logins(first in bytes(), second in bytes(), fixed in any::<bool>()) {
+    fn logins(first in bytes(), second in bytes(), third in bytes(), fixed in any::<bool>(), is_private in any::<bool>(),
+              secret in prop::option::of(prop::sample::select(SECRETS.to_vec()))) {
         // With real capabilities in front, the decoder gets past the first check.
         let first = if fixed { [capability::UNDERSTOOD.bits().to_le_bytes().as_slice(), &[0; 28], &first].concat() } else { first };
-        let mut server = ServerLogin::new(&greeting());
-        if let Ok(LoginStep::Send(_)) = server.on_payload(&first) {
-            let attempt = server.on_payload(&second);
-            prop_assert!(matches!(attempt, Ok(LoginStep::Attempt(_))));
+        let privacy = if is_private { Privacy::Private } else { Privacy::Plain };
+        let verifier = secret.map(Verifier::from_secret);
+        let mut server = ServerLogin::new(&greeting(), privacy);
+        for payload in [&first, &second, &third, &first] {
+            match server.on_payload(payload) {
+                Ok(LoginStep::Identified) => {
+                    let Ok(step) = server.identified(verifier.as_ref()) else { break };
+                    if let LoginStep::Attempt(attempt) = step {
+                        prop_assert!(verifier.is_none_or(|verifier| attempt.verify(&verifier).is_none()));
+                        break;
+                    }
+                }
+                Ok(LoginStep::Attempt(attempt)) => {
+                    prop_assert!(verifier.is_none_or(|verifier| attempt.verify(&verifier).is_none()));
+                    break;
+                }
+                Ok(LoginStep::Send(_) | LoginStep::SendPublicKey | LoginStep::StartTls) => {}
+                Err(_) => break,
+            }
         }
         let credentials = BackendCredentials {
             user: b"u".to_vec(),
-            secret: ClientSecret::Password(b"p".to_vec()),
+            secret: ClientSecret::password(b"p"),
             database: None,
             capabilities: capability::UNDERSTOOD,
             collation: 45,
             attributes: Vec::new(),
+            allow_public_key_retrieval: true,
         };
-        let _ = ClientLogin::start(&first, &credentials);
-        let mut client = ClientLogin::start(&greeting().encode(), &credentials).unwrap().login;
-        let _ = (client.on_payload(&first), client.on_payload(&second));
+        let _ = ClientLogin::greeting(&first);
+        let (mut client, _) = ClientLogin::start(&greeting(), &credentials, privacy).unwrap();
+        let switch = b"\xFEcaching_sha2_password\0abcdefghijklmnopqrst\0";
+        let _ = (client.on_payload(&first), client.on_payload(switch), client.on_payload(&[1, 4]));
+        let key = [&[1], second.as_slice()].concat();
+        let _ = (client.on_payload(&key), client.on_payload(&third));
+    }
+
+    #[test]
+    fn texts_of_hashes(text in "(\\*|0x|\\$A\\$00[0-9a-f]\\$)?[0-9A-Fa-f$./é]{0,140}") {
+        if let Some(verifier) = Verifier::from_hash_text(&text) {
+            prop_assert!(verifier.is_same(&Verifier::from_secret(&text)));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use mysql_common::packets::{
 use mysql_common::proto::{MyDeserialize, MySerialize};
 use mysql_common::value::Value;
 use proptest::prelude::*;
-use shardwright_wire::auth::{Scramble, native_answer};
+use shardwright_wire::auth::{Scramble, native_answer, sha2_answer};
 use shardwright_wire::binary::{BinaryValue, execute_parameters};
 use shardwright_wire::{
     ClientHello, ColumnDefinition, Command, Greeting, LoginRequest, MysqlError, OkPacket, capability,
@@ -46,6 +46,8 @@ proptest! {
         let ClientHello::Login(ours) = ClientHello::decode(&serialized(&theirs)).unwrap() else { panic!("a login") };
         prop_assert_eq!(&ours.user, user.as_bytes());
         prop_assert_eq!(&ours.auth_response, &answer);
+        let sha2 = mysql_common::auth::plugins::caching_sha2_password::scramble_sha256(&scramble.0, password.as_bytes());
+        prop_assert_eq!(sha2_answer(password.as_bytes(), &scramble), sha2.map_or_else(Vec::new, |answer| answer.to_vec()));
         prop_assert_eq!(ours.database.as_deref(), database.as_ref().map(String::as_bytes));
     }
 

@@ -10,7 +10,7 @@ const STEP: usize = 7_919;
 const MOST_KEYS: usize = 10_000;
 
 /// A read of 150 bytes with a join.
-pub(super) const LONG_READ: &str = "SELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer_id \
+pub(crate) const LONG_READ: &str = "SELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer_id \
      WHERE o.state = 'open' AND o.total > 100 ORDER BY o.created_at LIMIT 20";
 pub(super) const SHORT_READ: &str = "SELECT 1";
 pub(super) const UPDATE: &str = "UPDATE orders SET state = 'paid', total = 17 WHERE id = 42";

@@ -43,6 +43,7 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError
     });
     Ok(Page::new(format!("rule {}", rule.id), about)
         .at(asked.opened, &rule.address)
+        .group("what it decides", rule.summary.iter().cloned().map(Line::text))
         .group("what it does", [Line::text(tree::describe(compiled, rule))])
         .group("statements come from", into)
         .group("then evaluated in", on))

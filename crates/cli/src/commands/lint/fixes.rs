@@ -71,12 +71,13 @@ pub(super) fn fixed(
     on_every_engine: bool,
     opened: &Opened,
 ) -> Diagnostic {
-    let spans = match columns_without_effect(diagnostic.code) {
-        Some(columns) => without_columns(&diagnostic, columns, opened),
+    let edits = match columns_without_effect(diagnostic.code) {
+        Some(columns) => without_columns(&diagnostic, columns, opened)
+            .map(|spans| spans.into_iter().map(removed).collect::<Vec<_>>()),
         None if diagnostic.proof == Some(Proof::Proved) => without_rules(dead, opened),
         None => None,
     };
-    let Some(spans) = spans else {
+    let Some(edits) = edits else {
         return diagnostic;
     };
     let applicability = if on_every_engine {
@@ -84,11 +85,14 @@ pub(super) fn fixed(
     } else {
         Applicability::Unsafe
     };
-    let edits = spans.into_iter().map(|span| Edit {
+    diagnostic.fix(applicability, edits)
+}
+
+fn removed(span: Span) -> Edit {
+    Edit {
         span,
         text: String::new(),
-    });
-    diagnostic.fix(applicability, edits.collect())
+    }
 }
 
 /// Whether the address is that of a rule of the user's own list.
@@ -110,56 +114,64 @@ fn without_columns(diagnostic: &Diagnostic, columns: &[&str], opened: &Opened) -
     entries(document_of(at, opened)?, at, columns, &opened.sources)
 }
 
-/// The lines of rules, but for those that a generator makes. One rule of every list stays: an empty list is none.
-fn without_rules(dead: &[Address], opened: &Opened) -> Option<Vec<Span>> {
+/// The lines of rules, but for those that a generator makes. A list of which no rule stays becomes `[]`.
+fn without_rules(dead: &[Address], opened: &Opened) -> Option<Vec<Edit>> {
     let origins = &opened.project.origins;
-    let mut spans: Vec<Span> = Vec::new();
-    let mut left: BTreeMap<(FileId, u32), usize> = BTreeMap::new();
+    // By list: where it stands, and the rules of it that go.
+    let mut lists: BTreeMap<(FileId, u32), (&Node, Vec<Span>)> = BTreeMap::new();
     for address in dead.iter().filter(|address| is_own_rule(address.as_str())) {
         let origin = opened.find(address.as_str())?;
         if origins.instance(origin).is_some() {
             continue;
         }
         let at = origins.span(origin);
-        let document = document_of(at, opened)?;
-        let (Some(span), Some((list, count))) = (
-            item_lines(document, at, &opened.sources),
-            innermost_list(document, at),
-        ) else {
+        let Some((list, item)) = innermost_item(document_of(at, opened)?, at) else {
             continue;
         };
-        let left = left.entry((at.file, list.start)).or_insert(count);
-        if *left > 1 && !spans.contains(&span) {
-            *left -= 1;
-            spans.push(span);
+        let (_, going) = lists
+            .entry((at.file, list.span.start))
+            .or_insert((list, Vec::new()));
+        if !going.contains(&item.span) {
+            going.push(item.span);
         }
     }
-    (!spans.is_empty()).then_some(spans)
+    let edits: Vec<Edit> = lists
+        .into_values()
+        .flat_map(|(list, going)| match list.as_sequence() {
+            Some(items) if items.len() == going.len() => emptied(list, &opened.sources).into_iter().collect(),
+            _ => going
+                .into_iter()
+                .filter_map(|item| item_lines(item, &opened.sources).map(removed))
+                .collect::<Vec<_>>(),
+        })
+        .collect();
+    (!edits.is_empty()).then_some(edits)
 }
 
-/// Where the innermost list that contains a span stands, and how many items it has.
-fn innermost_list(document: &Document, at: Span) -> Option<(Span, usize)> {
-    let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
-    let mut list = None;
-    let mut node = document.root.as_ref();
-    while let Some(inner) = node {
-        node = match inner.as_mapping() {
-            Some(mapping) => mapping.into_iter().map(|entry| &entry.value).find(inside),
-            None => {
-                let items = inner.as_sequence().unwrap_or_default();
-                let found = items.iter().find(inside);
-                list = found.map(|_| (inner.span, items.len())).or(list);
-                found
-            }
-        };
-    }
-    list
+/// A list without its items, on the line of its key; none where a comment would go with them.
+fn emptied(list: &Node, sources: &Sources) -> Option<Edit> {
+    let text = sources.text(list.span.file);
+    let last = list.as_sequence()?.last()?.span.range().end;
+    let range = list.span.range();
+    // In a list on lines of its own, blanks and comments may follow the last item.
+    let end = if text[range.start..].starts_with('[') {
+        range.end
+    } else {
+        last
+    };
+    let start = text[..range.start].trim_end().len();
+    let gone = text.get(start..end)?;
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    (text[..start].ends_with(':') && !gone.contains('#')).then(|| Edit {
+        span: Span::new(list.span.file, offset(start), offset(end)),
+        text: " []".to_owned(),
+    })
 }
 
 /// Entries of the innermost item of a list that contains a span, each with what separates it from its neighbour; none
 /// where a comment would go with them, or nothing would be left.
 fn entries(document: &Document, at: Span, keys: &[&str], sources: &Sources) -> Option<Vec<Span>> {
-    let (item, _) = innermost_item(document, at)?;
+    let (_, item) = innermost_item(document, at)?;
     let all: Vec<_> = item.as_mapping()?.into_iter().collect();
     let goes: Vec<usize> = (0..all.len())
         .filter(|&index| keys.contains(&&*all[index].key.text))
@@ -179,40 +191,36 @@ fn entries(document: &Document, at: Span, keys: &[&str], sources: &Sources) -> O
     spans.iter().all(plain).then_some(spans)
 }
 
-/// The innermost item of a list that contains a span, and whether there are others in the list.
-fn innermost_item(document: &Document, at: Span) -> Option<(&Node, bool)> {
-    let mut item: Option<(&Node, bool)> = None;
-    let mut node = document.root.as_ref()?;
-    loop {
-        let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
-        let next = match node.as_mapping() {
+/// The innermost list with an item that contains a span, and that item.
+fn innermost_item(document: &Document, at: Span) -> Option<(&Node, &Node)> {
+    let inside = |inner: &&Node| inner.span.start <= at.start && at.start <= inner.span.end;
+    let mut item = None;
+    let mut node = document.root.as_ref();
+    while let Some(inner) = node {
+        node = match inner.as_mapping() {
             Some(mapping) => mapping.into_iter().map(|entry| &entry.value).find(inside),
             None => {
-                let items = node.as_sequence().unwrap_or_default();
+                let items = inner.as_sequence().unwrap_or_default();
                 let found = items.iter().find(inside);
-                item = found.map(|found| (found, items.len() > 1)).or(item);
+                item = found.map(|found| (inner, found)).or(item);
                 found
             }
         };
-        match next {
-            Some(next) => node = next,
-            None => return item,
-        }
     }
+    item
 }
 
-/// The lines of the innermost item of a list of several that contains a span, if nothing else is on them.
-fn item_lines(document: &Document, at: Span, sources: &Sources) -> Option<Span> {
-    let (item, _) = innermost_item(document, at).filter(|(_, several)| *several)?;
-    let text = sources.text(at.file);
-    let range = item.span.range();
+/// The lines of an item of a list, if nothing else is on them.
+fn item_lines(item: Span, sources: &Sources) -> Option<Span> {
+    let text = sources.text(item.file);
+    let range = item.range();
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = text[range.end..]
         .find('\n')
         .map_or(text.len(), |end| range.end + end + 1);
     let alone = text[start..range.start].trim() == "-" && text[range.end..end].trim().is_empty();
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    alone.then(|| Span::new(at.file, offset(start), offset(end)))
+    alone.then(|| Span::new(item.file, offset(start), offset(end)))
 }
 
 /// Applies the fixes of findings to the files; those that are not safe only where `unsafe_too`.

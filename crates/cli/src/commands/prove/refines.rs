@@ -1,7 +1,8 @@
 //! `prove refines`: whether one rule set places no statement where another does not.
 
 use serde::Serialize;
-use shardwright_prover::refinement::{EngineDifference, Refinement, RefusedClass, refinement};
+use shardwright_prover::Budget;
+use shardwright_prover::refinement::{EngineDifference, Refinement, RefusedClass, refinement_by};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::EngineId;
 
@@ -16,7 +17,8 @@ use crate::ui::{Ui, counted};
 
 pub(super) fn run(args: &Refines, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let sets = sides(args, global, ui)?;
-    let found = refinement(&sets[0].configuration, &sets[1].configuration);
+    let budget = Budget::times(args.budget);
+    let found = refinement_by(&sets[0].configuration, &sets[1].configuration, budget);
     let sets = [&sets[0], &sets[1]];
     let claim = Claim::new(sets, found);
     if ui.format() == Format::Json {

@@ -312,13 +312,13 @@ fn undecided(set: &RuleSet, decision: &Decision) -> Vec<u32> {
 impl Step {
     fn new(set: &RuleSet, visit: &Visit) -> Self {
         let (rule_id, address, matched, why, flag_out) = match visit {
-            Visit::Matched(step) => (step.rule_id, &step.address, true, &step.why, step.flag_out),
+            Visit::Matched(step) => (step.rule_id, &step.address, true, &*step.why, step.flag_out),
             Visit::Skipped {
                 rule_id,
                 address,
                 why,
                 ..
-            } => (*rule_id, address, false, why, None),
+            } => (*rule_id, address, false, why.as_str(), None),
         };
         let place = set.file_and_line(address);
         Self {
@@ -327,7 +327,7 @@ impl Step {
             file: place.as_ref().map(|(file, _)| file.clone()),
             line: place.map(|(_, line)| line),
             matched,
-            why: why.clone(),
+            why: why.to_owned(),
             flag_out,
             only_ends: matched && set.configuration.only_ends(rule_id),
         }

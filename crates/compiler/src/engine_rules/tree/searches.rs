@@ -52,10 +52,12 @@ pub(super) fn bounds(entries: &[Entry], own: &[u32], had: Option<KeyBounds>) -> 
     }
 }
 
-/// What is searched for the keys of entries at `own` (indices, ascending) of a chain with these bounds.
-pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Sought {
-    let parts = runs(own);
-    let rounded = |run: &Run| {
+/// The integers that [`run`] searches, as ranges; none where keys are texts.
+pub(super) fn ranges(entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Vec<(i64, i64)> {
+    let KeyBounds::Integers(low, high) = bounds else {
+        return Vec::new();
+    };
+    let rounded = |run: Run| {
         let ends = (
             edge(entries, run.first, End::First),
             edge(entries, run.last, End::Last),
@@ -66,19 +68,24 @@ pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds
         let Neighbours { below, above } = run.neighbours(entries);
         Some(integer::rounded((low, high), below, above))
     };
-    let ranges: Vec<(i64, i64)> = parts.iter().filter_map(rounded).collect();
-    if let KeyBounds::Integers(low, high) = bounds {
-        let mut ranges = ranges;
-        // The bounds reach into gaps only, as far as they did when the chain was made.
-        if let Some(first) = ranges.first_mut() {
-            first.0 = *low;
-        }
-        if let Some(last) = ranges.last_mut() {
-            last.1 = *high;
-        }
+    let mut ranges: Vec<(i64, i64)> = runs(own).into_iter().filter_map(rounded).collect();
+    // The bounds reach into gaps only, as far as they did when the chain was made.
+    if let Some(first) = ranges.first_mut() {
+        first.0 = *low;
+    }
+    if let Some(last) = ranges.last_mut() {
+        last.1 = *high;
+    }
+    ranges
+}
+
+/// What is searched for the keys of entries at `own` (indices, ascending) of a chain with these bounds.
+pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Sought {
+    if let KeyBounds::Integers(..) = bounds {
+        let ranges = ranges(entries, own, bounds);
         return Sought::whole(patterns.number(&integer::pattern(&ranges, patterns.writing)));
     }
-    parts
+    runs(own)
         .into_iter()
         .map(|run| {
             let texts: Vec<&str> = entries[run.first as usize..=run.last as usize]

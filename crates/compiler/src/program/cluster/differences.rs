@@ -3,8 +3,8 @@
 use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
 use shardwright_topology::model::{
-    Cluster, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, RolesBy, Server, ServerState, Tls, Topology,
-    WriterServesReads,
+    Cluster, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, RolesBy, Server, ServerState, ServerTls,
+    Topology, WriterServesReads,
 };
 
 use super::members::preferred;
@@ -87,28 +87,18 @@ impl Differences {
 fn tls(cluster: &Cluster, report: &mut Diagnostics<'_>) {
     let engine = report.engine;
     let (severity, code, message) = match (engine, cluster.tls) {
-        (_, Tls::Disabled) | (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Preferred) => return,
-        (EngineId::Bundled, Tls::Preferred) => (
-            Severity::Warning,
-            APPROXIMATED,
-            "bundled has no TLS to servers yet: connections are plain; proxysql-2.7 has it".to_owned(),
-        ),
-        (EngineId::Bundled, Tls::Required | Tls::Verify) => (
-            Severity::Error,
-            UNSUPPORTED,
-            "bundled has no TLS to servers yet; proxysql-2.7 has it".to_owned(),
-        ),
-        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Required) => (
+        (EngineId::Bundled, _) | (_, ServerTls::Disabled | ServerTls::Preferred) => return,
+        (EngineId::Proxysql27 | EngineId::Proxysql30, ServerTls::Required) => (
             Severity::Warning,
             DIFFERENCE,
             format!(
                 "{engine} connects without TLS to a server that offers none; set require_secure_transport on the servers"
             ),
         ),
-        (EngineId::Proxysql27 | EngineId::Proxysql30, Tls::Verify) => (
+        (EngineId::Proxysql27 | EngineId::Proxysql30, ServerTls::Verify) => (
             Severity::Error,
             UNSUPPORTED,
-            "no engine verifies certificates of servers yet".to_owned(),
+            format!("{engine} verifies no certificates of servers; bundled does"),
         ),
     };
     report.add(severity, code, cluster.origin, "tls", message);

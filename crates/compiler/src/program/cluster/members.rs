@@ -1,7 +1,7 @@
 //! The servers of a cluster as members of its hostgroups.
 
 use shardwright_rules::{EngineId, Member, MemberStatus};
-use shardwright_topology::model::{Cluster, ClusterKind, Server, ServerState, Tls, WriterServesReads};
+use shardwright_topology::model::{Cluster, ClusterKind, Server, ServerState, ServerTls, WriterServesReads};
 
 use super::weights::Weights;
 use crate::diagnostics::Diagnostics;
@@ -87,8 +87,13 @@ fn writers(cluster: &Cluster, servers: &[&Server]) -> Vec<bool> {
 }
 
 fn member(cluster: &Cluster, server: &Server, weight: u32, tier: u8, report: &Diagnostics<'_>) -> Member {
-    // The bundled engine speaks no TLS towards servers; that it is asked for is reported.
-    let use_tls = cluster.tls != Tls::Disabled && report.engine != EngineId::Bundled;
+    let tls = match (report.engine, cluster.tls) {
+        // It connects without TLS to a server that offers none; what more is asked for is reported.
+        (EngineId::Proxysql27 | EngineId::Proxysql30, ServerTls::Required | ServerTls::Verify) => {
+            ServerTls::Preferred
+        }
+        (_, tls) => tls,
+    };
     Member {
         server: report.address(server.origin),
         host: server.host.to_string(),
@@ -99,7 +104,7 @@ fn member(cluster: &Cluster, server: &Server, weight: u32, tier: u8, report: &Di
         max_replication_lag_s: server
             .max_replication_lag_ms
             .map_or(0, |lag| u32::try_from(lag.div_ceil(1000)).unwrap_or(u32::MAX)),
-        use_tls,
+        tls,
         status: match server.state {
             ServerState::Online => MemberStatus::Online,
             ServerState::Draining => MemberStatus::Draining,

@@ -75,6 +75,11 @@ impl Clients {
         }
     }
 
+    /// The maps.
+    pub(crate) fn maps(&self) -> impl Iterator<Item = &MapStep> {
+        self.maps.iter().map(|(_, map)| map)
+    }
+
     /// Whether the topology names a schema, or a map for the user has a shard with the key in its name.
     pub(crate) fn names(&self, user: &str, schema: &str) -> bool {
         let of_map = |scope: &Scope, map: &MapStep| {
@@ -149,6 +154,10 @@ impl Clients {
                 // ProxySQL reads no comment behind a quote.
                 // Another level may read the same word, and know no key with a blank.
                 said.is_plain &= !key.contains(' ') || self.maps.len() == 1;
+                if *form == CommentForm::Pairs && dice.one_in(4) {
+                    // The key's column is no second key.
+                    said.sql = said.sql.replace("WHERE ", &format!("WHERE {word} = 5 AND "));
+                }
                 said.sql = if dice.one_in(3) && !said.sql.contains('\'') {
                     format!("{} /*{comment}*/", said.sql)
                 } else {
@@ -198,6 +207,9 @@ impl Clients {
                         pieces.push(format!("x=1, {word}={key}; y"));
                         pieces.push(format!("{}='{key}'", word.to_ascii_uppercase()));
                         pieces.push(format!("{word} = {key}"));
+                        pieces.push(format!("{word}=?"));
+                        pieces.push(format!("o.{word}=t.{word} AND {word}s=5"));
+                        pieces.push(format!("{word}={word}={key}"));
                     }
                     Finder::Schema { template } if dice.one_in(2) => {
                         schema = rendered(template, map.kind, &key)

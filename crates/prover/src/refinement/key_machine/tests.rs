@@ -63,6 +63,7 @@ fn what_is_accepted() {
         ("-- /* tenant=5 */", false),
         ("--/* tenant=5 */", true),
         ("`/* tenant=5 */`", false),
+        (r"SELECT x'a''\' '/* tenant=5 */'", false),
     ] {
         assert_eq!(of_integers.accepts(text.as_bytes()), expected, "{text}");
         assert!(!expected || has_key(KeyKind::Integer, text.as_bytes()), "{text}");

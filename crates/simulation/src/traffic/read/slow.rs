@@ -77,8 +77,11 @@ pub(super) fn read(
 
 /// The server writes these itself before the statement.
 fn is_setup(line: &[u8]) -> bool {
-    let lower = line.to_ascii_lowercase();
-    lower.starts_with(b"set timestamp=") || (lower.starts_with(b"use ") && lower.ends_with(b";"))
+    let begins = |wanted: &[u8]| {
+        let beginning = line.get(..wanted.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(wanted))
+    };
+    begins(b"set timestamp=") || (begins(b"use ") && line.ends_with(b";"))
 }
 
 fn head(line: &str, entry: &mut Entry) {

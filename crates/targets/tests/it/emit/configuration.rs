@@ -11,7 +11,7 @@ fn member(server: &str, weight: u32, tier: u8, status: MemberStatus) -> Member {
         tier,
         max_connections: 400,
         max_replication_lag_s: 5,
-        use_tls: true,
+        tls: ServerTls::Required,
         status,
     }
 }
@@ -26,6 +26,8 @@ fn user(name: &str, password: Option<SecretReference>) -> User {
         max_connections: 2000,
         transaction_persistent: true,
         annotations_allowed: false,
+        statement_timeout_ms: None,
+        tls: ClientTls::Optional,
     }
 }
 
@@ -83,6 +85,7 @@ fn rule(id: u32, address: &str, flag_in: u32, engine: EngineRule) -> Rule {
         id,
         address: address.into(),
         shards: Vec::new(),
+        summary: None,
         flag_in,
         body: Body::Engine(Box::new(engine)),
     }

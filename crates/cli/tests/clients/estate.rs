@@ -1,0 +1,180 @@
+//! One MariaDB, and one proxy in front of it with a plain configuration: whatever differs is the proxy's.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use shardwright_testkit::{
+    Authority, CommandEnvironment, MariaDb, Options, Pair, ProxyOptions, ProxyProcess, TextRow,
+};
+
+use crate::root;
+
+pub(crate) const USER: &str = "app";
+pub(crate) const OTHER_USER: &str = "other";
+pub(crate) const PASSWORD: &str = "Pass word'1";
+
+/// The largest packet of the server, 24 MiB: 17 MiB pass, and 25 MiB do not.
+const LARGEST_PACKET: &str = "25165824";
+
+const TOPOLOGY: &str = r#"version: 1
+variables:
+  port: {type: integer, default: 1}
+  admin_port: {type: integer, default: 6032}
+  listen_port: {type: integer, default: 6033}
+  socket: {type: text, default: /tmp/none.sock}
+clusters:
+  shop: {type: single, servers: {one: {host: 127.0.0.1, port: $(var.port)}}}
+users:
+  app: {password: {env: APP_PASSWORD}, cluster: shop}
+  other: {password: {env: APP_PASSWORD}, cluster: shop}
+listeners:
+  tcp: {port: $(var.listen_port), address: 127.0.0.1}
+  local: {socket: $(var.socket)}
+"#;
+
+const PROJECT: &str = r#"version: 1
+engines: [bundled]
+targets:
+  local: {engine: bundled, admin: "127.0.0.1:$(var.admin_port)", user: admin, password: {env: SHARDWRIGHT_ADMIN_PASSWORD}}
+"#;
+
+/// How a client reaches a side.
+#[derive(Clone, Debug)]
+pub(crate) struct Side {
+    pub(crate) address: SocketAddr,
+    pub(crate) socket: PathBuf,
+}
+
+/// Everything that runs; ended when dropped.
+pub(crate) struct Estate {
+    pub(crate) server: MariaDb,
+    _proxy: ProxyProcess,
+    pub(crate) environment: CommandEnvironment,
+    authority: Authority,
+    stranger: Authority,
+    proxy_side: Side,
+}
+
+impl Estate {
+    pub(crate) fn start() -> Self {
+        let (authority, stranger) = (Authority::new().unwrap(), Authority::new().unwrap());
+        let pair = readable(authority.issue("localhost", &["localhost", "127.0.0.1"]).unwrap());
+        let server = start_server(&pair);
+        let mut environment = CommandEnvironment::new(env!("CARGO_BIN_EXE_shardwright")).unwrap();
+        environment.set("APP_PASSWORD", PASSWORD);
+        environment.write("shardwright.yaml", PROJECT).unwrap();
+        environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
+        let (proxy, proxy_side) = start_proxy(&environment, &server, &pair);
+        Self {
+            server,
+            _proxy: proxy,
+            environment,
+            authority,
+            stranger,
+            proxy_side,
+        }
+    }
+
+    /// The server itself.
+    pub(crate) fn direct(&self) -> Side {
+        Side {
+            address: self.server.address(),
+            socket: self.server.socket(),
+        }
+    }
+
+    /// The proxy.
+    pub(crate) fn proxied(&self) -> Side {
+        self.proxy_side.clone()
+    }
+
+    /// An empty schema.
+    pub(crate) fn new_schema(&self, name: &str) {
+        self.server
+            .run(format!("DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}"))
+            .unwrap();
+    }
+
+    /// What a program is told about a side; its files are in a new directory.
+    pub(crate) fn variables(&self, side: &Side, schema: &str) -> Vec<(&'static str, String)> {
+        let directory = self.environment.outside(schema);
+        fs::create_dir_all(&directory).unwrap();
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        vec![
+            ("CLIENT_HOST", side.address.ip().to_string()),
+            ("CLIENT_PORT", side.address.port().to_string()),
+            ("CLIENT_SOCKET", path(side.socket.clone())),
+            ("CLIENT_USER", USER.to_owned()),
+            ("CLIENT_OTHER_USER", OTHER_USER.to_owned()),
+            ("CLIENT_PASSWORD", PASSWORD.to_owned()),
+            ("CLIENT_SCHEMA", schema.to_owned()),
+            ("CLIENT_AUTHORITY", path(self.authority.certificate())),
+            ("CLIENT_STRANGER", path(self.stranger.certificate())),
+            ("CLIENT_DIRECTORY", path(directory)),
+            (
+                "CLIENT_STATEMENTS",
+                path(root().join("tests/clients/statements.sql")),
+            ),
+        ]
+    }
+
+    /// The version of the server, which no page should show: it changes with the operating system.
+    pub(crate) fn version(&self) -> String {
+        let rows: Vec<TextRow> = self.server.run("SELECT VERSION()").unwrap();
+        rows[0][0].clone().unwrap()
+    }
+}
+
+/// Keys are read by the server's own user.
+fn readable(pair: Pair) -> Pair {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&pair.key, fs::Permissions::from_mode(0o644)).unwrap();
+    pair
+}
+
+fn start_server(pair: &Pair) -> MariaDb {
+    let options = Options::default()
+        .arg(format!("--ssl-cert={}", pair.certificate.display()))
+        .arg(format!("--ssl-key={}", pair.key.display()))
+        .arg(format!("--max-allowed-packet={LARGEST_PACKET}"))
+        .arg("--local-infile=1");
+    let server = MariaDb::start(options).unwrap();
+    for user in [USER, OTHER_USER] {
+        server
+            .create_user(user, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+            .unwrap();
+    }
+    server
+}
+
+fn start_proxy(environment: &CommandEnvironment, server: &MariaDb, pair: &Pair) -> (ProxyProcess, Side) {
+    let socket = environment.outside("p.sock");
+    let mut options = ProxyOptions::new(environment.outside("data"));
+    options.extra_args = vec![
+        format!("--tls-cert={}", pair.certificate.display()),
+        format!("--tls-key={}", pair.key.display()),
+    ];
+    let proxy = ProxyProcess::start(environment, options.clone()).unwrap();
+    let side = Side {
+        address: proxy.listen(),
+        socket: socket.clone(),
+    };
+    let variables = [
+        ("port", server.port().to_string()),
+        ("admin_port", proxy.admin().port().to_string()),
+        ("listen_port", proxy.listen().port().to_string()),
+        ("socket", socket.to_string_lossy().into_owned()),
+    ];
+    let variables = variables
+        .iter()
+        .flat_map(|(name, value)| ["--var".to_owned(), format!("{name}={value}")]);
+    let arguments = ["apply", "--auto-approve"].map(str::to_owned).into_iter();
+    let _applied = environment.run(arguments.chain(variables)).unwrap().success();
+    // Ports of the command line are in the place of listeners: it starts again without one.
+    drop(proxy);
+    options.listens_as_configured = true;
+    let proxy = ProxyProcess::start(environment, options).unwrap();
+    assert_eq!(proxy.listen(), side.address);
+    (proxy, side)
+}

@@ -1,0 +1,175 @@
+//! A place that clients connect to, bound and not yet open: nobody is accepted until it is published.
+//!
+//! The file of a unix socket gets its name when it is published, by one `rename`, so whoever finds the name finds a socket
+//! that is listened on, with its permissions. Until then it has a name of 12 bytes in the same directory.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{setsockopt, sockopt};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+
+/// Connections that the system keeps until they are accepted.
+const BACKLOG: u32 = 1024;
+/// Everybody may connect, as to a server's socket: the password decides.
+const DEFAULT_MODE: u32 = 0o777;
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tcp(SocketAddr),
+    Socket { path: PathBuf, mode: Option<u32> },
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Socket { path, .. } => path.display().fmt(f),
+        }
+    }
+}
+
+/// What is listened on.
+pub(crate) enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A place that is bound.
+pub(crate) struct Bound {
+    pub(crate) listening: Listening,
+    /// The port that the system chose, where none was asked for.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) file: Option<SocketFile>,
+}
+
+impl Bound {
+    /// Binds a place; in the context of a runtime. `leaving` is a listener of this proxy with the same port or path,
+    /// which is about to be closed: for the time of the call, both may have the port.
+    pub(crate) fn new(place: &Place, leaving: Option<&OwnedFd>) -> io::Result<Self> {
+        match place {
+            Place::Tcp(address) => {
+                let listener = match leaving {
+                    None => listen(*address, false)?,
+                    Some(leaving) => share(*address, leaving)?,
+                };
+                Ok(Self {
+                    address: Some(listener.local_addr()?),
+                    listening: Listening::Tcp(listener),
+                    file: None,
+                })
+            }
+            Place::Socket { path, mode } => {
+                if leaving.is_none() {
+                    check_free(path)?;
+                }
+                let (listener, file) = SocketFile::bind(path, mode.unwrap_or(DEFAULT_MODE))?;
+                Ok(Self {
+                    listening: Listening::Unix(listener),
+                    address: None,
+                    file: Some(file),
+                })
+            }
+        }
+    }
+
+    /// The same socket once more.
+    pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
+        match &self.listening {
+            Listening::Tcp(listener) => listener.as_fd().try_clone_to_owned(),
+            Listening::Unix(listener) => listener.as_fd().try_clone_to_owned(),
+        }
+    }
+}
+
+fn listen(address: SocketAddr, may_share: bool) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    if may_share {
+        socket.set_reuseport(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Binds a port that another listener of this process has on another address. Clients are accepted all the time.
+fn share(address: SocketAddr, leaving: &OwnedFd) -> io::Result<TcpListener> {
+    setsockopt(leaving, sockopt::ReusePort, &true)?;
+    let listener = listen(address, true);
+    setsockopt(leaving, sockopt::ReusePort, &false)?;
+    let listener = listener?;
+    setsockopt(&listener, sockopt::ReusePort, &false)?;
+    Ok(listener)
+}
+
+/// The file of a unix socket; removed when dropped, unless it has become somebody else's.
+pub(crate) struct SocketFile {
+    /// Where the file is.
+    at: PathBuf,
+    /// Where it shall be.
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+        let name = format!(".sw-{:08x}", u32::from_le_bytes(random));
+        let at = path.with_file_name(name);
+        let listener = UnixListener::bind(&at)?;
+        let metadata = fs::symlink_metadata(&at)?;
+        let file = Self {
+            path: path.to_owned(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            at,
+        };
+        fs::set_permissions(&file.at, Permissions::from_mode(mode))?;
+        Ok((listener, file))
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn publish(&mut self) -> io::Result<()> {
+        fs::rename(&self.at, &self.path)?;
+        self.at.clone_from(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_own = fs::symlink_metadata(&self.at)
+            .is_ok_and(|file| (file.dev(), file.ino()) == (self.device, self.inode));
+        if is_own && let Err(error) = fs::remove_file(&self.at) {
+            tracing::warn!(path = %self.at.display(), %error, "the file of a socket could not be removed");
+        }
+    }
+}
+
+/// Refuses a path that somebody uses. A socket that nobody listens on was left by a process that was killed.
+fn check_free(path: &Path) -> io::Result<()> {
+    let in_use = |what: &str| Err(io::Error::new(io::ErrorKind::AddrInUse, what.to_owned()));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(file) if !file.file_type().is_socket() => {
+            in_use("the path has a file that is no socket: remove it, or choose another path")
+        }
+        Ok(_) => match StdUnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => in_use("another process listens on this socket"),
+        },
+    }
+}

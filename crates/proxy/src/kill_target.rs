@@ -1,0 +1,100 @@
+//! What a server is working at, and telling the server to end it.
+
+use std::sync::Arc;
+
+use shardwright_wire::{Command, errors};
+
+use crate::backend::{Backend, Connect, PoolKey};
+use crate::kill::KillScope;
+use crate::members::MemberRuntime;
+use crate::snapshot::UserEntry;
+use crate::worker::Worker;
+
+/// A connection to a server, by what a KILL needs of it.
+pub(crate) struct Serving<'a> {
+    pub(crate) member: &'a Arc<MemberRuntime>,
+    pub(crate) key: &'a PoolKey,
+    /// The server's number of the connection.
+    pub(crate) thread_id: u32,
+}
+
+impl<'a> Serving<'a> {
+    pub(crate) fn by(backend: &'a Backend) -> Self {
+        Self {
+            member: &backend.member,
+            key: &backend.key,
+            thread_id: backend.thread_id,
+        }
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            member: self.member.clone(),
+            key: self.key.clone(),
+            thread_id: self.thread_id,
+        }
+    }
+}
+
+/// What a server is to end.
+pub(crate) struct Target {
+    member: Arc<MemberRuntime>,
+    key: PoolKey,
+    thread_id: u32,
+}
+
+impl Target {
+    /// Kills over a connection of its own, beside those that the limit of the server counts: a server whose connections
+    /// are all in use must be reached too.
+    ///
+    /// # Errors
+    /// Why the server could not be told, for people.
+    pub(crate) async fn kill(
+        self,
+        worker: &Worker,
+        user: &UserEntry,
+        scope: KillScope,
+    ) -> Result<(), String> {
+        let secret = user
+            .credentials
+            .as_ref()
+            .and_then(|credentials| credentials.secret());
+        let secret = secret.ok_or("the user's secret cannot be resolved")?;
+        let permits = self.member.kill_permits.clone();
+        let permit = permits
+            .acquire_owned()
+            .await
+            .map_err(|closed| closed.to_string())?;
+        let connect = Connect {
+            member: &self.member,
+            key: PoolKey {
+                has_schema: false,
+                ..self.key
+            },
+            secret,
+            tls: worker.shared.tls.loaded(),
+            allow_public_key_retrieval: worker.shared.allow_public_key_retrieval,
+            schema: None,
+            permit,
+            serial: worker.next_number(),
+            scratch: worker.scratch.clone(),
+        };
+        let opened = connect.open(worker.shared.limits.connect_timeout).await;
+        let mut backend = opened.map_err(|failure| failure.to_string())?;
+        let text = match scope {
+            KillScope::Query => format!("KILL QUERY {}", self.thread_id),
+            KillScope::Connection => format!("KILL CONNECTION {}", self.thread_id),
+        };
+        let answer = backend.exchange(Command::Query(text.as_bytes()));
+        let answer = tokio::time::timeout(worker.shared.limits.connect_timeout, answer).await;
+        let outcome = answer
+            .map_err(|_| "the server does not answer KILL".to_owned())?
+            .map_err(|error| error.to_string())?;
+        match outcome.error {
+            // It has ended by itself.
+            Some(error) if error.code == errors::NO_SUCH_THREAD.code => Ok(()),
+            Some(error) => Err(error.to_string()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Statements that end before their server has answered: KILL, a time limit, a client that has gone.
+
+use std::time::Duration;
+
+use shardwright_rules::{Effects, OnClientGone};
+use shardwright_sql::Shape;
+use shardwright_wire::{MysqlError, errors};
+use tokio::sync::oneshot;
+
+use super::forward::{Broken, Traffic, Transmission, forward};
+use super::held::Held;
+use super::kill_statement::KillStatement;
+use super::watch::{Watch, end};
+use super::{Flow, Session};
+use crate::backend::Backend;
+use crate::kill::{KillOrder, KillRequest, KillScope, Killed, connection_killed, interrupted};
+use crate::kill_target::Serving;
+
+impl Session {
+    /// Sends a statement on a connection and passes on the answer; see [`forward`]. It may take `limit_ms`, and as long as
+    /// a statement of the user may.
+    pub(super) async fn transmit(
+        &mut self,
+        backend: &mut Backend,
+        transmission: &Transmission<'_>,
+        limit_ms: Option<u32>,
+    ) -> Result<Traffic, Broken> {
+        let of_user = self.login.user.user.statement_timeout_ms;
+        let time_limit = [limit_ms, of_user]
+            .into_iter()
+            .flatten()
+            .filter(|limit_ms| *limit_ms > 0)
+            .min();
+        let time_limit = time_limit.map(|limit_ms| Duration::from_millis(u64::from(limit_ms)));
+        let mut watch = Watch {
+            worker: &self.worker,
+            user: &self.login.user,
+            handle: &self.handle,
+            time_limit: time_limit.map(|limit| Box::pin(tokio::time::sleep(limit))),
+            ending: None,
+        };
+        let traffic = forward(&mut self.client, backend, transmission, &mut watch).await;
+        if let (Ok(_), Some(ending)) = (&traffic, watch.ending) {
+            // Until the server has taken the KILL, the connection is nobody's.
+            if let Err(error) = ending.await {
+                tracing::error!(%error, "ending a statement has failed");
+            }
+            backend.may_be_killed = true;
+        }
+        traffic
+    }
+
+    /// The client has gone while a server worked at its statement.
+    pub(super) fn abandon(&self, held: Held, shape: &Shape) {
+        let is_ended = match self.login.snapshot.on_client_gone {
+            OnClientGone::Finish => false,
+            OnClientGone::Kill => true,
+            OnClientGone::KillReads => shape.read_hazards.is_empty(),
+        };
+        if !is_ended {
+            return;
+        }
+        let order = KillOrder {
+            scope: KillScope::Connection,
+            answer: None,
+        };
+        let ended = end(
+            &self.worker,
+            &self.login.user,
+            Serving::by(&held.backend).target(),
+            order,
+        );
+        // The connection counts until the server has ended it.
+        tokio::task::spawn_local(async move {
+            if let Err(error) = ended.await {
+                tracing::error!(%error, "ending a statement has failed");
+            }
+            drop(held);
+        });
+    }
+
+    /// Waits as the rules say.
+    ///
+    /// # Errors
+    /// The statement was ended meanwhile.
+    pub(super) async fn pause(&self, effects: &Effects) -> Result<(), MysqlError> {
+        let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) else {
+            return Ok(());
+        };
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))) => Ok(()),
+            () = self.handle.ordered() => Err(interrupted()),
+        }
+    }
+
+    /// Ends the session with this number, or its statement.
+    pub(super) async fn kill(&mut self, id: u32, scope: KillScope, seq: u8) -> Flow {
+        if id == self.login.connection_id {
+            return match scope {
+                KillScope::Query => self.refuse(seq, &interrupted()).await,
+                KillScope::Connection => self.refuse_and_close(&connection_killed(), seq).await,
+            };
+        }
+        let shared = &self.worker.shared;
+        let worker = shared.connection_ids.worker_of(id);
+        let Some(worker) = worker.and_then(|worker| shared.workers().get(worker)) else {
+            return self.refuse(seq, &unknown(id)).await;
+        };
+        let (answer, answered) = oneshot::channel();
+        worker.kill(KillRequest {
+            id,
+            user: self.login.user.name.clone(),
+            order: KillOrder {
+                scope,
+                answer: Some(answer),
+            },
+        });
+        let killed = tokio::select! {
+            answered = answered => answered.unwrap_or(Killed::Done),
+            // A server that does not answer is given time to connect and to kill.
+            () = tokio::time::sleep(2 * shared.limits.connect_timeout) => Killed::Done,
+            // Two sessions that kill each other.
+            () = self.handle.ordered() => Killed::Done,
+        };
+        match killed {
+            Killed::Done => self.send_ok(seq, b"").await,
+            Killed::Unknown => self.refuse(seq, &unknown(id)).await,
+            Killed::Denied => {
+                let error = errors::KILL_DENIED.with(format_args!("You are not owner of thread {id}"));
+                self.refuse(seq, &error).await
+            }
+            Killed::Failed(why) => {
+                let error = errors::UNKNOWN.with(format_args!("the server was not told to end it: {why}"));
+                self.refuse(seq, &error).await
+            }
+        }
+    }
+
+    /// The KILL statement.
+    pub(super) async fn kill_statement(&mut self, text: &[u8], seq: u8) -> Flow {
+        let Some(KillStatement { scope, id }) = KillStatement::read(text) else {
+            let error = errors::UNKNOWN_COM
+                .with("through the proxy, KILL takes QUERY or CONNECTION and a number that CONNECTION_ID() has said");
+            return self.refuse(seq, &error).await;
+        };
+        match id.map_or(Ok(self.login.connection_id), u32::try_from) {
+            Ok(id) => self.kill(id, scope, seq).await,
+            Err(_) => self.refuse(seq, &unknown(id.unwrap_or_default())).await,
+        }
+    }
+}
+
+fn unknown(id: impl std::fmt::Display) -> MysqlError {
+    errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}"))
+}

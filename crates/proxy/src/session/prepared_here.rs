@@ -1,0 +1,58 @@
+//! Statements that the proxy prepares itself: questions that it answers, and what changes the session.
+//!
+//! A SET or BEGIN that a server has prepared would change a connection behind the session's back. So no server prepares it:
+//! its execution is the text, sent as a query.
+
+use std::rc::Rc;
+
+use shardwright_sql::lex::reads_alike;
+use shardwright_wire::{ColumnDefinition, PrepareOk, ResultSetWriter, append_packet};
+
+use super::prepared::read_otherwise;
+use super::statement::query_frame;
+use super::statement_words::other_packets;
+use super::statements::SessionStatement;
+use super::{Flow, Session};
+use crate::reading::Reading;
+
+impl Session {
+    /// Prepares a statement that no server hears of; an execution has these columns.
+    pub(super) async fn prepare_here(
+        &mut self,
+        text: &Rc<[u8]>,
+        columns: Option<ColumnDefinition>,
+        seq: u8,
+    ) -> Flow {
+        let id = self.statements.next_id();
+        let prepared = PrepareOk {
+            statement_id: id,
+            columns: u16::from(columns.is_some()),
+            ..PrepareOk::default()
+        };
+        let (mut bytes, mut seq) = (Vec::new(), seq);
+        append_packet(&mut bytes, &mut seq, |out| prepared.encode(out));
+        let capabilities = self.client.capabilities;
+        let _ = ResultSetWriter::prepared(
+            &mut bytes,
+            seq,
+            capabilities,
+            &[columns.as_slice()],
+            self.status(),
+        );
+        let statement = SessionStatement::new(text.clone(), &self.settings, 0);
+        self.statements.insert(id, statement);
+        self.client.send_packets(&bytes).await
+    }
+
+    /// Executes what changes the session.
+    pub(super) async fn execute_text(&mut self, text: &[u8], reading: &Reading, seq: u8) -> Flow {
+        if !reads_alike(text) && reading.mode != self.settings.mode {
+            return self.refuse(seq, &read_otherwise()).await;
+        }
+        let frame = query_frame(text);
+        if frame.next_seq() != seq {
+            return self.refuse(seq, &other_packets()).await;
+        }
+        Box::pin(self.query(text, &frame)).await
+    }
+}

@@ -1,0 +1,70 @@
+//! What a session leaves with its worker so that others can reach it.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use crate::kill::KillOrder;
+
+/// A session as its worker sees it.
+#[derive(Default)]
+pub(crate) struct SessionHandle {
+    waker: RefCell<Option<Waker>>,
+    /// When the session wants to be woken.
+    pub(crate) deadline: Cell<Option<Instant>>,
+    /// Who is logged in.
+    user: RefCell<Option<Arc<str>>>,
+    order: RefCell<Option<KillOrder>>,
+}
+
+impl SessionHandle {
+    /// Wakes this task at the deadline, and when something changes.
+    pub(crate) fn register(&self, cx: &Context<'_>) {
+        let mut waker = self.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn log_in(&self, user: Arc<str>) {
+        *self.user.borrow_mut() = Some(user);
+    }
+
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        self.user.borrow().clone()
+    }
+
+    /// Leaves an order for the session, in place of one that it has not seen.
+    pub(crate) fn order(&self, order: KillOrder) {
+        *self.order.borrow_mut() = Some(order);
+        self.wake();
+    }
+
+    pub(crate) fn has_order(&self) -> bool {
+        self.order.borrow().is_some()
+    }
+
+    pub(crate) fn take_order(&self) -> Option<KillOrder> {
+        self.order.borrow_mut().take()
+    }
+
+    /// Until there is an order, which stays.
+    pub(crate) async fn ordered(&self) {
+        poll_fn(|cx| match self.has_order() {
+            true => Poll::Ready(()),
+            false => {
+                self.register(cx);
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,48 @@
+//! The greeting tells the version of the servers behind the proxy.
+
+use mysql::prelude::Queryable;
+use shardwright_testkit::{MariaDb, Options};
+
+use crate::support::{self, PATIENCE, Setup, member, server, value};
+
+#[test]
+fn clients_are_greeted_with_the_servers_version() {
+    let proxy = support::start(&Setup::default());
+    let client = proxy.connect(None);
+    let direct = server().root().unwrap();
+    assert_eq!(client.server_version(), direct.server_version());
+    let variable = "SELECT variable_value FROM global_variables WHERE variable_name = 'mysql-server_version'";
+    let told = value(&mut proxy.admin(), variable);
+    assert!(told.contains("MariaDB"), "{told}");
+}
+
+#[test]
+fn a_version_that_is_set_is_told() {
+    let proxy = support::start(&Setup {
+        options: Box::new(|options| options.server_version = Some("8.4.3-mine".to_owned())),
+        ..Setup::default()
+    });
+    assert_eq!(proxy.connect(None).server_version(), (8, 4, 3));
+}
+
+#[test]
+fn a_server_that_was_away_is_known_from_its_first_connection() {
+    let mut away = MariaDb::start(Options::default()).unwrap();
+    support::create_users(&away);
+    let port = away.port();
+    away.kill().unwrap();
+    let proxy = support::start(&Setup {
+        configuration: Box::new(move |configuration| {
+            for hostgroup in &mut configuration.hostgroups {
+                hostgroup.members = vec![member("a", port, 20)];
+            }
+        }),
+        ..Setup::default()
+    });
+    let mut early = proxy.connect(None);
+    assert_eq!(early.server_version(), (8, 0, 30), "nobody knows better");
+    away.restart().unwrap();
+    shardwright_testkit::eventually(PATIENCE, || early.query_drop("SELECT 1").is_ok());
+    let late = proxy.connect(None);
+    assert_eq!(late.server_version(), server().root().unwrap().server_version());
+}

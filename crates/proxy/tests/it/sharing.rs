@@ -1,0 +1,258 @@
+//! Sessions that share server connections: what a session has set comes along, and holds no connection.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::alike::{Exact, SETS, server_address};
+use crate::support::{Setup, TestProxy, schema, server, start, value};
+
+/// This many connections on one worker: between workers, connections are not handed over but opened anew.
+fn connections(most: u32) -> TestProxy {
+    start(&Setup {
+        max_connections: most,
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
+        ..Setup::default()
+    })
+}
+
+fn run(client: &mut Conn, sql: &str) {
+    client
+        .query_drop(sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+#[test]
+fn sessions_without_autocommit_hold_a_connection_for_a_transaction_only() {
+    let name = schema("sharing_autocommit");
+    server()
+        .run(format!("CREATE TABLE {name}.t (client INT) ENGINE=InnoDB"))
+        .unwrap();
+    let proxy = connections(1);
+    let mut clients: Vec<Conn> = (0..6).map(|_| proxy.connect(Some(&name))).collect();
+    for client in &mut clients {
+        run(client, "SET autocommit=0");
+    }
+    for _ in 0..3 {
+        for (number, client) in clients.iter_mut().enumerate() {
+            assert_eq!(value(client, "SELECT @@autocommit"), "0");
+            run(client, &format!("INSERT INTO t VALUES ({number})"));
+            run(client, "ROLLBACK");
+            run(client, &format!("INSERT INTO t VALUES ({number})"));
+            run(client, "COMMIT");
+            run(client, "SELECT COUNT(*) FROM t");
+            run(client, "COMMIT");
+        }
+    }
+    let mut other = proxy.connect(Some(&name));
+    assert_eq!(value(&mut other, "SELECT @@autocommit"), "1");
+    for number in 0..6 {
+        let own = format!("SELECT COUNT(*) FROM t WHERE client = {number}");
+        assert_eq!(value(&mut other, &own), "3");
+    }
+}
+
+#[test]
+fn variables_come_along_and_hold_nothing() {
+    let proxy = connections(1);
+    let (mut first, mut second) = (proxy.connect(None), proxy.connect(None));
+    let thread = value(&mut first, "SELECT @@pseudo_thread_id");
+    run(&mut first, "SET time_zone = '+03:00', foreign_key_checks = 0");
+    run(&mut second, "SET group_concat_max_len = 4321");
+    run(
+        &mut second,
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    );
+    for _ in 0..2 {
+        let all = "SELECT CONCAT_WS(' ', @@time_zone = '+03:00', @@foreign_key_checks + 0, @@group_concat_max_len = 4321, \
+                   @@tx_isolation = 'SERIALIZABLE', @@pseudo_thread_id)";
+        assert_eq!(value(&mut first, all), format!("1 0 0 0 {thread}"));
+        assert_eq!(value(&mut second, all), format!("0 1 1 1 {thread}"));
+    }
+}
+
+#[test]
+fn a_mode_that_builds_on_another_is_built_again() {
+    let proxy = connections(1);
+    let (mut first, mut second) = (proxy.connect(None), proxy.connect(None));
+    run(&mut first, "SET sql_mode = 'PIPES_AS_CONCAT'");
+    run(
+        &mut first,
+        "SET sql_mode = CONCAT(@@sql_mode, ',HIGH_NOT_PRECEDENCE')",
+    );
+    run(&mut first, "SET sql_mode = CONCAT(@@sql_mode, ',NO_ZERO_DATE')");
+    let expected = value(&mut first, "SELECT @@sql_mode");
+    assert_eq!(expected, "PIPES_AS_CONCAT,NO_ZERO_DATE,HIGH_NOT_PRECEDENCE");
+    assert_ne!(value(&mut second, "SELECT @@sql_mode"), expected);
+    assert_eq!(value(&mut first, "SELECT @@sql_mode"), expected);
+    assert_eq!(value(&mut first, "SELECT /* b */ @@sql_mode"), expected);
+}
+
+#[test]
+fn a_reset_forgets_what_idle_connections_have() {
+    let proxy = connections(1);
+    let mut client = proxy.connect(None);
+    run(&mut client, "SET time_zone = '+03:00'");
+    assert_eq!(value(&mut client, "SELECT @@time_zone"), "+03:00");
+    client.reset().unwrap();
+    assert_eq!(value(&mut client, "SELECT @@time_zone = @@global.time_zone"), "1");
+    run(&mut client, "SET foreign_key_checks = 0");
+    assert_eq!(value(&mut client, "SELECT @@time_zone = @@global.time_zone"), "1");
+}
+
+#[test]
+fn a_savepoint_without_autocommit_is_found_again() {
+    let name = schema("sharing_savepoint");
+    server()
+        .run(format!("CREATE TABLE {name}.t (id INT) ENGINE=InnoDB"))
+        .unwrap();
+    let proxy = connections(2);
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    run(&mut first, "SET autocommit=0");
+    run(&mut first, "SAVEPOINT a");
+    run(&mut second, "SET time_zone = '+03:00'");
+    run(&mut first, "INSERT INTO t VALUES (1)");
+    run(&mut first, "ROLLBACK TO a");
+    assert_eq!(value(&mut first, "SELECT COUNT(*) FROM t"), "0");
+    run(&mut first, "COMMIT");
+}
+
+#[test]
+fn what_is_set_once_is_not_repeated() {
+    let name = schema("sharing_once");
+    server()
+        .run(format!(
+            "CREATE TABLE {name}.t (id INT AUTO_INCREMENT PRIMARY KEY)"
+        ))
+        .unwrap();
+    let proxy = connections(2);
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    run(&mut first, "SET insert_id = 77");
+    run(&mut second, "SELECT 1");
+    run(&mut first, "INSERT INTO t VALUES (NULL)");
+    run(&mut second, "SELECT 1");
+    run(&mut first, "INSERT INTO t VALUES (NULL)");
+    assert_eq!(
+        value(&mut second, "SELECT GROUP_CONCAT(id ORDER BY id) FROM t"),
+        "77,78"
+    );
+}
+
+#[test]
+fn set_transaction_is_for_one_transaction() {
+    let name = schema("sharing_next");
+    server()
+        .run(format!("CREATE TABLE {name}.t (id INT) ENGINE=InnoDB"))
+        .unwrap();
+    let proxy = connections(1);
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    for _ in 0..2 {
+        run(&mut first, "SET TRANSACTION READ ONLY");
+        run(&mut first, "BEGIN");
+        run(&mut first, "SELECT * FROM t");
+        run(&mut first, "COMMIT");
+        run(&mut second, "INSERT INTO t VALUES (1)");
+        run(&mut first, "INSERT INTO t VALUES (2)");
+    }
+}
+
+/// Tables with an AUTO_INCREMENT on a schema of their own.
+fn counted(name: &str) -> String {
+    let name = schema(name);
+    server()
+        .run(format!(
+            "CREATE TABLE {name}.t (id INT AUTO_INCREMENT PRIMARY KEY, a INT); \
+             CREATE TABLE {name}.children (id INT, parent INT)"
+        ))
+        .unwrap();
+    name
+}
+
+#[test]
+fn the_last_insert_id_comes_along() {
+    let name = counted("sharing_insert_id");
+    let proxy = connections(1);
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    run(&mut first, "INSERT INTO t (a) VALUES (1)");
+    run(&mut second, "INSERT INTO t (a) VALUES (2)");
+    run(&mut second, "INSERT INTO t (a) VALUES (3)");
+    for _ in 0..2 {
+        assert_eq!(value(&mut first, "SELECT LAST_INSERT_ID()"), "1");
+        assert_eq!(value(&mut second, "SELECT @@identity"), "3");
+    }
+    run(&mut first, "INSERT INTO children VALUES (1, LAST_INSERT_ID())");
+    run(&mut second, "SELECT 1");
+    run(&mut first, "INSERT INTO children SELECT 2, LAST_INSERT_ID()");
+    assert_eq!(
+        value(&mut second, "SELECT GROUP_CONCAT(parent) FROM children"),
+        "1,1"
+    );
+    let mut third = proxy.connect(Some(&name));
+    assert_eq!(value(&mut third, "SELECT LAST_INSERT_ID()"), "0");
+}
+
+#[test]
+fn the_last_insert_id_comes_along_whatever_the_client_speaks() {
+    for capabilities in SETS {
+        let name = counted("sharing_spoken_id");
+        let proxy = connections(1);
+        let connect = || Exact::log_in(proxy.running().listen_address(), capabilities);
+        let [mut first, mut second] = [connect(), connect()];
+        let mut direct = Exact::log_in(server_address(), capabilities);
+        direct.query("SELECT LAST_INSERT_ID(1)");
+        first.query(&format!("INSERT INTO {name}.t (a) VALUES (1)"));
+        second.query("SELECT 1");
+        let question = "SELECT LAST_INSERT_ID()";
+        assert_eq!(first.query(question), direct.query(question), "{capabilities:?}");
+    }
+}
+
+#[test]
+fn an_explicit_id_leaves_the_last_insert_id_of_another_connection() {
+    let name = counted("sharing_explicit_id");
+    let proxy = connections(1);
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    run(&mut first, "INSERT INTO t (a) VALUES (1)");
+    run(&mut second, "SELECT LAST_INSERT_ID(99)");
+    run(&mut first, "INSERT INTO t (id) VALUES (70)");
+    assert_eq!(value(&mut first, "SELECT LAST_INSERT_ID()"), "1");
+    assert_eq!(value(&mut second, "SELECT LAST_INSERT_ID()"), "99");
+    run(
+        &mut first,
+        "UPDATE t SET a = LAST_INSERT_ID(a + 500) WHERE id = 1",
+    );
+    run(&mut second, "SELECT 1");
+    assert_eq!(value(&mut first, "SELECT LAST_INSERT_ID()"), "501");
+}
+
+#[test]
+fn the_last_insert_id_follows_to_another_hostgroup() {
+    let name = counted("sharing_id_elsewhere");
+    let proxy = connections(4);
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "BEGIN");
+    run(&mut client, "INSERT INTO t (a) VALUES (1)");
+    run(&mut client, "COMMIT");
+    run(
+        &mut client,
+        "INSERT /* b */ INTO children VALUES (1, LAST_INSERT_ID())",
+    );
+    assert_eq!(value(&mut client, "SELECT /* b */ parent FROM children"), "1");
+    client.reset().unwrap();
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "0");
+}
+
+#[test]
+fn inserts_hold_no_connection() {
+    let name = counted("sharing_inserts");
+    let proxy = connections(1);
+    let mut clients: Vec<Conn> = (0..4).map(|_| proxy.connect(Some(&name))).collect();
+    for round in 0..3_u64 {
+        for (number, client) in clients.iter_mut().enumerate() {
+            run(client, "INSERT INTO t (a) VALUES (0)");
+            assert_eq!(client.last_insert_id(), round * 4 + number as u64 + 1);
+        }
+    }
+    for (number, client) in clients.iter_mut().enumerate() {
+        assert_eq!(value(client, "SELECT LAST_INSERT_ID()"), (9 + number).to_string());
+    }
+}

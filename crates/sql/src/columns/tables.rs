@@ -1,0 +1,152 @@
+//! The tables of one FROM clause, and how a key passes from one to another.
+//!
+//! A table is pinned if each of its rows that can matter has the key. `a.tenant = 5` in WHERE pins `a`. `a.tenant = b.tenant` is a
+//! link: what pins one pins the other. In the ON of an outer join a link limits the optional side only:
+//!
+//! ```text
+//! a LEFT JOIN b ON a.k = b.k     a → b: rows of b matter only beside a row of a that has their key
+//! a RIGHT JOIN b USING (k)       b → a
+//! a JOIN b USING (k)             a ↔ b
+//! ```
+//!
+//! A column without a qualifier belongs to the only table, or to all tables if each was joined by USING: then it is the column
+//! of the anchor, the table whose rows are never missing.
+
+use std::ops::Range;
+
+use crate::parse::same_but_for_case;
+
+/// A table in a FROM clause.
+pub(super) struct Table {
+    pub(super) name: String,
+    /// As columns are qualified by it.
+    pub(super) exposed: String,
+    /// The schema as written, or the session's.
+    pub(super) schema: Option<String>,
+    /// With an alias, the schema cannot stand before it.
+    pub(super) has_alias: bool,
+    pub(super) logical: bool,
+    /// Rows of NULLs can stand for it.
+    pub(super) nullable: bool,
+    pub(super) pinned: bool,
+}
+
+/// The tables of one FROM clause.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub(super) all: Vec<Table>,
+    /// Names of derived and common tables.
+    pub(super) derived: Vec<String>,
+    /// From a table to one that it pins when it is pinned.
+    links: Vec<(usize, usize)>,
+    /// A join that is not by USING, or a comma, makes an unqualified column ambiguous.
+    pub(super) is_loose: bool,
+    anchor: usize,
+}
+
+/// What a name of a column belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Table(usize),
+    /// Nothing here has this qualifier.
+    Elsewhere,
+    Unknown,
+}
+
+impl Tables {
+    /// The owner of the column with these names, from the column back to its schema.
+    pub(super) fn owner(&self, names: &[String]) -> Owner {
+        match names {
+            [_] => self.anchor().map_or(Owner::Unknown, Owner::Table),
+            [_, qualifier] => self.named(qualifier, |_| true),
+            [_, qualifier, schema] => self.named(qualifier, |table| {
+                !table.has_alias && table.schema.as_deref() == Some(schema)
+            }),
+            _ => Owner::Unknown,
+        }
+    }
+
+    fn named(&self, qualifier: &str, is: impl Fn(&Table) -> bool) -> Owner {
+        let alike = |name: &str| same_but_for_case(name.as_bytes(), qualifier);
+        let mut named = (0..self.all.len()).filter(|&index| alike(&self.all[index].exposed));
+        let is_derived = self.derived.iter().any(|name| alike(name));
+        match (named.next(), named.next()) {
+            (None, _) if !is_derived => Owner::Elsewhere,
+            // Whether names differ by case is up to the server.
+            (Some(index), None)
+                if !is_derived && self.all[index].exposed == *qualifier && is(&self.all[index]) =>
+            {
+                Owner::Table(index)
+            }
+            _ => Owner::Unknown,
+        }
+    }
+
+    /// The table that an unqualified key column belongs to.
+    pub(super) fn anchor(&self) -> Option<usize> {
+        let is_plain = self.derived.is_empty() && !self.is_loose && !self.all.is_empty();
+        is_plain.then_some(self.anchor)
+    }
+
+    /// Whether tables have the same name to columns.
+    pub(super) fn has_namesakes(&self, names: &[String]) -> bool {
+        let [_, qualifier, ..] = names else { return false };
+        let same = self.all.iter().filter(|table| table.exposed == *qualifier);
+        same.count() > 1
+    }
+
+    /// The tables behind `left` were joined to these; `shares_key`: by a USING or NATURAL that compares the key column.
+    pub(super) fn joined(&mut self, left: Range<usize>, side: Side, shares_key: bool) {
+        let (left_anchor, right) = (self.anchor, left.end);
+        let is_one_table = self.all.len() == right + 1;
+        let can_link = shares_key && !left.is_empty() && is_one_table && self.anchor().is_some();
+        if side == Side::Left {
+            self.all[left].iter_mut().for_each(|table| table.nullable = true);
+        }
+        if !can_link {
+            self.is_loose = true;
+            return;
+        }
+        match side {
+            Side::None => self.links.extend([(left_anchor, right), (right, left_anchor)]),
+            Side::Right => self.links.push((left_anchor, right)),
+            Side::Left => {
+                self.links.push((right, left_anchor));
+                self.anchor = right;
+            }
+        }
+    }
+
+    /// Two tables whose keys are compared, in a condition that limits only these tables, or all.
+    pub(super) fn link(&mut self, one: usize, other: usize, limits: Option<&Range<usize>>) {
+        let limited = |table: usize| limits.is_none_or(|limits| limits.contains(&table));
+        if limited(other) {
+            self.links.push((one, other));
+        }
+        if limited(one) {
+            self.links.push((other, one));
+        }
+    }
+
+    /// Pins what is linked to pinned tables.
+    pub(super) fn spread(&mut self) {
+        let mut open: Vec<usize> = (0..self.all.len())
+            .filter(|&index| self.all[index].pinned)
+            .collect();
+        while let Some(from) = open.pop() {
+            for &(_, to) in self.links.iter().filter(|link| link.0 == from) {
+                if !std::mem::replace(&mut self.all[to].pinned, true) {
+                    open.push(to);
+                }
+            }
+        }
+    }
+}
+
+/// The side of a join whose rows may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    None,
+    Left,
+    Right,
+}
