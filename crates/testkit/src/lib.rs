@@ -33,7 +33,7 @@ pub use guarded::GuardedProcess;
 pub use mariadb::{LaunchError, MariaDb, Options, three_shards};
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
-pub use proxysql::{PROXYSQL_BIN, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
+pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
 pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};
 
 use std::io;

@@ -20,6 +20,11 @@ pub const PROXYSQL_BIN: &str = "PROXYSQL_BIN";
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// A part of what it prints when its start is over. Its admin port answers before that, and refuses its users for a moment
+/// while accounts are loaded (`ProxySQL_Admin::__refresh_users`, called by `ProxySQL_Main_init_Auth_module`); the ports for
+/// clients are the last to open.
+pub const PROXYSQL_STARTED: &str = "For consultancy visit";
+
 /// What it prints where somebody has a port that it shall listen on.
 const TAKEN: &str = "Address already in use";
 
@@ -62,7 +67,7 @@ pub enum ProxySqlError {
         /// What it printed.
         log: String,
     },
-    /// Its admin port never answered.
+    /// Its start never ended.
     #[error("ProxySQL did not answer within {READY_WITHIN:?}:\n{log}")]
     NotReady {
         /// What it printed.
@@ -110,7 +115,7 @@ pub struct ProxySql {
 }
 
 impl ProxySql {
-    /// Starts `binary` on free loopback ports and waits until its admin port answers.
+    /// Starts `binary` on free loopback ports and waits until its start is over.
     ///
     /// # Errors
     /// [`ProxySqlError`] with what it printed.
@@ -160,9 +165,14 @@ impl ProxySql {
                 status,
                 log: printed(),
             })),
-            // It goes on without the port that it did not get.
-            Ok(None) if printed().contains(TAKEN) => Some(Err(ProxySqlError::NotReady { log: printed() })),
-            Ok(None) => connect(admin, ADMIN).is_ok().then_some(Ok(())),
+            Ok(None) => {
+                let log = printed();
+                // It goes on without the port that it did not get.
+                if log.contains(TAKEN) {
+                    return Some(Err(ProxySqlError::NotReady { log }));
+                }
+                (log.contains(PROXYSQL_STARTED) && connect(admin, ADMIN).is_ok()).then_some(Ok(()))
+            }
             Err(error) => Some(Err(ProxySqlError::Io(error))),
         });
         answer.unwrap_or_else(|_| Err(ProxySqlError::NotReady { log: printed() }))?;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mysql::Conn;
-use shardwright_testkit::{ClientOptions, GuardedProcess, connect, free_port, poll_until};
+use shardwright_testkit::{ClientOptions, GuardedProcess, PROXYSQL_STARTED, connect, free_port, poll_until};
 use tempfile::TempDir;
 
 use super::BenchError;
@@ -102,7 +102,7 @@ pub(super) fn version(program: &Path) -> Result<String, BenchError> {
 }
 
 impl ProxySql {
-    /// Starts `program` on `core` and waits until its admin port answers.
+    /// Starts `program` on `core` and waits until its start is over.
     pub(super) fn start(program: &Path, core: &str) -> Result<Self, BenchError> {
         let failed = || BenchError::io("starting ProxySQL");
         let directory = TempDir::with_prefix("sw-proxysql-").map_err(failed())?;
@@ -123,8 +123,9 @@ impl ProxySql {
             .stdout(output.try_clone().map_err(failed())?)
             .stderr(output);
         let mut process = GuardedProcess::spawn(&mut command, directory.path()).map_err(failed())?;
+        let is_started = || fs::read_to_string(&log).is_ok_and(|printed| printed.contains(PROXYSQL_STARTED));
         let ready = poll_until(READY_WITHIN, || match process.try_wait() {
-            Ok(None) => connect(loopback(ports.admin), ADMIN).is_ok().then_some(Ok(())),
+            Ok(None) => (is_started() && connect(loopback(ports.admin), ADMIN).is_ok()).then_some(Ok(())),
             Ok(Some(status)) => Some(Err(io::Error::other(format!("it ended ({status})")))),
             Err(error) => Some(Err(error)),
         });
