@@ -16,6 +16,7 @@ mod align;
 mod answer;
 mod assumed;
 mod autocommit;
+mod bound_keys;
 mod checkout;
 mod client;
 mod cursor;

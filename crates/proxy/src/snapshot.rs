@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use shardwright_rules::{
-    Body, Configuration, EngineId, Evaluator, HostgroupId, MapStep, Names, NativeStep, OnClientGone, Scope,
-    User,
+    Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Names, NativeStep, OnClientGone,
+    Scope, User,
 };
 use shardwright_wire::CapabilityFlags;
 
@@ -51,6 +51,8 @@ pub(crate) struct Snapshot {
     rule_destinations: BTreeSet<HostgroupId>,
     /// A decision depends on the time since the session's last write.
     pub(crate) is_time_dependent: bool,
+    /// A shard map looks for keys in columns: the values of an execution can place it.
+    pub(crate) binds_keys: bool,
     /// What becomes of a statement whose client has gone.
     pub(crate) on_client_gone: OnClientGone,
 }
@@ -81,6 +83,7 @@ impl Snapshot {
             users_of_maps: Vec::new(),
             rule_destinations: BTreeSet::new(),
             is_time_dependent: false,
+            binds_keys: false,
             on_client_gone: OnClientGone::default(),
         }
     }
@@ -145,6 +148,7 @@ impl Snapshot {
                 .map(|(scope, _)| scope.users.clone())
                 .collect(),
             is_time_dependent: is_time_dependent(&configuration),
+            binds_keys: binds_keys(&configuration),
             on_client_gone: configuration.on_client_gone(),
             configuration,
         };
@@ -322,6 +326,11 @@ fn logical_schemas(configuration: &Configuration) -> FxHashMap<String, Vec<Names
         }
     }
     logical_schemas
+}
+
+fn binds_keys(configuration: &Configuration) -> bool {
+    let in_columns = |finder: &Finder| matches!(finder, Finder::Column { .. });
+    maps(configuration).any(|(_, map)| map.finders.iter().any(in_columns))
 }
 
 fn is_time_dependent(configuration: &Configuration) -> bool {

@@ -5,13 +5,14 @@ use std::cell::OnceCell;
 
 use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
+use shardwright_sql::columns::Parameters;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{
     Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
 };
 
-use crate::{NamePattern, Names, SentAs, StatementKind};
+use crate::{KeyValue, NamePattern, Names, SentAs, StatementKind};
 
 /// What COMMIT or ROLLBACK makes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
     sent_as: SentAs,
+    /// What an execution binds to its `?`; `None` where that is not known.
+    bound: Option<&'a [Option<KeyValue>]>,
     skim: OnceCell<Skim>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
@@ -42,6 +45,7 @@ impl<'a> Statement<'a> {
             text,
             mode,
             sent_as: SentAs::Query,
+            bound: None,
             skim: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
@@ -53,6 +57,30 @@ impl<'a> Statement<'a> {
     #[must_use]
     pub fn sent_as(self, sent_as: SentAs) -> Self {
         Self { sent_as, ..self }
+    }
+
+    /// The same statement with the values that its execution binds to its `?`, in their order; `None` for a value that is no
+    /// key, as NULL is none.
+    #[must_use]
+    pub fn with_bound(self, values: &'a [Option<KeyValue>]) -> Self {
+        Self {
+            bound: Some(values),
+            ..self
+        }
+    }
+
+    /// Whether the values of its `?` are known: a decision about it may not hold for other values.
+    pub fn is_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// What its `?` stand for.
+    pub(crate) fn parameters(&self) -> Parameters<'a> {
+        match (self.sent_as, self.bound) {
+            (SentAs::Prepare, _) => Parameters::Open,
+            (_, Some(values)) => Parameters::Bound(values),
+            (_, None) => Parameters::Unknown,
+        }
     }
 
     /// The command that it is sent with.

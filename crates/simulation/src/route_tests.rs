@@ -6,7 +6,6 @@ pub mod mutants;
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, Decision, SessionView, Statement};
-use shardwright_sql::LexMode;
 
 use crate::session::Simulated;
 use crate::step::Step;
@@ -89,8 +88,7 @@ impl<'c> Runner<'c> {
         for (position, step) in case.steps.iter().enumerate() {
             session.turn_to(step, self.configuration);
             let text = session.text(step);
-            let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
-                .sent_as(step.command.sent_as());
+            let statement = step.command.statement(text.as_deref().unwrap_or_default());
             let decision = match &text {
                 Ok(_) => decide(&session.view(step), &statement),
                 Err(refused) => refused.decision(),

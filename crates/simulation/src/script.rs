@@ -4,7 +4,7 @@ mod commands;
 
 use std::sync::Arc;
 
-use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, SentAs, Statement};
+use shardwright_rules::{Configuration, Decision, Evaluator, HostgroupId, SentAs};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use crate::parameters::with_values;
@@ -110,8 +110,7 @@ pub fn send(
             session.start_at(start.flag);
         }
         let text = session.text(&step);
-        let statement = Statement::new(text.as_deref().unwrap_or_default(), LexMode::default())
-            .sent_as(step.command.sent_as());
+        let statement = step.command.statement(text.as_deref().unwrap_or_default());
         let view = session.view(&step);
         let (decision, visited) = match &text {
             Ok(_) => {

@@ -146,7 +146,10 @@ impl Simulated {
                 let prepared = self.prepared.get(name).ok_or(Refused::NotPrepared(name))?;
                 let parameters = parameters(&prepared.text);
                 match values {
-                    Some(given) if given != parameters => Err(Refused::Values { given, parameters }),
+                    Some(values) if values.len() != parameters => Err(Refused::Values {
+                        given: values.len(),
+                        parameters,
+                    }),
                     _ => Ok(Cow::Owned(prepared.text.clone())),
                 }
             }

@@ -1,6 +1,7 @@
 //! What a session sends: a statement with the command that carries it.
 
-use shardwright_rules::SentAs;
+use shardwright_rules::{KeyValue, SentAs, Statement};
+use shardwright_sql::LexMode;
 
 use shardwright_prover::expectation::Expected;
 
@@ -37,12 +38,27 @@ pub enum Command<'t> {
     Execute {
         /// What the session prepared under this name is executed.
         name: &'t str,
-        /// How many values it carries; none for as many as the statement has parameters.
-        values: Option<usize>,
+        /// The values that it binds, `None` for one that is no key; none where they are not known.
+        values: Option<&'t [Option<KeyValue>]>,
     },
 }
 
-impl Command<'_> {
+impl<'t> Command<'t> {
+    /// A text that is sent so.
+    #[must_use]
+    pub(crate) fn statement<'s>(self, text: &'s [u8]) -> Statement<'s>
+    where
+        't: 's,
+    {
+        let statement = Statement::new(text, LexMode::default()).sent_as(self.sent_as());
+        match self {
+            Self::Execute {
+                values: Some(values), ..
+            } => statement.with_bound(values),
+            _ => statement,
+        }
+    }
+
     /// The command without the name.
     #[must_use]
     pub const fn sent_as(self) -> SentAs {

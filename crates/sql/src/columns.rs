@@ -16,13 +16,27 @@ mod scope;
 mod structure;
 mod tables;
 
-use shardwright_vocabulary::InShards;
+use shardwright_vocabulary::{InShards, KeyValue as BoundKey};
 
 use crate::lex::{LexMode, Span};
+use crate::parse::Reading;
 use crate::rewrite::Edit;
 
+pub use crate::key_value::{KeyValue, Parameters};
 pub use decide::decide;
 pub use structure::reads_no_rows;
+
+/// The key that a literal of its own is, such as `-7` or `'eu'`.
+pub fn literal(text: &[u8], mode: LexMode) -> Option<BoundKey> {
+    let reading = Reading::of(text, mode).ok()?;
+    let (literal, end) = pins::literal_at(&reading, 0)?;
+    match literal.value {
+        _ if end != reading.tokens.len() => None,
+        KeyValue::Integer(n) => i64::try_from(n).ok().map(BoundKey::Integer),
+        KeyValue::Text(text) => Some(BoundKey::Text(text.into())),
+        KeyValue::Open => None,
+    }
+}
 
 /// What is asked of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +51,8 @@ pub struct ColumnQuestion<'q> {
     pub in_shards: InShards,
     /// How the session's statements are lexed.
     pub mode: LexMode,
-}
-
-/// The value of a key literal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum KeyValue {
-    /// A string, unescaped. Compare exactly with keys of type text. For an integer key accept it only if it is that
-    /// integer in canonical decimal form.
-    Text(String),
-    /// An integer. It must not place a key of type text: to the server `name = 0` is true for most names.
-    Integer(i128),
+    /// What its `?` stand for.
+    pub parameters: Parameters<'q>,
 }
 
 /// A key literal and where it stands.

@@ -14,6 +14,7 @@ pub mod comment;
 pub mod digest;
 pub mod dynamic;
 mod functions;
+mod key_value;
 pub mod lex;
 mod parse;
 pub mod rewrite;

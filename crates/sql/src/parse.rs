@@ -2,12 +2,15 @@
 //!
 //! Positions in the tree are byte offsets: every token stands on line 1 in column offset + 1.
 
+use std::rc::Rc;
+
 use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Span as TreeSpan, Token as TreeToken, TokenWithSpan};
 
 use crate::class::{StatementClass, classify};
+use crate::key_value::{KeyValue, Parameters};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, string_value};
 
 /// Statements with more tokens are not looked into: 24 bytes each.
@@ -31,6 +34,10 @@ pub(crate) struct Reading<'a> {
     pub(crate) class: StatementClass,
     /// Significant tokens, without trailing semicolons.
     pub(crate) tokens: Vec<Token>,
+    /// What its `?` stand for.
+    parameters: Parameters<'a>,
+    /// Where they stand in the text; empty where nothing is known of them.
+    placeholders: Rc<[usize]>,
 }
 
 impl<'a> Reading<'a> {
@@ -67,7 +74,34 @@ impl<'a> Reading<'a> {
             mode,
             class: classify(text, mode),
             tokens,
+            parameters: Parameters::Unknown,
+            placeholders: Rc::new([]),
         })
+    }
+
+    /// The same with what its `?` stand for.
+    pub(crate) fn with_parameters(mut self, parameters: Parameters<'a>) -> Self {
+        if let Parameters::Bound(values) = parameters {
+            let is_placeholder = |token: &&Token| token.kind == TokenKind::Placeholder;
+            let placeholders = self.tokens.iter().filter(is_placeholder);
+            self.placeholders = placeholders.map(|token| token.span.start).collect();
+            if self.placeholders.len() != values.len() {
+                return self;
+            }
+        }
+        Self { parameters, ..self }
+    }
+
+    /// The key that a `?` stands for.
+    pub(crate) fn bound(&self, placeholder: &Token) -> Option<KeyValue> {
+        match self.parameters {
+            Parameters::Unknown => None,
+            Parameters::Open => Some(KeyValue::Open),
+            Parameters::Bound(values) => {
+                let number = self.placeholders.binary_search(&placeholder.span.start).ok()?;
+                values.get(number)?.as_ref().map(KeyValue::from)
+            }
+        }
     }
 
     pub(crate) fn is_word(&self, index: usize, word: &str) -> bool {
@@ -118,6 +152,8 @@ impl<'a> Reading<'a> {
             mode: self.mode,
             class: classify(&self.text[start..], self.mode),
             tokens,
+            parameters: self.parameters,
+            placeholders: self.placeholders.clone(),
         }
     }
 

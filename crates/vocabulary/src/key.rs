@@ -65,6 +65,14 @@ impl<'a> KeyRef<'a> {
         KeyRef::parse(kind, Cow::Borrowed(std::str::from_utf8(bytes).ok()?))
     }
 
+    /// To look up this value.
+    pub fn of(value: &'a KeyValue) -> Self {
+        match value {
+            KeyValue::Integer(n) => KeyRef::Integer(*n),
+            KeyValue::Text(text) => KeyRef::Text(Cow::Borrowed(text)),
+        }
+    }
+
     /// Whether it is this value.
     pub fn is(&self, value: &KeyValue) -> bool {
         match (self, value) {

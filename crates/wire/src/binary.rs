@@ -101,6 +101,24 @@ pub struct ParameterType {
     pub is_unsigned: bool,
 }
 
+impl ParameterType {
+    /// The types of parameters, two bytes each, as COM_STMT_EXECUTE has them.
+    ///
+    /// # Errors
+    /// A type that does not exist.
+    pub fn list(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
+        let read = |pair: &[u8]| {
+            let column_type = ColumnType::try_from(pair[0])
+                .map_err(|_| DecodeError::Malformed("a parameter type that does not exist"))?;
+            Ok(Self {
+                column_type,
+                is_unsigned: pair[1] & 0x80 != 0,
+            })
+        };
+        bytes.chunks_exact(2).map(read).collect()
+    }
+}
+
 /// Reads the parameters of an execution.
 ///
 /// A client may leave the types out when they are those of the execution before: `types` carries them from one
@@ -121,15 +139,7 @@ pub fn execute_parameters<'a>(
     let mut reader = Reader::new(body);
     let nulls = reader.take(count.div_ceil(8))?;
     if reader.u8()? == 1 {
-        types.clear();
-        for pair in reader.take(2 * count)?.chunks_exact(2) {
-            let column_type = ColumnType::try_from(pair[0])
-                .map_err(|_| DecodeError::Malformed("a parameter type that does not exist"))?;
-            types.push(ParameterType {
-                column_type,
-                is_unsigned: pair[1] & 0x80 != 0,
-            });
-        }
+        *types = ParameterType::list(reader.take(2 * count)?)?;
     }
     if types.len() != count {
         return Err(DecodeError::Malformed("parameters without types"));

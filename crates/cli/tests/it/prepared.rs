@@ -190,11 +190,13 @@ enum Sent {
     Text(&'static str),
     Prepare(&'static str, &'static str),
     Execute(&'static str),
+    /// With this text for its parameter.
+    ExecuteWith(&'static str, &'static str),
 }
 
 /// A session that prepares and executes in every state that decides about it. A statement with a row answers with the
 /// port of its server.
-const SESSION: [Sent; 25] = [
+const SESSION: [Sent; 28] = [
     Sent::Prepare(
         "asia",
         "/* continent=Asia */ SELECT @@port FROM City WHERE ID <> ? LIMIT 1",
@@ -206,9 +208,12 @@ const SESSION: [Sent; 25] = [
     ),
     Sent::Execute("europe"),
     Sent::Prepare(
-        "a value is no key",
+        "by value",
         "SELECT @@port FROM world.City WHERE Continent = ? LIMIT 1",
     ),
+    Sent::ExecuteWith("by value", "Asia"),
+    Sent::ExecuteWith("by value", "Africa"),
+    Sent::ExecuteWith("by value", "Atlantis"),
     Sent::Prepare("no key", "SELECT @@port FROM world.City WHERE ID <> ? LIMIT 1"),
     Sent::Prepare("set", "SET @a = ?"),
     Sent::Prepare("begin", "BEGIN"),
@@ -245,6 +250,7 @@ fn the_proxy_prepares_and_executes_as_route_says() {
             Sent::Text(sql) => (*sql).to_owned(),
             Sent::Prepare(name, sql) => format!("COM_STMT_PREPARE `{name}` FROM {sql}"),
             Sent::Execute(name) => format!("COM_STMT_EXECUTE `{name}`"),
+            Sent::ExecuteWith(name, value) => format!("COM_STMT_EXECUTE `{name}` USING '{value}'"),
         })
         .collect();
     let script = script.join(";\n");
@@ -268,9 +274,13 @@ fn the_proxy_prepares_and_executes_as_route_says() {
                 });
                 (place(told, false), statement)
             }
-            Sent::Execute(name) => {
+            Sent::Execute(name) | Sent::ExecuteWith(name, _) => {
                 let statement = &prepared[name];
-                let values = vec![mysql::Value::Int(0); usize::from(statement.num_params())];
+                let value = match sent {
+                    Sent::ExecuteWith(_, value) => mysql::Value::from(*value),
+                    _ => mysql::Value::Int(0),
+                };
+                let values = vec![value; usize::from(statement.num_params())];
                 let port = client.exec_first::<u16, _, _>(statement, values);
                 (
                     place(told, !matches!(*name, "commit" | "begin")),
@@ -294,7 +304,7 @@ fn the_proxy_prepares_and_executes_as_route_says() {
         .collect();
     assert_eq!(
         places.join(", "),
-        "asia, asia, europe, europe, 1148: SW354, 1148: SW351, 1295: This, sent, europe, 1295: This, europe, \
+        "asia, asia, europe, europe, europe, asia, africa, 1148: SW352, 1148: SW351, 1295: This, sent, europe, 1295: This, europe, \
          sent, asia, 1148: SW356, asia, europe, sent, sent, asia, europe, europe, asia, sent, europe, 1148: SW356"
     );
 }

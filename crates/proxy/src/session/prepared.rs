@@ -6,6 +6,7 @@ use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepa
 use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors, write_packet};
 
+use super::bound_keys::bound_keys;
 use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
 use super::forward::Transmission;
@@ -157,7 +158,13 @@ impl Session {
         let text = prepared.text.clone();
         let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
         let reading = prepared.reading.clone();
-        let statement = Statement::new(&text, reading.mode).sent_as(SentAs::Execute);
+        let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
+            .then(|| bound_keys(block, prepared.parameters, &types, &prepared.long_data))
+            .flatten();
+        let mut statement = Statement::new(&text, reading.mode).sent_as(SentAs::Execute);
+        if let Some(bound) = &bound {
+            statement = statement.with_bound(bound);
+        }
         if let Some(question) = self.question(&statement, schema.as_deref()) {
             return self.answer(question, Rows::Binary, seq).await;
         }
@@ -247,19 +254,19 @@ impl Session {
             next_query_flag_in: self.routing.next_query_flag_in,
         };
         let depends_on_time = self.login.snapshot.is_time_dependent && self.routing.last_write.is_some();
+        let depends_on_values = statement.is_bound();
+        let is_kept = !depends_on_time && !depends_on_values;
         let decided = self
             .statements
             .get(id)
             .and_then(|prepared| prepared.decided.as_ref());
-        if let Some(before) =
-            decided.filter(|before| before.circumstances == circumstances && !depends_on_time)
-        {
+        if let Some(before) = decided.filter(|before| is_kept && before.circumstances == circumstances) {
             let dispatch = before.dispatch.clone();
             self.worker.counters.hits(&self.login.snapshot, &dispatch.hits);
             return dispatch;
         }
         let dispatch = Rc::new(self.decide(statement));
-        if let Some(prepared) = self.statements.get_mut(id).filter(|_| !depends_on_time) {
+        if let Some(prepared) = self.statements.get_mut(id).filter(|_| is_kept) {
             prepared.decided = Some(Decided {
                 circumstances,
                 dispatch: dispatch.clone(),

@@ -12,6 +12,7 @@ mod alike;
 mod apply;
 mod authentication;
 mod autocommit;
+mod bound_keys;
 mod changing_hands;
 mod compression;
 mod crash;

@@ -23,7 +23,7 @@ pub(super) enum Search<'a> {
 
 /// The keys of a statement.
 pub(super) struct Keys<'a> {
-    /// At least one; several where a predicate lists several.
+    /// Several where a predicate lists several; none where the key is bound when the prepared statement is executed.
     pub(super) found: SmallVec<[FoundKey<'a>; 1]>,
     origin: Origin<'a>,
     /// How a predicate uses them, when one does.
@@ -142,6 +142,9 @@ impl Keys<'_> {
             Origin::Comment(None) => format!("comment {text}"),
             Origin::Name(what, name) => format!("{what} {name}"),
             Origin::Tables(names) => format!("table {}", names.join(", ")),
+            Origin::Column(column) if self.found.is_empty() => {
+                format!("column {column}, whose value the execution binds")
+            }
             Origin::Column(column) => format!("column {column}"),
         }
     }
@@ -344,6 +347,7 @@ fn column_question<'q>(
         session_schema: evaluation.schema,
         in_shards,
         mode: evaluation.statement.mode(),
+        parameters: evaluation.statement.parameters(),
     })
 }
 
@@ -364,7 +368,11 @@ fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) 
         (InShards::Present, Mentions::Nothing) => SettledBy::AnyKey,
         (InShards::Present, Mentions::These(literals)) => {
             let values = literals.iter().map(|literal| &literal.value);
-            SettledBy::These(values.map(|value| literal_value(step.kind, value)).collect())
+            SettledBy::These(
+                values
+                    .filter_map(|value| literal_value(step.kind, value))
+                    .collect(),
+            )
         }
         (InShards::Present, Mentions::Unknown(_)) => SettledBy::NoKey,
     };
@@ -378,14 +386,15 @@ fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[FoundKey<'a>; 1]> {
     using
         .values
         .iter()
-        .map(|literal| literal_value(kind, &literal.value))
+        .filter_map(|literal| literal_value(kind, &literal.value))
         .collect()
 }
 
-/// A number never places a text key: to the server `name = 0` is true of most names. A string places an integer key
+/// `None` for one that an execution will tell. A number never places a text key: to the server `name = 0` is true of most names. A string places an integer key
 /// only in canonical form.
-fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> FoundKey<'a> {
-    match value {
+fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> Option<FoundKey<'a>> {
+    Some(match value {
+        columns::KeyValue::Open => return None,
         columns::KeyValue::Integer(n) => {
             let value = match kind {
                 KeyKind::Integer => i64::try_from(*n).ok().map(KeyRef::Integer),
@@ -401,5 +410,5 @@ fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> FoundKey<'a> {
             let value = KeyRef::parse(kind, text.clone()).filter(|value| value.to_string() == *text);
             FoundKey { text, value }
         }
-    }
+    })
 }

@@ -1,5 +1,6 @@
 //! A shard map: the shard that holds a statement's keys, and the statement as that shard takes it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use shardwright_sql::rewrite::{self, Edit};
@@ -11,7 +12,7 @@ use crate::decide::refused::{Refused, refused, refused_because};
 use crate::decide::{Index, ShardOfKey, keys::FoundKey, schemas};
 use crate::refusal::{self, Refusal};
 use crate::{
-    AssumedTable, MapStep, MissingAction, MissingBegin, Outcome, Rule, Shard, UnknownKey, Unqualified,
+    AssumedTable, KeyRef, MapStep, MissingAction, MissingBegin, Outcome, Rule, Shard, UnknownKey, Unqualified,
 };
 
 pub(super) fn run<'a>(
@@ -176,6 +177,10 @@ fn one_shard<'i>(
     evaluation: &Evaluation<'_>,
     keys: &[FoundKey<'_>],
 ) -> Result<Result<ShardOfKey<'i>, &'i str>, Refused> {
+    if keys.is_empty() {
+        let any = any_shard(index, step, evaluation).map(Ok);
+        return any.ok_or_else(|| refused_because(&rule.address, Refusal::NotOneShard, "no shard has a key"));
+    }
     let shard_of = |key: &FoundKey<'_>| {
         key.value
             .as_ref()
@@ -219,6 +224,37 @@ fn one_shard<'i>(
             Err(refused_because(&rule.address, Refusal::NotOneShard, &what))
         }
     }
+}
+
+/// Where a statement is prepared whose key is bound when it is executed: nothing runs, and the tables are the same on all
+/// shards. It is the shard of the session's transaction or of an earlier map, if there is one.
+fn any_shard<'i>(
+    index: &'i impl Index,
+    step: &'i MapStep,
+    evaluation: &Evaluation<'_>,
+) -> Option<ShardOfKey<'i>> {
+    let listed = step.shards.iter().flat_map(|shard| {
+        let keys = shard.keys.iter().map(KeyRef::of);
+        keys.chain(shard.ranges.iter().map(|range| KeyRef::Integer(range.0)))
+    });
+    // Where keys are placed by remainder, a few of them show all shards.
+    let counted = (0..1_000).filter_map(|n: u32| KeyRef::parse(step.kind, Cow::Owned(n.to_string())));
+    let places = || {
+        let keys = listed.clone().chain(counted.clone());
+        keys.filter_map(|key| index.shard(evaluation.position, &key))
+    };
+    let on = |hostgroup: u32| {
+        move |place: &ShardOfKey<'_>| place.writer.is_some_and(|writer| writer.0 == hostgroup)
+    };
+    if let Some(hostgroup) = evaluation
+        .hostgroup
+        .filter(|_| evaluation.settled == Some(&step.map))
+    {
+        return places().find(on(hostgroup));
+    }
+    let open = evaluation.session.transaction.map(|open| open.hostgroup.0);
+    let of_transaction = open.and_then(|hostgroup| places().find(on(hostgroup)));
+    of_transaction.or_else(|| places().next())
 }
 
 fn unknown_key(step: &MapStep, text: &str) -> String {
@@ -284,7 +320,8 @@ fn edits(
 /// Where the key column is absent, a shard of several keys must be asked for all of them.
 fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[FoundKey<'_>]) -> bool {
     let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
-    if !filters {
+    // A prepared statement is asked about again when its keys are bound.
+    if !filters || found.is_empty() {
         return true;
     }
     let enumerable = shard.ranges.is_empty() && step.remainder.is_none();

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_rules::KeyValue;
+use shardwright_sql::columns::literal;
 use shardwright_sql::lex::identifier;
 use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
 
@@ -20,6 +22,8 @@ pub struct Scripted<'t> {
     pub(crate) query: &'t [u8],
     /// The values of an execution, as literals of SQL.
     pub(crate) values: Vec<&'t [u8]>,
+    /// The same as keys.
+    bound: Vec<Option<KeyValue>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,10 @@ impl Scripted<'_> {
         match &self.prepared {
             None => Command::Query,
             Some((name, Use::Prepare)) => Command::Prepare(name),
-            Some((name, Use::Execute)) => Command::Execute { name, values: None },
+            Some((name, Use::Execute)) => Command::Execute {
+                name,
+                values: (!self.bound.is_empty()).then_some(&*self.bound),
+            },
         }
     }
 }
@@ -107,6 +114,7 @@ fn command(text: &[u8]) -> Result<Scripted<'_>, ScriptError> {
         prepared: None,
         query: text,
         values: Vec::new(),
+        bound: Vec::new(),
     };
     let Some(first) = tokens.next() else {
         return Ok(scripted);
@@ -128,7 +136,11 @@ fn command(text: &[u8]) -> Result<Scripted<'_>, ScriptError> {
         let name = name().ok_or(ScriptError::Execute)?;
         match tokens.next() {
             None => {}
-            Some(using) if using.is_word(text, "USING") => scripted.values = values(text, tokens)?,
+            Some(using) if using.is_word(text, "USING") => {
+                scripted.values = values(text, tokens)?;
+                let bound = scripted.values.iter();
+                scripted.bound = bound.map(|value| literal(value, LexMode::default())).collect();
+            }
             Some(_) => return Err(ScriptError::Execute),
         }
         scripted.query = b"";

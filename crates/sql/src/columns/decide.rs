@@ -1,10 +1,11 @@
 //! From a statement to its answer.
 
 use super::calls::check_tokens;
+use super::pins::Pin;
 use super::scope::{Finding, survey};
 use super::{
-    ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, insert, mentions,
-    structure,
+    ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, Parameters, insert,
+    mentions, structure,
 };
 use crate::class::{Shape, StatementClass};
 use crate::dynamic;
@@ -18,14 +19,18 @@ pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
     if !may_concern(text, question) {
         return ColumnAnswer::NotConcerned;
     }
-    let reading = Reading::of(text, question.mode);
+    let reading =
+        Reading::of(text, question.mode).map(|reading| reading.with_parameters(question.parameters));
     let answer = match &reading {
         Ok(reading) => decide_reading(reading, question),
         // `/*!40101 SET NAMES utf8 */`, as dumps have it.
         Err(_) if is_setting(text, question.mode) => Ok(ColumnAnswer::NotConcerned),
         Err(reason) => Err(reason.clone()),
     };
-    answer.unwrap_or_else(|reason| {
+    answer.unwrap_or_else(|mut reason| {
+        if matches!(question.parameters, Parameters::Bound(values) if values.contains(&None)) {
+            reason.push_str("; a parameter is a key only as an integer or a text");
+        }
         let mentions = match &reading {
             Ok(reading) => mentions::of(reading, question),
             Err(_) => Mentions::Unknown("a part of it is not looked into"),
@@ -130,8 +135,7 @@ fn concluded(
     let column = question.key_column;
     let absent = question.in_shards == InShards::Absent;
     let mention = reading.tokens.iter().find(|token| {
-        let inside =
-            |pin: &super::pins::Pin| pin.span.start <= token.span.start && token.span.end <= pin.span.end;
+        let inside = |pin: &Pin| pin.span.start <= token.span.start && token.span.end <= pin.span.end;
         reading.is_name(token, column) && !finding.pins.iter().any(inside)
     });
     if finding.pins.is_empty() && (mention.is_none() || !(absent || finding.condition_mentions_key)) {
@@ -148,7 +152,7 @@ fn concluded(
         ));
     }
     let sets: Vec<Vec<KeyValue>> = finding.pins.iter().map(|pin| pin.value_set()).collect();
-    if sets.windows(2).any(|pair| pair[0] != pair[1]) {
+    if !alike(&sets) {
         return Err(format!("predicates on {column} name different keys"));
     }
     if absent && let Some(mention) = mention {
@@ -168,7 +172,7 @@ fn concluded(
             .iter()
             .map(|pin| Edit {
                 span: pin.span,
-                text: b"1=1".to_vec(),
+                text: always(reading, pin),
             })
             .collect(),
         false => Vec::new(),
@@ -190,4 +194,25 @@ fn concluded(
         neutralised,
         tables,
     }))
+}
+
+/// Whether the values of all predicates are the same, as far as they are known.
+fn alike(sets: &[Vec<KeyValue>]) -> bool {
+    let mut known = sets.iter().filter(|set| !set.contains(&KeyValue::Open));
+    let first = known.next();
+    known.all(|set| Some(set) == first)
+}
+
+/// What takes the place of a predicate that every row of the shard satisfies: with the `?` that were in it, which cannot be
+/// NULL, so that the statement keeps its parameters.
+fn always(reading: &Reading<'_>, pin: &Pin) -> Vec<u8> {
+    let is_inside = |token: &&Token| {
+        token.kind == TokenKind::Placeholder
+            && pin.span.start <= token.span.start
+            && token.span.end <= pin.span.end
+    };
+    match reading.tokens.iter().filter(is_inside).count() {
+        0 => b"1=1".to_vec(),
+        parameters => vec!["? IS NOT NULL"; parameters].join(" AND ").into_bytes(),
+    }
 }

@@ -89,7 +89,10 @@ fn new_rows(
     check_calls(reading, at..reading.tokens.len())?;
     let neutralised = match question.in_shards {
         InShards::Present => Vec::new(),
-        InShards::Absent => rows.iter().flat_map(|row| removal(reading, row, place)).collect(),
+        InShards::Absent => {
+            let removals = rows.iter().map(|row| removal(reading, row, place));
+            removals.collect::<Result<Vec<_>, _>>()?.concat()
+        }
     };
     Ok(ColumnAnswer::Keys(KeyUse {
         values,
@@ -189,7 +192,7 @@ fn assigned_row(
                 "nothing but {column} is set, which the tables on the shards lack"
             ));
         }
-        InShards::Absent => removal(reading, &assignments, place),
+        InShards::Absent => removal(reading, &assignments, place)?,
     };
     Ok(ColumnAnswer::Keys(KeyUse {
         values: vec![literal],
@@ -237,7 +240,7 @@ fn rows_of_query(
     let literal = match (written, read.as_slice()) {
         (Some(Projected::Key), [literal]) => literal.clone(),
         (Some(Projected::Literal(literal)), []) => literal,
-        (Some(Projected::Literal(literal)), [read]) if literal.value == read.value => literal,
+        (Some(Projected::Literal(literal)), [read]) if literal.value.may_be(&read.value) => literal,
         _ => return Err(elsewhere()),
     };
     let mut tables: Vec<String> = finding
@@ -323,8 +326,14 @@ fn key_of_row(reading: &Reading<'_>, row: &List, width: usize, place: usize) -> 
 }
 
 /// Takes element `place` out of a list, and one comma with it.
-fn removal(reading: &Reading<'_>, list: &List, place: usize) -> Vec<Edit> {
+fn removal(reading: &Reading<'_>, list: &List, place: usize) -> Result<Vec<Edit>, String> {
     let element = &list[place];
+    if element
+        .clone()
+        .any(|index| reading.is_kind(index, TokenKind::Placeholder))
+    {
+        return Err("a `?` for the key column cannot be taken out of new rows, and the tables on the shards lack the column".to_owned());
+    }
     let span = crate::lex::Span {
         start: reading.tokens[element.start].span.start,
         end: reading.tokens[element.end - 1].span.end,
@@ -335,10 +344,9 @@ fn removal(reading: &Reading<'_>, list: &List, place: usize) -> Vec<Edit> {
         _ => Some(element.start - 1),
     };
     let spans = std::iter::once(span).chain(comma.map(|index| reading.tokens[index].span));
-    spans
-        .map(|span| Edit {
-            span,
-            text: Vec::new(),
-        })
-        .collect()
+    let removals = spans.map(|span| Edit {
+        span,
+        text: Vec::new(),
+    });
+    Ok(removals.collect())
 }

@@ -109,7 +109,7 @@ fn column_first(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, Vec
     if reading.is_word(at, "BETWEEN") {
         let (low, and) = literal_at(reading, at + 1)?;
         let (high, end) = literal_at(reading, and + 1).filter(|_| reading.is_word(and, "AND"))?;
-        return (low.value == high.value).then(|| (names, vec![low], end));
+        return low.value.may_be(&high.value).then(|| (names, vec![low], end));
     }
     if !reading.is_word(at, "IN") || !reading.is_kind(at + 1, TokenKind::LeftParen) {
         return None;
@@ -206,12 +206,22 @@ fn names_at(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, usize)>
     (names.len() <= 3).then_some((names, at))
 }
 
-/// A plain string or integer, and the index behind it.
+/// A plain string or integer, or a `?` that stands for one, and the index behind it.
 pub(super) fn literal_at(reading: &Reading<'_>, first: usize) -> Option<(KeyLiteral, usize)> {
     let token = reading.tokens.get(first)?;
     if token.kind == TokenKind::String {
         let value = string_value(token, reading.text, reading.mode)?;
         let value = KeyValue::Text(String::from_utf8(value.into_owned()).ok()?);
+        return Some((
+            KeyLiteral {
+                value,
+                span: token.span,
+            },
+            first + 1,
+        ));
+    }
+    if token.kind == TokenKind::Placeholder {
+        let value = reading.bound(token)?;
         return Some((
             KeyLiteral {
                 value,

@@ -1,7 +1,7 @@
 //! Column finders: which key a statement has, and what the shard is sent.
 
 use shardwright_sql::InShards;
-use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, KeyRole, KeyValue, decide};
+use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, KeyRole, KeyValue, Parameters, decide};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place};
 use shardwright_sql::{LexMode, SessionEffects, Shape};
@@ -18,6 +18,7 @@ pub(crate) fn question(session_schema: Option<&str>, in_shards: InShards) -> Col
         session_schema,
         in_shards,
         mode: MODE,
+        parameters: Parameters::Unknown,
     }
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn answer(statement: &str, session_schema: Option<&str>, in_shards: I
                 .map(|literal| match &literal.value {
                     KeyValue::Text(text) => text.clone(),
                     KeyValue::Integer(integer) => integer.to_string(),
+                    KeyValue::Open => "?".to_owned(),
                 })
                 .collect();
             format!("keys {}", values.join("|"))

@@ -10,4 +10,5 @@ mod conformance;
 mod digests;
 mod inside_one_key;
 mod lex;
+mod parameters;
 mod properties;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use shardwright_sql::InShards;
-use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, decide};
+use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, Parameters, decide};
 use shardwright_sql::comment::{comments, lone_pair, values_in};
 use shardwright_sql::digest::first_word;
 use shardwright_sql::rewrite::apply;
@@ -193,6 +193,7 @@ proptest! {
         for in_shards in [InShards::Present, InShards::Absent] {
             let question = ColumnQuestion {
                 logical_schema: "world", key_column: "Continent", session_schema: Some("world"), in_shards, mode,
+                parameters: Parameters::Unknown,
             };
             if let ColumnAnswer::Keys(found) = decide(&text, &question) {
                 prop_assert!(!shape.several && !shape.executable_comment && !shape.unterminated);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::Span;
 
-use super::{EngineName, OriginId, Origins, Role, Words};
+use super::{EngineName, KeyValue, OriginId, Origins, Role, Words};
 
 /// Statements of one session, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +48,9 @@ pub enum TestCommand {
     Execute {
         /// The name that a step before it prepared.
         name: Arc<str>,
-        /// How many values are written for its parameters; none where the test leaves them out.
-        values: Option<usize>,
+        /// The values of its parameters, `None` for one that is neither an integer nor a text; none where the test leaves
+        /// them out.
+        values: Option<Vec<Option<KeyValue>>>,
     },
 }
 

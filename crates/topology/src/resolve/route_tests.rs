@@ -83,7 +83,7 @@ object! {
         .page("The earlier step must have the same login.");
     VALUES: List = list(
         "values",
-        "The values of the parameters. They are only counted: no engine routes by them.",
+        "The values of the parameters. A shard map with a column finder places the execution by them (bundled engine).",
         "a list of values",
         Shaped::Custom(parameter_schema),
     )

@@ -24,7 +24,7 @@ fn step(step: &TestStep) -> Step<'_> {
             TestCommand::Prepare(name) => Command::Prepare(name),
             TestCommand::Execute { name, values } => Command::Execute {
                 name,
-                values: *values,
+                values: values.as_deref(),
             },
         },
         query: step.query.as_bytes(),

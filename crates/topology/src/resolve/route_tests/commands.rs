@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_diagnostics::Diagnostic;
+use shardwright_documents::Node;
 
 use super::super::names;
 use super::super::object::Object;
 use super::step::{EXECUTE, PREPARE, QUERY, VALUES};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::fields::AnyField;
-use crate::model::TestCommand;
+use crate::model::{KeyValue, TestCommand};
 use crate::tree::context::Context;
 
 /// What the steps of a script have prepared so far: names and statements.
@@ -67,16 +68,21 @@ impl Prepared {
         Some((TestCommand::Execute { name, values }, query))
     }
 
-    /// The number of values; expressions in them must hold all the same.
-    fn values(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<usize> {
+    /// The values as they would be bound.
+    fn values(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Vec<Option<KeyValue>>> {
         if !object.has(&VALUES) {
             return None;
         }
         let items = object.items(&VALUES, context);
-        for item in items.iter().filter(|item| item.as_text().is_some()) {
-            context.expand_node(item, object.environment);
-        }
-        Some(items.len())
+        let value = |item: &Node| match item.as_integer() {
+            Some(integer) => i64::try_from(integer).ok().map(KeyValue::Integer),
+            None => {
+                item.as_text()?;
+                let text = context.expand_node(item, object.environment)?;
+                Some(KeyValue::Text(text.into()))
+            }
+        };
+        Some(items.iter().map(value).collect())
     }
 }
 
