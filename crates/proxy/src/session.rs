@@ -30,7 +30,7 @@ mod kill;
 mod kill_statement;
 mod local_file;
 mod login;
-mod own_number;
+mod own_values;
 mod pending_transaction;
 mod prepared;
 mod prepared_here;

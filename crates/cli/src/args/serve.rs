@@ -1,7 +1,9 @@
 //! Commands that serve clients until a signal ends them.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args as ClapArgs;
 use shardwright_proxy::Limits;
@@ -76,6 +78,77 @@ pub(crate) struct ProxyLimits {
     /// Seconds for a login, TLS included
     #[arg(long, default_value_t = Limits::default().handshake_timeout.as_secs(), value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) login_timeout: u64,
+    /// Largest statement, and parameters of one that are sent in pieces (error 1153); clients that ask for
+    /// `@@max_allowed_packet` are told no more
+    #[arg(long, default_value_t = Bytes(Limits::default().max_packet), value_name = "BYTES")]
+    pub(crate) max_allowed_packet: Bytes,
+}
+
+/// A number of bytes, from 1K to 1G as servers allow it: `67108864`, `64M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) usize);
+
+const UNITS: [(char, usize); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
+
+impl FromStr for Bytes {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unit = UNITS.into_iter().find_map(|(letter, bytes)| {
+            Some((text.strip_suffix([letter, letter.to_ascii_lowercase()])?, bytes))
+        });
+        let (number, unit) = unit.unwrap_or((text, 1));
+        let bytes = number
+            .parse()
+            .ok()
+            .and_then(|number: usize| number.checked_mul(unit));
+        bytes
+            .filter(|bytes| (1 << 10..=1 << 30).contains(bytes))
+            .map(Self)
+            .ok_or("write a number of bytes from 1K to 1G, such as 64M")
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = UNITS.into_iter().find(|(_, bytes)| self.0 % bytes == 0);
+        match unit {
+            Some((letter, bytes)) => write!(f, "{}{letter}", self.0 / bytes),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_they_are_shown() {
+        for (text, bytes) in [
+            ("64M", 64 << 20),
+            ("16m", 16 << 20),
+            ("1G", 1 << 30),
+            ("1k", 1 << 10),
+            ("1025", 1025),
+        ] {
+            let read: Bytes = text.parse().unwrap();
+            assert_eq!(read.0, bytes, "{text}");
+            assert_eq!(read.to_string().parse(), Ok(read));
+        }
+        for wrong in [
+            "",
+            "M",
+            "1023",
+            "2G",
+            "-1M",
+            "64 M",
+            "18446744073709551615G",
+            "64MB",
+        ] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
 }
 
 /// Tells clients of ProxySQL why their prepared statements are refused

@@ -247,9 +247,9 @@ async fn public_key(shared: Arc<Shared>) -> Option<Vec<u8>> {
 /// The error for bytes that are no packets.
 pub(super) fn packet_error(error: &PacketError) -> MysqlError {
     match error {
-        PacketError::TooLarge { .. } => {
-            errors::NET_PACKET_TOO_LARGE.with("Got a packet bigger than 'max_allowed_packet' bytes")
-        }
+        PacketError::TooLarge { limit, .. } => errors::NET_PACKET_TOO_LARGE.with(format_args!(
+            "Got a packet bigger than 'max_allowed_packet' bytes ({limit}; --max-allowed-packet of the proxy)"
+        )),
         PacketError::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER.with("Got packets out of order"),
     }
 }

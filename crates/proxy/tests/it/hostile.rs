@@ -1,5 +1,6 @@
 //! Bytes that no client would send: an error or a closed connection, and nobody else notices.
 
+use mysql::prelude::Queryable;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
@@ -109,7 +110,24 @@ fn oversized_statements_are_refused() {
     });
     let mut bystander = proxy.connect(None);
     let mut client = proxy.connect(None);
+    for asks in [
+        "SELECT @@max_allowed_packet",
+        "SELECT @@session.max_allowed_packet AS m",
+    ] {
+        assert_eq!(
+            value(&mut client, asks),
+            "1048576",
+            "the server's limit is 64 MiB"
+        );
+        assert_eq!(client.exec_first(asks, ()).unwrap(), Some(1_048_576));
+    }
     let sql = format!("SELECT '{}'", "x".repeat(2 << 20));
+    let mut raw = RawClient::log_in(proxy.running().listen_address());
+    // The header is enough, so the error arrives before the connection is reset.
+    let header = &crate::raw::framed(0, sql.as_bytes())[..4];
+    raw.stream.write_all(header).unwrap();
+    let refusal = String::from_utf8_lossy(&raw.packet().unwrap()).into_owned();
+    assert!(refusal.contains("(1048576; --max-allowed-packet"), "{refusal}");
     assert!(crate::support::try_value(&mut client, &sql).is_err());
     assert_eq!(value(&mut bystander, "SELECT 1"), "1");
 }
