@@ -53,7 +53,9 @@ bench: packages ## Measure; tables on the terminal, raw figures in docs/benchmar
 	$(CARGO) xtask bench $(ARGS)
 
 long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN against a real ProxySQL too).
+	scripts/install-test-clients all
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
+		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 
 fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.

@@ -111,7 +111,7 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = UNITS.into_iter().find(|(_, bytes)| self.0 % bytes == 0);
+        let unit = UNITS.into_iter().find(|(_, bytes)| self.0.is_multiple_of(*bytes));
         match unit {
             Some((letter, bytes)) => write!(f, "{}{letter}", self.0 / bytes),
             None => write!(f, "{}", self.0),

@@ -8,6 +8,7 @@ mod canaries;
 mod cases;
 mod commands;
 mod compiling;
+mod crowd;
 mod descriptors;
 mod differential;
 mod editor;
