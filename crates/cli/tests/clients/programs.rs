@@ -57,6 +57,18 @@ pub(crate) const PROGRAMS: &[Program] = &[
         fast: true,
         run: rust_mysql::run,
     },
+    Program {
+        name: "go-sql-driver",
+        short: "Go",
+        fast: false,
+        run: |e, s, schema| output(e, s, schema, limited(installed("go/clients"))),
+    },
+    Program {
+        name: "mysql2",
+        short: "node mysql2",
+        fast: false,
+        run: node,
+    },
 ];
 
 /// Where `scripts/install-test-clients` puts things.
@@ -64,7 +76,7 @@ fn installed(path: &str) -> PathBuf {
     let path = root().join("target/clients").join(path);
     assert!(
         path.exists(),
-        "{} is missing: scripts/install-test-clients makes it",
+        "{} is missing: `scripts/install-test-clients all` makes it",
         path.display()
     );
     path
@@ -79,6 +91,14 @@ fn python(estate: &Estate, side: &Side, schema: &str, words: &[&str]) -> Result<
         .args(arguments)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PYTHONUTF8", "1");
+    output(estate, side, schema, command)
+}
+
+fn node(estate: &Estate, side: &Side, schema: &str) -> Result<String, String> {
+    let mut command = limited("node");
+    command
+        .arg(root().join("tests/clients/node/main.js"))
+        .env("NODE_PATH", installed("node/node_modules"));
     output(estate, side, schema, command)
 }
 
