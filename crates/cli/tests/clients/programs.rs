@@ -69,6 +69,24 @@ pub(crate) const PROGRAMS: &[Program] = &[
         fast: false,
         run: node,
     },
+    Program {
+        name: "mariadb-connector-j",
+        short: "MariaDB Connector/J",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mariadb"),
+    },
+    Program {
+        name: "connector-j-9",
+        short: "Connector/J 9",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mysql-9"),
+    },
+    Program {
+        name: "connector-j-8",
+        short: "Connector/J 8",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mysql-8"),
+    },
 ];
 
 /// Where `scripts/install-test-clients` puts things.
@@ -99,6 +117,15 @@ fn node(estate: &Estate, side: &Side, schema: &str) -> Result<String, String> {
     command
         .arg(root().join("tests/clients/node/main.js"))
         .env("NODE_PATH", installed("node/node_modules"));
+    output(estate, side, schema, command)
+}
+
+/// One program with one of the drivers.
+fn java(estate: &Estate, side: &Side, schema: &str, driver: &str) -> Result<String, String> {
+    let jar = installed(&format!("java/jars/{driver}.jar"));
+    let path = std::env::join_paths([installed("java/classes"), jar]).unwrap();
+    let mut command = limited("java");
+    command.arg("-cp").arg(path).arg("Clients");
     output(estate, side, schema, command)
 }
 
