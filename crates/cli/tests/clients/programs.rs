@@ -87,6 +87,24 @@ pub(crate) const PROGRAMS: &[Program] = &[
         fast: false,
         run: |e, s, schema| java(e, s, schema, "mysql-8"),
     },
+    Program {
+        name: "sqlalchemy",
+        short: "SQLAlchemy",
+        fast: false,
+        run: |e, s, schema| python(e, s, schema, &["with_sqlalchemy.py"]),
+    },
+    Program {
+        name: "django",
+        short: "Django",
+        fast: false,
+        run: |e, s, schema| python(e, s, schema, &["with_django.py"]),
+    },
+    Program {
+        name: "sysbench",
+        short: "sysbench",
+        fast: true,
+        run: |e, s, schema| python(e, s, schema, &["with_sysbench.py"]),
+    },
 ];
 
 /// Where `scripts/install-test-clients` puts things.
