@@ -100,6 +100,12 @@ pub(crate) const PROGRAMS: &[Program] = &[
         run: |e, s, schema| python(e, s, schema, &["with_django.py"]),
     },
     Program {
+        name: "rust-sqlx",
+        short: "Rust sqlx",
+        fast: false,
+        run: |e, s, schema| output(e, s, schema, limited(installed("rust-sqlx/debug/clients-sqlx"))),
+    },
+    Program {
         name: "sysbench",
         short: "sysbench",
         fast: true,
