@@ -57,6 +57,60 @@ pub(crate) const PROGRAMS: &[Program] = &[
         fast: true,
         run: rust_mysql::run,
     },
+    Program {
+        name: "go-sql-driver",
+        short: "Go",
+        fast: false,
+        run: |e, s, schema| output(e, s, schema, limited(installed("go/clients"))),
+    },
+    Program {
+        name: "mysql2",
+        short: "node mysql2",
+        fast: false,
+        run: node,
+    },
+    Program {
+        name: "mariadb-connector-j",
+        short: "MariaDB Connector/J",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mariadb"),
+    },
+    Program {
+        name: "connector-j-9",
+        short: "Connector/J 9",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mysql-9"),
+    },
+    Program {
+        name: "connector-j-8",
+        short: "Connector/J 8",
+        fast: false,
+        run: |e, s, schema| java(e, s, schema, "mysql-8"),
+    },
+    Program {
+        name: "sqlalchemy",
+        short: "SQLAlchemy",
+        fast: false,
+        run: |e, s, schema| python(e, s, schema, &["with_sqlalchemy.py"]),
+    },
+    Program {
+        name: "django",
+        short: "Django",
+        fast: false,
+        run: |e, s, schema| python(e, s, schema, &["with_django.py"]),
+    },
+    Program {
+        name: "rust-sqlx",
+        short: "Rust sqlx",
+        fast: false,
+        run: |e, s, schema| output(e, s, schema, limited(installed("rust-sqlx/debug/clients-sqlx"))),
+    },
+    Program {
+        name: "sysbench",
+        short: "sysbench",
+        fast: true,
+        run: |e, s, schema| python(e, s, schema, &["with_sysbench.py"]),
+    },
 ];
 
 /// Where `scripts/install-test-clients` puts things.
@@ -64,7 +118,7 @@ fn installed(path: &str) -> PathBuf {
     let path = root().join("target/clients").join(path);
     assert!(
         path.exists(),
-        "{} is missing: scripts/install-test-clients makes it",
+        "{} is missing: `scripts/install-test-clients all` makes it",
         path.display()
     );
     path
@@ -79,6 +133,23 @@ fn python(estate: &Estate, side: &Side, schema: &str, words: &[&str]) -> Result<
         .args(arguments)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PYTHONUTF8", "1");
+    output(estate, side, schema, command)
+}
+
+fn node(estate: &Estate, side: &Side, schema: &str) -> Result<String, String> {
+    let mut command = limited("node");
+    command
+        .arg(root().join("tests/clients/node/main.js"))
+        .env("NODE_PATH", installed("node/node_modules"));
+    output(estate, side, schema, command)
+}
+
+/// One program with one of the drivers.
+fn java(estate: &Estate, side: &Side, schema: &str, driver: &str) -> Result<String, String> {
+    let jar = installed(&format!("java/jars/{driver}.jar"));
+    let path = std::env::join_paths([installed("java/classes"), jar]).unwrap();
+    let mut command = limited("java");
+    command.arg("-cp").arg(path).arg("Clients");
     output(estate, side, schema, command)
 }
 
