@@ -29,7 +29,6 @@ use crate::tls::Loaded;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
 pub(crate) const SHAPING: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
-    .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
     .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
     .union(RESHAPING);

@@ -56,7 +56,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shardwright_rules::SessionView;
-use shardwright_wire::{Command, DecodeError, MysqlError, errors};
+use shardwright_wire::{CapabilityFlags, Command, DecodeError, MysqlError, errors};
 
 use self::client::Client;
 use self::diagnostics::Diagnostics;
@@ -142,6 +142,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
     };
     drop(login_permit);
     handle.log_in(accepted.login.user.name.clone());
+    let mut settings = Settings::new(accepted.schema);
+    if accepted
+        .capabilities
+        .contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
+    {
+        settings.ignore_space();
+    }
     let mut session = Session {
         number: worker.next_number(),
         worker,
@@ -149,7 +156,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         listener,
         client: Client::new(channel, accepted.capabilities),
         login: accepted.login,
-        settings: Settings::new(accepted.schema),
+        settings,
         pending: PendingTransaction::default(),
         held: HeldConnections::default(),
         diagnostics: Diagnostics::default(),

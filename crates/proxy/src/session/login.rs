@@ -28,6 +28,7 @@ const MAX_SCHEMA: usize = 256;
 /// has it.
 const OFFERED: CapabilityFlags = BASE
     .union(SHAPING)
+    .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
     .union(CapabilityFlags::CLIENT_CONNECT_ATTRS)
     .union(CapabilityFlags::CLIENT_MULTI_STATEMENTS)

@@ -44,6 +44,13 @@ impl Settings {
         }
     }
 
+    /// The client asked for IGNORE_SPACE as it connected. A server would take it into the session's sql_mode then, and lose it
+    /// at COM_RESET_CONNECTION, which connections that are shared get all the time.
+    pub(super) fn ignore_space(&mut self) {
+        let text = b"SET sql_mode=CONCAT(@@sql_mode,',IGNORE_SPACE')";
+        self.history.push(text, &["sql_mode".to_owned()], true);
+    }
+
     /// How a statement of now is read.
     pub(super) fn reading(&self) -> Reading {
         Reading {

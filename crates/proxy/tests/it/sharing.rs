@@ -1,10 +1,11 @@
 //! Sessions that share server connections: what a session has set comes along, and holds no connection.
 
-use mysql::Conn;
+use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
 
 use crate::alike::{Exact, SETS, server_address};
-use crate::support::{Setup, TestProxy, schema, server, start, value};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, schema, server, start, value};
 
 /// This many connections on one worker: between workers, connections are not handed over but opened anew.
 fn connections(most: u32) -> TestProxy {
@@ -68,6 +69,38 @@ fn variables_come_along_and_hold_nothing() {
         assert_eq!(value(&mut first, all), format!("1 0 0 0 {thread}"));
         assert_eq!(value(&mut second, all), format!("0 1 1 1 {thread}"));
     }
+}
+
+#[test]
+fn space_before_parentheses_is_ignored_for_those_who_asked_as_they_connected() {
+    let proxy = connections(1);
+    let asks = |flags: CapabilityFlags| {
+        let address = proxy.running().listen_address();
+        let options = OptsBuilder::new()
+            .ip_or_hostname(Some(address.ip().to_string()))
+            .tcp_port(address.port())
+            .user(Some(USER))
+            .pass(Some(PASSWORD))
+            .prefer_socket(false)
+            .additional_capabilities(flags);
+        Conn::new(options).unwrap()
+    };
+    let mut asking = asks(CapabilityFlags::CLIENT_IGNORE_SPACE);
+    let mut other = asks(CapabilityFlags::empty());
+    for _ in 0..3 {
+        assert_eq!(value(&mut asking, "SELECT @@sql_mode LIKE '%IGNORE_SPACE%'"), "1");
+        assert_eq!(value(&mut other, "SELECT @@sql_mode LIKE '%IGNORE_SPACE%'"), "0");
+    }
+    run(&mut asking, "SET sql_mode='ANSI_QUOTES'");
+    assert_eq!(value(&mut other, "SELECT \"a\""), "a");
+    assert_eq!(value(&mut asking, "SELECT @@sql_mode"), "ANSI_QUOTES");
+    run(&mut asking, "SET sql_mode=DEFAULT");
+    assert_eq!(value(&mut asking, "SELECT @@sql_mode LIKE '%IGNORE_SPACE%'"), "0");
+    let mut asking = asks(CapabilityFlags::CLIENT_IGNORE_SPACE);
+    assert_eq!(value(&mut asking, "SELECT COUNT (*)"), "1");
+    // A server forgets it, too.
+    asking.reset().unwrap();
+    assert_eq!(value(&mut asking, "SELECT @@sql_mode LIKE '%IGNORE_SPACE%'"), "0");
 }
 
 #[test]
