@@ -1,7 +1,8 @@
 //! Real drivers and tools, against a MariaDB and through the proxy in front of it: each feature has the same outcome, or
 //! a reason stands in `tests/clients/exceptions.yaml`. The page `docs/clients.md` is made from what the test saw.
 //!
-//! `SHARDWRIGHT_CLIENTS=all` also runs the clients that are slow to install; one or more names run these only.
+//! `SHARDWRIGHT_CLIENTS=all` also runs the clients that are slow to install, and the drivers' own suites; one or more names run
+//! these only.
 //! `INSTA_UPDATE=always` writes what was seen, and the page.
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
@@ -12,6 +13,7 @@ mod observed;
 mod page;
 mod programs;
 mod rust_mysql;
+mod suites;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,12 +41,28 @@ fn updating() -> bool {
     std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always")
 }
 
+/// What the long mode runs beside the clients.
+pub(crate) const SUITES_WORD: &str = "suites";
+
+/// The words of `SHARDWRIGHT_CLIENTS`.
+fn wanted() -> Vec<String> {
+    let wanted = std::env::var("SHARDWRIGHT_CLIENTS").unwrap_or_default();
+    let words = wanted.split([',', ' ']).filter(|name| !name.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+/// Whether the environment asks for this, or for everything.
+pub(crate) fn asks_for(what: &str) -> bool {
+    wanted().iter().any(|word| word == what || word == "all")
+}
+
 /// The clients that the environment asks for.
 fn asked() -> Vec<&'static Program> {
-    let wanted = std::env::var("SHARDWRIGHT_CLIENTS").unwrap_or_default();
-    let names: Vec<&str> = wanted.split([',', ' ']).filter(|name| !name.is_empty()).collect();
+    let words = wanted();
+    let names: Vec<&str> = words.iter().map(String::as_str).collect();
     for name in &names {
-        let known = *name == "all" || PROGRAMS.iter().any(|program| program.name == *name);
+        let known =
+            [SUITES_WORD, "all"].contains(name) || PROGRAMS.iter().any(|program| program.name == *name);
         assert!(known, "SHARDWRIGHT_CLIENTS: no client is called `{name}`");
     }
     let is_asked = |program: &&Program| match names.as_slice() {

@@ -114,7 +114,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 ];
 
 /// Where `scripts/install-test-clients` puts things.
-fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     let path = root().join("target/clients").join(path);
     assert!(
         path.exists(),

@@ -74,9 +74,9 @@ impl OwnValues {
 
     /// The smaller limit of the two: the server's holds for what passes the proxy.
     fn packet(self) -> String {
+        let limit = self.max_packet;
         format!(
-            "CAST(LEAST(@@max_allowed_packet, {}) AS UNSIGNED)",
-            self.max_packet
+            "CAST(CASE WHEN @@max_allowed_packet < {limit} THEN @@max_allowed_packet ELSE {limit} END AS UNSIGNED)"
         )
     }
 }
@@ -172,12 +172,12 @@ mod tests {
         for (text, expected) in [
             (
                 "SELECT @@max_allowed_packet, @@session.Max_Allowed_Packet AS m, @@wait_timeout",
-                "SELECT CAST(LEAST(@@max_allowed_packet, 1024) AS UNSIGNED) AS `@@max_allowed_packet`, \
-                 CAST(LEAST(@@max_allowed_packet, 1024) AS UNSIGNED) AS m, @@wait_timeout",
+                "SELECT CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) AS `@@max_allowed_packet`, \
+                 CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) AS m, @@wait_timeout",
             ),
             (
                 "SELECT @@max_allowed_packet - 1",
-                "SELECT CAST(LEAST(@@max_allowed_packet, 1024) AS UNSIGNED) - 1",
+                "SELECT CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) - 1",
             ),
             (
                 "SELECT CONNECTION_ID(), connection_id ( ) FROM t",

@@ -13,7 +13,7 @@ use super::forward::Transmission;
 use super::held::Held;
 use super::local_file::{local_file, not_taken};
 use super::questions::Rows;
-use super::statement_words::{other_packets, rejected, unroutable};
+use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::{End, Flow, Session};
 use crate::backend_statements::PreparedText;
@@ -42,7 +42,8 @@ impl Session {
         }
         let text: Rc<[u8]> = Rc::from(text);
         let statement = Statement::new(&text, self.settings.mode).sent_as(SentAs::Prepare);
-        if statement.class() == StatementClass::Kill && prepared::is_text(&statement) {
+        let is_kill = statement.class() == StatementClass::Kill && prepared::is_text(&statement);
+        if is_kill || is_comment_only(&statement) {
             return self.prepare_here(&text, None, seq).await;
         }
         let error = unroutable(&statement).or_else(|| not_taken(&statement, self.client.capabilities));
@@ -168,7 +169,7 @@ impl Session {
         if let Some(question) = self.question(&statement, schema.as_deref()) {
             return self.answer(question, Rows::Binary, seq).await;
         }
-        if prepared::is_text(&statement) {
+        if prepared::is_text(&statement) || is_comment_only(&statement) {
             return self.execute_text(&text, &reading, seq).await;
         }
         let outer = std::mem::replace(&mut self.settings.schema, schema);
