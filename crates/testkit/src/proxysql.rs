@@ -28,8 +28,12 @@ pub const PROXYSQL_STARTED: &str = "For consultancy visit";
 /// What it prints where somebody has a port that it shall listen on.
 const TAKEN: &str = "Address already in use";
 
-/// How often other free ports are tried when somebody took the first.
-const PORT_ATTEMPTS: usize = 8;
+/// A part of its stack where it ended by signal 11 before anybody had asked it for anything: on a busy machine
+/// `MySQL_HostGroups_Manager::commit` wakes a thread of its own that has not begun yet (2.7.1).
+const CRASHED: &str = "(ev_async_send+";
+
+/// How often it is started again, where somebody took its ports or it crashed as it began.
+const ATTEMPTS: usize = 8;
 
 /// The real ProxySQL of this machine, or `None` after a line on the error output that says what is left out.
 ///
@@ -124,8 +128,11 @@ impl ProxySql {
         loop {
             match Self::start_once(binary, options) {
                 Err(ProxySqlError::Ended { log, .. } | ProxySqlError::NotReady { log })
-                    if log.contains(TAKEN) && attempt < PORT_ATTEMPTS =>
+                    if log.contains(TAKEN) && attempt < ATTEMPTS =>
                 {
+                    attempt += 1;
+                }
+                Err(ProxySqlError::Ended { log, .. }) if log.contains(CRASHED) && attempt < ATTEMPTS => {
                     attempt += 1;
                 }
                 started => return started,

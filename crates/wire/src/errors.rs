@@ -116,7 +116,7 @@ codes! {
     WRONG_VALUE_COUNT = 1136, b"21S01";
     /// The table does not exist.
     NO_SUCH_TABLE = 1146, b"42S02";
-    /// The command is not allowed here (`LOAD DATA LOCAL` among them).
+    /// The command is not allowed here.
     NOT_ALLOWED_COMMAND = 1148, b"42000";
     /// A packet is larger than `max_allowed_packet`.
     NET_PACKET_TOO_LARGE = 1153, b"08S01";
@@ -184,10 +184,14 @@ codes! {
     CLIENT_AUTH_PLUGIN = 2059, b"HY000";
     /// The connection must be encrypted.
     SECURE_TRANSPORT_REQUIRED = 3159, b"HY000";
+    /// MySQL 8: the client or the server does not do `LOAD DATA LOCAL`.
+    CLIENT_LOCAL_FILES_DISABLED = 3948, b"42000";
     /// A foreign key or a check does not hold.
     CONSTRAINT_FAILED = 4025, b"23000";
     /// The connection was idle for too long.
     CLIENT_INTERACTION_TIMEOUT = 4031, b"HY000";
+    /// MariaDB: the client or the server does not do `LOAD DATA LOCAL`.
+    LOAD_INFILE_CAPABILITY_DISABLED = 4166, b"HY000";
     /// No backend of the hostgroup could be reached in time.
     PROXY_HOSTGROUP_TIMEOUT = 9001, b"HY000";
     /// The session is bound to a hostgroup and the statement belongs to another.

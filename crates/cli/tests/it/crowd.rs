@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -100,11 +101,15 @@ impl Crowd {
 
     /// The most connections that the server has ever had, the one of this question left out.
     fn most_connections(&self) -> usize {
+        self.status("Max_used_connections") - 1
+    }
+
+    fn status(&self, name: &str) -> usize {
         let rows = self
             .server
-            .run("SHOW GLOBAL STATUS LIKE 'Max_used_connections'")
+            .run(format!("SHOW GLOBAL STATUS LIKE '{name}'"))
             .unwrap();
-        rows[0][1].as_deref().unwrap().parse::<usize>().unwrap() - 1
+        rows[0][1].as_deref().unwrap().parse().unwrap()
     }
 
     /// 2,000 clients with autocommit off that think between their transactions; what they report.
@@ -155,6 +160,7 @@ fn thousands_of_clients_need_few_connections() {
     };
     let crowd = Crowd::start(clients);
     let empty = crowd.resident();
+    let start = Instant::now();
     let mut idle: Vec<Conn> = Vec::new();
     thread::scope(|scope| {
         let connect = |count: usize| {
@@ -174,12 +180,14 @@ fn thousands_of_clients_need_few_connections() {
             idle.extend(part.join().unwrap());
         }
     });
+    let opened = start.elapsed();
     let (most, resident) = (crowd.most_connections(), crowd.resident());
     assert!(
         most <= SERVER_CONNECTIONS,
         "{clients} idle clients: {most} connections"
     );
 
+    let mut running = 0;
     // While some work all the time, every other client has one transaction.
     thread::scope(|scope| {
         for _ in 0..active {
@@ -192,14 +200,16 @@ fn thousands_of_clients_need_few_connections() {
         for part in idle.chunks_mut(clients.div_ceil(THREADS)) {
             scope.spawn(|| part.iter_mut().for_each(transaction));
         }
+        running = (0..50).map(|_| crowd.status("Threads_running")).max().unwrap();
     });
     let most = crowd.most_connections();
     let working = crowd.resident();
     println!(
-        "{clients} clients and {active} that work: at most {most} connections to the server, resident {empty} KiB empty, \
+        "{clients} clients, opened in {opened:.1?}, and {active} that work: at most {most} connections to the server, {running} threads running there, resident {empty} KiB empty, \
          {resident} KiB with idle clients, {working} KiB at the end"
     );
     assert!(most <= SERVER_CONNECTIONS, "{most} connections");
+    assert!(running <= SERVER_CONNECTIONS + 1, "{running} threads");
     assert!(working < 1 << 20, "1 GiB for {clients} clients");
     drop(idle);
     if asked.is_some() {

@@ -24,6 +24,7 @@ use shardwright_sql::lex::string_value;
 use shardwright_sql::{Lexer, StatementClass, TokenKind};
 use shardwright_wire::{CapabilityFlags, MysqlError, errors};
 
+use super::Session;
 use super::client::Client;
 use crate::backend::BackendError;
 use crate::channel::{Channel, Frame, ReadError};
@@ -45,11 +46,26 @@ pub(super) fn local_file<'a>(statement: &Statement<'a>) -> Option<Cow<'a, [u8]>>
     string_value(&tokens.next()?, text, statement.mode())
 }
 
-/// The error for a client that takes no requests for files.
-pub(super) fn not_taken(statement: &Statement<'_>, capabilities: CapabilityFlags) -> Option<MysqlError> {
-    let is_taken = capabilities.contains(CapabilityFlags::CLIENT_LOCAL_FILES);
-    (!is_taken && local_file(statement).is_some())
-        .then(|| errors::NOT_ALLOWED_COMMAND.with("The used command is not allowed with this server version"))
+impl Session {
+    /// The error for a client that takes no requests for files: that of the server which it was greeted by.
+    pub(super) fn file_not_taken(&self, statement: &Statement<'_>) -> Option<MysqlError> {
+        let is_taken = self
+            .client
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_LOCAL_FILES);
+        if is_taken || local_file(statement).is_none() {
+            return None;
+        }
+        let version = self.worker.shared.server_version.now(&self.login.snapshot);
+        Some(match version.contains("MariaDB") {
+            true => errors::LOAD_INFILE_CAPABILITY_DISABLED.with(
+                "The used command is not allowed because the MariaDB server or client has disabled the local infile capability",
+            ),
+            false => errors::CLIENT_LOCAL_FILES_DISABLED.with(
+                "Loading local data is disabled; this must be enabled on both the client and server sides",
+            ),
+        })
+    }
 }
 
 /// A file on its way to a server.

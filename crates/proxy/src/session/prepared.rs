@@ -11,7 +11,7 @@ use super::checkout::CheckoutError;
 use super::execute_parameters::ExecuteParameters;
 use super::forward::Transmission;
 use super::held::Held;
-use super::local_file::{local_file, not_taken};
+use super::local_file::local_file;
 use super::questions::Rows;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
@@ -46,7 +46,7 @@ impl Session {
         if is_kill || is_comment_only(&statement) {
             return self.prepare_here(&text, None, seq).await;
         }
-        let error = unroutable(&statement).or_else(|| not_taken(&statement, self.client.capabilities));
+        let error = unroutable(&statement).or_else(|| self.file_not_taken(&statement));
         if let Some(error) = error {
             return self.refuse(seq, &error).await;
         }

@@ -11,7 +11,7 @@ use super::checkout::CheckoutError;
 use super::forward::Transmission;
 use super::held::Held;
 use super::holds::{Ending, Holds};
-use super::local_file::{local_file, not_taken};
+use super::local_file::local_file;
 use super::questions::Rows;
 use super::requirements::Requirements;
 use super::set_statement::SetPlan;
@@ -47,7 +47,7 @@ impl Session {
         if let Some(text) = kill_text(&statement) {
             return self.kill_statement(text, seq).await;
         }
-        let error = unroutable(&statement).or_else(|| not_taken(&statement, self.client.capabilities));
+        let error = unroutable(&statement).or_else(|| self.file_not_taken(&statement));
         if let Some(error) = error {
             return self.refuse(seq, &error).await;
         }
