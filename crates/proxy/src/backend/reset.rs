@@ -65,6 +65,7 @@ impl Backend {
     fn forget_session(&mut self) {
         self.statements = BackendStatements::default();
         self.is_suspect = false;
+        self.may_have_warnings = false;
         self.insert_id = None;
         self.replayed = 0;
         // MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,

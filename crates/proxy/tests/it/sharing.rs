@@ -104,6 +104,22 @@ fn space_before_parentheses_is_ignored_for_those_who_asked_as_they_connected() {
 }
 
 #[test]
+fn warnings_are_told_whatever_others_were_warned_of() {
+    let proxy = connections(1);
+    let mut client = proxy.connect(None);
+    let mut other = proxy.connect(None);
+    // What it is set to is asked of a server, so no list of warnings is the client's.
+    run(&mut client, "SET sql_mode=CONCAT(@@sql_mode,',PIPES_AS_CONCAT')");
+    for _ in 0..3 {
+        run(&mut other, "SELECT 1/0");
+        run(&mut other, "DO 0");
+        run(&mut client, "SELECT CAST('12abc' AS INT), 1/0");
+        assert_eq!(value(&mut client, "SHOW COUNT(*) WARNINGS"), "2");
+        run(&mut client, "DO 0");
+    }
+}
+
+#[test]
 fn a_mode_that_builds_on_another_is_built_again() {
     let proxy = connections(1);
     let (mut first, mut second) = (proxy.connect(None), proxy.connect(None));
