@@ -18,6 +18,7 @@ mod normalise;
 mod output;
 mod proxy;
 mod proxysql;
+mod reserved_port;
 mod world;
 
 pub use cases::cases;
@@ -34,17 +35,5 @@ pub use mariadb::{LaunchError, MariaDb, Options, three_shards};
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
+pub use reserved_port::ReservedPort;
 pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};
-
-use std::io;
-use std::net::{Ipv4Addr, TcpListener};
-
-/// A loopback port that was free a moment ago.
-///
-/// Another process can take it before the caller binds it, so a launcher that uses it retries with another.
-///
-/// # Errors
-/// Fails when no port can be bound at all.
-pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}

@@ -5,7 +5,7 @@ mod template;
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use crate::client::{ClientOptions, TextRow, connect, text_rows};
 use crate::guarded::GuardedProcess;
+use crate::reserved_port::ReservedPort;
 
 /// How long a server may take to answer; generous, because a full test run shares two cores.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -86,7 +87,7 @@ pub struct MariaDb {
     // Declared before the directory: the server ends before its files go.
     process: GuardedProcess,
     directory: TempDir,
-    port: u16,
+    port: ReservedPort,
     options: Options,
 }
 
@@ -97,7 +98,8 @@ impl MariaDb {
     /// [`LaunchError`] with the server's own log.
     pub fn start(options: Options) -> Result<Self, LaunchError> {
         let directory = template::new_data_directory()?;
-        let (process, port) = launch::launch_on_free_port(directory.path(), &options)?;
+        let port = ReservedPort::new().map_err(LaunchError::io("looking for a free port"))?;
+        let process = launch::launch(directory.path(), port.number(), &options)?;
         Ok(Self {
             process,
             directory,
@@ -109,13 +111,13 @@ impl MariaDb {
     /// The TCP port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The TCP address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+        self.port.address()
     }
 
     /// The unix socket.
@@ -229,10 +231,10 @@ impl MariaDb {
     /// Ends the server if it runs and starts it again on the same data and port.
     ///
     /// # Errors
-    /// [`LaunchError`], also when another process has taken the port.
+    /// [`LaunchError`]
     pub fn restart(&mut self) -> Result<(), LaunchError> {
         self.process.kill().map_err(LaunchError::io("ending mariadbd"))?;
-        self.process = launch::launch(self.directory.path(), self.port, &self.options)?;
+        self.process = launch::launch(self.directory.path(), self.port.number(), &self.options)?;
         Ok(())
     }
 }

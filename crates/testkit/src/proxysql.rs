@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use mysql::Conn;
 use tempfile::TempDir;
 
+use crate::ReservedPort;
 use crate::client::{ClientOptions, TextRow, connect, text_rows};
 use crate::eventually::poll_until;
-use crate::free_port;
 use crate::guarded::GuardedProcess;
 
 /// The variable that names the binary.
@@ -116,6 +116,7 @@ pub struct ProxySql {
     directory: TempDir,
     admin: SocketAddr,
     listeners: Vec<SocketAddr>,
+    _ports: Vec<ReservedPort>,
 }
 
 impl ProxySql {
@@ -144,11 +145,11 @@ impl ProxySql {
         let directory = tempfile::Builder::new()
             .prefix("shardwright-proxysql-")
             .tempdir()?;
-        let address = || io::Result::Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?)));
-        let admin = address()?;
-        let listeners = (0..options.listeners)
-            .map(|_| address())
+        let ports = (0..=options.listeners)
+            .map(|_| ReservedPort::new())
             .collect::<io::Result<Vec<_>>>()?;
+        let addresses: Vec<SocketAddr> = ports.iter().map(ReservedPort::address).collect();
+        let (admin, listeners) = (addresses[0], addresses[1..].to_vec());
         let file = directory.path().join("proxysql.cnf");
         fs::write(&file, configuration(directory.path(), admin, &listeners, options))?;
         let log = fs::File::create(directory.path().join("log"))?;
@@ -188,6 +189,7 @@ impl ProxySql {
             directory,
             admin,
             listeners,
+            _ports: ports,
         })
     }
 

@@ -155,7 +155,7 @@ func waitUntilRunning(marker string) {
 	looking := open()
 	defer looking.close()
 	text := "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%" + marker +
-		"%' AND info NOT LIKE '%processlist%'"
+		"%' AND info NOT LIKE '%processlist%' AND db = DATABASE()"
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if looking.number(text) == 1 {
 			return

@@ -128,6 +128,6 @@ final class Driver {
 
     static void waitUntilRunning(String marker) throws Exception {
         waitFor("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%" + marker
-            + "%' AND info NOT LIKE '%processlist%'", 1);
+            + "%' AND info NOT LIKE '%processlist%' AND db = DATABASE()", 1);
     }
 }

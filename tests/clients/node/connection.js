@@ -62,7 +62,7 @@ async function using(options, work) {
 
 // Counts the statements that run with this marker in their text.
 const running = (marker) =>
-  `SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%${marker}%' AND info NOT LIKE '%processlist%'`;
+  `SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%${marker}%' AND info NOT LIKE '%processlist%' AND db = DATABASE()`;
 
 // The outcome of one step, and of the next.
 const then = async (first, next) => `${await attempt(first)}, then ${await attempt(next)}`;

@@ -138,7 +138,7 @@ def running(marker):
     """A statement that counts the statements that run with this marker in their text."""
     return (
         "SELECT COUNT(*) FROM information_schema.processlist "
-        f"WHERE info LIKE '%{marker}%' AND info NOT LIKE '%processlist%'"
+        f"WHERE info LIKE '%{marker}%' AND info NOT LIKE '%processlist%' AND db = DATABASE()"
     )
 
 

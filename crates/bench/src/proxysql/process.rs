@@ -2,13 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mysql::Conn;
-use shardwright_testkit::{ClientOptions, GuardedProcess, PROXYSQL_STARTED, connect, free_port, poll_until};
+use shardwright_testkit::{
+    ClientOptions, GuardedProcess, PROXYSQL_STARTED, ReservedPort, connect, poll_until,
+};
 use tempfile::TempDir;
 
 use super::BenchError;
@@ -31,33 +33,32 @@ pub(super) struct ProxySql {
 }
 
 /// Where it listens on loopback. 3.0 opens ports for PostgreSQL too, which would be fixed ones if nothing were said.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Ports {
-    admin: u16,
-    mysql: u16,
-    pgsql_admin: u16,
-    pgsql: u16,
+    admin: ReservedPort,
+    mysql: ReservedPort,
+    pgsql_admin: ReservedPort,
+    pgsql: ReservedPort,
 }
 
 impl Ports {
-    fn free() -> io::Result<Self> {
+    fn reserve() -> io::Result<Self> {
         Ok(Self {
-            admin: free_port()?,
-            mysql: free_port()?,
-            pgsql_admin: free_port()?,
-            pgsql: free_port()?,
+            admin: ReservedPort::new()?,
+            mysql: ReservedPort::new()?,
+            pgsql_admin: ReservedPort::new()?,
+            pgsql: ReservedPort::new()?,
         })
+    }
+
+    /// The ports for administrators, for clients, and the same of PostgreSQL.
+    fn numbers(&self) -> [u16; 4] {
+        [&self.admin, &self.mysql, &self.pgsql_admin, &self.pgsql].map(ReservedPort::number)
     }
 }
 
 /// `proxysql.cnf`: one thread, no monitor, nothing but loopback. 2.7 does not read what is of PostgreSQL.
-fn configuration(directory: &Path, ports: Ports) -> String {
-    let Ports {
-        admin,
-        mysql,
-        pgsql_admin,
-        pgsql,
-    } = ports;
+fn configuration(directory: &Path, [admin, mysql, pgsql_admin, pgsql]: [u16; 4]) -> String {
     let directory = directory.display();
     format!(
         r#"datadir="{directory}"
@@ -106,9 +107,9 @@ impl ProxySql {
     pub(super) fn start(program: &Path, core: &str) -> Result<Self, BenchError> {
         let failed = || BenchError::io("starting ProxySQL");
         let directory = TempDir::with_prefix("sw-proxysql-").map_err(failed())?;
-        let ports = Ports::free().map_err(failed())?;
+        let ports = Ports::reserve().map_err(failed())?;
         let [file, log] = ["proxysql.cnf", "output.log"].map(|name| directory.path().join(name));
-        fs::write(&file, configuration(directory.path(), ports)).map_err(failed())?;
+        fs::write(&file, configuration(directory.path(), ports.numbers())).map_err(failed())?;
         let output = File::create(&log).map_err(failed())?;
         let mut command = Command::new("taskset");
         command
@@ -125,7 +126,7 @@ impl ProxySql {
         let mut process = GuardedProcess::spawn(&mut command, directory.path()).map_err(failed())?;
         let is_started = || fs::read_to_string(&log).is_ok_and(|printed| printed.contains(PROXYSQL_STARTED));
         let ready = poll_until(READY_WITHIN, || match process.try_wait() {
-            Ok(None) => (is_started() && connect(loopback(ports.admin), ADMIN).is_ok()).then_some(Ok(())),
+            Ok(None) => (is_started() && connect(ports.admin.address(), ADMIN).is_ok()).then_some(Ok(())),
             Ok(Some(status)) => Some(Err(io::Error::other(format!("it ended ({status})")))),
             Err(error) => Some(Err(error)),
         });
@@ -148,7 +149,7 @@ impl ProxySql {
 
     /// Where clients connect.
     pub(super) fn address(&self) -> SocketAddr {
-        loopback(self.ports.mysql)
+        self.ports.mysql.address()
     }
 
     /// Its process group.
@@ -158,12 +159,8 @@ impl ProxySql {
 
     /// The admin port.
     pub(super) fn admin(&self) -> Result<Conn, BenchError> {
-        Ok(connect(loopback(self.ports.admin), ADMIN)?)
+        Ok(connect(self.ports.admin.address(), ADMIN)?)
     }
-}
-
-fn loopback(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
 }
 
 #[cfg(test)]
@@ -172,13 +169,7 @@ mod tests {
 
     #[test]
     fn the_file_names_loopback_ports_only() {
-        let ports = Ports {
-            admin: 1,
-            mysql: 2,
-            pgsql_admin: 3,
-            pgsql: 4,
-        };
-        insta::assert_snapshot!(configuration(Path::new("/data"), ports), @r#"
+        insta::assert_snapshot!(configuration(Path::new("/data"), [1, 2, 3, 4]), @r#"
         datadir="/data"
         admin_variables=
         {

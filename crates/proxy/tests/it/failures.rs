@@ -122,7 +122,8 @@ fn draining_and_offline_servers_get_nothing() {
 
 #[test]
 fn readers_that_cannot_be_reached_are_passed_over() {
-    let gone = shardwright_testkit::free_port().unwrap();
+    let unused = shardwright_testkit::ReservedPort::new().unwrap();
+    let gone = unused.number();
     let proxy = start(&Setup {
         options: Box::new(|options| {
             options.limits.backend_retry_after = std::time::Duration::from_secs(3600)

@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use shardwright_proxy::{Listen, Proxy};
 use shardwright_rules::{Configuration, EngineRule, Listener, SecretReference};
-use shardwright_testkit::eventually;
+use shardwright_testkit::{ReservedPort, eventually};
 use shardwright_wire::{BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Privacy};
 
 use crate::authentication::STORED;
@@ -42,12 +42,6 @@ fn port(name: &str, bind: &str, port: u16) -> Listener {
 
 fn socket(name: &str, path: &Path) -> Listener {
     port(name, path.to_str().unwrap(), 0)
-}
-
-/// A port that nobody has.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn connect(port: u16) -> mysql::Result<Conn> {
@@ -89,7 +83,8 @@ fn an_apply_opens_and_closes_listeners_and_sessions_go_on() {
     let (proxy, mut configuration) = proxy();
     let mut admin = proxy.admin();
     let path = proxy.directory.path().join("rw.sock");
-    let (rw, ro) = (free_port(), free_port());
+    let reserved = [(); 2].map(|()| ReservedPort::new().unwrap());
+    let [rw, ro] = reserved.each_ref().map(ReservedPort::number);
     configuration.listeners = vec![
         port("ro", "127.0.0.1", ro),
         port("rw", "0.0.0.0", rw),
@@ -149,7 +144,8 @@ fn a_place_that_is_taken_refuses_the_whole_apply() {
     let (proxy, mut configuration) = proxy();
     let mut admin = proxy.admin();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (held, free) = (taken.local_addr().unwrap().port(), free_port());
+    let reserved = ReservedPort::new().unwrap();
+    let (held, free) = (taken.local_addr().unwrap().port(), reserved.number());
     let directory = proxy.directory.path();
     let (fresh, file, live) = (
         directory.join("a"),
@@ -196,7 +192,8 @@ fn a_place_that_is_taken_refuses_the_whole_apply() {
 fn a_port_moves_to_another_address() {
     let (proxy, mut configuration) = proxy();
     let mut admin = proxy.admin();
-    let number = free_port();
+    let reserved = ReservedPort::new().unwrap();
+    let number = reserved.number();
     for bind in ["127.0.0.1", "0.0.0.0", "127.0.0.1", "127.0.0.2"] {
         configuration.listeners = vec![port("rw", bind, number)];
         apply(&mut admin, &configuration).unwrap();
@@ -288,7 +285,8 @@ fn a_full_login_goes_through_a_socket_in_the_clear() {
 #[test]
 fn a_restart_opens_the_listeners_of_the_last_apply() {
     let (mut proxy, mut configuration) = proxy();
-    let number = free_port();
+    let reserved = ReservedPort::new().unwrap();
+    let number = reserved.number();
     configuration.listeners = vec![port("rw", "127.0.0.1", number)];
     apply(&mut proxy.admin(), &configuration).unwrap();
     proxy.running.take().unwrap().shutdown();

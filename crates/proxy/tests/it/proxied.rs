@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use mysql::Conn;
 use shardwright_proxy::Limits;
 use shardwright_rules::{EngineRule, Listener};
-use shardwright_testkit::{ClientOptions, connect, eventually};
+use shardwright_testkit::{ClientOptions, ReservedPort, connect, eventually};
 
 use crate::raw::packet;
 use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, error, rule, start_on, write_secret};
@@ -15,11 +15,8 @@ use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, error, rule, st
 /// A proxy whose only listener trusts these networks, with rules that tell clients apart.
 fn proxy(trusted: &'static [&'static str], limits: fn(&mut Limits)) -> TestProxy {
     let directory = std::sync::Arc::new(tempfile::tempdir().unwrap());
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let reserved = ReservedPort::new().unwrap();
+    let port = reserved.number();
     let setup = Setup {
         options: Box::new(move |options| {
             limits(&mut options.limits);

@@ -10,11 +10,7 @@ use nix::unistd::geteuid;
 use super::{LaunchError, Options, READY_WITHIN};
 use crate::client::ClientOptions;
 use crate::eventually::poll_until;
-use crate::free_port;
 use crate::guarded::GuardedProcess;
-
-/// How often another free port is tried when somebody took the first.
-const PORT_ATTEMPTS: usize = 8;
 
 /// Small memory, and no waiting for disks: a test server's data need not survive the machine, only the process. (A log
 /// that is written but not synced at commit, 2, does; 0 would lose the last second when the process is killed.)
@@ -42,25 +38,6 @@ pub(super) fn socket_path(directory: &Path) -> PathBuf {
 
 pub(super) fn log_path(directory: &Path) -> PathBuf {
     directory.join("data/error.log")
-}
-
-pub(super) fn launch_on_free_port(
-    directory: &Path,
-    options: &Options,
-) -> Result<(GuardedProcess, u16), LaunchError> {
-    let mut attempt = 1;
-    loop {
-        let port = free_port().map_err(LaunchError::io("looking for a free port"))?;
-        match launch(directory, port, options) {
-            Ok(process) => return Ok((process, port)),
-            Err(LaunchError::Ended { log, .. })
-                if log.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 pub(super) fn launch(directory: &Path, port: u16, options: &Options) -> Result<GuardedProcess, LaunchError> {

@@ -274,7 +274,7 @@ pub(crate) async fn ends() {
             let sql = "SELECT BENCHMARK(1000000000000, MD5('x')), 'asleep CONNECTION'";
             run(&mut connection, sql).await
         });
-        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT BENCH%asleep CONNECTION%'";
+        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT BENCH%asleep CONNECTION%' AND db = DATABASE()";
         for _ in 0..1000 {
             if number(&mut killer, count.to_owned()).await? == 1 {
                 break;
