@@ -8,6 +8,7 @@
 //! * [`PendingTransaction`]: BEGIN and savepoints that no server has seen yet.
 //! * [`HeldConnections`]: backend connections that stay with the session, each with the reasons.
 //! * [`Diagnostics`]: where questions about earlier statements can be answered.
+//! * [`HiddenVariables`]: where variables can be read that triggers may have set.
 //! * [`RoutingState`]: what earlier statements mean for the routing of the next one.
 //! * [`SessionStatements`]: prepared statements.
 
@@ -25,6 +26,7 @@ mod diagnostics;
 mod execute_parameters;
 mod forward;
 mod held;
+mod hidden_variables;
 mod holds;
 mod kill;
 mod kill_statement;
@@ -61,6 +63,7 @@ use shardwright_wire::{CapabilityFlags, Command, DecodeError, MysqlError, errors
 use self::client::Client;
 use self::diagnostics::Diagnostics;
 use self::held::HeldConnections;
+use self::hidden_variables::HiddenVariables;
 use self::login::Login;
 use self::pending_transaction::PendingTransaction;
 use self::routing_state::RoutingState;
@@ -104,6 +107,7 @@ struct Session {
     diagnostics: Diagnostics,
     /// Where the session's LAST_INSERT_ID() is, if a statement has left one.
     insert_id: Option<Rc<InsertId>>,
+    hidden: HiddenVariables,
     routing: RoutingState,
     statements: SessionStatements,
 }
@@ -161,6 +165,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         held: HeldConnections::default(),
         diagnostics: Diagnostics::default(),
         insert_id: None,
+        hidden: HiddenVariables::default(),
         routing: RoutingState::default(),
         statements: SessionStatements::default(),
     };

@@ -90,6 +90,8 @@ impl Session {
             .effects
             .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
         self.learn_insert_id(&mut held, shape, answered.insert_id);
+        self.hidden
+            .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
         self.learn_holds(&mut held, routed, &answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.routing.last_write = Some(Instant::now());

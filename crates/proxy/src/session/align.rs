@@ -9,6 +9,7 @@ use std::time::Duration;
 use shardwright_wire::{Command, MysqlError, errors};
 
 use super::held::Held;
+use super::hidden_variables::HiddenVariables;
 use super::holds::Holds;
 use super::pending_transaction::PendingTransaction;
 use super::requirements::Requirements;
@@ -42,6 +43,7 @@ pub(super) struct Alignment<'a> {
     pub(super) has_run: bool,
     pub(super) settings: &'a mut Settings,
     pub(super) pending: &'a mut PendingTransaction,
+    pub(super) hidden: &'a mut HiddenVariables,
     pub(super) requirements: &'a Requirements,
 }
 
@@ -53,6 +55,7 @@ impl Alignment<'_> {
         let is_anothers = backend.last_session != 0 && backend.last_session != self.session;
         // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
         if is_anothers {
+            self.hidden.taken_over(backend);
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
             match backend.idle_since.elapsed() < LIKELY_ALIVE {
@@ -121,13 +124,14 @@ impl Alignment<'_> {
         Ok(())
     }
 
-    async fn align_names(&self, held: &mut Held) -> Result<(), AlignError> {
+    async fn align_names(&mut self, held: &mut Held) -> Result<(), AlignError> {
         let names = &self.settings.names;
         let backend = &mut held.backend;
         if backend.names == *names {
             return Ok(());
         }
         if names.is_none() && backend.is_mariadb && held.holds.is_empty() {
+            self.hidden.taken_over(backend);
             return refused(backend.reset().await?.err());
         }
         let login_names = || SetNames::of_login(backend.key.collation);

@@ -16,6 +16,7 @@ use super::Session;
 use super::align::{AlignError, Alignment};
 use super::diagnostics::{Previous, unknown_counts};
 use super::held::{Held, HeldConnections};
+use super::hidden_variables::{Place, lost};
 use super::holds::Holds;
 use super::login::Login;
 use super::requirements::Requirements;
@@ -63,9 +64,20 @@ impl Session {
         check_elsewhere(&self.held, requirements)?;
         let group = self.login.snapshot.hostgroups.get(&requirements.hostgroup);
         leave_former_member(&mut self.held, group, requirements)?;
+        let hidden = match requirements.hidden_variables {
+            true => self
+                .hidden
+                .place(requirements.hostgroup)
+                .map_err(CheckoutError::Refused)?,
+            false => None,
+        };
         let held = match self.held.take(requirements.hostgroup) {
+            Some(held) if hidden.is_some_and(|place| place.serial != held.backend.serial) => {
+                self.held.keep(held);
+                return Err(CheckoutError::Refused(lost()));
+            }
             Some(held) => self.align_held(held, requirements).await?,
-            None => self.adopt_connection(requirements).await?,
+            None => self.adopt_connection(requirements, hidden).await?,
         };
         let held = match requirements.insert_id {
             true => self.with_insert_id(held, requirements).await?,
@@ -153,6 +165,7 @@ impl Session {
             has_run: self.diagnostics.previous.is_some(),
             settings: &mut self.settings,
             pending: &mut self.pending,
+            hidden: &mut self.hidden,
             requirements,
         }
     }
@@ -174,7 +187,11 @@ impl Session {
     }
 
     /// An idle or new connection.
-    async fn adopt_connection(&mut self, requirements: &Requirements) -> Result<Held, CheckoutError> {
+    async fn adopt_connection(
+        &mut self,
+        requirements: &Requirements,
+        hidden: Option<Place>,
+    ) -> Result<Held, CheckoutError> {
         for _ in 0..MAX_DEAD {
             let checkout = Checkout {
                 worker: &self.worker,
@@ -184,7 +201,10 @@ impl Session {
                 capabilities: self.client.capabilities & SHAPING,
                 requirements,
             };
-            let backend = checkout.connection(self.diagnostics.previous).await?;
+            let backend = match hidden {
+                Some(place) => checkout.connection_of_variables(place)?,
+                None => checkout.connection(self.diagnostics.previous).await?,
+            };
             let mut held = Held::new(requirements.hostgroup, backend);
             match self.alignment(requirements).adopt(&mut held).await {
                 Ok(()) => return Ok(held),
@@ -326,6 +346,12 @@ impl Checkout<'_> {
                  or directly after the statement",
             ))
         })
+    }
+
+    /// The connection on which a trigger may have set variables, if nobody has used it since.
+    fn connection_of_variables(&self, place: Place) -> Result<Backend, CheckoutError> {
+        let taken = self.idle(place.member, Some(place.serial));
+        taken.ok_or_else(|| CheckoutError::Refused(lost()))
     }
 
     fn key(&self, has_schema: bool) -> PoolKey {

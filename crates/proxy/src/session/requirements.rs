@@ -17,6 +17,8 @@ pub(super) struct Requirements {
     /// It is about no schema: COMMIT and its kin.
     pub(super) needs_no_schema: bool,
     pub(super) user_variables: bool,
+    /// It reads a user variable that a trigger may have set.
+    pub(super) hidden_variables: bool,
     /// It asks about the session's earlier statements.
     pub(super) asks: bool,
     /// What it asks, by the reasons for which connections are held for that.
@@ -43,6 +45,7 @@ impl Requirements {
             any_schema: false,
             needs_no_schema: true,
             user_variables: false,
+            hidden_variables: false,
             asks: false,
             asked: Holds::empty(),
             row_count: false,

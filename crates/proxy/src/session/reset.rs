@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin};
 
 use super::diagnostics::Diagnostics;
+use super::hidden_variables::HiddenVariables;
 use super::login::{collation, schema_name, user_permit};
 use super::proof::{Dialogue, Known, Verdict, privacy};
 use super::routing_state::RoutingState;
@@ -27,6 +28,7 @@ impl Session {
         self.pending.clear();
         self.diagnostics = Diagnostics::default();
         self.insert_id = None;
+        self.hidden = HiddenVariables::default();
         self.routing = RoutingState::default();
         self.statements.clear();
     }

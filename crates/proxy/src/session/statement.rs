@@ -238,8 +238,12 @@ impl Session {
         let is_work = route.is_on_shard || !statement.is_session_setup();
         // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
         let asks_id = asks_insert_id(statement);
-        let is_question = (asks || asks_id) && !shape.names_table && !shape.runs_or_reads();
-        let home = is_question.then(|| self.home_of_question(asks_id)).flatten();
+        let hidden_variables = self.hidden.are_read_by(statement);
+        let is_question =
+            (asks || asks_id || hidden_variables) && !shape.names_table && !shape.runs_or_reads();
+        let home = is_question
+            .then(|| self.home_of_question(asks_id, asks))
+            .flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         Requirements {
             hostgroup: home.unwrap_or(route.hostgroup),
@@ -247,6 +251,7 @@ impl Session {
             needs_no_schema: needs_no_schema || is_elsewhere,
             schema,
             user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
+            hidden_variables,
             asks,
             asked,
             row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
@@ -260,10 +265,12 @@ impl Session {
         }
     }
 
-    fn home_of_question(&self, asks_id: bool) -> Option<HostgroupId> {
+    fn home_of_question(&self, asks_id: bool, asks: bool) -> Option<HostgroupId> {
         let id = self.insert_id.as_ref().filter(|_| asks_id);
+        let previous = || self.diagnostics.previous.filter(|_| asks || asks_id);
         id.map(|id| id.hostgroup)
-            .or_else(|| self.diagnostics.previous.map(|previous| previous.hostgroup))
+            .or_else(|| previous().map(|previous| previous.hostgroup))
+            .or_else(|| self.hidden.hostgroup())
     }
 
     /// A connection for a statement whose tables are what the router took them for.

@@ -300,3 +300,57 @@ fn another_user_takes_over_a_clean_session() {
         .with_pass(Some("wrong".to_owned()));
     assert!(client.change_user(wrong).is_err());
 }
+
+#[test]
+fn a_variable_that_a_trigger_has_set_is_read_or_the_question_is_refused() {
+    let name = schema("leaks_triggers");
+    server()
+        .run(format!(
+            "USE {name}; CREATE TABLE t (a INT); CREATE TABLE plain (a INT); \
+             CREATE TRIGGER at_insert BEFORE INSERT ON t FOR EACH ROW SET @seen = NEW.a; \
+             CREATE PROCEDURE sets() SET @by_procedure = 5"
+        ))
+        .unwrap();
+    let proxy = start(&Setup {
+        max_connections: 2,
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
+        ..Setup::default()
+    });
+    let (mut first, mut second) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    let all = |client: &mut Conn, texts: &[&str]| {
+        for sql in texts {
+            client
+                .query_drop(sql)
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    };
+    // Nobody has had the connection since.
+    all(&mut first, &["INSERT INTO t VALUES (7)"]);
+    assert_eq!(value(&mut first, "SELECT @seen"), "7");
+    all(&mut second, &["INSERT INTO t VALUES (8)", "SELECT @other := 1"]);
+    assert_eq!(value(&mut second, "SELECT @seen"), "8");
+    first.reset().unwrap();
+    second.reset().unwrap();
+    // Somebody has: the second holds one connection, and took the other.
+    all(&mut second, &["SET @held = 1"]);
+    all(&mut first, &["INSERT INTO t VALUES (9)"]);
+    let mut third = proxy.connect(Some(&name));
+    all(&mut third, &["SELECT 1"]);
+    assert_eq!(error(&mut first, "SELECT @seen").0, 1105);
+    assert_eq!(error(&mut first, "SELECT a FROM plain WHERE a = @`SEEN`").0, 1105);
+    // What the session assigns itself is there, and what its procedures may have assigned is asked.
+    all(&mut first, &["SET @own = 3"]);
+    assert_eq!(value(&mut first, "SELECT @own"), "3");
+    assert_eq!(
+        value(&mut first, "SELECT @row := @row + 1 FROM (SELECT @row := 0) r"),
+        "1"
+    );
+    assert_eq!(error(&mut first, "SELECT @own, @seen").0, 1105);
+    all(&mut first, &["INSERT INTO t VALUES (10)"]);
+    assert_eq!(value(&mut first, "SELECT CONCAT(@own, @seen)"), "310");
+    first.reset().unwrap();
+    all(&mut first, &["INSERT INTO t VALUES (11)"]);
+    all(&mut third, &["SELECT 1"]);
+    all(&mut first, &["CALL sets()"]);
+    assert_eq!(value(&mut first, "SELECT @by_procedure"), "5");
+}

@@ -1,8 +1,8 @@
 //! Sessions that share connections, interleaved at random: everything that one leaves on a connection carries its number, and
 //! no other ever sees that number.
 //!
-//! What is set in the text must also still be there for the session itself. What views, triggers and functions set need not:
-//! nothing tells of it. `PROPTEST_CASES` in the environment asks for 60,000 steps instead of 2,500.
+//! What is set in the text must also still be there for the session itself, and so must what a trigger has set, or the question
+//! is refused. What functions of views set need not: nothing tells of it. `PROPTEST_CASES` in the environment asks for 60,000 steps instead of 2,500.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -55,8 +55,9 @@ const LEAVES: [&str; 22] = [
 ];
 
 /// What others may have left. Every value is NULL, the server's own, or a number of a session.
-const LOOKS: [&str; 7] = [
+const LOOKS: [&str; 8] = [
     "SELECT CONCAT_WS(' ', @own, @hidden, @by_trigger, @by_procedure, @x)",
+    "SELECT @by_trigger",
     "SELECT CONCAT_WS(' ', @@lock_wait_timeout, @@net_read_timeout, @@net_write_timeout, @@wait_timeout)",
     "SELECT n FROM mine",
     "SELECT * FROM by_procedure",
@@ -70,6 +71,10 @@ struct Session {
     client: Conn,
     /// What `@own` must be.
     own: Option<u64>,
+    /// What `@by_trigger` must be. A procedure, or a text that is run, may change that.
+    by_trigger: Option<u64>,
+    /// What it did, for the reader of a failure.
+    done: Vec<String>,
 }
 
 impl Session {
@@ -78,6 +83,8 @@ impl Session {
             number,
             client: proxy.connect(Some(schema)),
             own: None,
+            by_trigger: None,
+            done: Vec::new(),
         }
     }
 
@@ -85,8 +92,15 @@ impl Session {
     fn leave(&mut self, text: &str) {
         let text = text.replace("{n}", &self.number.to_string());
         let done = self.client.query_drop(&text);
+        self.done.push(format!("{text}: {done:?}"));
         if done.is_ok() && text.contains("@own") {
             self.own = Some(self.number);
+        }
+        if done.is_ok() && text.starts_with("INSERT") {
+            self.by_trigger = Some(self.number);
+        }
+        if text.contains("sets") {
+            self.by_trigger = None;
         }
         if let Err(error) = done {
             assert!(matches!(error, mysql::Error::MySqlError(_)), "{text}: {error}");
@@ -97,7 +111,12 @@ impl Session {
     fn look(&mut self, text: &str, other: u64, numbers: &std::ops::Range<u64>) -> Option<String> {
         let text = text.replace("{other}", &other.to_string());
         // An error is no sight: a table or a statement that is not there, no free connection.
-        let seen = support::try_value(&mut self.client, &text).ok()?;
+        let seen = support::try_value(&mut self.client, &text);
+        self.done.push(format!("{text}: {seen:?}"));
+        if text.starts_with("EXECUTE") {
+            self.by_trigger = None;
+        }
+        let seen = seen.ok()?;
         let is_lock = text.contains("IS_USED_LOCK");
         let is_others = |word: &str| match word.parse::<u64>() {
             Ok(1) if is_lock => true,
@@ -106,8 +125,15 @@ impl Session {
         };
         let own_is_lost =
             text.contains("@own") && self.own.is_some_and(|own| !seen.starts_with(&own.to_string()));
-        (own_is_lost || seen.split(' ').any(is_others))
-            .then(|| format!("session {}: {text}: {seen}", self.number))
+        let set_is_lost =
+            text.ends_with("@by_trigger") && self.by_trigger.is_some_and(|set| seen != set.to_string());
+        (own_is_lost || set_is_lost || seen.split(' ').any(is_others)).then(|| {
+            format!(
+                "session {}: {text}: {seen}, after\n{}",
+                self.number,
+                self.done.join("\n")
+            )
+        })
     }
 }
 
@@ -153,7 +179,8 @@ fn nothing_is_seen_by_another_session() {
             1 => {
                 let session = &mut sessions[at];
                 session.client.reset().unwrap();
-                session.own = None;
+                (session.own, session.by_trigger) = (None, None);
+                session.done.push("reset".to_owned());
             }
             2..12 => sessions[at].leave(LEAVES[below(LEAVES.len())]),
             _ => {
@@ -165,5 +192,5 @@ fn nothing_is_seen_by_another_session() {
         }
     }
     assert!(looks > steps / 5, "{looks} of {steps} steps have looked");
-    assert_eq!(ledger, Vec::<String>::new());
+    assert!(ledger.is_empty(), "{}", ledger.join("\n\n"));
 }
